@@ -1,0 +1,3 @@
+//! What all servers offer, as one snapshot.
+
+pub mod search;

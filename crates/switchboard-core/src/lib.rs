@@ -1,0 +1,9 @@
+//! The vocabulary of Switchboard: every decision that is a function of values.
+//!
+//! Nothing here knows a runtime, a file, the clock or the environment; a face or the engine hands
+//! those in as values. Modules in reading order.
+
+pub mod name;
+pub mod config;
+pub mod schema;
+pub mod catalog;

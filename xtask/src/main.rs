@@ -1,0 +1,3 @@
+//! Developer commands: `cargo xtask test`, `tidy`, `docs`.
+
+fn main() {}
