@@ -1,0 +1,349 @@
+//! The JSON-RPC envelope: parsed once, strictly, with payloads left as the bytes that they are.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde_json::value::RawValue;
+
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+pub const METHOD_NOT_FOUND: i64 = -32601;
+pub const INVALID_PARAMS: i64 = -32602;
+pub const INTERNAL_ERROR: i64 = -32603;
+
+/// JSON text that came off the wire and goes on as it is: valid UTF-8, one JSON value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Raw(Bytes);
+
+impl Raw {
+    fn within(frame: &Bytes, value: &RawValue) -> Raw {
+        Raw(frame.slice_ref(value.get().as_bytes()))
+    }
+
+    /// Takes over JSON text that the caller wrote itself.
+    pub fn from_json(json: String) -> Raw {
+        Raw(Bytes::from(json.into_bytes()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("a raw value is cut out of text that was checked")
+    }
+
+    /// Reads the value into a type that may borrow from it.
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Raw {
+    /// Payloads can hold secrets, so only the size is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Raw({} bytes)", self.0.len())
+    }
+}
+
+/// A request id with its JSON type: `1` and `"1"` are different ids.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Id {
+    Number(serde_json::Number),
+    Text(String),
+}
+
+impl Id {
+    pub fn number(value: u64) -> Id {
+        Id::Number(value.into())
+    }
+
+    fn parse(raw: &RawValue) -> Option<Id> {
+        match raw.get().as_bytes().first()? {
+            b'"' => serde_json::from_str(raw.get()).ok().map(Id::Text),
+            b'-' | b'0'..=b'9' => serde_json::from_str(raw.get()).ok().map(Id::Number),
+            _ => None,
+        }
+    }
+
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Id::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            Id::Text(text) => write_text(out, text),
+        }
+    }
+}
+
+/// An error object as the other side sent it, or as we send it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("error {code}: {message}")]
+pub struct RpcError {
+    pub code: i64,
+    pub message: String,
+    pub data: Option<Raw>,
+}
+
+impl RpcError {
+    pub fn new(code: i64, message: impl Into<String>) -> RpcError {
+        RpcError {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+}
+
+/// What one frame says.
+#[derive(Debug)]
+pub enum Message {
+    Request {
+        id: Id,
+        method: String,
+        params: Option<Raw>,
+    },
+    Notification {
+        method: String,
+        params: Option<Raw>,
+    },
+    Answer {
+        id: Id,
+        outcome: Result<Raw, RpcError>,
+    },
+}
+
+/// A frame that is no message; a request of that kind deserves an error answer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    #[error("not valid JSON")]
+    Json,
+    #[error("JSON-RPC batches are not supported")]
+    Batch,
+    #[error("not a JSON-RPC 2.0 message")]
+    Envelope { id: Option<Id> },
+}
+
+impl Malformed {
+    pub fn code(&self) -> i64 {
+        match self {
+            Malformed::Json => PARSE_ERROR,
+            Malformed::Batch | Malformed::Envelope { .. } => INVALID_REQUEST,
+        }
+    }
+}
+
+/// Reads one frame.
+pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
+    if frame.first() == Some(&b'[') {
+        return Err(Malformed::Batch);
+    }
+    let envelope: Envelope<'_> = serde_json::from_slice(frame).map_err(|error| {
+        if error.is_data() {
+            Malformed::Envelope { id: None }
+        } else {
+            Malformed::Json
+        }
+    })?;
+    if envelope.jsonrpc.as_deref() != Some("2.0") {
+        return Err(Malformed::Envelope {
+            id: envelope.id.and_then(Id::parse),
+        });
+    }
+    let id = match envelope.id {
+        None => None,
+        Some(raw) => Some(Id::parse(raw).ok_or(Malformed::Envelope { id: None })?),
+    };
+    let params = envelope.params.map(|params| Raw::within(frame, params));
+    match (envelope.method, id) {
+        (Some(method), Some(id)) => Ok(Message::Request {
+            id,
+            method: method.into_owned(),
+            params,
+        }),
+        (Some(method), None) => Ok(Message::Notification {
+            method: method.into_owned(),
+            params,
+        }),
+        (None, Some(id)) => {
+            let outcome = match (envelope.result, envelope.error) {
+                (Some(result), None) => Ok(Raw::within(frame, result)),
+                (None, Some(error)) => Err(read_error(frame, error)),
+                (Some(_), Some(_)) | (None, None) => {
+                    return Err(Malformed::Envelope { id: Some(id) });
+                }
+            };
+            Ok(Message::Answer { id, outcome })
+        }
+        (None, None) => Err(Malformed::Envelope { id: None }),
+    }
+}
+
+/// The fields of the envelope; serde refuses a field that stands there twice.
+#[derive(serde::Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Keeps `null` apart from an absent field.
+fn present<'de, D: Deserializer<'de>>(source: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(source).map(Some)
+}
+
+/// A string that is borrowed unless it holds an escape.
+struct Text<'a>(Cow<'a, str>);
+
+impl Text<'_> {
+    fn into_owned(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        source.deserialize_str(TextVisitor)
+    }
+}
+
+/// An error object is kept as far as it makes sense: a peer that fails badly has failed all the same.
+fn read_error(frame: &Bytes, raw: &RawValue) -> RpcError {
+    #[derive(serde::Deserialize)]
+    struct ErrorObject<'a> {
+        #[serde(default)]
+        code: i64,
+        #[serde(default)]
+        message: String,
+        #[serde(borrow, default)]
+        data: Option<&'a RawValue>,
+    }
+    match serde_json::from_str::<ErrorObject<'_>>(raw.get()) {
+        Ok(error) => RpcError {
+            code: error.code,
+            message: error.message,
+            data: error.data.map(|data| Raw::within(frame, data)),
+        },
+        Err(_) => RpcError {
+            code: INTERNAL_ERROR,
+            message: "the error object is malformed".to_owned(),
+            data: Some(Raw::within(frame, raw)),
+        },
+    }
+}
+
+/// The id of an over-long answer, if it stands before the result.
+pub(crate) fn id_in_head(head: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(head);
+    let (before, after) = text.split_once("\"id\"")?;
+    if before.contains("\"result\"") {
+        None
+    } else {
+        number_after_colon(after)
+    }
+}
+
+/// The id of an over-long answer, if it stands after the result.
+pub(crate) fn id_in_tail(tail: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(tail);
+    let (_, after) = text.rsplit_once("\"id\"")?;
+    number_after_colon(after)
+}
+
+fn number_after_colon(text: &str) -> Option<u64> {
+    let digits = text.trim_start().strip_prefix(':')?.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit())?;
+    digits.get(..end)?.parse().ok()
+}
+
+pub(crate) fn request_frame(id: u64, method: &str, params: &str) -> Bytes {
+    let mut out = Vec::with_capacity(params.len() + method.len() + 64);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.to_string().as_bytes());
+    write_call(&mut out, method, params);
+    Bytes::from(out)
+}
+
+pub(crate) fn notification_frame(method: &str, params: &str) -> Bytes {
+    let mut out = Vec::with_capacity(params.len() + method.len() + 48);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    write_call(&mut out, method, params);
+    Bytes::from(out)
+}
+
+fn write_call(out: &mut Vec<u8>, method: &str, params: &str) {
+    out.extend_from_slice(b",\"method\":");
+    write_text(out, method);
+    if !params.is_empty() {
+        out.extend_from_slice(b",\"params\":");
+        out.extend_from_slice(params.as_bytes());
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+/// An answer whose result `write` puts straight into the frame: a large result is copied once.
+pub(crate) fn result_frame(id: &Id, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write(&mut out);
+    out.extend_from_slice(b",\"result\":");
+    write(&mut out);
+    out.extend_from_slice(b"}\n");
+    Bytes::from(out)
+}
+
+pub(crate) fn error_frame(id: Option<&Id>, error: &RpcError) -> Bytes {
+    let mut out = Vec::with_capacity(128);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    match id {
+        Some(id) => id.write(&mut out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"error\":{\"code\":");
+    out.extend_from_slice(error.code.to_string().as_bytes());
+    out.extend_from_slice(b",\"message\":");
+    write_text(&mut out, &error.message);
+    if let Some(data) = &error.data {
+        out.extend_from_slice(b",\"data\":");
+        out.extend_from_slice(data.as_str().as_bytes());
+    }
+    out.extend_from_slice(b"}}\n");
+    Bytes::from(out)
+}
+
+/// Writes a JSON string.
+pub fn write_text(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text).expect("a string into a vector always serialises");
+}
+
+#[cfg(test)]
+mod tests;

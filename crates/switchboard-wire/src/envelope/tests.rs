@@ -1,0 +1,128 @@
+//! What counts as a message, and that payloads survive.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(frame: &str, expected: &str) {
+    let frame = Bytes::copy_from_slice(frame.as_bytes());
+    let seen = match parse(&frame) {
+        Ok(Message::Request { id, method, params }) => {
+            format!(
+                "request {id:?} {method} {}",
+                params.as_ref().map_or("-", Raw::as_str)
+            )
+        }
+        Ok(Message::Notification { method, params }) => {
+            format!(
+                "notification {method} {}",
+                params.as_ref().map_or("-", Raw::as_str)
+            )
+        }
+        Ok(Message::Answer {
+            id,
+            outcome: Ok(result),
+        }) => {
+            format!("result {id:?} {}", result.as_str())
+        }
+        Ok(Message::Answer {
+            id,
+            outcome: Err(error),
+        }) => format!("failure {id:?} {error}"),
+        Err(malformed) => format!("malformed {} {malformed}", malformed.code()),
+    };
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn requests_answers_and_notifications_are_told_apart() {
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{"z":1.0,"a":2}}"#,
+        r#"request Number(Number(1)) a/b {"z":1.0,"a":2}"#,
+    );
+    check(r#"{"method":"\u0061","jsonrpc":"2.0"}"#, "notification a -");
+    check(
+        r#"{"jsonrpc":"2.0","id":"1","result":null}"#,
+        r#"result Text("1") null"#,
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#,
+        "failure Number(Number(7)) error -32601: no",
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":7,"error":"odd"}"#,
+        "failure Number(Number(7)) error -32603: the error object is malformed",
+    );
+}
+
+#[test]
+fn what_is_no_message_says_why() {
+    check("{", "malformed -32700 not valid JSON");
+    check("npm notice", "malformed -32700 not valid JSON");
+    check("[]", "malformed -32600 JSON-RPC batches are not supported");
+    check("{}", "malformed -32600 not a JSON-RPC 2.0 message");
+    check(
+        r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#,
+        "malformed -32600 not a JSON-RPC 2.0 message",
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#,
+        "malformed -32600 not a JSON-RPC 2.0 message",
+    );
+    check(
+        r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#,
+        "malformed -32600 not a JSON-RPC 2.0 message",
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#,
+        "malformed -32600 not a JSON-RPC 2.0 message",
+    );
+}
+
+#[test]
+fn a_field_that_stands_twice_is_refused() {
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
+        "malformed -32600 not a JSON-RPC 2.0 message",
+    );
+}
+
+#[test]
+fn keys_are_case_sensitive() {
+    check(
+        r#"{"jsonrpc":"2.0","ID":1,"method":"a"}"#,
+        "notification a -",
+    );
+}
+
+#[test]
+fn an_over_long_answer_still_tells_its_id() {
+    let head = br#"{"jsonrpc":"2.0","id":42,"result":{"content":[{"te"#;
+    assert_eq!(id_in_head(head), Some(42));
+    assert_eq!(
+        id_in_head(br#"{"jsonrpc":"2.0","result":{"id":7,"content"#),
+        None
+    );
+    assert_eq!(id_in_tail(br#"xxxx"}]},"id" : 9 }"#), Some(9));
+    assert_eq!(id_in_tail(b"xxxx"), None);
+}
+
+#[test]
+fn an_id_comes_back_as_it_was_sent() {
+    for id in ["1", "-5", "1.5", "18446744073709551615", r#""a\nb""#] {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        let Ok(Message::Request { id: parsed, .. }) = parse(&Bytes::from(frame)) else {
+            panic!("a request with id {id}");
+        };
+        let mut out = Vec::new();
+        parsed.write(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), id);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_frame_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&Bytes::from(bytes));
+    }
+}

@@ -1,0 +1,237 @@
+//! Reads newline-delimited frames; a line over the limit is drained without being held.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The largest frame that is held in memory, unless a setting says otherwise.
+pub const DEFAULT_MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
+
+/// How much of an over-long line is kept at each end, to tell whose answer it was.
+const KEPT_OF_OVERLONG: usize = 4 * 1024;
+
+/// How long an over-long line may stall before the stream counts as broken.
+const OVERLONG_STALL: Duration = Duration::from_secs(1);
+
+const READ_CHUNK: usize = 16 * 1024;
+
+/// A buffer that grew beyond this for one large frame is given back afterwards.
+const KEPT_CAPACITY: usize = 256 * 1024;
+
+/// One thing that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A whole line without its end, never blank.
+    Line(Bytes),
+    /// A line passed the limit: its beginning. The rest is drained by the next read.
+    TooLong { head: Bytes },
+    /// The end of the line that was `TooLong`.
+    Drained { tail: Bytes, length: u64 },
+}
+
+/// Splits a byte stream into frames.
+#[derive(Debug)]
+pub struct FrameReader<R> {
+    source: R,
+    buffer: BytesMut,
+    /// Bytes of `buffer` that are known to hold no newline.
+    scanned: usize,
+    limit: usize,
+    draining: Option<Drain>,
+}
+
+#[derive(Debug)]
+struct Drain {
+    tail: BytesMut,
+    length: u64,
+}
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub fn new(source: R, limit: usize) -> FrameReader<R> {
+        FrameReader {
+            source,
+            buffer: BytesMut::new(),
+            scanned: 0,
+            limit,
+            draining: None,
+        }
+    }
+
+    /// The next frame, or `None` at the end of the stream. Cancel-safe.
+    ///
+    /// A last line without a newline is a frame too: a peer that closes its end right after an
+    /// answer has still answered.
+    pub async fn next(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            if self.draining.is_some() {
+                return self.drain().await;
+            }
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+                if self.scanned + at > self.limit {
+                    return Ok(Some(self.start_draining()));
+                }
+                let line = self.buffer.split_to(self.scanned + at + 1);
+                self.scanned = 0;
+                if let Some(line) = trimmed(line.freeze()) {
+                    return Ok(Some(Frame::Line(line)));
+                }
+                continue;
+            }
+            self.scanned = self.buffer.len();
+            if self.buffer.len() > self.limit {
+                return Ok(Some(self.start_draining()));
+            }
+            if self.read_more().await? == 0 {
+                let rest = self.buffer.split().freeze();
+                self.scanned = 0;
+                return Ok(trimmed(rest).map(Frame::Line));
+            }
+        }
+    }
+
+    async fn read_more(&mut self) -> io::Result<usize> {
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_CAPACITY {
+            self.buffer = BytesMut::new();
+        }
+        self.buffer.reserve(READ_CHUNK);
+        self.source.read_buf(&mut self.buffer).await
+    }
+
+    /// Keeps the beginning; `drain` takes what is buffered and what follows.
+    fn start_draining(&mut self) -> Frame {
+        let kept = self.buffer.len().min(KEPT_OF_OVERLONG);
+        self.scanned = 0;
+        self.draining = Some(Drain {
+            tail: BytesMut::new(),
+            length: 0,
+        });
+        Frame::TooLong {
+            head: Bytes::copy_from_slice(&self.buffer[..kept]),
+        }
+    }
+
+    /// Reads on to the newline; `None` when the stream ends first.
+    async fn drain(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            let end = memchr::memchr(b'\n', &self.buffer);
+            let part = self
+                .buffer
+                .split_to(end.map_or(self.buffer.len(), |at| at + 1));
+            let Some(drain) = &mut self.draining else {
+                return Ok(None);
+            };
+            drain.take(&part);
+            drop(part);
+            if self.buffer.is_empty() {
+                // Gives back the memory that the beginning of the line took.
+                self.buffer = BytesMut::new();
+            }
+            if end.is_some()
+                && let Some(drain) = self.draining.take()
+            {
+                return Ok(Some(Frame::Drained {
+                    tail: drain.tail.freeze(),
+                    length: drain.length,
+                }));
+            }
+            match tokio::time::timeout(OVERLONG_STALL, self.read_more()).await {
+                Ok(Ok(0)) => return Ok(None),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_stalled) => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+    }
+}
+
+impl Drain {
+    fn take(&mut self, part: &[u8]) {
+        self.length += part.len() as u64;
+        let kept = &part[part.len().saturating_sub(KEPT_OF_OVERLONG)..];
+        self.tail.extend_from_slice(kept);
+        let surplus = self.tail.len().saturating_sub(KEPT_OF_OVERLONG);
+        let _forgotten = self.tail.split_to(surplus);
+    }
+}
+
+/// The line without its end, a leading byte order mark and surrounding blanks; `None` if nothing is left.
+fn trimmed(line: Bytes) -> Option<Bytes> {
+    let without_mark = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line);
+    let text = without_mark.trim_ascii();
+    (!text.is_empty()).then(|| line.slice_ref(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 64;
+
+    /// Everything read from `input`, as one line per frame.
+    async fn check(input: &[u8], expected: &[&str]) {
+        // A one-byte pipe makes every read partial.
+        for capacity in [1, 7, 4096] {
+            let (mut far, near) = tokio::io::duplex(capacity);
+            let input = input.to_vec();
+            let feed = tokio::spawn(async move {
+                tokio::io::AsyncWriteExt::write_all(&mut far, &input)
+                    .await
+                    .unwrap();
+            });
+            let mut reader = FrameReader::new(near, LIMIT);
+            let mut seen = Vec::new();
+            while let Some(frame) = reader.next().await.unwrap() {
+                seen.push(match frame {
+                    Frame::Line(line) => String::from_utf8_lossy(&line).into_owned(),
+                    Frame::TooLong { .. } => "too long".to_owned(),
+                    Frame::Drained { length, .. } => format!("drained {length}"),
+                });
+            }
+            feed.await.unwrap();
+            assert_eq!(seen, expected, "pipe of {capacity} bytes");
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_frames_whatever_their_ends() {
+        check(
+            b"{\"a\":1}\n{\"b\":2}\r\n\n  \n{\"c\":3}",
+            &["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"],
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_byte_order_mark_is_no_part_of_a_frame() {
+        check(b"\xef\xbb\xbf{}\n", &["{}"]).await;
+    }
+
+    #[tokio::test]
+    async fn a_line_over_the_limit_is_drained_and_the_next_one_read() {
+        let mut input = vec![b'x'; 300];
+        input.extend_from_slice(b"\n{}\n");
+        check(&input, &["too long", "drained 301", "{}"]).await;
+    }
+
+    #[tokio::test]
+    async fn an_over_long_line_that_never_ends_is_the_end() {
+        check(&[b'x'; 300], &["too long"]).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_over_long_line_that_stalls_breaks_the_stream() {
+        let (mut far, near) = tokio::io::duplex(4096);
+        tokio::io::AsyncWriteExt::write_all(&mut far, &[b'x'; 300])
+            .await
+            .unwrap();
+        let mut reader = FrameReader::new(near, LIMIT);
+        assert!(matches!(
+            reader.next().await,
+            Ok(Some(Frame::TooLong { .. }))
+        ));
+        let stalled = reader.next().await.unwrap_err();
+        assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
+    }
+}

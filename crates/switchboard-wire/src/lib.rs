@@ -1,0 +1,22 @@
+//! MCP on bytes: what stands on the wire, and nothing about what to do with it.
+//!
+//! A gateway relays, so a frame is parsed once, payloads stay the bytes that they were ([`Raw`]),
+//! and whatever this crate does not know survives. Modules in reading order:
+//!
+//! - [`frame`]: newline-delimited frames, bounded;
+//! - [`envelope`]: the JSON-RPC envelope, ids with their type, raw payloads;
+//! - [`peer`]: requests, answers, notifications, cancellation and progress over one connection;
+//! - [`era`]: which revision of the protocol is spoken, and the handshake;
+//! - [`stdio`]: the pipes of this process without blocking threads;
+//! - [`pipe`]: a pair of connected in-process ends.
+
+pub mod envelope;
+pub mod era;
+pub mod frame;
+mod outbox;
+pub mod peer;
+pub mod pipe;
+pub mod stdio;
+
+pub use envelope::{Id, Message, Raw, RpcError};
+pub use peer::{Handler, Notification, Peer, RequestError, Responder};

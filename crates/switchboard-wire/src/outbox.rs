@@ -1,0 +1,71 @@
+//! The way out of a connection: a bounded queue and the task that writes it, many frames at a time.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+/// Frames that may wait for a slow reader before senders wait too.
+const QUEUE: usize = 256;
+
+/// Frames that go out in one write when many wait.
+const BATCH: usize = 64;
+
+/// Small frames are joined up to this size; a larger one is written by itself, without a copy.
+const JOINED_BYTES: usize = 64 * 1024;
+
+pub(crate) enum Outgoing {
+    Frame(Bytes),
+    /// No frame follows: what waits is written, then the writer ends.
+    End,
+}
+
+pub(crate) fn queue() -> (mpsc::Sender<Outgoing>, mpsc::Receiver<Outgoing>) {
+    mpsc::channel(QUEUE)
+}
+
+/// Writes frames until the queue ends; a write that takes longer than `deadline` is a failure.
+pub(crate) async fn write_all(
+    mut queue: mpsc::Receiver<Outgoing>,
+    mut sink: impl AsyncWrite + Unpin,
+    deadline: Option<Duration>,
+) -> io::Result<()> {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut joined = Vec::new();
+    while queue.recv_many(&mut batch, BATCH).await > 0 {
+        let mut ended = false;
+        joined.clear();
+        for outgoing in batch.drain(..) {
+            match outgoing {
+                Outgoing::Frame(frame) if frame.len() > JOINED_BYTES => {
+                    within(deadline, sink.write_all(&joined)).await?;
+                    joined.clear();
+                    within(deadline, sink.write_all(&frame)).await?;
+                }
+                Outgoing::Frame(frame) => joined.extend_from_slice(&frame),
+                Outgoing::End => ended = true,
+            }
+        }
+        within(deadline, sink.write_all(&joined)).await?;
+        within(deadline, sink.flush()).await?;
+        if ended {
+            break;
+        }
+    }
+    sink.shutdown().await
+}
+
+async fn within(
+    deadline: Option<Duration>,
+    write: impl Future<Output = io::Result<()>>,
+) -> io::Result<()> {
+    match deadline {
+        None => write.await,
+        Some(deadline) => match tokio::time::timeout(deadline, write).await {
+            Ok(written) => written,
+            Err(_late) => Err(io::ErrorKind::TimedOut.into()),
+        },
+    }
+}

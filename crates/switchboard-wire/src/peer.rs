@@ -1,0 +1,505 @@
+//! One connection to another MCP program: requests out, answers back, and what it asks of us.
+//!
+//! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`Reader`] and the
+//! [`Writer`]; the owner runs both and so decides what the end of either means.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::envelope::{self, Id, Message, Raw, RpcError};
+use crate::frame::{DEFAULT_MAX_FRAME_BYTES, Frame, FrameReader};
+use crate::outbox::{self, Outgoing};
+
+/// What a connection may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub max_frame_bytes: usize,
+    /// A write that takes longer means that the other side stopped reading.
+    pub write_deadline: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            max_frame_bytes: DEFAULT_MAX_FRAME_BYTES,
+            write_deadline: None,
+        }
+    }
+}
+
+/// Takes what the other side asks or tells. Runs on the reader, so it must not wait.
+pub trait Handler: Send {
+    fn request(&mut self, method: String, params: Option<Raw>, responder: Responder);
+    fn notification(&mut self, notification: Notification);
+    /// A line that is no message; `error` is what a server would answer.
+    fn malformed(&mut self, error: &envelope::Malformed, peer: &Peer);
+}
+
+#[derive(Debug)]
+pub struct Notification {
+    pub method: String,
+    pub params: Option<Raw>,
+}
+
+/// Why a request got no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RequestError {
+    #[error("the other side answered with {0}")]
+    Refused(RpcError),
+    #[error("no answer within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+    #[error("the answer is larger than {limit} bytes")]
+    AnswerTooLarge { limit: usize },
+    #[error("the connection closed before the answer came")]
+    Closed,
+    /// Nothing of the request was written, so asking again is safe.
+    #[error("the connection was closed already")]
+    NotSent,
+}
+
+/// Opens a connection over two byte streams.
+pub fn open<R, W>(source: R, sink: W, limits: Limits) -> (Peer, Reader<R>, Writer<W>)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (sender, queue) = outbox::queue();
+    let shared = Arc::new(Shared {
+        outbox: sender,
+        next_id: AtomicU64::new(1),
+        pending: Mutex::new(Some(HashMap::new())),
+        flow: watch::Sender::new(Flow::Open),
+        dropped: AtomicU64::new(0),
+        max_frame_bytes: limits.max_frame_bytes,
+    });
+    let peer = Peer { shared };
+    let frames = FrameReader::new(source, limits.max_frame_bytes);
+    let reader = Reader {
+        frames,
+        peer: peer.clone(),
+        overlong_of: None,
+    };
+    (
+        peer,
+        reader,
+        Writer {
+            queue,
+            sink,
+            deadline: limits.write_deadline,
+        },
+    )
+}
+
+/// A handle to the other side.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    outbox: mpsc::Sender<Outgoing>,
+    next_id: AtomicU64,
+    /// `None` once the connection has closed: whoever asks later learns it at once.
+    pending: Mutex<Option<HashMap<u64, Waiter>>>,
+    flow: watch::Sender<Flow>,
+    dropped: AtomicU64,
+    max_frame_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Open,
+    /// An over-long line is being drained; answers that follow it wait behind it.
+    Draining,
+    Closed,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    answer: oneshot::Sender<Result<Raw, RequestError>>,
+    progress: Option<mpsc::Sender<Raw>>,
+    last_sign: Instant,
+}
+
+/// How to wait for an answer.
+#[derive(Debug, Default)]
+pub struct Patience {
+    /// Counted from the last progress notification.
+    pub timeout: Option<Duration>,
+    /// Where progress goes; `None` asks for no progress.
+    pub progress: Option<mpsc::Sender<Raw>>,
+}
+
+impl Peer {
+    /// Asks and waits. `params` gets the progress token to put into `_meta`, and writes JSON.
+    ///
+    /// Dropping the future cancels the request on the other side.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: impl FnOnce(u64) -> String,
+        patience: Patience,
+    ) -> Result<Raw, RequestError> {
+        self.settled().await?;
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let (answer, mut answered) = oneshot::channel();
+        let waiter = Waiter {
+            answer,
+            progress: patience.progress,
+            last_sign: Instant::now(),
+        };
+        if !self.register(id, waiter) {
+            return Err(RequestError::NotSent);
+        }
+        let mut in_flight = InFlight {
+            peer: self,
+            id,
+            done: false,
+        };
+        let frame = envelope::request_frame(id, method, &params(id));
+        if self
+            .shared
+            .outbox
+            .send(Outgoing::Frame(frame))
+            .await
+            .is_err()
+        {
+            in_flight.done = true;
+            self.take(id);
+            return Err(RequestError::NotSent);
+        }
+        let outcome = match patience.timeout {
+            None => (&mut answered).await,
+            Some(timeout) => match self.answer_within(timeout, id, &mut answered).await {
+                Some(outcome) => outcome,
+                None => return Err(RequestError::TimedOut(timeout)),
+            },
+        };
+        in_flight.done = true;
+        outcome.unwrap_or(Err(RequestError::Closed))
+    }
+
+    /// `None` when `timeout` has passed since the last sign of life of this request.
+    async fn answer_within<T>(
+        &self,
+        timeout: Duration,
+        id: u64,
+        answered: &mut oneshot::Receiver<T>,
+    ) -> Option<Result<T, oneshot::error::RecvError>> {
+        let mut deadline = Instant::now() + timeout;
+        loop {
+            if let Ok(outcome) = tokio::time::timeout_at(deadline, &mut *answered).await {
+                return Some(outcome);
+            }
+            let last_sign = self.pending(|pending| pending.get(&id).map(|w| w.last_sign))??;
+            let extended = last_sign + timeout;
+            if extended <= Instant::now() {
+                return None;
+            }
+            deadline = extended;
+        }
+    }
+
+    /// Tells the other side something; waits only while its queue is full.
+    pub async fn notify(&self, method: &str, params: &str) -> Result<(), RequestError> {
+        let frame = envelope::notification_frame(method, params);
+        self.send(frame).await
+    }
+
+    /// Tells something that may be lost when the other side does not read: progress, log lines.
+    pub fn try_notify(&self, method: &str, params: &str) {
+        let _lost_when_full =
+            self.shared
+                .outbox
+                .try_send(Outgoing::Frame(envelope::notification_frame(
+                    method, params,
+                )));
+    }
+
+    /// Answers a line that was no message.
+    pub fn refuse(&self, error: &RpcError) {
+        let _lost_when_full = self
+            .shared
+            .outbox
+            .try_send(Outgoing::Frame(envelope::error_frame(None, error)));
+    }
+
+    /// Lets what is queued go out, then ends the writer.
+    pub async fn finish(&self) {
+        let _already_ended = self.shared.outbox.send(Outgoing::End).await;
+    }
+
+    /// Completes when the connection has closed.
+    pub async fn closed(&self) {
+        let mut flow = self.shared.flow.subscribe();
+        let _sender_lives = flow.wait_for(|flow| *flow == Flow::Closed).await;
+    }
+
+    /// Answers and lines that belonged to nobody.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    async fn send(&self, frame: bytes::Bytes) -> Result<(), RequestError> {
+        self.shared
+            .outbox
+            .send(Outgoing::Frame(frame))
+            .await
+            .map_err(|_| RequestError::NotSent)
+    }
+
+    /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
+    async fn settled(&self) -> Result<(), RequestError> {
+        if *self.shared.flow.borrow() == Flow::Open {
+            return Ok(());
+        }
+        let mut flow = self.shared.flow.subscribe();
+        match flow
+            .wait_for(|flow| *flow != Flow::Draining)
+            .await
+            .as_deref()
+        {
+            Ok(Flow::Open) => Ok(()),
+            Ok(Flow::Draining | Flow::Closed) | Err(_) => Err(RequestError::NotSent),
+        }
+    }
+
+    fn register(&self, id: u64, waiter: Waiter) -> bool {
+        self.pending(|pending| pending.insert(id, waiter)).is_some()
+    }
+
+    fn take(&self, id: u64) -> Option<Waiter> {
+        self.pending(|pending| pending.remove(&id)).flatten()
+    }
+
+    /// Runs `work` on the waiting requests; `None` after the connection has closed.
+    fn pending<T>(&self, work: impl FnOnce(&mut HashMap<u64, Waiter>) -> T) -> Option<T> {
+        let mut pending = self
+            .shared
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        pending.as_mut().map(work)
+    }
+
+    fn settle(&self, id: u64, outcome: Result<Raw, RequestError>) {
+        match self.take(id) {
+            Some(waiter) => {
+                let _asker_gone = waiter.answer.send(outcome);
+            }
+            None => self.count_dropped(),
+        }
+    }
+
+    fn count_dropped(&self) {
+        self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn close(&self) {
+        let pending = self
+            .shared
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        self.shared.flow.send_replace(Flow::Closed);
+        for waiter in pending.into_iter().flatten().map(|(_, waiter)| waiter) {
+            let _asker_gone = waiter.answer.send(Err(RequestError::Closed));
+        }
+    }
+}
+
+/// Cancels on the other side when the asker gives up.
+struct InFlight<'a> {
+    peer: &'a Peer,
+    id: u64,
+    done: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if !self.done && self.peer.take(self.id).is_some() {
+            let params = format!(
+                "{{\"requestId\":{},\"reason\":\"no longer needed\"}}",
+                self.id
+            );
+            self.peer.try_notify("notifications/cancelled", &params);
+        }
+    }
+}
+
+/// The right, and the duty, to answer one request.
+#[derive(Debug)]
+pub struct Responder {
+    id: Id,
+    peer: Peer,
+}
+
+impl Responder {
+    pub fn id(&self) -> &Id {
+        &self.id
+    }
+
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// `write` puts the result's JSON into the frame.
+    pub async fn result(self, write: impl FnOnce(&mut Vec<u8>)) {
+        let frame = envelope::result_frame(&self.id, write);
+        let _asker_gone = self.peer.send(frame).await;
+    }
+
+    pub async fn error(self, error: &RpcError) {
+        let frame = envelope::error_frame(Some(&self.id), error);
+        let _asker_gone = self.peer.send(frame).await;
+    }
+}
+
+/// The reading half; run it until it ends.
+#[derive(Debug)]
+pub struct Reader<R> {
+    frames: FrameReader<R>,
+    peer: Peer,
+    /// Whose answer the line is that is being drained, if its beginning told.
+    overlong_of: Option<u64>,
+}
+
+impl<R: AsyncRead + Unpin> Reader<R> {
+    /// Reads until the other side closes or the stream breaks. Whoever waits for an answer then
+    /// learns that none comes.
+    pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
+        let ended = loop {
+            match self.frames.next().await {
+                Ok(Some(frame)) => self.take_frame(frame, handler),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.peer.close();
+        ended
+    }
+
+    fn take_frame(&mut self, frame: Frame, handler: &mut dyn Handler) {
+        match frame {
+            Frame::Line(line) => match envelope::parse(&line) {
+                Ok(message) => self.take_message(message, handler),
+                Err(malformed) => {
+                    self.peer.count_dropped();
+                    handler.malformed(&malformed, &self.peer);
+                }
+            },
+            Frame::TooLong { head } => {
+                self.peer.shared.flow.send_replace(Flow::Draining);
+                self.overlong_of = envelope::id_in_head(&head);
+                if let Some(id) = self.overlong_of {
+                    self.peer.settle(id, Err(self.too_large()));
+                }
+            }
+            Frame::Drained { tail, .. } => {
+                if self.overlong_of.take().is_none() {
+                    self.settle_overlong(envelope::id_in_tail(&tail));
+                }
+                self.peer.shared.flow.send_replace(Flow::Open);
+            }
+        }
+    }
+
+    /// An over-long answer that does not tell its id may be anyone's: all who wait are told.
+    fn settle_overlong(&self, id: Option<u64>) {
+        let waiting = match id {
+            Some(id) => vec![id],
+            None => self
+                .peer
+                .pending(|pending| pending.keys().copied().collect())
+                .unwrap_or_default(),
+        };
+        for id in waiting {
+            self.peer.settle(id, Err(self.too_large()));
+        }
+    }
+
+    fn too_large(&self) -> RequestError {
+        RequestError::AnswerTooLarge {
+            limit: self.peer.shared.max_frame_bytes,
+        }
+    }
+
+    fn take_message(&self, message: Message, handler: &mut dyn Handler) {
+        match message {
+            Message::Answer { id, outcome } => match &id {
+                Id::Number(number) if let Some(id) = number.as_u64() => {
+                    self.peer.settle(id, outcome.map_err(RequestError::Refused));
+                }
+                Id::Number(_) | Id::Text(_) => self.peer.count_dropped(),
+            },
+            Message::Request { id, method, params } => {
+                handler.request(
+                    method,
+                    params,
+                    Responder {
+                        id,
+                        peer: self.peer.clone(),
+                    },
+                );
+            }
+            Message::Notification { method, params } => {
+                if method == "notifications/progress" && self.route_progress(params.as_ref()) {
+                    return;
+                }
+                handler.notification(Notification { method, params });
+            }
+        }
+    }
+
+    /// Progress belongs to the request whose id is its token.
+    fn route_progress(&self, params: Option<&Raw>) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Token {
+            #[serde(rename = "progressToken")]
+            token: u64,
+        }
+        let Some(params) = params else { return false };
+        let Ok(Token { token }) = params.parse() else {
+            return false;
+        };
+        let known = self.peer.pending(|pending| {
+            let Some(waiter) = pending.get_mut(&token) else {
+                return false;
+            };
+            waiter.last_sign = Instant::now();
+            if let Some(progress) = &waiter.progress {
+                // A reader of progress that lags behind misses steps, never the answer.
+                let _lagging = progress.try_send(params.clone());
+            }
+            true
+        });
+        known == Some(true)
+    }
+}
+
+/// The writing half; run it until it ends.
+#[derive(Debug)]
+pub struct Writer<W> {
+    queue: mpsc::Receiver<Outgoing>,
+    sink: W,
+    deadline: Option<Duration>,
+}
+
+impl<W: AsyncWrite + Unpin> Writer<W> {
+    /// Writes until [`Peer::finish`], or until the other side no longer takes anything.
+    pub async fn run(self) -> io::Result<()> {
+        outbox::write_all(self.queue, self.sink, self.deadline).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

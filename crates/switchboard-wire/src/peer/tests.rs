@@ -1,0 +1,242 @@
+//! Two peers over a pipe: answers, cancellation, progress, deadlines, ends.
+
+use std::sync::mpsc as std_mpsc;
+
+use super::*;
+use crate::pipe;
+
+/// Answers `echo` with its parameters, keeps `hold` open, and records notifications.
+struct Recorder {
+    heard: std_mpsc::Sender<String>,
+    held: Vec<Responder>,
+}
+
+impl Handler for Recorder {
+    fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
+        match method.as_str() {
+            "echo" => {
+                tokio::spawn(async move {
+                    let params = params.unwrap();
+                    responder
+                        .result(|out| out.extend_from_slice(params.as_str().as_bytes()))
+                        .await;
+                });
+            }
+            "hold" => {
+                let _ = self.heard.send(format!("hold {:?}", responder.id()));
+                self.held.push(responder);
+            }
+            "tick" => {
+                let token = params.unwrap();
+                responder
+                    .peer()
+                    .try_notify("notifications/progress", token.as_str());
+                self.held.push(responder);
+            }
+            _ => {
+                tokio::spawn(async move {
+                    responder
+                        .error(&RpcError::new(envelope::METHOD_NOT_FOUND, "unknown"))
+                        .await;
+                });
+            }
+        }
+    }
+
+    fn notification(&mut self, notification: Notification) {
+        let params = notification
+            .params
+            .as_ref()
+            .map_or("", Raw::as_str)
+            .to_owned();
+        let _ = self.heard.send(format!("{} {params}", notification.method));
+    }
+
+    fn malformed(&mut self, error: &envelope::Malformed, _: &Peer) {
+        let _ = self.heard.send(error.to_string());
+    }
+}
+
+/// A peer whose other side is a [`Recorder`], and what that one heard.
+fn connected() -> (Peer, std_mpsc::Receiver<String>) {
+    let (near, far) = pipe::pair();
+    let (heard, hearing) = std_mpsc::channel();
+    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let silent = std_mpsc::channel().0;
+    tokio::spawn(async move {
+        let mut handler = Recorder {
+            heard: silent,
+            held: Vec::new(),
+        };
+        let _ = tokio::join!(reader.run(&mut handler), writer.run());
+    });
+    let (_, reader, writer) = open(far.reader, far.writer, Limits::default());
+    tokio::spawn(async move {
+        let mut handler = Recorder {
+            heard,
+            held: Vec::new(),
+        };
+        let _ = tokio::join!(reader.run(&mut handler), writer.run());
+    });
+    (peer, hearing)
+}
+
+fn within(timeout: u64) -> Patience {
+    Patience {
+        timeout: Some(Duration::from_secs(timeout)),
+        progress: None,
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_interleaved_requests_get_their_own_answers() {
+    let (peer, _heard) = connected();
+    let mut asks = tokio::task::JoinSet::new();
+    for n in 0..1_000 {
+        let peer = peer.clone();
+        asks.spawn(async move {
+            let params = format!("{{\"n\":{n}}}");
+            let answer = peer
+                .request("echo", |_| params.clone(), Patience::default())
+                .await
+                .unwrap();
+            assert_eq!(answer.as_str(), params);
+        });
+    }
+    assert_eq!(asks.join_all().await.len(), 1_000);
+}
+
+#[tokio::test]
+async fn an_error_answer_keeps_its_code_and_message() {
+    let (peer, _heard) = connected();
+    let refused = peer
+        .request("nope", |_| String::new(), Patience::default())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the other side answered with error -32601: unknown"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_times_out_is_cancelled_on_the_other_side() {
+    let (peer, heard) = connected();
+    let late = peer
+        .request("hold", |_| "{}".to_owned(), within(5))
+        .await
+        .unwrap_err();
+    assert_eq!(late.to_string(), "no answer within 5000 ms");
+    // The next answer proves that what was sent before it has arrived.
+    peer.request("echo", |_| "{}".to_owned(), within(5))
+        .await
+        .unwrap();
+    let heard: Vec<_> = heard.try_iter().collect();
+    assert_eq!(
+        heard,
+        [
+            "hold Number(Number(1))",
+            r#"notifications/cancelled {"requestId":1,"reason":"no longer needed"}"#
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_reaches_its_request_and_extends_the_deadline() {
+    let (peer, _heard) = connected();
+    let (sender, mut steps) = mpsc::channel(4);
+    let patience = Patience {
+        timeout: Some(Duration::from_secs(5)),
+        progress: Some(sender),
+    };
+    let started = Instant::now();
+    let asked = peer.request(
+        "tick",
+        |token| format!("{{\"progressToken\":{token}}}"),
+        patience,
+    );
+    let late = asked.await.unwrap_err();
+    assert!(matches!(late, RequestError::TimedOut(_)));
+    assert!(started.elapsed() >= Duration::from_secs(5));
+    assert_eq!(
+        steps.recv().await.unwrap().as_str(),
+        r#"{"progressToken":1}"#
+    );
+}
+
+#[tokio::test]
+async fn everyone_who_waits_learns_that_the_connection_closed() {
+    let (near, far) = pipe::pair();
+    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let run = tokio::spawn(async move {
+        let mut handler = Recorder {
+            heard: std_mpsc::channel().0,
+            held: Vec::new(),
+        };
+        tokio::select! {
+            ended = reader.run(&mut handler) => ended,
+            ended = writer.run() => ended,
+        }
+    });
+    let asked = {
+        let peer = peer.clone();
+        tokio::spawn(async move {
+            peer.request("hold", |_| String::new(), Patience::default())
+                .await
+        })
+    };
+    // The request has arrived once the far end can read it.
+    let mut far_reader = FrameReader::new(far.reader, 1024);
+    assert!(far_reader.next().await.unwrap().is_some());
+    drop((far_reader, far.writer));
+    assert!(matches!(asked.await.unwrap(), Err(RequestError::Closed)));
+    run.await.unwrap().unwrap();
+    let again = peer
+        .request("hold", |_| String::new(), Patience::default())
+        .await;
+    assert!(matches!(again, Err(RequestError::NotSent)));
+}
+
+#[tokio::test]
+async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
+    let (near, far) = pipe::pair();
+    let limits = Limits {
+        max_frame_bytes: 1_000,
+        write_deadline: None,
+    };
+    let (peer, reader, writer) = open(near.reader, near.writer, limits);
+    tokio::spawn(async move {
+        let mut handler = Recorder {
+            heard: std_mpsc::channel().0,
+            held: Vec::new(),
+        };
+        let _ = tokio::join!(reader.run(&mut handler), writer.run());
+    });
+    tokio::spawn(async move {
+        let mut requests = FrameReader::new(far.reader, 1024);
+        let mut answers = far.writer;
+        for size in [100_000, 10] {
+            let Ok(Some(Frame::Line(line))) = requests.next().await else {
+                return;
+            };
+            let Ok(Message::Request { id, .. }) = envelope::parse(&line) else {
+                return;
+            };
+            let text = "x".repeat(size);
+            let frame = envelope::result_frame(&id, |out| envelope::write_text(out, &text));
+            tokio::io::AsyncWriteExt::write_all(&mut answers, &frame)
+                .await
+                .unwrap();
+        }
+    });
+    let first = peer
+        .request("big", |_| String::new(), Patience::default())
+        .await
+        .unwrap_err();
+    assert_eq!(first.to_string(), "the answer is larger than 1000 bytes");
+    let second = peer
+        .request("big", |_| String::new(), Patience::default())
+        .await
+        .unwrap();
+    assert_eq!(second.as_str(), "\"xxxxxxxxxx\"");
+}
