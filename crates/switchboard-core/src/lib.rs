@@ -4,6 +4,8 @@
 //! those in as values. Modules in reading order.
 
 pub mod name;
+pub mod failure;
 pub mod config;
 pub mod schema;
 pub mod catalog;
+pub mod lifecycle;

@@ -1,0 +1,218 @@
+//! What went wrong, as a product: a code to branch on, the cause to report, remedies as data.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::name::ServerName;
+
+/// The kind of a failure. Callers branch on this and on nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    BadRequest,
+    UnknownTool,
+    AmbiguousTool,
+    UnknownServer,
+    UnknownResource,
+    UnknownPrompt,
+    UnknownResult,
+    ServerDisabled,
+    TrustRequired,
+    BadArguments,
+    BadPattern,
+    ApprovalRequired,
+    ApprovalDenied,
+    ToolChanged,
+    NoInstructions,
+    NotSupported,
+    Config,
+    ConnectFailed,
+    Backoff,
+    CrashLoop,
+    Starting,
+    TimedOut,
+    ConnectionLost,
+    OutcomeUnknown,
+    AnswerTooLarge,
+    ServerError,
+    Disconnected,
+    ShuttingDown,
+    Storage,
+}
+
+impl Code {
+    pub const ALL: [Code; 29] = [
+        Code::BadRequest,
+        Code::UnknownTool,
+        Code::AmbiguousTool,
+        Code::UnknownServer,
+        Code::UnknownResource,
+        Code::UnknownPrompt,
+        Code::UnknownResult,
+        Code::ServerDisabled,
+        Code::TrustRequired,
+        Code::BadArguments,
+        Code::BadPattern,
+        Code::ApprovalRequired,
+        Code::ApprovalDenied,
+        Code::ToolChanged,
+        Code::NoInstructions,
+        Code::NotSupported,
+        Code::Config,
+        Code::ConnectFailed,
+        Code::Backoff,
+        Code::CrashLoop,
+        Code::Starting,
+        Code::TimedOut,
+        Code::ConnectionLost,
+        Code::OutcomeUnknown,
+        Code::AnswerTooLarge,
+        Code::ServerError,
+        Code::Disconnected,
+        Code::ShuttingDown,
+        Code::Storage,
+    ];
+
+    /// The stable spelling for machines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::BadRequest => "bad_request",
+            Code::UnknownTool => "unknown_tool",
+            Code::AmbiguousTool => "ambiguous_tool",
+            Code::UnknownServer => "unknown_server",
+            Code::UnknownResource => "unknown_resource",
+            Code::UnknownPrompt => "unknown_prompt",
+            Code::UnknownResult => "unknown_result",
+            Code::ServerDisabled => "server_disabled",
+            Code::TrustRequired => "trust_required",
+            Code::BadArguments => "bad_arguments",
+            Code::BadPattern => "bad_pattern",
+            Code::ApprovalRequired => "approval_required",
+            Code::ApprovalDenied => "approval_denied",
+            Code::ToolChanged => "tool_changed",
+            Code::NoInstructions => "no_instructions",
+            Code::NotSupported => "not_supported",
+            Code::Config => "config",
+            Code::ConnectFailed => "connect_failed",
+            Code::Backoff => "backoff",
+            Code::CrashLoop => "crash_loop",
+            Code::Starting => "starting",
+            Code::TimedOut => "timed_out",
+            Code::ConnectionLost => "connection_lost",
+            Code::OutcomeUnknown => "outcome_unknown",
+            Code::AnswerTooLarge => "answer_too_large",
+            Code::ServerError => "server_error",
+            Code::Disconnected => "disconnected",
+            Code::ShuttingDown => "shutting_down",
+            Code::Storage => "storage",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a failure is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Request,
+    Server(ServerName),
+    /// A tool by the name that it is shown with.
+    Tool {
+        shown: String,
+        server: ServerName,
+    },
+    Config {
+        path: String,
+    },
+}
+
+/// A remedy. Each face words it with its own verbs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hint {
+    /// Names close to the one that was asked for.
+    DidYouMean(Vec<String>),
+    /// The names among which to choose.
+    Choose(Vec<String>),
+    /// What the tool takes, in full.
+    Expected(String),
+    /// Search with these words.
+    Search(String),
+    /// Servers that have never been listed, so their tools are not known.
+    NotListedYet(Vec<ServerName>),
+    /// See which servers there are.
+    ListServers,
+    /// See which tools a server has.
+    ListTools(ServerName),
+    Connect(ServerName),
+    /// Approve the exact definition of a project's server.
+    Trust(ServerName),
+    /// Take `disabled` out of the server's entry.
+    Enable(ServerName),
+    /// Nothing helps but waiting.
+    RetryAfter(Duration),
+    /// The last lines that the server wrote to its standard error.
+    Stderr(Vec<String>),
+    /// Read the server's log.
+    ReadLog(ServerName),
+    /// A setting that lifts a limit.
+    Setting(&'static str),
+    /// Ask the user, in a host that can, or allow it beforehand.
+    AskUser,
+    /// Put the arguments of a tool into `args`.
+    UseArgs,
+    /// Check the named program or path.
+    CheckCommand(String),
+    /// Check whether the action took place before asking for it again.
+    CheckOutcome,
+}
+
+/// A request that could not be answered.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub code: Code,
+    pub subject: Subject,
+    pub cause: Arc<dyn Error + Send + Sync>,
+    /// In order of usefulness.
+    pub hints: Vec<Hint>,
+}
+
+impl Failure {
+    pub fn new(code: Code, subject: Subject, cause: impl Error + Send + Sync + 'static) -> Failure {
+        Failure {
+            code,
+            subject,
+            cause: Arc::new(cause),
+            hints: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: Hint) -> Failure {
+        self.hints.push(hint);
+        self
+    }
+
+    /// What was attempted, then each cause below it.
+    pub fn chain(&self) -> Vec<String> {
+        let mut chain = Vec::new();
+        let mut next: Option<&(dyn Error + 'static)> = Some(self.cause.as_ref());
+        while let Some(error) = next {
+            chain.push(error.to_string());
+            next = error.source();
+        }
+        chain
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.chain().join(": "))
+    }
+}
+
+impl Error for Failure {}

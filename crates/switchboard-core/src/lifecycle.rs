@@ -1,0 +1,439 @@
+//! When a server is started, kept, stopped and tried again: a machine without a clock.
+//!
+//! The upstream's actor feeds [`Input`]s with the time since it began and carries out the
+//! [`Effect`]s. Time is a `Duration`, waiters are numbers, connections are generations, so every
+//! rule here is tested without a process, a task or a wait.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+const LONGEST_KEEP_ALIVE_BACKOFF: Duration = Duration::from_secs(300);
+const HEALTH_CHECK: Duration = Duration::from_secs(30);
+
+/// A server that goes down this often within [`CRASH_WINDOW`] is not started again by itself.
+const CRASHES: usize = 8;
+const CRASH_WINDOW: Duration = Duration::from_secs(180);
+
+/// When a server runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Starts when used, stops when idle.
+    #[default]
+    Lazy,
+    /// Starts at once, and again on the next use after a drop.
+    Eager,
+    /// Starts at once and stays up.
+    KeepAlive,
+    /// Starts when used and stays up from then on.
+    LazyKeepAlive,
+}
+
+/// What the configuration says about one server's life.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    pub mode: Mode,
+    /// `None`: never stops for being idle.
+    pub idle: Option<Duration>,
+}
+
+/// Who waits for a connection; the actor knows what to do with the number.
+pub type Waiter = u64;
+
+/// A connection's number; nothing that belongs to an older one touches a newer one.
+pub type Generation = u64;
+
+/// Whether a wait respects the backoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    Call,
+    /// The user asked for this very connection.
+    Explicit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Input {
+    /// The gateway is ready; eager servers start.
+    Begin,
+    Acquire {
+        waiter: Waiter,
+        urgency: Urgency,
+    },
+    Release {
+        generation: Generation,
+    },
+    Dialled {
+        generation: Generation,
+    },
+    /// `jitter` is random, from 0 to 1.
+    DialFailed {
+        generation: Generation,
+        jitter: f64,
+    },
+    /// The connection ended by itself.
+    Lost {
+        generation: Generation,
+        jitter: f64,
+    },
+    Pong {
+        generation: Generation,
+    },
+    PingFailed {
+        generation: Generation,
+        jitter: f64,
+    },
+    /// Stop now, whoever uses it; the next use starts it again.
+    Disconnect,
+    /// The time of [`Machine::wake_at`] has come.
+    Wake,
+    Shutdown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Effect {
+    Dial {
+        generation: Generation,
+    },
+    Grant {
+        waiter: Waiter,
+        generation: Generation,
+    },
+    Refuse {
+        waiter: Waiter,
+        refusal: Refusal,
+    },
+    /// Close the connection, or give up dialling it.
+    Close {
+        generation: Generation,
+    },
+    Ping {
+        generation: Generation,
+    },
+}
+
+/// Why a waiter gets no connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refusal {
+    /// The dial that it waited for failed; the actor has the cause.
+    DialFailed,
+    /// The last dial failed a while ago, and the next try is not due.
+    Backoff {
+        since: Duration,
+        retry_in: Duration,
+    },
+    CrashLoop {
+        crashes: usize,
+        retry_in: Duration,
+    },
+    Disconnected,
+    ShuttingDown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Down,
+    Dialling,
+    Up,
+    Ended,
+}
+
+/// One server's life.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    policy: Policy,
+    phase: Phase,
+    generation: Generation,
+    waiters: Vec<Waiter>,
+    leases: usize,
+    /// Since when nobody holds a lease; only meaningful while up.
+    idle_since: Duration,
+    /// Set while a keep-alive server is up: when the next ping is due.
+    ping_at: Option<Duration>,
+    failures: u32,
+    failed_at: Duration,
+    retry_at: Duration,
+    crashes: VecDeque<Duration>,
+    /// A keep-alive server that went down is dialled again when its backoff is over.
+    wanted: bool,
+}
+
+impl Machine {
+    pub fn new(policy: Policy) -> Machine {
+        Machine {
+            policy,
+            phase: Phase::Down,
+            generation: 0,
+            waiters: Vec::new(),
+            leases: 0,
+            idle_since: Duration::ZERO,
+            ping_at: None,
+            failures: 0,
+            failed_at: Duration::ZERO,
+            retry_at: Duration::ZERO,
+            crashes: VecDeque::new(),
+            wanted: false,
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Takes one input at time `now` and says what to do.
+    pub fn on(&mut self, now: Duration, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if self.phase == Phase::Ended {
+            if let Input::Acquire { waiter, .. } = input {
+                effects.push(Effect::Refuse {
+                    waiter,
+                    refusal: Refusal::ShuttingDown,
+                });
+            }
+            return effects;
+        }
+        match input {
+            Input::Begin => {
+                if matches!(self.policy.mode, Mode::Eager | Mode::KeepAlive) {
+                    self.wanted = self.stays_up();
+                    self.dial(&mut effects);
+                }
+            }
+            Input::Acquire { waiter, urgency } => self.acquire(now, waiter, urgency, &mut effects),
+            Input::Release { generation } => self.release(now, generation),
+            Input::Dialled { generation } => self.dialled(now, generation, &mut effects),
+            Input::DialFailed { generation, jitter } => {
+                if self.phase == Phase::Dialling && generation == self.generation {
+                    self.fail(now, jitter);
+                    self.refuse_all(Refusal::DialFailed, &mut effects);
+                }
+            }
+            Input::Lost { generation, jitter } => {
+                if self.phase == Phase::Up && generation == self.generation {
+                    self.fail(now, jitter);
+                }
+            }
+            Input::Pong { generation } => {
+                if self.phase == Phase::Up && generation == self.generation {
+                    self.failures = 0;
+                }
+            }
+            Input::PingFailed { generation, jitter } => {
+                if self.phase == Phase::Up && generation == self.generation {
+                    effects.push(Effect::Close { generation });
+                    self.fail(now, jitter);
+                }
+            }
+            Input::Disconnect => self.stop(Refusal::Disconnected, &mut effects),
+            Input::Wake => self.wake(now, &mut effects),
+            Input::Shutdown => {
+                self.stop(Refusal::ShuttingDown, &mut effects);
+                self.phase = Phase::Ended;
+            }
+        }
+        effects
+    }
+
+    /// When [`Input::Wake`] is due, if ever.
+    pub fn wake_at(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Up => {
+                let idle = self.idle_limit().filter(|_| self.leases == 0);
+                [idle.map(|idle| self.idle_since + idle), self.ping_at]
+                    .into_iter()
+                    .flatten()
+                    .min()
+            }
+            Phase::Down => (self.wanted && self.stays_up()).then_some(self.retry_at),
+            Phase::Dialling | Phase::Ended => None,
+        }
+    }
+
+    fn acquire(
+        &mut self,
+        now: Duration,
+        waiter: Waiter,
+        urgency: Urgency,
+        effects: &mut Vec<Effect>,
+    ) {
+        match self.phase {
+            Phase::Up => {
+                self.leases += 1;
+                effects.push(Effect::Grant {
+                    waiter,
+                    generation: self.generation,
+                });
+            }
+            Phase::Dialling => self.waiters.push(waiter),
+            Phase::Down => match self.refusal(now).filter(|_| urgency == Urgency::Call) {
+                Some(refusal) => effects.push(Effect::Refuse { waiter, refusal }),
+                None => {
+                    self.waiters.push(waiter);
+                    self.dial(effects);
+                }
+            },
+            // `on` answers for an ended machine.
+            Phase::Ended => {}
+        }
+    }
+
+    fn release(&mut self, now: Duration, generation: Generation) {
+        if self.phase != Phase::Up || generation != self.generation {
+            return;
+        }
+        self.leases = self.leases.saturating_sub(1);
+        // A finished call is progress: whatever failed before is over.
+        self.failures = 0;
+        if self.leases == 0 {
+            self.idle_since = now;
+        }
+    }
+
+    fn dialled(&mut self, now: Duration, generation: Generation, effects: &mut Vec<Effect>) {
+        if self.phase != Phase::Dialling || generation != self.generation {
+            // Nobody waits for this one any more.
+            effects.push(Effect::Close { generation });
+            return;
+        }
+        self.phase = Phase::Up;
+        self.idle_since = now;
+        self.wanted = self.stays_up();
+        self.ping_at = self.stays_up().then_some(now + HEALTH_CHECK);
+        self.leases = self.waiters.len();
+        let granted = std::mem::take(&mut self.waiters);
+        effects.extend(
+            granted
+                .into_iter()
+                .map(|waiter| Effect::Grant { waiter, generation }),
+        );
+    }
+
+    fn wake(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        match self.phase {
+            Phase::Up => {
+                if let Some(idle) = self.idle_limit()
+                    && self.leases == 0
+                    && now >= self.idle_since + idle
+                {
+                    effects.push(Effect::Close {
+                        generation: self.generation,
+                    });
+                    self.down();
+                } else if self.ping_at.is_some_and(|at| now >= at) {
+                    self.ping_at = Some(now + HEALTH_CHECK);
+                    effects.push(Effect::Ping {
+                        generation: self.generation,
+                    });
+                }
+            }
+            Phase::Down if self.wanted && self.stays_up() && now >= self.retry_at => {
+                self.dial(effects);
+            }
+            Phase::Down | Phase::Dialling | Phase::Ended => {}
+        }
+    }
+
+    fn dial(&mut self, effects: &mut Vec<Effect>) {
+        self.generation += 1;
+        self.phase = Phase::Dialling;
+        effects.push(Effect::Dial {
+            generation: self.generation,
+        });
+    }
+
+    /// Books a failed dial or a lost connection.
+    fn fail(&mut self, now: Duration, jitter: f64) {
+        self.down();
+        self.failed_at = now;
+        self.failures = self.failures.saturating_add(1);
+        self.crashes.push_back(now);
+        self.forget_old_crashes(now);
+        let longest = if self.stays_up() {
+            LONGEST_KEEP_ALIVE_BACKOFF
+        } else {
+            LONGEST_BACKOFF
+        };
+        let doublings = self.failures.saturating_sub(1).min(16);
+        let backoff = FIRST_BACKOFF.saturating_mul(1 << doublings).min(longest);
+        // Half of it is certain, half random: many gateways do not come back in step.
+        self.retry_at = now + backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
+        if self.crashes.len() >= CRASHES
+            && let Some(first) = self.crashes.front()
+        {
+            self.retry_at = self.retry_at.max(*first + CRASH_WINDOW);
+        }
+    }
+
+    fn forget_old_crashes(&mut self, now: Duration) {
+        while self
+            .crashes
+            .front()
+            .is_some_and(|at| now.saturating_sub(*at) > CRASH_WINDOW)
+        {
+            self.crashes.pop_front();
+        }
+    }
+
+    /// A connection that worked and was lost may be dialled again at once; a dial that failed may not.
+    fn refusal(&mut self, now: Duration) -> Option<Refusal> {
+        self.forget_old_crashes(now);
+        if self.failures == 0 || now >= self.retry_at {
+            return None;
+        }
+        let retry_in = self.retry_at - now;
+        Some(if self.crashes.len() >= CRASHES {
+            Refusal::CrashLoop {
+                crashes: self.crashes.len(),
+                retry_in,
+            }
+        } else {
+            Refusal::Backoff {
+                since: now.saturating_sub(self.failed_at),
+                retry_in,
+            }
+        })
+    }
+
+    fn stop(&mut self, refusal: Refusal, effects: &mut Vec<Effect>) {
+        if matches!(self.phase, Phase::Up | Phase::Dialling) {
+            effects.push(Effect::Close {
+                generation: self.generation,
+            });
+        }
+        self.refuse_all(refusal, effects);
+        self.down();
+        self.wanted = false;
+        self.failures = 0;
+        self.crashes.clear();
+    }
+
+    fn refuse_all(&mut self, refusal: Refusal, effects: &mut Vec<Effect>) {
+        let refused = std::mem::take(&mut self.waiters);
+        effects.extend(
+            refused
+                .into_iter()
+                .map(|waiter| Effect::Refuse { waiter, refusal }),
+        );
+    }
+
+    fn down(&mut self) {
+        self.phase = Phase::Down;
+        self.leases = 0;
+        self.ping_at = None;
+    }
+
+    fn stays_up(&self) -> bool {
+        matches!(self.policy.mode, Mode::KeepAlive | Mode::LazyKeepAlive)
+    }
+
+    fn idle_limit(&self) -> Option<Duration> {
+        if self.stays_up() {
+            None
+        } else {
+            self.policy.idle
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,475 @@
+//! The rules one by one, then any sequence of inputs against what must always hold.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn lazy() -> Machine {
+    machine(Mode::Lazy)
+}
+
+fn machine(mode: Mode) -> Machine {
+    Machine::new(Policy {
+        mode,
+        idle: Some(10 * MINUTE),
+    })
+}
+
+fn call(waiter: Waiter) -> Input {
+    Input::Acquire {
+        waiter,
+        urgency: Urgency::Call,
+    }
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// Feeds `(second, input)` and compares everything that came out.
+fn check(machine: &mut Machine, inputs: &[(u64, Input)], expected: &[Effect]) {
+    let seen: Vec<Effect> = inputs
+        .iter()
+        .flat_map(|(at, input)| machine.on(seconds(*at), *input))
+        .collect();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn one_dial_serves_all_who_wait() {
+    check(
+        &mut lazy(),
+        &[
+            (0, call(1)),
+            (0, call(2)),
+            (1, Input::Dialled { generation: 1 }),
+            (2, call(3)),
+        ],
+        &[
+            Effect::Dial { generation: 1 },
+            Effect::Grant {
+                waiter: 1,
+                generation: 1,
+            },
+            Effect::Grant {
+                waiter: 2,
+                generation: 1,
+            },
+            Effect::Grant {
+                waiter: 3,
+                generation: 1,
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_held_lease_outlives_the_idle_timeout() {
+    let mut machine = lazy();
+    machine.on(seconds(0), call(1));
+    machine.on(seconds(0), Input::Dialled { generation: 1 });
+    assert_eq!(machine.wake_at(), None);
+    check(&mut machine, &[(3_600, Input::Wake)], &[]);
+    machine.on(seconds(3_601), Input::Release { generation: 1 });
+    assert_eq!(machine.wake_at(), Some(seconds(3_601) + 10 * MINUTE));
+    check(
+        &mut machine,
+        &[(4_201, Input::Wake)],
+        &[Effect::Close { generation: 1 }],
+    );
+    assert_eq!(machine.phase(), Phase::Down);
+}
+
+#[test]
+fn a_call_after_a_failed_dial_is_refused_until_the_backoff_is_over() {
+    let mut machine = lazy();
+    check(
+        &mut machine,
+        &[
+            (0, call(1)),
+            (
+                0,
+                Input::DialFailed {
+                    generation: 1,
+                    jitter: 1.0,
+                },
+            ),
+        ],
+        &[
+            Effect::Dial { generation: 1 },
+            Effect::Refuse {
+                waiter: 1,
+                refusal: Refusal::DialFailed,
+            },
+        ],
+    );
+    let refusal = Refusal::Backoff {
+        since: Duration::ZERO,
+        retry_in: Duration::from_millis(500),
+    };
+    check(
+        &mut machine,
+        &[(0, call(2))],
+        &[Effect::Refuse { waiter: 2, refusal }],
+    );
+    check(
+        &mut machine,
+        &[(1, call(3))],
+        &[Effect::Dial { generation: 2 }],
+    );
+}
+
+#[test]
+fn who_asks_for_the_connection_itself_waits_for_no_backoff() {
+    let mut machine = lazy();
+    machine.on(seconds(0), call(1));
+    machine.on(
+        seconds(0),
+        Input::DialFailed {
+            generation: 1,
+            jitter: 1.0,
+        },
+    );
+    let explicit = Input::Acquire {
+        waiter: 2,
+        urgency: Urgency::Explicit,
+    };
+    check(
+        &mut machine,
+        &[(0, explicit)],
+        &[Effect::Dial { generation: 2 }],
+    );
+}
+
+#[test]
+fn backoff_doubles_to_a_minute() {
+    let mut machine = lazy();
+    let mut now = Duration::ZERO;
+    let mut waits = Vec::new();
+    for generation in 1..=7 {
+        machine.on(now, call(generation));
+        machine.on(
+            now,
+            Input::DialFailed {
+                generation,
+                jitter: 1.0,
+            },
+        );
+        waits.push((machine.retry_at - now).as_millis());
+        now = machine.retry_at;
+    }
+    assert_eq!(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
+}
+
+#[test]
+fn a_crash_loop_stops_with_a_reason() {
+    let mut machine = lazy();
+    let mut now = Duration::ZERO;
+    for generation in 1..=8 {
+        machine.on(now, call(generation));
+        machine.on(
+            now,
+            Input::DialFailed {
+                generation,
+                jitter: 0.0,
+            },
+        );
+        if generation < 8 {
+            now = machine.retry_at;
+        }
+    }
+    let effects = machine.on(now, call(9));
+    assert!(
+        matches!(
+            effects[..],
+            [Effect::Refuse {
+                waiter: 9,
+                refusal: Refusal::CrashLoop { crashes: 8, .. }
+            }]
+        ),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn a_server_that_worked_and_crashed_once_is_dialled_again_by_the_next_call() {
+    let mut machine = lazy();
+    machine.on(seconds(0), call(1));
+    machine.on(seconds(0), Input::Dialled { generation: 1 });
+    machine.on(seconds(1), Input::Release { generation: 1 });
+    machine.on(
+        seconds(2),
+        Input::Lost {
+            generation: 1,
+            jitter: 0.5,
+        },
+    );
+    check(
+        &mut machine,
+        &[(3, call(2))],
+        &[Effect::Dial { generation: 2 }],
+    );
+}
+
+#[test]
+fn disconnect_is_served_during_a_stuck_dial() {
+    check(
+        &mut lazy(),
+        &[
+            (0, call(1)),
+            (9, Input::Disconnect),
+            (10, Input::Dialled { generation: 1 }),
+            (11, call(2)),
+        ],
+        &[
+            Effect::Dial { generation: 1 },
+            Effect::Close { generation: 1 },
+            Effect::Refuse {
+                waiter: 1,
+                refusal: Refusal::Disconnected,
+            },
+            Effect::Close { generation: 1 },
+            Effect::Dial { generation: 2 },
+        ],
+    );
+}
+
+#[test]
+fn a_release_of_an_older_connection_does_not_count() {
+    let mut machine = lazy();
+    machine.on(seconds(0), call(1));
+    machine.on(seconds(0), Input::Dialled { generation: 1 });
+    machine.on(seconds(0), Input::Disconnect);
+    machine.on(seconds(1), call(2));
+    machine.on(seconds(1), Input::Dialled { generation: 2 });
+    machine.on(seconds(2), Input::Release { generation: 1 });
+    assert_eq!(
+        machine.wake_at(),
+        None,
+        "the lease of generation 2 is still held"
+    );
+}
+
+#[test]
+fn an_eager_server_starts_at_once_and_does_not_come_back_by_itself() {
+    let mut machine = machine(Mode::Eager);
+    check(
+        &mut machine,
+        &[(0, Input::Begin)],
+        &[Effect::Dial { generation: 1 }],
+    );
+    machine.on(seconds(1), Input::Dialled { generation: 1 });
+    machine.on(
+        seconds(2),
+        Input::Lost {
+            generation: 1,
+            jitter: 0.0,
+        },
+    );
+    assert_eq!(machine.wake_at(), None);
+}
+
+#[test]
+fn a_keep_alive_server_is_pinged_and_comes_back() {
+    let mut machine = machine(Mode::KeepAlive);
+    machine.on(seconds(0), Input::Begin);
+    machine.on(seconds(0), Input::Dialled { generation: 1 });
+    assert_eq!(machine.wake_at(), Some(seconds(30)));
+    check(
+        &mut machine,
+        &[(30, Input::Wake)],
+        &[Effect::Ping { generation: 1 }],
+    );
+    check(
+        &mut machine,
+        &[(
+            35,
+            Input::PingFailed {
+                generation: 1,
+                jitter: 1.0,
+            },
+        )],
+        &[Effect::Close { generation: 1 }],
+    );
+    assert_eq!(
+        machine.wake_at(),
+        Some(seconds(35) + Duration::from_millis(500))
+    );
+    check(
+        &mut machine,
+        &[(36, Input::Wake)],
+        &[Effect::Dial { generation: 2 }],
+    );
+}
+
+#[test]
+fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
+    let mut machine = machine(Mode::LazyKeepAlive);
+    check(&mut machine, &[(0, Input::Begin)], &[]);
+    machine.on(seconds(0), call(1));
+    machine.on(seconds(0), Input::Dialled { generation: 1 });
+    machine.on(seconds(1), Input::Release { generation: 1 });
+    assert_eq!(
+        machine.wake_at(),
+        Some(seconds(30)),
+        "a ping, never an idle stop"
+    );
+    machine.on(
+        seconds(2),
+        Input::Lost {
+            generation: 1,
+            jitter: 0.0,
+        },
+    );
+    assert!(machine.wake_at().is_some());
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Begin,
+    Acquire(Urgency),
+    Release,
+    Dialled,
+    DialFailed,
+    Lost,
+    Pong,
+    PingFailed,
+    Disconnect,
+    Wake,
+    Shutdown,
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => Just(Step::Begin),
+        6 => Just(Step::Acquire(Urgency::Call)),
+        2 => Just(Step::Acquire(Urgency::Explicit)),
+        6 => Just(Step::Release),
+        5 => Just(Step::Dialled),
+        3 => Just(Step::DialFailed),
+        2 => Just(Step::Lost),
+        1 => Just(Step::Pong),
+        1 => Just(Step::PingFailed),
+        1 => Just(Step::Disconnect),
+        4 => Just(Step::Wake),
+        1 => Just(Step::Shutdown),
+    ]
+}
+
+/// What an observer outside can know; it follows the effects alone.
+#[derive(Default)]
+struct Observer {
+    dialling: Option<Generation>,
+    up: Option<Generation>,
+    held: HashMap<Generation, usize>,
+    waiting: Vec<Waiter>,
+}
+
+impl Observer {
+    fn see(&mut self, effect: Effect, forced: bool) {
+        match effect {
+            Effect::Dial { generation } => {
+                assert_eq!(self.dialling, None, "two dials under way");
+                assert_eq!(self.up, None, "a dial while connected");
+                self.dialling = Some(generation);
+            }
+            Effect::Grant { waiter, generation } => {
+                assert_eq!(
+                    self.up,
+                    Some(generation),
+                    "a grant of a connection that is not up"
+                );
+                self.answer(waiter);
+                *self.held.entry(generation).or_default() += 1;
+            }
+            Effect::Refuse { waiter, .. } => self.answer(waiter),
+            Effect::Close { generation } => {
+                let held = self.held.get(&generation).copied().unwrap_or(0);
+                assert!(forced || held == 0, "closed under a lease");
+                self.dialling = self.dialling.filter(|dialling| *dialling != generation);
+                self.up = self.up.filter(|up| *up != generation);
+            }
+            Effect::Ping { generation } => assert_eq!(self.up, Some(generation)),
+        }
+    }
+
+    fn answer(&mut self, waiter: Waiter) {
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| *waiting != waiter);
+        assert_eq!(
+            self.waiting.len() + 1,
+            before,
+            "answered twice, or never asked"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_sequence_keeps_the_promises(
+        steps in proptest::collection::vec((any_step(), 0..400u64), 1..120),
+        mode in proptest::sample::select(vec![
+            Mode::Lazy, Mode::Eager, Mode::KeepAlive, Mode::LazyKeepAlive]),
+    ) {
+        let mut machine = machine(mode);
+        let mut observer = Observer::default();
+        let mut now = Duration::ZERO;
+        let mut next_waiter = 0;
+        for (step, pause) in steps {
+            now += seconds(pause);
+            let current = observer.dialling.or(observer.up).unwrap_or(machine.generation);
+            let input = match step {
+                Step::Begin => Input::Begin,
+                Step::Acquire(urgency) => {
+                    next_waiter += 1;
+                    observer.waiting.push(next_waiter);
+                    Input::Acquire { waiter: next_waiter, urgency }
+                }
+                Step::Release => {
+                    let Some((generation, held)) =
+                        observer.held.iter_mut().find(|(_, held)| **held > 0) else { continue };
+                    *held -= 1;
+                    Input::Release { generation: *generation }
+                }
+                Step::Dialled => {
+                    let Some(generation) = observer.dialling.take() else { continue };
+                    observer.up = Some(generation);
+                    Input::Dialled { generation }
+                }
+                Step::DialFailed => {
+                    let Some(generation) = observer.dialling.take() else { continue };
+                    Input::DialFailed { generation, jitter: 0.5 }
+                }
+                Step::Lost => {
+                    let Some(generation) = observer.up.take() else { continue };
+                    Input::Lost { generation, jitter: 0.5 }
+                }
+                Step::Pong => Input::Pong { generation: current },
+                Step::PingFailed => Input::PingFailed { generation: current, jitter: 0.5 },
+                Step::Disconnect => Input::Disconnect,
+                Step::Wake => Input::Wake,
+                Step::Shutdown => Input::Shutdown,
+            };
+            let forced = matches!(
+                input, Input::Disconnect | Input::Shutdown | Input::PingFailed { .. });
+            // Begin is sent once, before anything else happens.
+            if matches!(input, Input::Begin) && machine.generation > 0 { continue }
+            for effect in machine.on(now, input) {
+                observer.see(effect, forced);
+            }
+            if observer.dialling.is_none() {
+                prop_assert!(observer.waiting.is_empty(), "a waiter was left behind");
+            }
+            let timer_means_something = match machine.phase() {
+                Phase::Up => true,
+                Phase::Down => machine.wake_at().is_none() || machine.stays_up(),
+                Phase::Dialling | Phase::Ended => machine.wake_at().is_none(),
+            };
+            prop_assert!(timer_means_something);
+        }
+    }
+}
