@@ -1,3 +1,24 @@
-//! Developer commands: `cargo xtask test`, `tidy`, `docs`.
+//! Developer commands: each is one arm of this match.
 
-fn main() {}
+mod command;
+mod printer;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask test [--quick] | tidy";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test"] => test::run(test::Depth::Full),
+        ["test", "--quick"] => test::run(test::Depth::Quick),
+        ["tidy"] => tidy::run(),
+        _ => {
+            printer::complain(USAGE);
+            ExitCode::from(2)
+        }
+    }
+}

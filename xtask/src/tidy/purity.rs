@@ -1,0 +1,132 @@
+//! The rule that the core does no IO and reads neither clock nor environment.
+
+use super::{File, Finding, Tree, has_word};
+
+/// Ways out of the core, wherever they are written out.
+const WAYS_OUT: &[&str] = &[
+    "tokio",
+    "std::fs",
+    "std::env",
+    "std::net",
+    "std::process",
+    "Instant::now",
+    "SystemTime::now",
+];
+
+/// The same, inside of `use std::{…}`.
+const STD_MODULES: &[&str] = &["fs", "env", "net", "process"];
+
+/// The code of `switchboard-core` is a function of its values.
+pub(super) fn pure_core(file: &File, _: &Tree) -> Vec<Finding> {
+    let Some(rust) = &file.rust else {
+        return Vec::new();
+    };
+    if !file.path.starts_with("crates/switchboard-core/src/") {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (number, line) in file.code_lines() {
+        for way in WAYS_OUT.iter().filter(|way| has_word(line, way)) {
+            findings.push(impure(number, way));
+        }
+    }
+    for (at, _) in rust.code.match_indices("std::{") {
+        let number = rust.code[..at].matches('\n').count() + 1;
+        for name in group(&rust.code[at + "std::{".len()..]) {
+            if STD_MODULES.contains(&name) {
+                findings.push(impure(number, &format!("std::{name}")));
+            }
+        }
+    }
+    findings
+}
+
+fn impure(line: usize, way: &str) -> Finding {
+    Finding::error(
+        line,
+        format!("`{way}` in the core: take the value as an argument"),
+    )
+}
+
+/// The first names of the paths in a `use` group, given what follows its opening brace.
+fn group(rest: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let mut start = 0;
+    let mut paths = Vec::new();
+    for (at, c) in rest.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' if depth == 0 => {
+                paths.push(&rest[start..at]);
+                start = at + 1;
+            }
+            '}' => {
+                paths.push(&rest[start..at]);
+                break;
+            }
+            _ => {}
+        }
+    }
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    paths
+        .into_iter()
+        .filter_map(|path| path.trim_start().split(|c| !is_name(c)).next())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tidy::tests::{CORE_FILE, check};
+
+    #[test]
+    fn the_core_reaches_for_nothing_outside() {
+        let rule = "pure-core";
+        for way in [
+            "tokio::spawn(f)",
+            "std::fs::read(p)",
+            "std::env::var(n)",
+            "std::net::TcpStream",
+            "std::process::id()",
+            "Instant::now()",
+            "time::SystemTime::now()",
+        ] {
+            check(
+                rule,
+                CORE_FILE,
+                &format!("//! Names.\nlet x = {way};\n"),
+                &[2],
+            );
+            check(
+                rule,
+                CORE_FILE,
+                &format!("//! {way}\nlet x = \"{way}\";\n"),
+                &[],
+            );
+            check(
+                rule,
+                "crates/switchboard/src/env.rs",
+                &format!("let x = {way};\n"),
+                &[],
+            );
+        }
+        check(
+            rule,
+            CORE_FILE,
+            "//! Names.\nuse std::{collections::{a, fs_like}, fmt, fs};\n",
+            &[2],
+        );
+        check(
+            rule,
+            CORE_FILE,
+            "use std::{\n    env::var,\n    fmt::{self, net},\n};\n",
+            &[1],
+        );
+        check(
+            rule,
+            CORE_FILE,
+            "use std::{fmt, time::Instant};\nlet tokio_like = 1;\n",
+            &[],
+        );
+    }
+}
