@@ -30,27 +30,14 @@ enum When {
 }
 
 const fn step(name: &'static str, command: &'static str, when: When) -> Step {
-    Step {
-        name,
-        command,
-        packages: &[],
-        when,
-    }
+    Step { name, command, packages: &[], when }
 }
 
 const STEPS: &[Step] = &[
     step("fmt", "cargo fmt --all --check", When::Always),
     step("tidy", "cargo xtask tidy", When::Always),
-    step(
-        "clippy",
-        "cargo clippy --workspace --all-targets -- -D warnings",
-        When::Always,
-    ),
-    step(
-        "tests",
-        "cargo nextest run --workspace",
-        When::Only(Depth::Full),
-    ),
+    step("clippy", "cargo clippy --workspace --all-targets -- -D warnings", When::Always),
+    step("tests", "cargo nextest run --workspace", When::Only(Depth::Full)),
     Step {
         name: "tests",
         command: "cargo nextest run",
@@ -120,17 +107,11 @@ fn plan<'a>(steps: &'a [Step], depth: Depth, setting: &Setting) -> Vec<(&'a str,
         if present.is_empty() && !step.packages.is_empty() {
             continue;
         }
-        let line = match (
-            setting.runner,
-            step.command.strip_prefix("cargo nextest run"),
-        ) {
+        let line = match (setting.runner, step.command.strip_prefix("cargo nextest run")) {
             (Runner::CargoTest, Some(rest)) => ["cargo test", rest],
             (Runner::CargoTest, None) | (Runner::Nextest, _) => [step.command, ""],
         };
-        let mut words: Vec<&str> = line
-            .iter()
-            .flat_map(|part| part.split_whitespace())
-            .collect();
+        let mut words: Vec<&str> = line.iter().flat_map(|part| part.split_whitespace()).collect();
         words.extend(present.iter().flat_map(|package| ["-p", *package]));
         plan.push((step.name, words));
     }
@@ -143,9 +124,7 @@ fn succeeds(words: &[&str]) -> bool {
     match command(program).args(args).status() {
         Ok(status) => status.success(),
         Err(cause) => {
-            complain(&format!(
-                "error: cannot start `{program}`\n  caused by: {cause}"
-            ));
+            complain(&format!("error: cannot start `{program}`\n  caused by: {cause}"));
             false
         }
     }
@@ -242,10 +221,7 @@ mod tests {
 
     #[test]
     fn the_table_ends_with_the_total() {
-        let timings = [
-            ("fmt", Duration::from_millis(400)),
-            ("clippy", Duration::from_secs(12)),
-        ];
+        let timings = [("fmt", Duration::from_millis(400)), ("clippy", Duration::from_secs(12))];
         let expected = "
 step        seconds
 fmt             0.4

@@ -183,12 +183,7 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(code: Code, subject: Subject, cause: impl Error + Send + Sync + 'static) -> Failure {
-        Failure {
-            code,
-            subject,
-            cause: Arc::new(cause),
-            hints: Vec::new(),
-        }
+        Failure { code, subject, cause: Arc::new(cause), hints: Vec::new() }
     }
 
     #[must_use]

@@ -5,6 +5,8 @@
 
 pub mod name;
 pub mod failure;
+pub mod request;
+pub mod tool_card;
 pub mod config;
 pub mod schema;
 pub mod catalog;

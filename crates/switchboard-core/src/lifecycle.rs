@@ -185,10 +185,7 @@ impl Machine {
         let mut effects = Vec::new();
         if self.phase == Phase::Ended {
             if let Input::Acquire { waiter, .. } = input {
-                effects.push(Effect::Refuse {
-                    waiter,
-                    refusal: Refusal::ShuttingDown,
-                });
+                effects.push(Effect::Refuse { waiter, refusal: Refusal::ShuttingDown });
             }
             return effects;
         }
@@ -239,10 +236,7 @@ impl Machine {
         match self.phase {
             Phase::Up => {
                 let idle = self.idle_limit().filter(|_| self.leases == 0);
-                [idle.map(|idle| self.idle_since + idle), self.ping_at]
-                    .into_iter()
-                    .flatten()
-                    .min()
+                [idle.map(|idle| self.idle_since + idle), self.ping_at].into_iter().flatten().min()
             }
             Phase::Down => (self.wanted && self.stays_up()).then_some(self.retry_at),
             Phase::Dialling | Phase::Ended => None,
@@ -259,10 +253,7 @@ impl Machine {
         match self.phase {
             Phase::Up => {
                 self.leases += 1;
-                effects.push(Effect::Grant {
-                    waiter,
-                    generation: self.generation,
-                });
+                effects.push(Effect::Grant { waiter, generation: self.generation });
             }
             Phase::Dialling => self.waiters.push(waiter),
             Phase::Down => match self.refusal(now).filter(|_| urgency == Urgency::Call) {
@@ -301,11 +292,7 @@ impl Machine {
         self.ping_at = self.stays_up().then_some(now + HEALTH_CHECK);
         self.leases = self.waiters.len();
         let granted = std::mem::take(&mut self.waiters);
-        effects.extend(
-            granted
-                .into_iter()
-                .map(|waiter| Effect::Grant { waiter, generation }),
-        );
+        effects.extend(granted.into_iter().map(|waiter| Effect::Grant { waiter, generation }));
     }
 
     fn wake(&mut self, now: Duration, effects: &mut Vec<Effect>) {
@@ -315,15 +302,11 @@ impl Machine {
                     && self.leases == 0
                     && now >= self.idle_since + idle
                 {
-                    effects.push(Effect::Close {
-                        generation: self.generation,
-                    });
+                    effects.push(Effect::Close { generation: self.generation });
                     self.down();
                 } else if self.ping_at.is_some_and(|at| now >= at) {
                     self.ping_at = Some(now + HEALTH_CHECK);
-                    effects.push(Effect::Ping {
-                        generation: self.generation,
-                    });
+                    effects.push(Effect::Ping { generation: self.generation });
                 }
             }
             Phase::Down if self.wanted && self.stays_up() && now >= self.retry_at => {
@@ -336,9 +319,7 @@ impl Machine {
     fn dial(&mut self, effects: &mut Vec<Effect>) {
         self.generation += 1;
         self.phase = Phase::Dialling;
-        effects.push(Effect::Dial {
-            generation: self.generation,
-        });
+        effects.push(Effect::Dial { generation: self.generation });
     }
 
     /// Books a failed dial or a lost connection.
@@ -348,11 +329,7 @@ impl Machine {
         self.failures = self.failures.saturating_add(1);
         self.crashes.push_back(now);
         self.forget_old_crashes(now);
-        let longest = if self.stays_up() {
-            LONGEST_KEEP_ALIVE_BACKOFF
-        } else {
-            LONGEST_BACKOFF
-        };
+        let longest = if self.stays_up() { LONGEST_KEEP_ALIVE_BACKOFF } else { LONGEST_BACKOFF };
         let doublings = self.failures.saturating_sub(1).min(16);
         let backoff = FIRST_BACKOFF.saturating_mul(1 << doublings).min(longest);
         // Half of it is certain, half random: many gateways do not come back in step.
@@ -365,11 +342,7 @@ impl Machine {
     }
 
     fn forget_old_crashes(&mut self, now: Duration) {
-        while self
-            .crashes
-            .front()
-            .is_some_and(|at| now.saturating_sub(*at) > CRASH_WINDOW)
-        {
+        while self.crashes.front().is_some_and(|at| now.saturating_sub(*at) > CRASH_WINDOW) {
             self.crashes.pop_front();
         }
     }
@@ -382,23 +355,15 @@ impl Machine {
         }
         let retry_in = self.retry_at - now;
         Some(if self.crashes.len() >= CRASHES {
-            Refusal::CrashLoop {
-                crashes: self.crashes.len(),
-                retry_in,
-            }
+            Refusal::CrashLoop { crashes: self.crashes.len(), retry_in }
         } else {
-            Refusal::Backoff {
-                since: now.saturating_sub(self.failed_at),
-                retry_in,
-            }
+            Refusal::Backoff { since: now.saturating_sub(self.failed_at), retry_in }
         })
     }
 
     fn stop(&mut self, refusal: Refusal, effects: &mut Vec<Effect>) {
         if matches!(self.phase, Phase::Up | Phase::Dialling) {
-            effects.push(Effect::Close {
-                generation: self.generation,
-            });
+            effects.push(Effect::Close { generation: self.generation });
         }
         self.refuse_all(refusal, effects);
         self.down();
@@ -409,11 +374,7 @@ impl Machine {
 
     fn refuse_all(&mut self, refusal: Refusal, effects: &mut Vec<Effect>) {
         let refused = std::mem::take(&mut self.waiters);
-        effects.extend(
-            refused
-                .into_iter()
-                .map(|waiter| Effect::Refuse { waiter, refusal }),
-        );
+        effects.extend(refused.into_iter().map(|waiter| Effect::Refuse { waiter, refusal }));
     }
 
     fn down(&mut self) {
@@ -427,11 +388,7 @@ impl Machine {
     }
 
     fn idle_limit(&self) -> Option<Duration> {
-        if self.stays_up() {
-            None
-        } else {
-            self.policy.idle
-        }
+        if self.stays_up() { None } else { self.policy.idle }
     }
 }
 

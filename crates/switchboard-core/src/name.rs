@@ -89,11 +89,7 @@ impl ToolId {
         hash.update((self.server.as_str().len() as u64).to_le_bytes());
         hash.update(self.server.as_str());
         hash.update(self.tool.as_str());
-        let hex = hash
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>();
+        let hex = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         hex.chars().take(digits).collect()
     }
 }
@@ -113,12 +109,8 @@ pub enum PrefixMode {
 }
 
 impl PrefixMode {
-    pub const ALL: [PrefixMode; 4] = [
-        PrefixMode::Server,
-        PrefixMode::Short,
-        PrefixMode::None,
-        PrefixMode::Mcp,
-    ];
+    pub const ALL: [PrefixMode; 4] =
+        [PrefixMode::Server, PrefixMode::Short, PrefixMode::None, PrefixMode::Mcp];
 
     pub fn parse(text: &str) -> Option<PrefixMode> {
         match text {
@@ -143,11 +135,7 @@ impl PrefixMode {
 }
 
 fn short(name: &str) -> &str {
-    let Some(at) = name
-        .len()
-        .checked_sub(3)
-        .filter(|at| name.is_char_boundary(*at))
-    else {
+    let Some(at) = name.len().checked_sub(3).filter(|at| name.is_char_boundary(*at)) else {
         return name;
     };
     let (stem, end) = name.split_at(at);
@@ -177,19 +165,9 @@ fn plain(name: &str) -> String {
 pub fn shown(id: &ToolId, mode: PrefixMode) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());
-    let doubled = tool
-        .strip_prefix(prefix.as_str())
-        .is_some_and(|rest| rest.starts_with('_'));
-    let full = if prefix.is_empty() || doubled {
-        tool
-    } else {
-        format!("{prefix}_{tool}")
-    };
-    if full.len() <= SHOWN_LIMIT {
-        full
-    } else {
-        marked(&full, id, 8)
-    }
+    let doubled = tool.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('_'));
+    let full = if prefix.is_empty() || doubled { tool } else { format!("{prefix}_{tool}") };
+    if full.len() <= SHOWN_LIMIT { full } else { marked(&full, id, 8) }
 }
 
 /// Shown names for a set of tools: no two are equal, and none depends on the order of the set.
@@ -200,11 +178,7 @@ pub fn shown_names(tools: &[(ToolId, PrefixMode)]) -> Vec<String> {
         *holders.entry(name).or_default() += 1;
     }
     let unique = |(name, (id, _)): (&String, &(ToolId, PrefixMode))| {
-        if holders.get(name.as_str()) == Some(&1) {
-            name.clone()
-        } else {
-            marked(name, id, 12)
-        }
+        if holders.get(name.as_str()) == Some(&1) { name.clone() } else { marked(name, id, 12) }
     };
     names.iter().zip(tools).map(unique).collect()
 }
@@ -230,10 +204,7 @@ mod tests {
     use super::*;
 
     fn id(server: &str, tool: &str) -> ToolId {
-        ToolId {
-            server: ServerName::new(server).unwrap(),
-            tool: ToolName::new(tool).unwrap(),
-        }
+        ToolId { server: ServerName::new(server).unwrap(), tool: ToolName::new(tool).unwrap() }
     }
 
     fn check(server: &str, tool: &str, expected: [&str; 4]) {
@@ -243,35 +214,18 @@ mod tests {
 
     #[test]
     fn each_mode_puts_its_prefix_before_the_name() {
-        check(
-            "demo",
-            "add",
-            ["demo_add", "demo_add", "add", "mcp__demo_add"],
-        );
-        check(
-            "gh-mcp",
-            "get",
-            ["gh-mcp_get", "gh_get", "get", "mcp__gh-mcp_get"],
-        );
+        check("demo", "add", ["demo_add", "demo_add", "add", "mcp__demo_add"]);
+        check("gh-mcp", "get", ["gh-mcp_get", "gh_get", "get", "mcp__gh-mcp_get"]);
         check("mcp", "x", ["mcp_x", "mcp_x", "x", "mcp__mcp_x"]);
     }
 
     #[test]
     fn a_name_that_carries_its_prefix_gets_no_second_one() {
-        check(
-            "demo",
-            "demo_add",
-            ["demo_add", "demo_add", "demo_add", "mcp__demo_demo_add"],
-        );
+        check("demo", "demo_add", ["demo_add", "demo_add", "demo_add", "mcp__demo_demo_add"]);
         check(
             "demo",
             "demolish",
-            [
-                "demo_demolish",
-                "demo_demolish",
-                "demolish",
-                "mcp__demo_demolish",
-            ],
+            ["demo_demolish", "demo_demolish", "demolish", "mcp__demo_demolish"],
         );
     }
 
@@ -281,26 +235,15 @@ mod tests {
         check(
             "s",
             "größe",
-            [
-                "s_gr_f6__df_e",
-                "s_gr_f6__df_e",
-                "gr_f6__df_e",
-                "mcp__s_gr_f6__df_e",
-            ],
+            ["s_gr_f6__df_e", "s_gr_f6__df_e", "gr_f6__df_e", "mcp__s_gr_f6__df_e"],
         );
     }
 
     #[test]
     fn tools_that_would_share_a_name_are_both_marked() {
-        let tools = [
-            (id("a", "b_c"), PrefixMode::Server),
-            (id("a_b", "c"), PrefixMode::Server),
-        ];
+        let tools = [(id("a", "b_c"), PrefixMode::Server), (id("a_b", "c"), PrefixMode::Server)];
         let names = shown_names(&tools);
-        assert!(
-            names.iter().all(|name| name.starts_with("a_b_c_")),
-            "{names:?}"
-        );
+        assert!(names.iter().all(|name| name.starts_with("a_b_c_")), "{names:?}");
         assert_ne!(names[0], names[1]);
     }
 

@@ -83,30 +83,16 @@ pub struct RpcError {
 
 impl RpcError {
     pub fn new(code: i64, message: impl Into<String>) -> RpcError {
-        RpcError {
-            code,
-            message: message.into(),
-            data: None,
-        }
+        RpcError { code, message: message.into(), data: None }
     }
 }
 
 /// What one frame says.
 #[derive(Debug)]
 pub enum Message {
-    Request {
-        id: Id,
-        method: String,
-        params: Option<Raw>,
-    },
-    Notification {
-        method: String,
-        params: Option<Raw>,
-    },
-    Answer {
-        id: Id,
-        outcome: Result<Raw, RpcError>,
-    },
+    Request { id: Id, method: String, params: Option<Raw> },
+    Notification { method: String, params: Option<Raw> },
+    Answer { id: Id, outcome: Result<Raw, RpcError> },
 }
 
 /// A frame that is no message; a request of that kind deserves an error answer.
@@ -135,16 +121,10 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
         return Err(Malformed::Batch);
     }
     let envelope: Envelope<'_> = serde_json::from_slice(frame).map_err(|error| {
-        if error.is_data() {
-            Malformed::Envelope { id: None }
-        } else {
-            Malformed::Json
-        }
+        if error.is_data() { Malformed::Envelope { id: None } } else { Malformed::Json }
     })?;
     if envelope.jsonrpc.as_deref() != Some("2.0") {
-        return Err(Malformed::Envelope {
-            id: envelope.id.and_then(Id::parse),
-        });
+        return Err(Malformed::Envelope { id: envelope.id.and_then(Id::parse) });
     }
     let id = match envelope.id {
         None => None,
@@ -152,15 +132,10 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     };
     let params = envelope.params.map(|params| Raw::within(frame, params));
     match (envelope.method, id) {
-        (Some(method), Some(id)) => Ok(Message::Request {
-            id,
-            method: method.into_owned(),
-            params,
-        }),
-        (Some(method), None) => Ok(Message::Notification {
-            method: method.into_owned(),
-            params,
-        }),
+        (Some(method), Some(id)) => {
+            Ok(Message::Request { id, method: method.into_owned(), params })
+        }
+        (Some(method), None) => Ok(Message::Notification { method: method.into_owned(), params }),
         (None, Some(id)) => {
             let outcome = match (envelope.result, envelope.error) {
                 (Some(result), None) => Ok(Raw::within(frame, result)),
@@ -265,11 +240,7 @@ fn read_error(frame: &Bytes, raw: &RawValue) -> RpcError {
 pub(crate) fn id_in_head(head: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(head);
     let (before, after) = text.split_once("\"id\"")?;
-    if before.contains("\"result\"") {
-        None
-    } else {
-        number_after_colon(after)
-    }
+    if before.contains("\"result\"") { None } else { number_after_colon(after) }
 }
 
 /// The id of an over-long answer, if it stands after the result.

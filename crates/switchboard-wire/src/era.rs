@@ -36,9 +36,7 @@ impl Revision {
     }
 
     pub fn parse(text: &str) -> Option<Revision> {
-        Revision::ALL
-            .into_iter()
-            .find(|revision| revision.as_str() == text)
+        Revision::ALL.into_iter().find(|revision| revision.as_str() == text)
     }
 
     /// What a server answers to a client that asked for `requested`.
@@ -111,18 +109,13 @@ pub async fn initialize(
         "clientInfo": { "name": hello.name, "version": hello.version },
     })
     .to_string();
-    let patience = Patience {
-        timeout: Some(timeout),
-        progress: None,
-    };
+    let patience = Patience { timeout: Some(timeout), progress: None };
     let answer = peer
         .request("initialize", |_| params, patience)
         .await
         .map_err(HandshakeError::Initialize)?;
     let hello = read_hello(&answer)?;
-    peer.notify("notifications/initialized", "")
-        .await
-        .map_err(HandshakeError::Initialize)?;
+    peer.notify("notifications/initialized", "").await.map_err(HandshakeError::Initialize)?;
     Ok(hello)
 }
 

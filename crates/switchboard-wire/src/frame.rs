@@ -50,13 +50,7 @@ struct Drain {
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub fn new(source: R, limit: usize) -> FrameReader<R> {
-        FrameReader {
-            source,
-            buffer: BytesMut::new(),
-            scanned: 0,
-            limit,
-            draining: None,
-        }
+        FrameReader { source, buffer: BytesMut::new(), scanned: 0, limit, draining: None }
     }
 
     /// The next frame, or `None` at the end of the stream. Cancel-safe.
@@ -103,22 +97,15 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     fn start_draining(&mut self) -> Frame {
         let kept = self.buffer.len().min(KEPT_OF_OVERLONG);
         self.scanned = 0;
-        self.draining = Some(Drain {
-            tail: BytesMut::new(),
-            length: 0,
-        });
-        Frame::TooLong {
-            head: Bytes::copy_from_slice(&self.buffer[..kept]),
-        }
+        self.draining = Some(Drain { tail: BytesMut::new(), length: 0 });
+        Frame::TooLong { head: Bytes::copy_from_slice(&self.buffer[..kept]) }
     }
 
     /// Reads on to the newline; `None` when the stream ends first.
     async fn drain(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let end = memchr::memchr(b'\n', &self.buffer);
-            let part = self
-                .buffer
-                .split_to(end.map_or(self.buffer.len(), |at| at + 1));
+            let part = self.buffer.split_to(end.map_or(self.buffer.len(), |at| at + 1));
             let Some(drain) = &mut self.draining else {
                 return Ok(None);
             };
@@ -176,9 +163,7 @@ mod tests {
             let (mut far, near) = tokio::io::duplex(capacity);
             let input = input.to_vec();
             let feed = tokio::spawn(async move {
-                tokio::io::AsyncWriteExt::write_all(&mut far, &input)
-                    .await
-                    .unwrap();
+                tokio::io::AsyncWriteExt::write_all(&mut far, &input).await.unwrap();
             });
             let mut reader = FrameReader::new(near, LIMIT);
             let mut seen = Vec::new();
@@ -196,11 +181,8 @@ mod tests {
 
     #[tokio::test]
     async fn lines_are_frames_whatever_their_ends() {
-        check(
-            b"{\"a\":1}\n{\"b\":2}\r\n\n  \n{\"c\":3}",
-            &["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"],
-        )
-        .await;
+        check(b"{\"a\":1}\n{\"b\":2}\r\n\n  \n{\"c\":3}", &["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"])
+            .await;
     }
 
     #[tokio::test]
@@ -223,14 +205,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_over_long_line_that_stalls_breaks_the_stream() {
         let (mut far, near) = tokio::io::duplex(4096);
-        tokio::io::AsyncWriteExt::write_all(&mut far, &[b'x'; 300])
-            .await
-            .unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut far, &[b'x'; 300]).await.unwrap();
         let mut reader = FrameReader::new(near, LIMIT);
-        assert!(matches!(
-            reader.next().await,
-            Ok(Some(Frame::TooLong { .. }))
-        ));
+        assert!(matches!(reader.next().await, Ok(Some(Frame::TooLong { .. }))));
         let stalled = reader.next().await.unwrap_err();
         assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
     }

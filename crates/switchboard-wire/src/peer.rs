@@ -27,10 +27,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            max_frame_bytes: DEFAULT_MAX_FRAME_BYTES,
-            write_deadline: None,
-        }
+        Limits { max_frame_bytes: DEFAULT_MAX_FRAME_BYTES, write_deadline: None }
     }
 }
 
@@ -81,20 +78,8 @@ where
     });
     let peer = Peer { shared };
     let frames = FrameReader::new(source, limits.max_frame_bytes);
-    let reader = Reader {
-        frames,
-        peer: peer.clone(),
-        overlong_of: None,
-    };
-    (
-        peer,
-        reader,
-        Writer {
-            queue,
-            sink,
-            deadline: limits.write_deadline,
-        },
-    )
+    let reader = Reader { frames, peer: peer.clone(), overlong_of: None };
+    (peer, reader, Writer { queue, sink, deadline: limits.write_deadline })
 }
 
 /// A handle to the other side.
@@ -151,27 +136,13 @@ impl Peer {
         self.settled().await?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (answer, mut answered) = oneshot::channel();
-        let waiter = Waiter {
-            answer,
-            progress: patience.progress,
-            last_sign: Instant::now(),
-        };
+        let waiter = Waiter { answer, progress: patience.progress, last_sign: Instant::now() };
         if !self.register(id, waiter) {
             return Err(RequestError::NotSent);
         }
-        let mut in_flight = InFlight {
-            peer: self,
-            id,
-            done: false,
-        };
+        let mut in_flight = InFlight { peer: self, id, done: false };
         let frame = envelope::request_frame(id, method, &params(id));
-        if self
-            .shared
-            .outbox
-            .send(Outgoing::Frame(frame))
-            .await
-            .is_err()
-        {
+        if self.shared.outbox.send(Outgoing::Frame(frame)).await.is_err() {
             in_flight.done = true;
             self.take(id);
             return Err(RequestError::NotSent);
@@ -216,20 +187,16 @@ impl Peer {
 
     /// Tells something that may be lost when the other side does not read: progress, log lines.
     pub fn try_notify(&self, method: &str, params: &str) {
-        let _lost_when_full =
-            self.shared
-                .outbox
-                .try_send(Outgoing::Frame(envelope::notification_frame(
-                    method, params,
-                )));
+        let _lost_when_full = self
+            .shared
+            .outbox
+            .try_send(Outgoing::Frame(envelope::notification_frame(method, params)));
     }
 
     /// Answers a line that was no message.
     pub fn refuse(&self, error: &RpcError) {
-        let _lost_when_full = self
-            .shared
-            .outbox
-            .try_send(Outgoing::Frame(envelope::error_frame(None, error)));
+        let _lost_when_full =
+            self.shared.outbox.try_send(Outgoing::Frame(envelope::error_frame(None, error)));
     }
 
     /// Lets what is queued go out, then ends the writer.
@@ -249,11 +216,7 @@ impl Peer {
     }
 
     async fn send(&self, frame: bytes::Bytes) -> Result<(), RequestError> {
-        self.shared
-            .outbox
-            .send(Outgoing::Frame(frame))
-            .await
-            .map_err(|_| RequestError::NotSent)
+        self.shared.outbox.send(Outgoing::Frame(frame)).await.map_err(|_| RequestError::NotSent)
     }
 
     /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
@@ -262,11 +225,7 @@ impl Peer {
             return Ok(());
         }
         let mut flow = self.shared.flow.subscribe();
-        match flow
-            .wait_for(|flow| *flow != Flow::Draining)
-            .await
-            .as_deref()
-        {
+        match flow.wait_for(|flow| *flow != Flow::Draining).await.as_deref() {
             Ok(Flow::Open) => Ok(()),
             Ok(Flow::Draining | Flow::Closed) | Err(_) => Err(RequestError::NotSent),
         }
@@ -282,11 +241,7 @@ impl Peer {
 
     /// Runs `work` on the waiting requests; `None` after the connection has closed.
     fn pending<T>(&self, work: impl FnOnce(&mut HashMap<u64, Waiter>) -> T) -> Option<T> {
-        let mut pending = self
-            .shared
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.as_mut().map(work)
     }
 
@@ -304,12 +259,7 @@ impl Peer {
     }
 
     fn close(&self) {
-        let pending = self
-            .shared
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.shared.flow.send_replace(Flow::Closed);
         for waiter in pending.into_iter().flatten().map(|(_, waiter)| waiter) {
             let _asker_gone = waiter.answer.send(Err(RequestError::Closed));
@@ -327,10 +277,7 @@ struct InFlight<'a> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if !self.done && self.peer.take(self.id).is_some() {
-            let params = format!(
-                "{{\"requestId\":{},\"reason\":\"no longer needed\"}}",
-                self.id
-            );
+            let params = format!("{{\"requestId\":{},\"reason\":\"no longer needed\"}}", self.id);
             self.peer.try_notify("notifications/cancelled", &params);
         }
     }
@@ -417,10 +364,9 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     fn settle_overlong(&self, id: Option<u64>) {
         let waiting = match id {
             Some(id) => vec![id],
-            None => self
-                .peer
-                .pending(|pending| pending.keys().copied().collect())
-                .unwrap_or_default(),
+            None => {
+                self.peer.pending(|pending| pending.keys().copied().collect()).unwrap_or_default()
+            }
         };
         for id in waiting {
             self.peer.settle(id, Err(self.too_large()));
@@ -428,9 +374,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 
     fn too_large(&self) -> RequestError {
-        RequestError::AnswerTooLarge {
-            limit: self.peer.shared.max_frame_bytes,
-        }
+        RequestError::AnswerTooLarge { limit: self.peer.shared.max_frame_bytes }
     }
 
     fn take_message(&self, message: Message, handler: &mut dyn Handler) {
@@ -442,14 +386,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 Id::Number(_) | Id::Text(_) => self.peer.count_dropped(),
             },
             Message::Request { id, method, params } => {
-                handler.request(
-                    method,
-                    params,
-                    Responder {
-                        id,
-                        peer: self.peer.clone(),
-                    },
-                );
+                handler.request(method, params, Responder { id, peer: self.peer.clone() });
             }
             Message::Notification { method, params } => {
                 if method == "notifications/progress" && self.route_progress(params.as_ref()) {

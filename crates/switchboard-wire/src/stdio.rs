@@ -61,9 +61,7 @@ fn socket(stream: BorrowedFd<'_>) -> Option<UnixStream> {
 }
 
 fn kind(stream: BorrowedFd<'_>) -> Option<FileType> {
-    Some(FileType::from_raw_mode(
-        rustix::fs::fstat(stream).ok()?.st_mode,
-    ))
+    Some(FileType::from_raw_mode(rustix::fs::fstat(stream).ok()?.st_mode))
 }
 
 fn same_file(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {

@@ -50,15 +50,11 @@ pub(super) fn core_dependency(file: &File, _: &Tree) -> Vec<Finding> {
     };
     let outside = |name: &str| {
         OUTSIDE.iter().any(|family| {
-            name.strip_prefix(family)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            name.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })
     };
     let mut findings = Vec::new();
-    for name in dependencies(&manifest)
-        .into_iter()
-        .filter(|name| outside(name))
-    {
+    for name in dependencies(&manifest).into_iter().filter(|name| outside(name)) {
         let message = format!("the core must not depend on `{name}`: it does no IO");
         findings.push(Finding::error(line_of(file, &name), message));
     }
@@ -74,28 +70,15 @@ pub(super) fn dependency_direction(file: &File, _: &Tree) -> Vec<Finding> {
     let Ok(manifest) = file.text.parse::<Table>() else {
         return vec![unreadable()];
     };
-    let package = manifest
-        .get("package")
-        .and_then(|package| package.get("name"));
+    let package = manifest.get("package").and_then(|package| package.get("name"));
     let name = package.and_then(Value::as_str).unwrap_or_default();
-    let used = dependencies(&manifest)
-        .into_iter()
-        .filter(|name| name.starts_with("switchboard"));
+    let used = dependencies(&manifest).into_iter().filter(|name| name.starts_with("switchboard"));
 
     let allowed: Vec<&str> = match (name, layer(name)) {
         ("xtask", _) => vec![CORE],
-        (_, Some(layer)) => LAYERS
-            .iter()
-            .take(layer)
-            .copied()
-            .flatten()
-            .copied()
-            .collect(),
+        (_, Some(layer)) => LAYERS.iter().take(layer).copied().flatten().copied().collect(),
         (_, None) => {
-            return vec![Finding::error(
-                1,
-                format!("`{name}` has no layer: give it one in tidy"),
-            )];
+            return vec![Finding::error(1, format!("`{name}` has no layer: give it one in tidy"))];
         }
     };
     used.filter(|dependency| !allowed.contains(&dependency.as_str()))
@@ -118,15 +101,10 @@ fn unreadable() -> Finding {
 fn dependencies(manifest: &Table) -> Vec<String> {
     const TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
     let platforms = manifest.get("target").and_then(Value::as_table);
-    let platforms = platforms
-        .into_iter()
-        .flat_map(Table::values)
-        .filter_map(Value::as_table);
+    let platforms = platforms.into_iter().flat_map(Table::values).filter_map(Value::as_table);
     let mut names = Vec::new();
     for section in [manifest].into_iter().chain(platforms) {
-        let tables = TABLES
-            .iter()
-            .filter_map(|name| section.get(*name)?.as_table());
+        let tables = TABLES.iter().filter_map(|name| section.get(*name)?.as_table());
         for (key, value) in tables.flatten() {
             let renamed = value.get("package").and_then(Value::as_str);
             names.push(renamed.unwrap_or(key).to_owned());
@@ -150,38 +128,13 @@ mod tests {
     fn the_core_links_nothing_that_does_io() {
         let rule = "core-dependency";
         let path = "crates/switchboard-core/Cargo.toml";
-        check(
-            rule,
-            path,
-            "[dependencies]\nserde = \"1\"\ntokio.workspace = true\n",
-            &[3],
-        );
+        check(rule, path, "[dependencies]\nserde = \"1\"\ntokio.workspace = true\n", &[3]);
         check(rule, path, "[dev-dependencies]\ntokio-util = \"1\"\n", &[2]);
-        check(
-            rule,
-            path,
-            "[dependencies]\nrandom_like = \"1\"\nthiserror = \"2\"\n",
-            &[],
-        );
-        check(
-            rule,
-            path,
-            "[dependencies]\nhttp = { package = \"reqwest\" }\n",
-            &[2],
-        );
-        check(
-            rule,
-            path,
-            "[target.'cfg(unix)'.dependencies]\nrustix = \"1\"\n",
-            &[2],
-        );
+        check(rule, path, "[dependencies]\nrandom_like = \"1\"\nthiserror = \"2\"\n", &[]);
+        check(rule, path, "[dependencies]\nhttp = { package = \"reqwest\" }\n", &[2]);
+        check(rule, path, "[target.'cfg(unix)'.dependencies]\nrustix = \"1\"\n", &[2]);
         check(rule, path, "not toml", &[1]);
-        check(
-            rule,
-            "crates/switchboard/Cargo.toml",
-            "[dependencies]\ntokio = \"1\"\n",
-            &[],
-        );
+        check(rule, "crates/switchboard/Cargo.toml", "[dependencies]\ntokio = \"1\"\n", &[]);
     }
 
     #[test]
@@ -204,31 +157,11 @@ mod tests {
             let path = format!("crates/{name}/Cargo.toml");
             check(rule, &path, &uses(name, dependency), expected);
         }
-        check(
-            rule,
-            "xtask/Cargo.toml",
-            &uses("xtask", "switchboard-core"),
-            &[],
-        );
-        check(
-            rule,
-            "xtask/Cargo.toml",
-            &uses("xtask", "switchboard"),
-            &[4],
-        );
-        check(
-            rule,
-            "crates/other/Cargo.toml",
-            &uses("switchboard-other", "serde"),
-            &[1],
-        );
+        check(rule, "xtask/Cargo.toml", &uses("xtask", "switchboard-core"), &[]);
+        check(rule, "xtask/Cargo.toml", &uses("xtask", "switchboard"), &[4]);
+        check(rule, "crates/other/Cargo.toml", &uses("switchboard-other", "serde"), &[1]);
         let dev = "[package]\nname = \"switchboard\"\n[dev-dependencies]\nswitchboard-it = {}\n";
         check(rule, "crates/switchboard/Cargo.toml", dev, &[4]);
-        check(
-            rule,
-            "Cargo.toml",
-            "[workspace.dependencies]\nswitchboard-it = {}\n",
-            &[],
-        );
+        check(rule, "Cargo.toml", "[workspace.dependencies]\nswitchboard-it = {}\n", &[]);
     }
 }

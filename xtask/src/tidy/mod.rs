@@ -42,9 +42,7 @@ pub(crate) fn run() -> ExitCode {
     let tree = match Tree::read() {
         Ok(tree) => tree,
         Err(cause) => {
-            complain(&format!(
-                "error: cannot read the repository\n  caused by: {cause}"
-            ));
+            complain(&format!("error: cannot read the repository\n  caused by: {cause}"));
             return ExitCode::FAILURE;
         }
     };
@@ -52,10 +50,7 @@ pub(crate) fn run() -> ExitCode {
     for file in &tree.files {
         for (rule, look) in RULES {
             for finding in look(file, &tree) {
-                say(&format!(
-                    "{}:{}: {finding} [{rule}]",
-                    file.path, finding.line
-                ));
+                say(&format!("{}:{}: {finding} [{rule}]", file.path, finding.line));
                 errors += usize::from(finding.level == Level::Error);
             }
         }
@@ -64,11 +59,7 @@ pub(crate) fn run() -> ExitCode {
         complain(&format!("error: tidy found {errors} errors"));
         return ExitCode::FAILURE;
     }
-    say(&format!(
-        "tidy: {} rules hold in {} files",
-        RULES.len(),
-        tree.files.len()
-    ));
+    say(&format!("tidy: {} rules hold in {} files", RULES.len(), tree.files.len()));
     ExitCode::SUCCESS
 }
 
@@ -89,19 +80,11 @@ enum Level {
 
 impl Finding {
     fn error(line: usize, message: impl Into<String>) -> Self {
-        Self {
-            level: Level::Error,
-            line,
-            message: message.into(),
-        }
+        Self { level: Level::Error, line, message: message.into() }
     }
 
     fn warning(line: usize, message: impl Into<String>) -> Self {
-        Self {
-            level: Level::Warning,
-            line,
-            message: message.into(),
-        }
+        Self { level: Level::Warning, line, message: message.into() }
     }
 }
 
@@ -128,11 +111,7 @@ impl File {
     fn new(path: &str, text: &str) -> Self {
         let ours = path.starts_with("crates/") || path.starts_with("xtask/");
         let rust = (ours && path.ends_with(".rs")).then(|| Source::split(text));
-        Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            rust,
-        }
+        Self { path: path.to_owned(), text: text.to_owned(), rust }
     }
 
     /// The lines of code, without comments and without what stands in literals.
@@ -147,9 +126,7 @@ impl File {
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines()
-        .enumerate()
-        .map(|(index, line)| (index + 1, line))
+    text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
 /// Whether `needle` stands in `line` as a whole word or path, not as part of a longer name.
@@ -173,18 +150,10 @@ struct Tree {
 impl Tree {
     fn read() -> io::Result<Self> {
         let listed = command("git")
-            .args([
-                "ls-files",
-                "-z",
-                "--cached",
-                "--others",
-                "--exclude-standard",
-            ])
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .output()?;
         if !listed.status.success() {
-            return Err(io::Error::other(
-                String::from_utf8_lossy(&listed.stderr).into_owned(),
-            ));
+            return Err(io::Error::other(String::from_utf8_lossy(&listed.stderr).into_owned()));
         }
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let paths: BTreeSet<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
@@ -202,11 +171,7 @@ impl Tree {
 
     /// A tree of these files; one without text is binary.
     fn new<'a>(found: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Self {
-        let mut tree = Self {
-            files: Vec::new(),
-            paths: BTreeSet::new(),
-            by_path: BTreeMap::new(),
-        };
+        let mut tree = Self { files: Vec::new(), paths: BTreeSet::new(), by_path: BTreeMap::new() };
         for (path, text) in found {
             let folders = path.match_indices('/').map(|(at, _)| path[..at].to_owned());
             tree.paths.extend(folders.chain([path.to_owned()]));
@@ -219,9 +184,7 @@ impl Tree {
     }
 
     fn file(&self, path: &str) -> Option<&File> {
-        self.by_path
-            .get(path)
-            .and_then(|index| self.files.get(*index))
+        self.by_path.get(path).and_then(|index| self.files.get(*index))
     }
 }
 

@@ -6,19 +6,13 @@ use super::{File, Finding, Tree, has_word};
 const EMPTY_NAMES: &[&str] = &["utils", "helpers", "common", "types", "manager"];
 
 /// The only files that print.
-const PRINTERS: &[&str] = &[
-    "crates/switchboard-cli/src/printer.rs",
-    "xtask/src/printer.rs",
-];
+const PRINTERS: &[&str] = &["crates/switchboard-cli/src/printer.rs", "xtask/src/printer.rs"];
 
 /// A module is named after what it owns.
 pub(super) fn module_name(file: &File, _: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in file.code_lines() {
-        if let Some(name) = EMPTY_NAMES
-            .iter()
-            .find(|name| has_word(line, &format!("mod {name}")))
-        {
+        if let Some(name) = EMPTY_NAMES.iter().find(|name| has_word(line, &format!("mod {name}"))) {
             let message = format!("`mod {name}` says nothing: name it after what it owns");
             findings.push(Finding::error(number, message));
         }
@@ -28,9 +22,7 @@ pub(super) fn module_name(file: &File, _: &Tree) -> Vec<Finding> {
 
 /// A test that does not run is no test.
 pub(super) fn ignored_test(file: &File, _: &Tree) -> Vec<Finding> {
-    let ignored = file
-        .code_lines()
-        .filter(|(_, line)| line.contains("#[ignore"));
+    let ignored = file.code_lines().filter(|(_, line)| line.contains("#[ignore"));
     ignored
         .map(|(number, _)| Finding::error(number, "an ignored test: make it run or delete it"))
         .collect()
@@ -59,16 +51,12 @@ pub(super) fn unlisted_test(file: &File, tree: &Tree) -> Vec<Finding> {
     }
     let main = format!("{folder}/main.rs");
     let line = format!("mod {module};");
-    let listed = tree
-        .file(&main)
-        .is_some_and(|main| main.code_lines().any(|(_, code)| code.trim() == line));
+    let listed =
+        tree.file(&main).is_some_and(|main| main.code_lines().any(|(_, code)| code.trim() == line));
     if listed {
         return Vec::new();
     }
-    vec![Finding::error(
-        1,
-        format!("never runs: add `{line}` to {main}"),
-    )]
+    vec![Finding::error(1, format!("never runs: add `{line}` to {main}"))]
 }
 
 /// One file of a program prints; the rest returns values.
@@ -80,10 +68,7 @@ pub(super) fn printing(file: &File, _: &Tree) -> Vec<Finding> {
     for (number, line) in file.code_lines() {
         for call in ["print!", "println!", "eprint!", "eprintln!"] {
             if has_word(line, call) {
-                findings.push(Finding::error(
-                    number,
-                    format!("`{call}` outside of a printer"),
-                ));
+                findings.push(Finding::error(number, format!("`{call}` outside of a printer")));
             }
         }
     }
@@ -99,18 +84,8 @@ mod tests {
         let rule = "module-name";
         for name in ["utils", "helpers", "common", "types", "manager"] {
             check(rule, CORE_FILE, &format!("//! Names.\nmod {name};\n"), &[2]);
-            check(
-                rule,
-                CORE_FILE,
-                &format!("pub(crate) mod {name} {{\n"),
-                &[1],
-            );
-            check(
-                rule,
-                CORE_FILE,
-                &format!("mod {name}_of_servers;\n// mod {name};\n"),
-                &[],
-            );
+            check(rule, CORE_FILE, &format!("pub(crate) mod {name} {{\n"), &[1]);
+            check(rule, CORE_FILE, &format!("mod {name}_of_servers;\n// mod {name};\n"), &[]);
         }
     }
 
@@ -119,23 +94,13 @@ mod tests {
         let rule = "ignored-test";
         check(rule, CORE_FILE, "#[test]\n#[ignore]\nfn f() {}\n", &[2]);
         check(rule, CORE_FILE, "#[ignore = \"slow\"]\n", &[1]);
-        check(
-            rule,
-            CORE_FILE,
-            "// no #[ignore]\nlet s = \"#[ignore]\";\n",
-            &[],
-        );
+        check(rule, CORE_FILE, "// no #[ignore]\nlet s = \"#[ignore]\";\n", &[]);
     }
 
     #[test]
     fn no_test_sleeps() {
         let rule = "sleeping-test";
-        check(
-            rule,
-            TEST_FILE,
-            "ok();\nstd::thread::sleep(second);\n",
-            &[2],
-        );
+        check(rule, TEST_FILE, "ok();\nstd::thread::sleep(second);\n", &[2]);
         check(rule, TEST_FILE, "use tokio::time::sleep;\n", &[1]);
         check(
             rule,
@@ -143,12 +108,7 @@ mod tests {
             "time::sleep(second).await;\n",
             &[1],
         );
-        check(
-            rule,
-            TEST_FILE,
-            "time::sleep_until(deadline).await; // thread::sleep\n",
-            &[],
-        );
+        check(rule, TEST_FILE, "time::sleep_until(deadline).await; // thread::sleep\n", &[]);
         check(
             rule,
             "crates/switchboard/src/upstream/actor.rs",
@@ -161,27 +121,9 @@ mod tests {
     fn every_integration_test_file_is_listed() {
         let rule = "unlisted-test";
         let main = "crates/switchboard-it/tests/it/main.rs";
-        check_in(
-            &[(main, "//! All.\nmod calls;\n")],
-            rule,
-            TEST_FILE,
-            "",
-            &[],
-        );
-        check_in(
-            &[(main, "//! All.\n// mod calls;\n")],
-            rule,
-            TEST_FILE,
-            "",
-            &[1],
-        );
-        check_in(
-            &[(main, "//! All.\nmod oauth_calls;\n")],
-            rule,
-            TEST_FILE,
-            "",
-            &[1],
-        );
+        check_in(&[(main, "//! All.\nmod calls;\n")], rule, TEST_FILE, "", &[]);
+        check_in(&[(main, "//! All.\n// mod calls;\n")], rule, TEST_FILE, "", &[1]);
+        check_in(&[(main, "//! All.\nmod oauth_calls;\n")], rule, TEST_FILE, "", &[1]);
         check_in(&[], rule, TEST_FILE, "", &[1]);
         check(rule, main, "", &[]);
         check(rule, "crates/switchboard-it/src/harness.rs", "", &[]);
@@ -191,31 +133,11 @@ mod tests {
     fn only_a_printer_prints() {
         let rule = "printing";
         for name in ["print", "println", "eprint", "eprintln"] {
-            check(
-                rule,
-                CORE_FILE,
-                &format!("fn f() {{\n    {name}!(\"x\");\n"),
-                &[2],
-            );
-            check(
-                rule,
-                "crates/switchboard-cli/src/printer.rs",
-                &format!("{name}!();\n"),
-                &[],
-            );
-            check(
-                rule,
-                CORE_FILE,
-                &format!("// {name}!()\nif {name} != x {{}}\n"),
-                &[],
-            );
+            check(rule, CORE_FILE, &format!("fn f() {{\n    {name}!(\"x\");\n"), &[2]);
+            check(rule, "crates/switchboard-cli/src/printer.rs", &format!("{name}!();\n"), &[]);
+            check(rule, CORE_FILE, &format!("// {name}!()\nif {name} != x {{}}\n"), &[]);
         }
-        check(
-            rule,
-            "crates/switchboard-cli/src/report.rs",
-            "println!();\n",
-            &[1],
-        );
+        check(rule, "crates/switchboard-cli/src/report.rs", "println!();\n", &[1]);
         check(rule, "xtask/src/printer.rs", "println!();\n", &[]);
     }
 }

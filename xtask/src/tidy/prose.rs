@@ -21,9 +21,7 @@ pub(super) fn open_work(file: &File, _: &Tree) -> Vec<Finding> {
 }
 
 fn names_an_issue(rest: &str) -> bool {
-    let number = rest
-        .strip_prefix("(#")
-        .and_then(|rest| rest.split_once(')'));
+    let number = rest.strip_prefix("(#").and_then(|rest| rest.split_once(')'));
     number.is_some_and(|(number, _)| number.parse::<u32>().is_ok())
 }
 
@@ -55,13 +53,8 @@ pub(super) fn broken_link(file: &File, tree: &Tree) -> Vec<Finding> {
 fn links(line: &str) -> Vec<String> {
     // Every second piece between backticks is code.
     let prose: String = line.split('`').step_by(2).collect();
-    let inline = prose
-        .split("](")
-        .skip(1)
-        .map(|rest| rest.split(')').next().unwrap_or_default());
-    let definition = prose
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("]: "));
+    let inline = prose.split("](").skip(1).map(|rest| rest.split(')').next().unwrap_or_default());
+    let definition = prose.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
     inline
         .chain(definition.map(|(_, destination)| destination))
         .filter_map(|destination| destination.split_whitespace().next())
@@ -98,26 +91,11 @@ mod tests {
     fn open_work_names_its_issue() {
         let rule = "open-work";
         for mark in ["TODO", "FIXME"] {
-            check(
-                rule,
-                CORE_FILE,
-                &format!("//! Names.\n// {mark}: later\n"),
-                &[2],
-            );
+            check(rule, CORE_FILE, &format!("//! Names.\n// {mark}: later\n"), &[2]);
             check(rule, CORE_FILE, &format!("/* {mark}(ada) */\n"), &[1]);
-            check(
-                rule,
-                CORE_FILE,
-                &format!("// {mark}(#12) and {mark}\n"),
-                &[1],
-            );
+            check(rule, CORE_FILE, &format!("// {mark}(#12) and {mark}\n"), &[1]);
             check(rule, CORE_FILE, &format!("// {mark}(#12): later\n"), &[]);
-            check(
-                rule,
-                CORE_FILE,
-                &format!("let s = \"{mark}\"; // {mark}S\n"),
-                &[],
-            );
+            check(rule, CORE_FILE, &format!("let s = \"{mark}\"; // {mark}S\n"), &[]);
         }
     }
 
@@ -125,48 +103,12 @@ mod tests {
     fn a_relative_link_leads_to_a_file() {
         let rule = "broken-link";
         let around = [("STYLE.md", ""), ("docs/guide/start.md", "")];
-        check_in(
-            &around,
-            rule,
-            "docs/a.md",
-            "[s](../STYLE.md#names) [g](guide/start.md)\n",
-            &[],
-        );
-        check_in(
-            &around,
-            rule,
-            "docs/a.md",
-            "[s](STYLE.md)\nok\n[g](guide/stop.md)\n",
-            &[1, 3],
-        );
-        check_in(
-            &around,
-            rule,
-            "docs/a.md",
-            "[folder](./guide/) [root](/STYLE.md)\n",
-            &[],
-        );
-        check_in(
-            &around,
-            rule,
-            "docs/a.md",
-            "[s]: ../STYLE.md\n[t]: ../TESTS.md\n",
-            &[2],
-        );
-        check_in(
-            &around,
-            rule,
-            "docs/a.md",
-            "[w](https://example.com/x) [here](#names)\n",
-            &[],
-        );
-        check_in(
-            &around,
-            rule,
-            "docs/a.md",
-            "`[x](gone)`\n```\n[x](gone)\n```\n[x](gone)\n",
-            &[5],
-        );
+        check_in(&around, rule, "docs/a.md", "[s](../STYLE.md#names) [g](guide/start.md)\n", &[]);
+        check_in(&around, rule, "docs/a.md", "[s](STYLE.md)\nok\n[g](guide/stop.md)\n", &[1, 3]);
+        check_in(&around, rule, "docs/a.md", "[folder](./guide/) [root](/STYLE.md)\n", &[]);
+        check_in(&around, rule, "docs/a.md", "[s]: ../STYLE.md\n[t]: ../TESTS.md\n", &[2]);
+        check_in(&around, rule, "docs/a.md", "[w](https://example.com/x) [here](#names)\n", &[]);
+        check_in(&around, rule, "docs/a.md", "`[x](gone)`\n```\n[x](gone)\n```\n[x](gone)\n", &[5]);
         check_in(&around, rule, "docs/a.md", "[issues](../../issues)\n", &[]);
         check_in(&around, rule, CORE_FILE, "//! [x](gone.md)\n", &[]);
     }

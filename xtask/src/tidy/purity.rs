@@ -42,10 +42,7 @@ pub(super) fn pure_core(file: &File, _: &Tree) -> Vec<Finding> {
 }
 
 fn impure(line: usize, way: &str) -> Finding {
-    Finding::error(
-        line,
-        format!("`{way}` in the core: take the value as an argument"),
-    )
+    Finding::error(line, format!("`{way}` in the core: take the value as an argument"))
 }
 
 /// The first names of the paths in a `use` group, given what follows its opening brace.
@@ -69,10 +66,7 @@ fn group(rest: &str) -> Vec<&str> {
         }
     }
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    paths
-        .into_iter()
-        .filter_map(|path| path.trim_start().split(|c| !is_name(c)).next())
-        .collect()
+    paths.into_iter().filter_map(|path| path.trim_start().split(|c| !is_name(c)).next()).collect()
 }
 
 #[cfg(test)]
@@ -91,24 +85,9 @@ mod tests {
             "Instant::now()",
             "time::SystemTime::now()",
         ] {
-            check(
-                rule,
-                CORE_FILE,
-                &format!("//! Names.\nlet x = {way};\n"),
-                &[2],
-            );
-            check(
-                rule,
-                CORE_FILE,
-                &format!("//! {way}\nlet x = \"{way}\";\n"),
-                &[],
-            );
-            check(
-                rule,
-                "crates/switchboard/src/env.rs",
-                &format!("let x = {way};\n"),
-                &[],
-            );
+            check(rule, CORE_FILE, &format!("//! Names.\nlet x = {way};\n"), &[2]);
+            check(rule, CORE_FILE, &format!("//! {way}\nlet x = \"{way}\";\n"), &[]);
+            check(rule, "crates/switchboard/src/env.rs", &format!("let x = {way};\n"), &[]);
         }
         check(
             rule,
@@ -116,17 +95,7 @@ mod tests {
             "//! Names.\nuse std::{collections::{a, fs_like}, fmt, fs};\n",
             &[2],
         );
-        check(
-            rule,
-            CORE_FILE,
-            "use std::{\n    env::var,\n    fmt::{self, net},\n};\n",
-            &[1],
-        );
-        check(
-            rule,
-            CORE_FILE,
-            "use std::{fmt, time::Instant};\nlet tokio_like = 1;\n",
-            &[],
-        );
+        check(rule, CORE_FILE, "use std::{\n    env::var,\n    fmt::{self, net},\n};\n", &[1]);
+        check(rule, CORE_FILE, "use std::{fmt, time::Instant};\nlet tokio_like = 1;\n", &[]);
     }
 }

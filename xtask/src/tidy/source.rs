@@ -10,10 +10,7 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn split(text: &str) -> Self {
         let chars: Vec<char> = text.chars().collect();
-        let mut source = Self {
-            code: String::new(),
-            comments: String::new(),
-        };
+        let mut source = Self { code: String::new(), comments: String::new() };
         let mut at = 0;
         while at < chars.len() {
             let (kind, end) = piece(&chars, at);
@@ -27,8 +24,7 @@ impl Source {
         for &c in piece {
             let blank = if c == '\n' { '\n' } else { ' ' };
             self.code.push(if kind == Kind::Code { c } else { blank });
-            self.comments
-                .push(if kind == Kind::Comment { c } else { blank });
+            self.comments.push(if kind == Kind::Comment { c } else { blank });
         }
     }
 }
@@ -111,9 +107,7 @@ fn raw_string(rest: &[char], hashes: usize) -> usize {
     let closes = |at: usize| {
         rest[at] == '"' && rest[at + 1..].iter().take_while(|c| **c == '#').count() >= hashes
     };
-    (1..rest.len())
-        .find(|at| closes(*at))
-        .map_or(rest.len(), |at| at + 1 + hashes)
+    (1..rest.len()).find(|at| closes(*at)).map_or(rest.len(), |at| at + 1 + hashes)
 }
 
 #[cfg(test)]
@@ -126,17 +120,11 @@ mod tests {
         let source = Source::split(text);
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
-            (
-                squeezed(&source.code).as_str(),
-                squeezed(&source.comments).as_str()
-            ),
+            (squeezed(&source.code).as_str(), squeezed(&source.comments).as_str()),
             (code, comments)
         );
-        let lengths = |text: &str| {
-            text.lines()
-                .map(|line| line.chars().count())
-                .collect::<Vec<_>>()
-        };
+        let lengths =
+            |text: &str| text.lines().map(|line| line.chars().count()).collect::<Vec<_>>();
         assert_eq!(lengths(&source.code), lengths(text));
         assert_eq!(lengths(&source.comments), lengths(text));
     }
@@ -159,20 +147,12 @@ mod tests {
 
     #[test]
     fn raw_strings_end_at_their_own_hashes() {
-        check(
-            r###"f(r#"a " // "#, br"\", "//") // x"###,
-            "f(r# , br , )",
-            "// x",
-        );
+        check(r###"f(r#"a " // "#, br"\", "//") // x"###, "f(r# , br , )", "// x");
     }
 
     #[test]
     fn lifetimes_are_not_character_literals() {
-        check(
-            "fn f<'a>(x: &'a str) { '\"' } // x",
-            "fn f<'a>(x: &'a str) { }",
-            "// x",
-        );
+        check("fn f<'a>(x: &'a str) { '\"' } // x", "fn f<'a>(x: &'a str) { }", "// x");
     }
 
     #[test]

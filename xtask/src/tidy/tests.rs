@@ -20,14 +20,8 @@ pub(super) fn check_in(
     let files = around.iter().copied().chain([(path, text)]);
     let tree = Tree::new(files.map(|(path, text)| (path, Some(text.to_owned()))));
     let file = tree.file(path).expect("the file is in its own tree");
-    let (_, rule) = RULES
-        .iter()
-        .find(|(rule, _)| *rule == name)
-        .expect("the rule has that name");
-    let found: Vec<usize> = rule(file, &tree)
-        .iter()
-        .map(|finding| finding.line)
-        .collect();
+    let (_, rule) = RULES.iter().find(|(rule, _)| *rule == name).expect("the rule has that name");
+    let found: Vec<usize> = rule(file, &tree).iter().map(|finding| finding.line).collect();
     assert_eq!(found, expected, "{path}:\n{text}");
 }
 
@@ -36,14 +30,8 @@ pub(super) const TEST_FILE: &str = "crates/switchboard-it/tests/it/calls.rs";
 
 #[test]
 fn the_tree_knows_files_that_are_not_text_and_their_folders() {
-    let tree = Tree::new([
-        ("docs/img/panel.png", None),
-        ("docs/a.md", Some(String::new())),
-    ]);
+    let tree = Tree::new([("docs/img/panel.png", None), ("docs/a.md", Some(String::new()))]);
     let paths: Vec<&str> = tree.paths.iter().map(String::as_str).collect();
-    assert_eq!(
-        paths,
-        ["docs", "docs/a.md", "docs/img", "docs/img/panel.png"]
-    );
+    assert_eq!(paths, ["docs", "docs/a.md", "docs/img", "docs/img/panel.png"]);
     assert_eq!(tree.files.len(), 1);
 }

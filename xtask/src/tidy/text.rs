@@ -9,9 +9,7 @@ const FAIL_ABOVE: usize = 600;
 const LONG_FILES: &[(&str, &str)] = &[];
 
 /// What people write by hand; data files keep the bytes that they came with.
-const WRITTEN: &[&str] = &[
-    ".rs", ".toml", ".md", ".ts", ".mjs", ".yaml", ".yml", ".sh", ".ci/run",
-];
+const WRITTEN: &[&str] = &[".rs", ".toml", ".md", ".ts", ".mjs", ".yaml", ".yml", ".sh", ".ci/run"];
 
 /// Folders that hold somebody's files on one machine only.
 const PRIVATE_FOLDERS: &[&str] = &["home", "root", "work", "Users"];
@@ -19,16 +17,11 @@ const PRIVATE_FOLDERS: &[&str] = &["home", "root", "work", "Users"];
 /// A Rust file opens with a sentence that says what it decides or owns.
 pub(super) fn opening_sentence(file: &File, _: &Tree) -> Vec<Finding> {
     let opening = file.text.lines().next().unwrap_or_default();
-    let says = opening
-        .strip_prefix("//!")
-        .is_some_and(|sentence| !sentence.trim().is_empty());
+    let says = opening.strip_prefix("//!").is_some_and(|sentence| !sentence.trim().is_empty());
     if file.rust.is_none() || says {
         return Vec::new();
     }
-    vec![Finding::error(
-        1,
-        "open the file with a `//!` sentence: what does it decide or own?",
-    )]
+    vec![Finding::error(1, "open the file with a `//!` sentence: what does it decide or own?")]
 }
 
 /// A file is short enough to be read in one go.
@@ -40,10 +33,7 @@ pub(super) fn file_length(file: &File, _: &Tree) -> Vec<Finding> {
     }
     let message = format!("{lines} lines: split it by what changes together");
     if lines > FAIL_ABOVE {
-        vec![Finding::error(
-            lines,
-            format!("{message} (at most {FAIL_ABOVE})"),
-        )]
+        vec![Finding::error(lines, format!("{message} (at most {FAIL_ABOVE})"))]
     } else {
         vec![Finding::warning(lines, message)]
     }
@@ -60,10 +50,7 @@ pub(super) fn whitespace(file: &File, _: &Tree) -> Vec<Finding> {
             findings.push(Finding::error(number, "blanks at the end of the line"));
         }
         if file.rust.is_some() && line.contains('\t') {
-            findings.push(Finding::error(
-                number,
-                "tab: indent with spaces, write `\\t` in text",
-            ));
+            findings.push(Finding::error(number, "tab: indent with spaces, write `\\t` in text"));
         }
     }
     if !file.text.is_empty() && !file.text.ends_with('\n') {
@@ -77,14 +64,8 @@ pub(super) fn whitespace(file: &File, _: &Tree) -> Vec<Finding> {
 pub(super) fn machine_path(file: &File, _: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in numbered(&file.text) {
-        if PRIVATE_FOLDERS
-            .iter()
-            .any(|folder| leads_into(line, folder))
-        {
-            findings.push(Finding::error(
-                number,
-                "a path of one machine: write a relative one",
-            ));
+        if PRIVATE_FOLDERS.iter().any(|folder| leads_into(line, folder)) {
+            findings.push(Finding::error(number, "a path of one machine: write a relative one"));
         }
     }
     findings
@@ -123,10 +104,7 @@ mod tests {
         let levels = |lines: usize| {
             let file = File::new(CORE_FILE, &"x\n".repeat(lines));
             let findings = file_length(&file, &Tree::new([]));
-            findings
-                .iter()
-                .map(|finding| finding.level)
-                .collect::<Vec<_>>()
+            findings.iter().map(|finding| finding.level).collect::<Vec<_>>()
         };
         assert_eq!(levels(400), []);
         assert_eq!(levels(401), [Level::Warning]);
@@ -143,12 +121,7 @@ mod tests {
         check(rule, CORE_FILE, "\tfn f() {}\n", &[1]);
         check(rule, CORE_FILE, "one\ntwo", &[2]);
         check(rule, ".ci/run", "one", &[1]);
-        check(
-            rule,
-            "crates/switchboard-core/testdata/tools.json",
-            "{} ",
-            &[],
-        );
+        check(rule, "crates/switchboard-core/testdata/tools.json", "{} ", &[]);
         check(rule, "empty.md", "", &[]);
     }
 
@@ -156,25 +129,10 @@ mod tests {
     fn a_path_of_one_machine_is_refused_in_any_file() {
         let rule = "machine-path";
         for folder in ["home", "root", "work", "Users"] {
-            check(
-                rule,
-                "docs/a.md",
-                &format!("ok\nrun \"/{folder}/ada/tool\"\n"),
-                &[2],
-            );
+            check(rule, "docs/a.md", &format!("ok\nrun \"/{folder}/ada/tool\"\n"), &[2]);
             check(rule, CORE_FILE, &format!("// /{folder}/x\n"), &[1]);
-            check(
-                rule,
-                "docs/a.md",
-                &format!("src/{folder}/x and $HOME/{folder}/x\n"),
-                &[],
-            );
-            check(
-                rule,
-                "docs/a.md",
-                &format!("everything under `/{folder}/`\n"),
-                &[],
-            );
+            check(rule, "docs/a.md", &format!("src/{folder}/x and $HOME/{folder}/x\n"), &[]);
+            check(rule, "docs/a.md", &format!("everything under `/{folder}/`\n"), &[]);
         }
     }
 }

@@ -13,17 +13,11 @@ fn lazy() -> Machine {
 }
 
 fn machine(mode: Mode) -> Machine {
-    Machine::new(Policy {
-        mode,
-        idle: Some(10 * MINUTE),
-    })
+    Machine::new(Policy { mode, idle: Some(10 * MINUTE) })
 }
 
 fn call(waiter: Waiter) -> Input {
-    Input::Acquire {
-        waiter,
-        urgency: Urgency::Call,
-    }
+    Input::Acquire { waiter, urgency: Urgency::Call }
 }
 
 fn seconds(count: u64) -> Duration {
@@ -32,10 +26,8 @@ fn seconds(count: u64) -> Duration {
 
 /// Feeds `(second, input)` and compares everything that came out.
 fn check(machine: &mut Machine, inputs: &[(u64, Input)], expected: &[Effect]) {
-    let seen: Vec<Effect> = inputs
-        .iter()
-        .flat_map(|(at, input)| machine.on(seconds(*at), *input))
-        .collect();
+    let seen: Vec<Effect> =
+        inputs.iter().flat_map(|(at, input)| machine.on(seconds(*at), *input)).collect();
     assert_eq!(seen, expected);
 }
 
@@ -43,26 +35,12 @@ fn check(machine: &mut Machine, inputs: &[(u64, Input)], expected: &[Effect]) {
 fn one_dial_serves_all_who_wait() {
     check(
         &mut lazy(),
-        &[
-            (0, call(1)),
-            (0, call(2)),
-            (1, Input::Dialled { generation: 1 }),
-            (2, call(3)),
-        ],
+        &[(0, call(1)), (0, call(2)), (1, Input::Dialled { generation: 1 }), (2, call(3))],
         &[
             Effect::Dial { generation: 1 },
-            Effect::Grant {
-                waiter: 1,
-                generation: 1,
-            },
-            Effect::Grant {
-                waiter: 2,
-                generation: 1,
-            },
-            Effect::Grant {
-                waiter: 3,
-                generation: 1,
-            },
+            Effect::Grant { waiter: 1, generation: 1 },
+            Effect::Grant { waiter: 2, generation: 1 },
+            Effect::Grant { waiter: 3, generation: 1 },
         ],
     );
 }
@@ -76,11 +54,7 @@ fn a_held_lease_outlives_the_idle_timeout() {
     check(&mut machine, &[(3_600, Input::Wake)], &[]);
     machine.on(seconds(3_601), Input::Release { generation: 1 });
     assert_eq!(machine.wake_at(), Some(seconds(3_601) + 10 * MINUTE));
-    check(
-        &mut machine,
-        &[(4_201, Input::Wake)],
-        &[Effect::Close { generation: 1 }],
-    );
+    check(&mut machine, &[(4_201, Input::Wake)], &[Effect::Close { generation: 1 }]);
     assert_eq!(machine.phase(), Phase::Down);
 }
 
@@ -89,60 +63,24 @@ fn a_call_after_a_failed_dial_is_refused_until_the_backoff_is_over() {
     let mut machine = lazy();
     check(
         &mut machine,
-        &[
-            (0, call(1)),
-            (
-                0,
-                Input::DialFailed {
-                    generation: 1,
-                    jitter: 1.0,
-                },
-            ),
-        ],
+        &[(0, call(1)), (0, Input::DialFailed { generation: 1, jitter: 1.0 })],
         &[
             Effect::Dial { generation: 1 },
-            Effect::Refuse {
-                waiter: 1,
-                refusal: Refusal::DialFailed,
-            },
+            Effect::Refuse { waiter: 1, refusal: Refusal::DialFailed },
         ],
     );
-    let refusal = Refusal::Backoff {
-        since: Duration::ZERO,
-        retry_in: Duration::from_millis(500),
-    };
-    check(
-        &mut machine,
-        &[(0, call(2))],
-        &[Effect::Refuse { waiter: 2, refusal }],
-    );
-    check(
-        &mut machine,
-        &[(1, call(3))],
-        &[Effect::Dial { generation: 2 }],
-    );
+    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: Duration::from_millis(500) };
+    check(&mut machine, &[(0, call(2))], &[Effect::Refuse { waiter: 2, refusal }]);
+    check(&mut machine, &[(1, call(3))], &[Effect::Dial { generation: 2 }]);
 }
 
 #[test]
 fn who_asks_for_the_connection_itself_waits_for_no_backoff() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
-    machine.on(
-        seconds(0),
-        Input::DialFailed {
-            generation: 1,
-            jitter: 1.0,
-        },
-    );
-    let explicit = Input::Acquire {
-        waiter: 2,
-        urgency: Urgency::Explicit,
-    };
-    check(
-        &mut machine,
-        &[(0, explicit)],
-        &[Effect::Dial { generation: 2 }],
-    );
+    machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });
+    let explicit = Input::Acquire { waiter: 2, urgency: Urgency::Explicit };
+    check(&mut machine, &[(0, explicit)], &[Effect::Dial { generation: 2 }]);
 }
 
 #[test]
@@ -152,13 +90,7 @@ fn backoff_doubles_to_a_minute() {
     let mut waits = Vec::new();
     for generation in 1..=7 {
         machine.on(now, call(generation));
-        machine.on(
-            now,
-            Input::DialFailed {
-                generation,
-                jitter: 1.0,
-            },
-        );
+        machine.on(now, Input::DialFailed { generation, jitter: 1.0 });
         waits.push((machine.retry_at - now).as_millis());
         now = machine.retry_at;
     }
@@ -171,13 +103,7 @@ fn a_crash_loop_stops_with_a_reason() {
     let mut now = Duration::ZERO;
     for generation in 1..=8 {
         machine.on(now, call(generation));
-        machine.on(
-            now,
-            Input::DialFailed {
-                generation,
-                jitter: 0.0,
-            },
-        );
+        machine.on(now, Input::DialFailed { generation, jitter: 0.0 });
         if generation < 8 {
             now = machine.retry_at;
         }
@@ -186,10 +112,7 @@ fn a_crash_loop_stops_with_a_reason() {
     assert!(
         matches!(
             effects[..],
-            [Effect::Refuse {
-                waiter: 9,
-                refusal: Refusal::CrashLoop { crashes: 8, .. }
-            }]
+            [Effect::Refuse { waiter: 9, refusal: Refusal::CrashLoop { crashes: 8, .. } }]
         ),
         "{effects:?}"
     );
@@ -201,18 +124,8 @@ fn a_server_that_worked_and_crashed_once_is_dialled_again_by_the_next_call() {
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
     machine.on(seconds(1), Input::Release { generation: 1 });
-    machine.on(
-        seconds(2),
-        Input::Lost {
-            generation: 1,
-            jitter: 0.5,
-        },
-    );
-    check(
-        &mut machine,
-        &[(3, call(2))],
-        &[Effect::Dial { generation: 2 }],
-    );
+    machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.5 });
+    check(&mut machine, &[(3, call(2))], &[Effect::Dial { generation: 2 }]);
 }
 
 #[test]
@@ -228,10 +141,7 @@ fn disconnect_is_served_during_a_stuck_dial() {
         &[
             Effect::Dial { generation: 1 },
             Effect::Close { generation: 1 },
-            Effect::Refuse {
-                waiter: 1,
-                refusal: Refusal::Disconnected,
-            },
+            Effect::Refuse { waiter: 1, refusal: Refusal::Disconnected },
             Effect::Close { generation: 1 },
             Effect::Dial { generation: 2 },
         ],
@@ -247,29 +157,15 @@ fn a_release_of_an_older_connection_does_not_count() {
     machine.on(seconds(1), call(2));
     machine.on(seconds(1), Input::Dialled { generation: 2 });
     machine.on(seconds(2), Input::Release { generation: 1 });
-    assert_eq!(
-        machine.wake_at(),
-        None,
-        "the lease of generation 2 is still held"
-    );
+    assert_eq!(machine.wake_at(), None, "the lease of generation 2 is still held");
 }
 
 #[test]
 fn an_eager_server_starts_at_once_and_does_not_come_back_by_itself() {
     let mut machine = machine(Mode::Eager);
-    check(
-        &mut machine,
-        &[(0, Input::Begin)],
-        &[Effect::Dial { generation: 1 }],
-    );
+    check(&mut machine, &[(0, Input::Begin)], &[Effect::Dial { generation: 1 }]);
     machine.on(seconds(1), Input::Dialled { generation: 1 });
-    machine.on(
-        seconds(2),
-        Input::Lost {
-            generation: 1,
-            jitter: 0.0,
-        },
-    );
+    machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.0 });
     assert_eq!(machine.wake_at(), None);
 }
 
@@ -279,31 +175,14 @@ fn a_keep_alive_server_is_pinged_and_comes_back() {
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::Dialled { generation: 1 });
     assert_eq!(machine.wake_at(), Some(seconds(30)));
+    check(&mut machine, &[(30, Input::Wake)], &[Effect::Ping { generation: 1 }]);
     check(
         &mut machine,
-        &[(30, Input::Wake)],
-        &[Effect::Ping { generation: 1 }],
-    );
-    check(
-        &mut machine,
-        &[(
-            35,
-            Input::PingFailed {
-                generation: 1,
-                jitter: 1.0,
-            },
-        )],
+        &[(35, Input::PingFailed { generation: 1, jitter: 1.0 })],
         &[Effect::Close { generation: 1 }],
     );
-    assert_eq!(
-        machine.wake_at(),
-        Some(seconds(35) + Duration::from_millis(500))
-    );
-    check(
-        &mut machine,
-        &[(36, Input::Wake)],
-        &[Effect::Dial { generation: 2 }],
-    );
+    assert_eq!(machine.wake_at(), Some(seconds(35) + Duration::from_millis(500)));
+    check(&mut machine, &[(36, Input::Wake)], &[Effect::Dial { generation: 2 }]);
 }
 
 #[test]
@@ -313,18 +192,8 @@ fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
     machine.on(seconds(1), Input::Release { generation: 1 });
-    assert_eq!(
-        machine.wake_at(),
-        Some(seconds(30)),
-        "a ping, never an idle stop"
-    );
-    machine.on(
-        seconds(2),
-        Input::Lost {
-            generation: 1,
-            jitter: 0.0,
-        },
-    );
+    assert_eq!(machine.wake_at(), Some(seconds(30)), "a ping, never an idle stop");
+    machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.0 });
     assert!(machine.wake_at().is_some());
 }
 
@@ -378,11 +247,7 @@ impl Observer {
                 self.dialling = Some(generation);
             }
             Effect::Grant { waiter, generation } => {
-                assert_eq!(
-                    self.up,
-                    Some(generation),
-                    "a grant of a connection that is not up"
-                );
+                assert_eq!(self.up, Some(generation), "a grant of a connection that is not up");
                 self.answer(waiter);
                 *self.held.entry(generation).or_default() += 1;
             }
@@ -400,11 +265,7 @@ impl Observer {
     fn answer(&mut self, waiter: Waiter) {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| *waiting != waiter);
-        assert_eq!(
-            self.waiting.len() + 1,
-            before,
-            "answered twice, or never asked"
-        );
+        assert_eq!(self.waiting.len() + 1, before, "answered twice, or never asked");
     }
 }
 

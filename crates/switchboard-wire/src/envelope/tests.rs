@@ -8,27 +8,15 @@ fn check(frame: &str, expected: &str) {
     let frame = Bytes::copy_from_slice(frame.as_bytes());
     let seen = match parse(&frame) {
         Ok(Message::Request { id, method, params }) => {
-            format!(
-                "request {id:?} {method} {}",
-                params.as_ref().map_or("-", Raw::as_str)
-            )
+            format!("request {id:?} {method} {}", params.as_ref().map_or("-", Raw::as_str))
         }
         Ok(Message::Notification { method, params }) => {
-            format!(
-                "notification {method} {}",
-                params.as_ref().map_or("-", Raw::as_str)
-            )
+            format!("notification {method} {}", params.as_ref().map_or("-", Raw::as_str))
         }
-        Ok(Message::Answer {
-            id,
-            outcome: Ok(result),
-        }) => {
+        Ok(Message::Answer { id, outcome: Ok(result) }) => {
             format!("result {id:?} {}", result.as_str())
         }
-        Ok(Message::Answer {
-            id,
-            outcome: Err(error),
-        }) => format!("failure {id:?} {error}"),
+        Ok(Message::Answer { id, outcome: Err(error) }) => format!("failure {id:?} {error}"),
         Err(malformed) => format!("malformed {} {malformed}", malformed.code()),
     };
     assert_eq!(seen, expected);
@@ -41,10 +29,7 @@ fn requests_answers_and_notifications_are_told_apart() {
         r#"request Number(Number(1)) a/b {"z":1.0,"a":2}"#,
     );
     check(r#"{"method":"\u0061","jsonrpc":"2.0"}"#, "notification a -");
-    check(
-        r#"{"jsonrpc":"2.0","id":"1","result":null}"#,
-        r#"result Text("1") null"#,
-    );
+    check(r#"{"jsonrpc":"2.0","id":"1","result":null}"#, r#"result Text("1") null"#);
     check(
         r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#,
         "failure Number(Number(7)) error -32601: no",
@@ -89,20 +74,14 @@ fn a_field_that_stands_twice_is_refused() {
 
 #[test]
 fn keys_are_case_sensitive() {
-    check(
-        r#"{"jsonrpc":"2.0","ID":1,"method":"a"}"#,
-        "notification a -",
-    );
+    check(r#"{"jsonrpc":"2.0","ID":1,"method":"a"}"#, "notification a -");
 }
 
 #[test]
 fn an_over_long_answer_still_tells_its_id() {
     let head = br#"{"jsonrpc":"2.0","id":42,"result":{"content":[{"te"#;
     assert_eq!(id_in_head(head), Some(42));
-    assert_eq!(
-        id_in_head(br#"{"jsonrpc":"2.0","result":{"id":7,"content"#),
-        None
-    );
+    assert_eq!(id_in_head(br#"{"jsonrpc":"2.0","result":{"id":7,"content"#), None);
     assert_eq!(id_in_tail(br#"xxxx"}]},"id" : 9 }"#), Some(9));
     assert_eq!(id_in_tail(b"xxxx"), None);
 }

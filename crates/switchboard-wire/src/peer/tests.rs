@@ -17,9 +17,7 @@ impl Handler for Recorder {
             "echo" => {
                 tokio::spawn(async move {
                     let params = params.unwrap();
-                    responder
-                        .result(|out| out.extend_from_slice(params.as_str().as_bytes()))
-                        .await;
+                    responder.result(|out| out.extend_from_slice(params.as_str().as_bytes())).await;
                 });
             }
             "hold" => {
@@ -28,27 +26,19 @@ impl Handler for Recorder {
             }
             "tick" => {
                 let token = params.unwrap();
-                responder
-                    .peer()
-                    .try_notify("notifications/progress", token.as_str());
+                responder.peer().try_notify("notifications/progress", token.as_str());
                 self.held.push(responder);
             }
             _ => {
                 tokio::spawn(async move {
-                    responder
-                        .error(&RpcError::new(envelope::METHOD_NOT_FOUND, "unknown"))
-                        .await;
+                    responder.error(&RpcError::new(envelope::METHOD_NOT_FOUND, "unknown")).await;
                 });
             }
         }
     }
 
     fn notification(&mut self, notification: Notification) {
-        let params = notification
-            .params
-            .as_ref()
-            .map_or("", Raw::as_str)
-            .to_owned();
+        let params = notification.params.as_ref().map_or("", Raw::as_str).to_owned();
         let _ = self.heard.send(format!("{} {params}", notification.method));
     }
 
@@ -64,28 +54,19 @@ fn connected() -> (Peer, std_mpsc::Receiver<String>) {
     let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
     let silent = std_mpsc::channel().0;
     tokio::spawn(async move {
-        let mut handler = Recorder {
-            heard: silent,
-            held: Vec::new(),
-        };
+        let mut handler = Recorder { heard: silent, held: Vec::new() };
         let _ = tokio::join!(reader.run(&mut handler), writer.run());
     });
     let (_, reader, writer) = open(far.reader, far.writer, Limits::default());
     tokio::spawn(async move {
-        let mut handler = Recorder {
-            heard,
-            held: Vec::new(),
-        };
+        let mut handler = Recorder { heard, held: Vec::new() };
         let _ = tokio::join!(reader.run(&mut handler), writer.run());
     });
     (peer, hearing)
 }
 
 fn within(timeout: u64) -> Patience {
-    Patience {
-        timeout: Some(Duration::from_secs(timeout)),
-        progress: None,
-    }
+    Patience { timeout: Some(Duration::from_secs(timeout)), progress: None }
 }
 
 #[tokio::test]
@@ -96,10 +77,8 @@ async fn a_thousand_interleaved_requests_get_their_own_answers() {
         let peer = peer.clone();
         asks.spawn(async move {
             let params = format!("{{\"n\":{n}}}");
-            let answer = peer
-                .request("echo", |_| params.clone(), Patience::default())
-                .await
-                .unwrap();
+            let answer =
+                peer.request("echo", |_| params.clone(), Patience::default()).await.unwrap();
             assert_eq!(answer.as_str(), params);
         });
     }
@@ -109,28 +88,17 @@ async fn a_thousand_interleaved_requests_get_their_own_answers() {
 #[tokio::test]
 async fn an_error_answer_keeps_its_code_and_message() {
     let (peer, _heard) = connected();
-    let refused = peer
-        .request("nope", |_| String::new(), Patience::default())
-        .await
-        .unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "the other side answered with error -32601: unknown"
-    );
+    let refused = peer.request("nope", |_| String::new(), Patience::default()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "the other side answered with error -32601: unknown");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_times_out_is_cancelled_on_the_other_side() {
     let (peer, heard) = connected();
-    let late = peer
-        .request("hold", |_| "{}".to_owned(), within(5))
-        .await
-        .unwrap_err();
+    let late = peer.request("hold", |_| "{}".to_owned(), within(5)).await.unwrap_err();
     assert_eq!(late.to_string(), "no answer within 5000 ms");
     // The next answer proves that what was sent before it has arrived.
-    peer.request("echo", |_| "{}".to_owned(), within(5))
-        .await
-        .unwrap();
+    peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap();
     let heard: Vec<_> = heard.try_iter().collect();
     assert_eq!(
         heard,
@@ -145,23 +113,13 @@ async fn a_request_that_times_out_is_cancelled_on_the_other_side() {
 async fn progress_reaches_its_request_and_extends_the_deadline() {
     let (peer, _heard) = connected();
     let (sender, mut steps) = mpsc::channel(4);
-    let patience = Patience {
-        timeout: Some(Duration::from_secs(5)),
-        progress: Some(sender),
-    };
+    let patience = Patience { timeout: Some(Duration::from_secs(5)), progress: Some(sender) };
     let started = Instant::now();
-    let asked = peer.request(
-        "tick",
-        |token| format!("{{\"progressToken\":{token}}}"),
-        patience,
-    );
+    let asked = peer.request("tick", |token| format!("{{\"progressToken\":{token}}}"), patience);
     let late = asked.await.unwrap_err();
     assert!(matches!(late, RequestError::TimedOut(_)));
     assert!(started.elapsed() >= Duration::from_secs(5));
-    assert_eq!(
-        steps.recv().await.unwrap().as_str(),
-        r#"{"progressToken":1}"#
-    );
+    assert_eq!(steps.recv().await.unwrap().as_str(), r#"{"progressToken":1}"#);
 }
 
 #[tokio::test]
@@ -169,10 +127,7 @@ async fn everyone_who_waits_learns_that_the_connection_closed() {
     let (near, far) = pipe::pair();
     let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
     let run = tokio::spawn(async move {
-        let mut handler = Recorder {
-            heard: std_mpsc::channel().0,
-            held: Vec::new(),
-        };
+        let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
         tokio::select! {
             ended = reader.run(&mut handler) => ended,
             ended = writer.run() => ended,
@@ -180,10 +135,9 @@ async fn everyone_who_waits_learns_that_the_connection_closed() {
     });
     let asked = {
         let peer = peer.clone();
-        tokio::spawn(async move {
-            peer.request("hold", |_| String::new(), Patience::default())
-                .await
-        })
+        tokio::spawn(
+            async move { peer.request("hold", |_| String::new(), Patience::default()).await },
+        )
     };
     // The request has arrived once the far end can read it.
     let mut far_reader = FrameReader::new(far.reader, 1024);
@@ -191,25 +145,17 @@ async fn everyone_who_waits_learns_that_the_connection_closed() {
     drop((far_reader, far.writer));
     assert!(matches!(asked.await.unwrap(), Err(RequestError::Closed)));
     run.await.unwrap().unwrap();
-    let again = peer
-        .request("hold", |_| String::new(), Patience::default())
-        .await;
+    let again = peer.request("hold", |_| String::new(), Patience::default()).await;
     assert!(matches!(again, Err(RequestError::NotSent)));
 }
 
 #[tokio::test]
 async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
     let (near, far) = pipe::pair();
-    let limits = Limits {
-        max_frame_bytes: 1_000,
-        write_deadline: None,
-    };
+    let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
     let (peer, reader, writer) = open(near.reader, near.writer, limits);
     tokio::spawn(async move {
-        let mut handler = Recorder {
-            heard: std_mpsc::channel().0,
-            held: Vec::new(),
-        };
+        let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
         let _ = tokio::join!(reader.run(&mut handler), writer.run());
     });
     tokio::spawn(async move {
@@ -224,19 +170,11 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
             };
             let text = "x".repeat(size);
             let frame = envelope::result_frame(&id, |out| envelope::write_text(out, &text));
-            tokio::io::AsyncWriteExt::write_all(&mut answers, &frame)
-                .await
-                .unwrap();
+            tokio::io::AsyncWriteExt::write_all(&mut answers, &frame).await.unwrap();
         }
     });
-    let first = peer
-        .request("big", |_| String::new(), Patience::default())
-        .await
-        .unwrap_err();
+    let first = peer.request("big", |_| String::new(), Patience::default()).await.unwrap_err();
     assert_eq!(first.to_string(), "the answer is larger than 1000 bytes");
-    let second = peer
-        .request("big", |_| String::new(), Patience::default())
-        .await
-        .unwrap();
+    let second = peer.request("big", |_| String::new(), Patience::default()).await.unwrap();
     assert_eq!(second.as_str(), "\"xxxxxxxxxx\"");
 }

@@ -1,0 +1,373 @@
+//! From the arguments of the `mcp` tool to a [`Request`], with errors that point.
+
+use serde_json::{Map, Value};
+
+use super::table::{Kind, PARAMETERS, Parameter, Place};
+use super::{
+    CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Request, ResultView,
+    SearchRequest, Signatures,
+};
+
+/// A request, and what was passed over to get to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    pub request: Request,
+    /// Parameters of lower modes that were given too.
+    pub ignored: Vec<&'static str>,
+}
+
+/// Why the arguments ask for nothing that can be answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    #[error("the arguments of `mcp` must be a JSON object, not {found}")]
+    NotAnObject { found: &'static str },
+    #[error("`{name}` is not a parameter of `mcp`{}", nearest_clause(.nearest.as_deref()))]
+    Unknown { name: String, nearest: Option<String> },
+    /// The likely reason: a tool's own arguments beside `tool` instead of inside `args`.
+    #[error("`{name}` is not a parameter of `mcp`; the arguments of `{tool}` go into `args`")]
+    OutsideArgs { name: String, tool: String },
+    #[error("`{name}` must be {expected}, not {found}")]
+    WrongType { name: &'static str, expected: &'static str, found: &'static str },
+    #[error("`{name}` is empty")]
+    Empty { name: &'static str },
+    #[error("`{name}` must be from {least} to {most}")]
+    OutOfRange { name: &'static str, least: usize, most: usize },
+    #[error("`args` is not valid JSON (line {line}, column {column})")]
+    ArgsSyntax { line: usize, column: usize },
+    #[error("`args` must hold a JSON object, not {found}")]
+    ArgsNotAnObject { found: &'static str },
+    #[error("`args` needs a `tool` that takes them")]
+    ArgsAlone,
+    #[error("`{name}` needs `{needs}` beside it")]
+    Alone { name: &'static str, needs: &'static str },
+    #[error("`{name}` is not available yet")]
+    NotYet { name: &'static str },
+}
+
+fn nearest_clause(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// Reads the arguments of one `mcp` call.
+pub fn parse(arguments: Value) -> Result<Parsed, RequestError> {
+    let given = match arguments {
+        Value::Null => Map::new(),
+        Value::Object(given) => given,
+        other => return Err(RequestError::NotAnObject { found: kind_of(&other) }),
+    };
+    let mut fields = Fields::check(given)?;
+    let request = fields.mode()?;
+    let ignored = fields.leftovers();
+    Ok(Parsed { request, ignored })
+}
+
+/// Reads a tool's arguments: an object, or a JSON string that holds one.
+pub fn read_args(args: Value) -> Result<Map<String, Value>, RequestError> {
+    match args {
+        Value::Null => Ok(Map::new()),
+        Value::Object(map) => Ok(map),
+        Value::String(text) if text.trim().is_empty() => Ok(Map::new()),
+        Value::String(text) => match serde_json::from_str(&text) {
+            Ok(Value::Object(map)) => Ok(map),
+            Ok(other) => Err(RequestError::ArgsNotAnObject { found: kind_of(&other) }),
+            Err(error) => {
+                Err(RequestError::ArgsSyntax { line: error.line(), column: error.column() })
+            }
+        },
+        other => Err(RequestError::ArgsNotAnObject { found: kind_of(&other) }),
+    }
+}
+
+/// What was given; each parameter is taken out once.
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Refuses what is not a parameter. A `null` counts as not given: models fill in blanks.
+    fn check(given: Map<String, Value>) -> Result<Fields, RequestError> {
+        let mut known = Map::new();
+        let tool = given.get("tool").and_then(Value::as_str).map(str::to_owned);
+        for (name, value) in given {
+            match PARAMETERS.iter().find(|parameter| parameter.name == name) {
+                Some(_) if value.is_null() => {}
+                Some(Parameter { place: Place::NotYet, name, .. }) => {
+                    return Err(RequestError::NotYet { name });
+                }
+                Some(_) => {
+                    known.insert(name, value);
+                }
+                None => return Err(unknown(name, tool)),
+            }
+        }
+        Ok(Fields(known))
+    }
+
+    /// The highest mode that was asked for.
+    fn mode(&mut self) -> Result<Request, RequestError> {
+        if let Some(tool) = self.text("tool")? {
+            let server = self.text("server")?;
+            let args = read_args(self.0.shift_remove("args").unwrap_or_default())?;
+            return Ok(Request::Call(CallRequest { tool, server, args }));
+        }
+        if let Some(id) = self.text("result")? {
+            let grep = self.text("grep")?;
+            let offset = self.count("offset", 0, usize::MAX)?.unwrap_or(0);
+            let limit = self.count("limit", 1, usize::MAX)?;
+            return Ok(Request::Result { id, view: ResultView { offset, limit, grep } });
+        }
+        if let Some(server) = self.text("connect")? {
+            return Ok(Request::Connect { server });
+        }
+        if let Some(tool) = self.text("describe")? {
+            return Ok(Request::Describe { tool, server: self.text("server")? });
+        }
+        if let Some(server) = self.text("instructions")? {
+            return Ok(Request::Instructions { server });
+        }
+        if let Some(query) = self.text("search")? {
+            return self.search(query);
+        }
+        if let Some(server) = self.text("server")? {
+            return Ok(Request::List { server, page: self.page()? });
+        }
+        self.nothing_alone()?;
+        Ok(Request::Status)
+    }
+
+    fn search(&mut self, query: String) -> Result<Request, RequestError> {
+        let matching = match self.flag("regex")? {
+            Some(true) => Matching::Pattern,
+            Some(false) | None => Matching::Words,
+        };
+        let signatures = match self.flag("includeSchemas")? {
+            Some(false) => Signatures::Hidden,
+            Some(true) | None => Signatures::Shown,
+        };
+        let server = self.text("server")?;
+        let page = self.page()?;
+        Ok(Request::Search(SearchRequest { query, matching, server, signatures, page }))
+    }
+
+    /// Parameters that only make sense beside another one.
+    fn nothing_alone(&self) -> Result<(), RequestError> {
+        if self.0.contains_key("args") {
+            return Err(RequestError::ArgsAlone);
+        }
+        for (name, needs) in [("grep", "result"), ("regex", "search"), ("offset", "search")] {
+            if self.0.contains_key(name) {
+                return Err(RequestError::Alone { name, needs });
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&mut self) -> Result<PageRequest, RequestError> {
+        Ok(PageRequest {
+            offset: self.count("offset", 0, usize::MAX)?.unwrap_or(0),
+            limit: self.count("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT),
+        })
+    }
+
+    /// Modes that were given beside a higher one.
+    fn leftovers(&self) -> Vec<&'static str> {
+        PARAMETERS
+            .iter()
+            .filter(|parameter| self.0.contains_key(parameter.name))
+            .map(|parameter| parameter.name)
+            .collect()
+    }
+
+    fn text(&mut self, name: &'static str) -> Result<Option<String>, RequestError> {
+        match self.0.shift_remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) if text.trim().is_empty() => {
+                // An empty search is a mistake; other empty texts are blanks that a model left.
+                if name == "search" { Err(RequestError::Empty { name }) } else { Ok(None) }
+            }
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(wrong_type(name, Kind::Text, &other)),
+        }
+    }
+
+    fn flag(&mut self, name: &'static str) -> Result<Option<bool>, RequestError> {
+        match self.0.shift_remove(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(Value::String(text)) if text == "true" => Ok(Some(true)),
+            Some(Value::String(text)) if text == "false" => Ok(Some(false)),
+            Some(other) => Err(wrong_type(name, Kind::Flag, &other)),
+        }
+    }
+
+    fn count(
+        &mut self,
+        name: &'static str,
+        least: usize,
+        most: usize,
+    ) -> Result<Option<usize>, RequestError> {
+        let Some(value) = self.0.shift_remove(name) else { return Ok(None) };
+        let number = match &value {
+            Value::Number(number) => whole(number),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        match number {
+            None => Err(wrong_type(name, Kind::Count, &value)),
+            Some(count) if (least..=most).contains(&count) => Ok(Some(count)),
+            Some(_) => Err(RequestError::OutOfRange { name, least, most }),
+        }
+    }
+}
+
+/// A whole number, also when it is written `5.0`.
+fn whole(number: &serde_json::Number) -> Option<usize> {
+    if let Some(whole) = number.as_u64() {
+        return usize::try_from(whole).ok();
+    }
+    let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+    (0.0..=9e15).contains(&float).then_some(float as usize)
+}
+
+fn unknown(name: String, tool: Option<String>) -> RequestError {
+    let close = |parameter: &&Parameter| {
+        strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase()) <= 2
+    };
+    let nearest = PARAMETERS
+        .iter()
+        .filter(|parameter| parameter.place != Place::NotYet)
+        .filter(|_| name.len() > 2)
+        .find(close)
+        .map(|parameter| parameter.name.to_owned());
+    let name: String = name.chars().take(64).filter(|c| !c.is_control()).collect();
+    match (nearest, tool) {
+        (None, Some(tool)) => RequestError::OutsideArgs { name, tool },
+        (nearest, _) => RequestError::Unknown { name, nearest },
+    }
+}
+
+fn wrong_type(name: &'static str, kind: Kind, found: &Value) -> RequestError {
+    let expected = match kind {
+        Kind::Text => "a string",
+        Kind::Flag => "true or false",
+        Kind::Count => "a whole number",
+        Kind::Arguments => "an object",
+    };
+    RequestError::WrongType { name, expected, found: kind_of(found) }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(arguments: Value, expected: &str) {
+        let seen = match parse(arguments) {
+            Ok(Parsed { request, ignored }) if ignored.is_empty() => format!("{request:?}"),
+            Ok(Parsed { request, ignored }) => format!("{request:?}, ignored {ignored:?}"),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn each_mode_is_read() {
+        check(json!({}), "Status");
+        check(json!(null), "Status");
+        check(
+            json!({"server": "demo"}),
+            r#"List { server: "demo", page: PageRequest { offset: 0, limit: 12 } }"#,
+        );
+        check(
+            json!({"describe": "add", "server": "demo"}),
+            r#"Describe { tool: "add", server: Some("demo") }"#,
+        );
+        check(json!({"instructions": "demo"}), r#"Instructions { server: "demo" }"#);
+        check(json!({"connect": "demo"}), r#"Connect { server: "demo" }"#);
+        check(
+            json!({"result": "r1", "grep": "x", "limit": "5"}),
+            r#"Result { id: "r1", view: ResultView { offset: 0, limit: Some(5), grep: Some("x") } }"#,
+        );
+        check(
+            json!({"search": "a b", "regex": true, "includeSchemas": false, "offset": 12.0}),
+            r#"Search(SearchRequest { query: "a b", matching: Pattern, server: None, signatures: Hidden, page: PageRequest { offset: 12, limit: 12 } })"#,
+        );
+    }
+
+    #[test]
+    fn arguments_may_come_as_a_json_string() {
+        for args in [json!({"a": 1}), json!(r#"{"a": 1}"#)] {
+            check(
+                json!({"tool": "t", "args": args}),
+                r#"Call(CallRequest { tool: "t", server: None, args: {"a": Number(1)} })"#,
+            );
+        }
+        check(
+            json!({"tool": "t", "args": "{\"a\": "}),
+            "`args` is not valid JSON (line 1, column 6)",
+        );
+        check(json!({"tool": "t", "args": [1]}), "`args` must hold a JSON object, not an array");
+        check(json!({"tool": "t", "args": "7"}), "`args` must hold a JSON object, not a number");
+    }
+
+    #[test]
+    fn the_higher_of_two_modes_is_answered_and_the_other_named() {
+        check(
+            json!({"search": "x", "tool": "t"}),
+            r#"Call(CallRequest { tool: "t", server: None, args: {} }), ignored ["search"]"#,
+        );
+        check(
+            json!({"connect": "a", "server": "b"}),
+            r#"Connect { server: "a" }, ignored ["server"]"#,
+        );
+    }
+
+    #[test]
+    fn blanks_that_a_model_left_do_not_count() {
+        check(json!({"tool": "", "args": null, "search": null, "server": " "}), "Status");
+    }
+
+    #[test]
+    fn mistakes_are_pointed_at() {
+        check(json!([]), "the arguments of `mcp` must be a JSON object, not an array");
+        check(
+            json!({"serach": "x"}),
+            "`serach` is not a parameter of `mcp`; did you mean `search`?",
+        );
+        check(json!({"foo": 1}), "`foo` is not a parameter of `mcp`");
+        check(
+            json!({"tool": "demo_add", "a": 1}),
+            "`a` is not a parameter of `mcp`; the arguments of `demo_add` go into `args`",
+        );
+        check(json!({"args": {"a": 1}}), "`args` needs a `tool` that takes them");
+        check(json!({"search": 5}), "`search` must be a string, not a number");
+        check(json!({"search": "  "}), "`search` is empty");
+        check(json!({"search": "x", "limit": 0}), "`limit` must be from 1 to 100");
+        check(json!({"search": "x", "limit": 1.5}), "`limit` must be a whole number, not a number");
+        check(
+            json!({"search": "x", "regex": "yes"}),
+            "`regex` must be true or false, not a string",
+        );
+        check(json!({"grep": "x"}), "`grep` needs `result` beside it");
+        check(json!({"action": "auth-start"}), "`action` is not available yet");
+        check(json!({"tool": "x", "select": ".a"}), "`select` is not available yet");
+    }
+
+    proptest! {
+        #[test]
+        fn no_arguments_panic(text in "\\PC{0,60}", count in any::<f64>(), name in "[a-z]{1,10}") {
+            let _ = parse(json!({ name: text.clone(), "limit": count, "tool": text }));
+        }
+    }
+}

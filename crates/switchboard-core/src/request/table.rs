@@ -1,0 +1,56 @@
+//! The parameters of the `mcp` tool: one table for parsing, for the card and for help.
+
+/// What a parameter holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Flag,
+    Count,
+    Arguments,
+}
+
+/// Whether the tool's own schema names the parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Card,
+    /// Accepted, and explained by the status answer and by errors.
+    OffCard,
+    /// Known, but answered with an error that says so.
+    NotYet,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub place: Place,
+    pub about: &'static str,
+}
+
+const fn row(name: &'static str, kind: Kind, place: Place, about: &'static str) -> Parameter {
+    Parameter { name, kind, place, about }
+}
+
+/// Every parameter, in the order in which the card shows them.
+pub const PARAMETERS: &[Parameter] = &[
+    row("search", Kind::Text, Place::Card, "words; best tools first, with signatures"),
+    row("tool", Kind::Text, Place::Card, "name of the tool to call"),
+    row("args", Kind::Arguments, Place::Card, "its arguments"),
+    row("describe", Kind::Text, Place::Card, "a tool's parameters in full"),
+    row("server", Kind::Text, Place::Card, "list its tools, or narrow the above to it"),
+    row("result", Kind::Text, Place::Card, "read on in a stored result"),
+    row("offset", Kind::Count, Place::Card, "where the page begins"),
+    row("limit", Kind::Count, Place::OffCard, "size of the page"),
+    row("grep", Kind::Text, Place::OffCard, "regular expression over the lines of a stored result"),
+    row("connect", Kind::Text, Place::OffCard, "connect a server, or refresh its tools"),
+    row("instructions", Kind::Text, Place::OffCard, "how a server says it wants to be used"),
+    row("regex", Kind::Flag, Place::OffCard, "take the search as a regular expression"),
+    row("includeSchemas", Kind::Flag, Place::OffCard, "false leaves signatures out of a search"),
+    row("action", Kind::Text, Place::NotYet, "sign-in steps"),
+    row("select", Kind::Text, Place::NotYet, "a jq filter on the result"),
+];
+
+/// The parameters that the card shows.
+pub fn card_parameters() -> impl Iterator<Item = &'static Parameter> {
+    PARAMETERS.iter().filter(|parameter| parameter.place == Place::Card)
+}
