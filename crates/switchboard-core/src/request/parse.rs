@@ -228,15 +228,16 @@ fn whole(number: &serde_json::Number) -> Option<usize> {
 }
 
 fn unknown(name: String, tool: Option<String>) -> RequestError {
-    let close = |parameter: &&Parameter| {
-        strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase()) <= 2
+    let distance = |parameter: &Parameter| {
+        strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase())
     };
     let nearest = PARAMETERS
         .iter()
         .filter(|parameter| parameter.place != Place::NotYet)
-        .filter(|_| name.len() > 2)
-        .find(close)
-        .map(|parameter| parameter.name.to_owned());
+        .map(|parameter| (distance(parameter), parameter.name))
+        .min()
+        .filter(|(distance, _)| *distance <= name.len() / 3)
+        .map(|(_, name)| name.to_owned());
     let name: String = name.chars().take(64).filter(|c| !c.is_control()).collect();
     match (nearest, tool) {
         (None, Some(tool)) => RequestError::OutsideArgs { name, tool },

@@ -1,0 +1,194 @@
+//! One tool as its server defined it, kept word for word and read where needed.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::name::{NameError, ToolName};
+use crate::schema::{SchemaError, Validator};
+
+/// A definition larger than this is not taken.
+const LARGEST_DEFINITION: usize = 512 * 1024;
+
+const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
+
+/// A tool, or a resource that can be read like one.
+#[derive(Debug)]
+pub struct Entry {
+    pub name: ToolName,
+    pub title: Option<String>,
+    pub description: String,
+    pub annotations: Annotations,
+    pub kind: Kind,
+    /// The definition as the server wrote it.
+    raw: Box<str>,
+    input_schema: Range<usize>,
+    output_schema: Option<Range<usize>>,
+    raw_annotations: Option<Range<usize>>,
+    /// Compiled on the first call of this definition.
+    validator: OnceLock<Result<Validator, SchemaError>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Tool,
+    Resource { uri: String },
+}
+
+/// What a server claims about a tool; it decides when to ask, and grants nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Annotations {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+/// Why one definition of a list was left out.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    #[error("the definition does not read as a tool")]
+    Malformed(#[source] serde_json::Error),
+    #[error("the input schema is not an object")]
+    NoSchema,
+    #[error("the definition is larger than {LARGEST_DEFINITION} bytes")]
+    TooLarge,
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+impl Entry {
+    /// Reads one element of a `tools/list` answer.
+    pub fn tool(definition: &RawValue) -> Result<Entry, EntryError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Definition<'a> {
+            name: String,
+            #[serde(default)]
+            title: Option<String>,
+            #[serde(default)]
+            description: Option<String>,
+            #[serde(borrow)]
+            input_schema: &'a RawValue,
+            #[serde(borrow, default)]
+            output_schema: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            annotations: Option<&'a RawValue>,
+        }
+        let raw = definition.get();
+        if raw.len() > LARGEST_DEFINITION {
+            return Err(EntryError::TooLarge);
+        }
+        let read: Definition<'_> = serde_json::from_str(raw).map_err(EntryError::Malformed)?;
+        if !read.input_schema.get().starts_with('{') {
+            return Err(EntryError::NoSchema);
+        }
+        Ok(Entry {
+            name: ToolName::new(&read.name)?,
+            title: read.title.filter(|title| !title.trim().is_empty()),
+            description: read.description.unwrap_or_default(),
+            annotations: read.annotations.map(Annotations::read).unwrap_or_default(),
+            kind: Kind::Tool,
+            input_schema: within(raw, read.input_schema.get()),
+            output_schema: read.output_schema.map(|schema| within(raw, schema.get())),
+            raw_annotations: read.annotations.map(|annotations| within(raw, annotations.get())),
+            raw: raw.into(),
+            validator: OnceLock::new(),
+        })
+    }
+
+    /// A resource as a tool without parameters.
+    pub(super) fn resource(
+        name: &str,
+        uri: String,
+        title: Option<String>,
+        description: Option<String>,
+    ) -> Result<Entry, EntryError> {
+        let name = ToolName::new(&format!("read_{}", resource_slug(name)))?;
+        let description = description.unwrap_or_else(|| format!("Read resource: {uri}"));
+        Ok(Entry {
+            name,
+            title,
+            description,
+            annotations: Annotations { read_only: Some(true), ..Annotations::default() },
+            kind: Kind::Resource { uri },
+            raw: NO_PARAMETERS.into(),
+            input_schema: 0..NO_PARAMETERS.len(),
+            output_schema: None,
+            raw_annotations: None,
+            validator: OnceLock::new(),
+        })
+    }
+
+    pub fn input_schema(&self) -> &str {
+        self.part(&self.input_schema)
+    }
+
+    pub fn output_schema(&self) -> Option<&str> {
+        self.output_schema.as_ref().map(|range| self.part(range))
+    }
+
+    /// The annotations as the server wrote them, vendor's own included.
+    pub fn raw_annotations(&self) -> Option<&str> {
+        self.raw_annotations.as_ref().map(|range| self.part(range))
+    }
+
+    /// The input schema as a value, for showing it.
+    pub fn input_value(&self) -> Value {
+        serde_json::from_str(self.input_schema()).unwrap_or_default()
+    }
+
+    /// Whether both are the same definition, to the byte.
+    pub fn same_definition(&self, other: &Entry) -> bool {
+        self.raw == other.raw && self.kind == other.kind
+    }
+
+    /// The check of this tool's arguments; a schema that makes no sense checks nothing.
+    pub fn validator(&self) -> Option<&Validator> {
+        self.validator.get_or_init(|| Validator::compile(&self.input_value())).as_ref().ok()
+    }
+
+    fn part(&self, range: &Range<usize>) -> &str {
+        self.raw.get(range.clone()).unwrap_or_default()
+    }
+}
+
+impl Annotations {
+    fn read(raw: &RawValue) -> Annotations {
+        let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        let hint = |name: &str| value.get(name).and_then(Value::as_bool);
+        Annotations {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            idempotent: hint("idempotentHint"),
+            open_world: hint("openWorldHint"),
+        }
+    }
+}
+
+/// Where `part`, borrowed from `whole`, stands in it.
+fn within(whole: &str, part: &str) -> Range<usize> {
+    let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
+    start..start + part.len()
+}
+
+/// A resource's name as the end of a tool's name.
+fn resource_slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars().take(64) {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.ends_with('_') && !slug.is_empty() {
+            slug.push('_');
+        }
+    }
+    let slug = slug.trim_end_matches('_');
+    match slug.chars().next() {
+        None => "resource".to_owned(),
+        Some('0'..='9') => format!("resource_{slug}"),
+        Some(_) => slug.to_owned(),
+    }
+}

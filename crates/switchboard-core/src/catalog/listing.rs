@@ -1,0 +1,258 @@
+//! What one server said it offers: kept raw for the cache, read tolerantly for use.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::entry::Entry;
+use super::search::{Document, Postings};
+use crate::name::{PrefixMode, ServerName, ToolId, shown};
+
+/// The lists of a server, word for word; what the cache holds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RawListing {
+    pub tools: Vec<Box<RawValue>>,
+    pub resources: Vec<Box<RawValue>>,
+    pub prompts: Vec<Box<RawValue>>,
+    pub instructions: Option<String>,
+    pub server_name: String,
+    pub server_version: String,
+    /// How long the server says that its lists hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+}
+
+/// What the configuration says about a server's tools.
+#[derive(Clone, Debug, Default)]
+pub struct ListingPolicy {
+    pub prefix: PrefixMode,
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    /// Name or glob, and the words that find such tools.
+    pub keywords: Vec<(String, Vec<String>)>,
+    pub resources: ResourceTools,
+    pub max_tools: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResourceTools {
+    /// Resources can be read like tools.
+    #[default]
+    Exposed,
+    Hidden,
+}
+
+/// One server's offer, ready for use.
+#[derive(Debug)]
+pub struct Listing {
+    pub server: ServerName,
+    pub entries: Vec<Arc<Entry>>,
+    pub resources: Vec<Resource>,
+    pub prompts: Vec<Prompt>,
+    pub instructions: Option<String>,
+    pub server_name: String,
+    pub server_version: String,
+    /// Definitions that were left out, each with a reason.
+    pub skipped: Vec<String>,
+    keywords: Vec<Vec<String>>,
+    /// Built by the first search.
+    postings: OnceLock<Postings>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    pub uri: String,
+    pub name: String,
+    pub description: Option<String>,
+    pub mime_type: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    pub name: String,
+    pub description: Option<String>,
+    pub arguments: Vec<PromptArgument>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptArgument {
+    pub name: String,
+    pub description: Option<String>,
+    pub required: bool,
+}
+
+impl Listing {
+    /// Reads what a server listed. One malformed definition is left out; the others stay.
+    pub fn build(server: ServerName, raw: &RawListing, policy: &ListingPolicy) -> Listing {
+        let mut skipped = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        for (index, definition) in raw.tools.iter().enumerate() {
+            match Entry::tool(definition) {
+                Ok(entry) => entries.push(entry),
+                Err(error) => skipped.push(format!("tool {}: {error}", index + 1)),
+            }
+        }
+        let resources: Vec<Resource> =
+            raw.resources.iter().filter_map(|raw| read_resource(raw)).collect();
+        if policy.resources == ResourceTools::Exposed {
+            entries.extend(resources.iter().filter_map(resource_entry));
+        }
+        drop_repeated(&mut entries, &mut skipped);
+        let filter = Filter::new(&server, policy);
+        entries.retain(|entry| filter.admits(entry));
+        if entries.len() > policy.max_tools {
+            skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
+            entries.truncate(policy.max_tools);
+        }
+        let keywords = entries.iter().map(|entry| keywords_of(entry, &policy.keywords)).collect();
+        Listing {
+            entries: entries.into_iter().map(Arc::new).collect(),
+            resources,
+            prompts: raw.prompts.iter().filter_map(|raw| read_prompt(raw)).collect(),
+            instructions: raw.instructions.clone(),
+            server_name: raw.server_name.clone(),
+            server_version: raw.server_version.clone(),
+            skipped,
+            keywords,
+            postings: OnceLock::new(),
+            server,
+        }
+    }
+
+    pub fn tool_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The search index of this listing.
+    pub fn postings(&self) -> &Postings {
+        self.postings.get_or_init(|| {
+            Postings::build(self.entries.iter().zip(&self.keywords).map(|(entry, keywords)| {
+                Document {
+                    server: self.server.as_str(),
+                    name: entry.name.as_str(),
+                    title: entry.title.as_deref(),
+                    description: &entry.description,
+                    input_schema: entry.input_schema(),
+                    keywords,
+                }
+            }))
+        })
+    }
+}
+
+/// A server that lists a name twice means neither for sure; the first one stands.
+fn drop_repeated(entries: &mut Vec<Entry>, skipped: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    entries.retain(|entry| {
+        let first = seen.insert(entry.name.clone());
+        if !first {
+            skipped.push(format!("`{}` is listed twice", entry.name));
+        }
+        first
+    });
+}
+
+fn resource_entry(resource: &Resource) -> Option<Entry> {
+    let name = if resource.name.is_empty() { &resource.uri } else { &resource.name };
+    Entry::resource(name, resource.uri.clone(), None, resource.description.clone()).ok()
+}
+
+/// `includeTools` and `excludeTools`: globs over the original and every shown spelling.
+struct Filter<'a> {
+    server: &'a ServerName,
+    include: Option<GlobSet>,
+    exclude: Option<GlobSet>,
+}
+
+impl<'a> Filter<'a> {
+    fn new(server: &'a ServerName, policy: &ListingPolicy) -> Filter<'a> {
+        Filter { server, include: globs(&policy.include), exclude: globs(&policy.exclude) }
+    }
+
+    fn admits(&self, entry: &Entry) -> bool {
+        if self.include.is_none() && self.exclude.is_none() {
+            return true;
+        }
+        let id = ToolId { server: self.server.clone(), tool: entry.name.clone() };
+        let mut spellings: Vec<String> =
+            PrefixMode::ALL.iter().map(|mode| shown(&id, *mode)).collect();
+        spellings.push(entry.name.as_str().to_owned());
+        let matches = |globs: &GlobSet| spellings.iter().any(|name| globs.is_match(name));
+        self.include.as_ref().is_none_or(matches) && !self.exclude.as_ref().is_some_and(matches)
+    }
+}
+
+/// `None` for an empty list; a pattern that is no glob is taken literally.
+fn globs(patterns: &[String]) -> Option<GlobSet> {
+    if patterns.is_empty() {
+        return None;
+    }
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        match Glob::new(pattern) {
+            Ok(glob) => set.add(glob),
+            Err(_) => continue,
+        };
+    }
+    set.build().ok()
+}
+
+fn keywords_of(entry: &Entry, keywords: &[(String, Vec<String>)]) -> Vec<String> {
+    let applies = |pattern: &str| {
+        pattern == entry.name.as_str()
+            || Glob::new(pattern)
+                .is_ok_and(|glob| glob.compile_matcher().is_match(entry.name.as_str()))
+    };
+    let matching = keywords.iter().filter(|(pattern, _)| applies(pattern));
+    matching.flat_map(|(_, words)| words.iter().cloned()).collect()
+}
+
+fn read_resource(raw: &RawValue) -> Option<Resource> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Definition {
+        uri: String,
+        #[serde(default)]
+        name: String,
+        #[serde(default)]
+        description: Option<String>,
+        #[serde(default)]
+        mime_type: Option<String>,
+    }
+    let Definition { uri, name, description, mime_type } = serde_json::from_str(raw.get()).ok()?;
+    Some(Resource { uri, name, description, mime_type })
+}
+
+fn read_prompt(raw: &RawValue) -> Option<Prompt> {
+    #[derive(Deserialize)]
+    struct Definition {
+        name: String,
+        #[serde(default)]
+        description: Option<String>,
+        #[serde(default)]
+        arguments: Vec<Argument>,
+    }
+    #[derive(Deserialize)]
+    struct Argument {
+        name: String,
+        #[serde(default)]
+        description: Option<String>,
+        #[serde(default)]
+        required: bool,
+    }
+    let definition: Definition = serde_json::from_str(raw.get()).ok()?;
+    let arguments = definition.arguments.into_iter().map(|argument| PromptArgument {
+        name: argument.name,
+        description: argument.description,
+        required: argument.required,
+    });
+    Some(Prompt {
+        name: definition.name,
+        description: definition.description,
+        arguments: arguments.collect(),
+    })
+}

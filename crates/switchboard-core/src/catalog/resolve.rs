@@ -1,0 +1,260 @@
+//! From a name that someone typed to the one tool that it means, or to what they may have meant.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Catalog, Entry, Item, Kind, Standing, search};
+use crate::name::{PrefixMode, ServerName, ToolId, fold, shown};
+use crate::schema::Mismatch;
+
+/// Names that a miss offers instead.
+const SUGGESTIONS: usize = 5;
+
+/// A name that means one tool.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    pub server: ServerName,
+    pub shown: Arc<str>,
+    pub entry: Arc<Entry>,
+}
+
+/// Arguments that fit the tool's schema.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub target: Resolved,
+    pub args: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Resolution {
+    Tool(Resolved),
+    /// Nothing is known of this server's tools yet, and the name may be one of them.
+    Unlisted(ServerName),
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ResolveError {
+    #[error("no tool is named `{name}`")]
+    NotFound { name: String, suggestions: Vec<String>, unlisted: Vec<ServerName> },
+    #[error("`{name}` could be any of {} tools", choices.len())]
+    Ambiguous { name: String, choices: Vec<String> },
+    #[error("no server is named `{name}`")]
+    UnknownServer { name: String, suggestions: Vec<String> },
+    #[error("the server `{0}` is disabled")]
+    Disabled(ServerName),
+    #[error("the server `{0}` comes from this project and was not approved")]
+    Pending(ServerName),
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the arguments do not fit: {}", list(.mismatches))]
+pub struct ArgumentsError {
+    pub mismatches: Vec<Mismatch>,
+}
+
+fn list(mismatches: &[Mismatch]) -> String {
+    mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Resolved {
+    /// Checks arguments against the schema; repairs what can only mean one thing.
+    pub fn check(self, args: Map<String, Value>) -> Result<Checked, (Resolved, ArgumentsError)> {
+        let Some(validator) = self.entry.validator() else {
+            return Ok(Checked { target: self, args });
+        };
+        match validator.check(args) {
+            Ok(args) => Ok(Checked { target: self, args }),
+            Err(mismatches) => Err((self, ArgumentsError { mismatches })),
+        }
+    }
+
+    pub fn id(&self) -> ToolId {
+        ToolId { server: self.server.clone(), tool: self.entry.name.clone() }
+    }
+}
+
+impl Catalog {
+    /// The server that `name` means: exactly, or in another letter case or with `-` for `_`.
+    pub fn server(&self, name: &str) -> Result<ServerName, ResolveError> {
+        if let Some((server, _)) = self.shelves().find(|(server, _)| server.as_str() == name) {
+            return Ok(server.clone());
+        }
+        let folded = fold(name);
+        let close: Vec<_> =
+            self.shelves().map(|(n, _)| n).filter(|n| fold(n.as_str()) == folded).collect();
+        if let [only] = close[..] {
+            return Ok(only.clone());
+        }
+        let names = self.shelves().map(|(name, _)| name.as_str().to_owned());
+        Err(ResolveError::UnknownServer { name: clip(name), suggestions: nearest(name, names) })
+    }
+
+    /// A server that may be used.
+    pub fn active_server(&self, name: &str) -> Result<ServerName, ResolveError> {
+        let server = self.server(name)?;
+        match self.shelf(&server).map(|shelf| shelf.standing) {
+            Some(Standing::Disabled) => Err(ResolveError::Disabled(server)),
+            Some(Standing::Pending) => Err(ResolveError::Pending(server)),
+            Some(Standing::Active) | None => Ok(server),
+        }
+    }
+
+    /// The tool that `name` means, looked for on `within` only if that is given.
+    pub fn resolve(&self, name: &str, within: Option<&str>) -> Result<Resolution, ResolveError> {
+        let within = within.map(|server| self.active_server(server)).transpose()?;
+        if let Some(place) = self.by_shown.get(name)
+            && within.as_ref().is_none_or(|server| *server == place.server)
+            && let Some(item) = self.tools_of(&place.server).nth(place.entry)
+        {
+            return Ok(Resolution::Tool(resolved(&item)));
+        }
+        if let Some(found) = self.forgiving(name, within.as_ref())? {
+            return Ok(Resolution::Tool(found));
+        }
+        if let Some(server) = self.unlisted_owner(name, within.as_ref())? {
+            return Ok(Resolution::Unlisted(server));
+        }
+        Err(ResolveError::NotFound {
+            name: clip(name),
+            suggestions: self.suggestions(name, within.as_ref()),
+            unlisted: self.not_listed_yet(),
+        })
+    }
+
+    /// Spellings in falling order of closeness; the first that fits any tool decides.
+    fn forgiving(
+        &self,
+        name: &str,
+        within: Option<&ServerName>,
+    ) -> Result<Option<Resolved>, ResolveError> {
+        let folded = fold(name);
+        let items: Vec<Item<'_>> = self.scope(within).collect();
+        let spellings: [&dyn Fn(&Item<'_>) -> bool; 4] = [
+            &|item| item.entry.name.as_str() == name,
+            &|item| fold(item.shown) == folded,
+            &|item| fold(item.entry.name.as_str()) == folded,
+            &|item| other_spellings(item).any(|spelling| spelling == folded),
+        ];
+        for fits in spellings {
+            let found: Vec<&Item<'_>> = items.iter().filter(|item| fits(item)).collect();
+            match found[..] {
+                [] => {}
+                [only] => return Ok(Some(resolved(only))),
+                _ => {
+                    let choices = found.iter().take(10).map(|item| item.shown.to_string());
+                    return Err(ResolveError::Ambiguous {
+                        name: clip(name),
+                        choices: choices.collect(),
+                    });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The server whose prefix the name carries, if that server has never been listed.
+    fn unlisted_owner(
+        &self,
+        name: &str,
+        within: Option<&ServerName>,
+    ) -> Result<Option<ServerName>, ResolveError> {
+        let folded = fold(name);
+        let carries = |server: &ServerName| {
+            [PrefixMode::Server, PrefixMode::Short, PrefixMode::Mcp].iter().any(|mode| {
+                let prefix = fold(&mode.prefix(server));
+                folded.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('_'))
+            })
+        };
+        let mut owners: Vec<&ServerName> = match within {
+            Some(server) => vec![server],
+            None => self.shelves().map(|(name, _)| name).filter(|name| carries(name)).collect(),
+        };
+        // `git_hub_x` belongs to `git_hub` rather than to `git`.
+        owners.sort_by_key(|server| std::cmp::Reverse(server.as_str().len()));
+        for server in owners {
+            match self.shelf(server) {
+                Some(shelf) if shelf.standing == Standing::Disabled => {
+                    return Err(ResolveError::Disabled(server.clone()));
+                }
+                Some(shelf) if shelf.standing == Standing::Pending => {
+                    return Err(ResolveError::Pending(server.clone()));
+                }
+                Some(shelf) if shelf.listing.is_none() => return Ok(Some(server.clone())),
+                Some(_) | None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn suggestions(&self, name: &str, within: Option<&ServerName>) -> Vec<String> {
+        let names = self.scope(within).map(|item| item.shown.to_string());
+        let mut found = nearest(name, names);
+        let listings: Vec<_> = self
+            .shelves()
+            .filter(|(server, shelf)| {
+                shelf.is_active() && within.is_none_or(|within| within == *server)
+            })
+            .filter_map(|(_, shelf)| shelf.listing.as_ref())
+            .collect();
+        let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
+        for hit in search::rank(&postings, name) {
+            if found.len() >= SUGGESTIONS {
+                break;
+            }
+            let item = listings
+                .get(hit.listing)
+                .and_then(|listing| self.tools_of(&listing.server).nth(hit.doc));
+            if let Some(item) = item
+                && !found.iter().any(|name| **name == **item.shown)
+            {
+                found.push(item.shown.to_string());
+            }
+        }
+        found
+    }
+
+    fn scope<'a>(&'a self, within: Option<&'a ServerName>) -> Box<dyn Iterator<Item = Item<'a>> + 'a> {
+        match within {
+            Some(server) => Box::new(self.tools_of(server)),
+            None => Box::new(self.tools()),
+        }
+    }
+}
+
+fn resolved(item: &Item<'_>) -> Resolved {
+    Resolved {
+        server: item.server.clone(),
+        shown: Arc::clone(item.shown),
+        entry: Arc::clone(item.entry),
+    }
+}
+
+/// The name under every prefix mode, and `get_` for a resource's `read_`; folded.
+fn other_spellings(item: &Item<'_>) -> impl Iterator<Item = String> {
+    let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
+    let names = PrefixMode::ALL.into_iter().map(move |mode| fold(&shown(&id, mode)));
+    let is_resource = matches!(item.entry.kind, Kind::Resource { .. });
+    names.flat_map(move |name| {
+        let older = is_resource.then(|| name.replacen("read_", "get_", 1));
+        [Some(name), older].into_iter().flatten()
+    })
+}
+
+/// The closest names by edit distance, best first.
+fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+    let wanted = fold(name);
+    let tolerance = (wanted.len() / 3).clamp(1, 4);
+    let mut close: Vec<(usize, String)> = names
+        .filter(|candidate| candidate.len().abs_diff(wanted.len()) <= tolerance)
+        .map(|candidate| (strsim::damerau_levenshtein(&fold(&candidate), &wanted), candidate))
+        .filter(|(distance, _)| *distance <= tolerance)
+        .collect();
+    close.sort();
+    close.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
+}
+
+/// A typed name goes back into a message: bounded, and without control characters.
+fn clip(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(128).collect()
+}
