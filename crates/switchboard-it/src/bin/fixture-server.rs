@@ -1,0 +1,130 @@
+//! Acts a fixture script as a real process on stdio.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use switchboard_it::fixture::{Ending, FixtureState, Script, act, answer_echo};
+
+const USAGE: &str = "usage: fixture-server SCRIPT.toml|NAME [--spawn-log FILE]
+       fixture-server --bench [--spawn-log FILE]";
+
+fn main() -> ExitCode {
+    match parse(std::env::args().skip(1))
+        .ok_or_else(|| USAGE.into())
+        .and_then(run)
+    {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            let cause = error
+                .source()
+                .map(|cause| format!(": {cause}"))
+                .unwrap_or_default();
+            // Without a stderr there is nobody to tell.
+            let _ = writeln!(io::stderr(), "fixture-server: {error}{cause}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+struct Arguments {
+    play: Play,
+    spawn_log: Option<String>,
+}
+
+enum Play {
+    Script(String),
+    Bench,
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
+    let (mut play, mut spawn_log) = (None, None);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--bench" => play = Some(Play::Bench),
+            "--spawn-log" => spawn_log = Some(arguments.next()?),
+            option if option.starts_with("--") => return None,
+            _ => play = Some(Play::Script(argument)),
+        }
+    }
+    Some(Arguments {
+        play: play?,
+        spawn_log,
+    })
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn run(arguments: Arguments) -> Result<u8, Failure> {
+    let script = match arguments.play {
+        Play::Script(name_or_path) => Script::load(&name_or_path)?,
+        Play::Bench => {
+            log_spawn(arguments.spawn_log.as_deref(), None)?;
+            answer_echo(io::stdin().lock(), io::stdout().lock())?;
+            return Ok(0);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let ending = runtime.block_on(play(script, arguments.spawn_log.as_deref()));
+    // A read of stdin may be under way on a thread that nobody can stop.
+    runtime.shutdown_background();
+    match ending? {
+        Ending::Closed => Ok(0),
+        Ending::Exited { code } => Ok(code),
+    }
+}
+
+async fn play(script: Script, spawn_log: Option<&str>) -> io::Result<Ending> {
+    let grandchild = prepare(&script)?;
+    log_spawn(spawn_log, grandchild)?;
+    let state = FixtureState::default();
+    let (stdin, stdout, stderr) = (tokio::io::stdin(), own_stdout()?, tokio::io::stderr());
+    Ok(act(Arc::new(script), state, stdin, stdout, stderr).await)
+}
+
+/// Appends `PID`, or `PID GRANDCHILD`, as one line in one write.
+fn log_spawn(file: Option<&str>, grandchild: Option<u32>) -> io::Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    let mut line = std::process::id().to_string();
+    if let Some(grandchild) = grandchild {
+        line.push_str(&format!(" {grandchild}"));
+    }
+    line.push('\n');
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(file)?
+        .write_all(line.as_bytes())
+}
+
+/// Sees to the faults of a process; returns the grandchild's id.
+#[cfg(unix)]
+fn prepare(script: &Script) -> io::Result<Option<u32>> {
+    use switchboard_it::fixture::{ignore_sigterm, spawn_grandchild};
+    if script.faults.ignore_sigterm {
+        ignore_sigterm()?;
+    }
+    script.faults.grandchild.then(spawn_grandchild).transpose()
+}
+
+#[cfg(not(unix))]
+fn prepare(_script: &Script) -> io::Result<Option<u32>> {
+    Ok(None)
+}
+
+/// The only descriptor on our stdout, so that dropping it closes the pipe.
+#[cfg(unix)]
+fn own_stdout() -> io::Result<tokio::fs::File> {
+    use std::os::fd::AsFd;
+    let pipe = io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(OpenOptions::new().write(true).open("/dev/null")?)?;
+    Ok(std::fs::File::from(pipe).into())
+}
+
+#[cfg(not(unix))]
+fn own_stdout() -> io::Result<tokio::io::Stdout> {
+    Ok(tokio::io::stdout())
+}

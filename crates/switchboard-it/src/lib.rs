@@ -1,0 +1,17 @@
+//! The test kit of Switchboard: scripted MCP servers that share no code with the product.
+//!
+//! A [`fixture::Script`] says what a server offers and how it misbehaves; [`fixture::act`] acts it
+//! over any pair of byte streams, and a [`fixture::FixtureState`] lets a test watch and steer it:
+//!
+//! ```ignore
+//! let (ours, theirs) = tokio::io::duplex(64 * 1024);
+//! let (reader, writer) = tokio::io::split(theirs);
+//! let state = FixtureState::default();
+//! let script = Arc::new(Script::load("everything")?);
+//! tokio::spawn(act(script, state.clone(), reader, writer, tokio::io::sink()));
+//! // … the engine talks to `ours` …
+//! state.call_started(1).await;
+//! state.release();
+//! ```
+
+pub mod fixture;
