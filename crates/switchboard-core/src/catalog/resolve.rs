@@ -214,7 +214,10 @@ impl Catalog {
         found
     }
 
-    fn scope<'a>(&'a self, within: Option<&'a ServerName>) -> Box<dyn Iterator<Item = Item<'a>> + 'a> {
+    fn scope<'a>(
+        &'a self,
+        within: Option<&'a ServerName>,
+    ) -> Box<dyn Iterator<Item = Item<'a>> + 'a> {
         match within {
             Some(server) => Box::new(self.tools_of(server)),
             None => Box::new(self.tools()),

@@ -11,16 +11,10 @@ const USAGE: &str = "usage: fixture-server SCRIPT.toml|NAME [--spawn-log FILE]
        fixture-server --bench [--spawn-log FILE]";
 
 fn main() -> ExitCode {
-    match parse(std::env::args().skip(1))
-        .ok_or_else(|| USAGE.into())
-        .and_then(run)
-    {
+    match parse(std::env::args().skip(1)).ok_or_else(|| USAGE.into()).and_then(run) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            let cause = error
-                .source()
-                .map(|cause| format!(": {cause}"))
-                .unwrap_or_default();
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
             // Without a stderr there is nobody to tell.
             let _ = writeln!(io::stderr(), "fixture-server: {error}{cause}");
             ExitCode::from(2)
@@ -48,10 +42,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
             _ => play = Some(Play::Script(argument)),
         }
     }
-    Some(Arguments {
-        play: play?,
-        spawn_log,
-    })
+    Some(Arguments { play: play?, spawn_log })
 }
 
 type Failure = Box<dyn std::error::Error>;
@@ -65,9 +56,7 @@ fn run(arguments: Arguments) -> Result<u8, Failure> {
             return Ok(0);
         }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ending = runtime.block_on(play(script, arguments.spawn_log.as_deref()));
     // A read of stdin may be under way on a thread that nobody can stop.
     runtime.shutdown_background();
@@ -93,11 +82,7 @@ fn log_spawn(file: Option<&str>, grandchild: Option<u32>) -> io::Result<()> {
         line.push_str(&format!(" {grandchild}"));
     }
     line.push('\n');
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(file)?
-        .write_all(line.as_bytes())
+    OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())
 }
 
 /// Sees to the faults of a process; returns the grandchild's id.
