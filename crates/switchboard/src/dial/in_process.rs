@@ -1,0 +1,11 @@
+//! Servers that live inside this process: the demo, and whatever an embedder brings.
+
+use std::pin::Pin;
+
+use switchboard_wire::pipe::End;
+
+/// A server that speaks MCP over a pipe inside this process.
+pub trait InProcess: Send + Sync + 'static {
+    /// Serves one connection until the other end closes.
+    fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}

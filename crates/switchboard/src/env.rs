@@ -1,0 +1,69 @@
+//! The environment of this process, read once and handed on as a value.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Variables that every server may see: what programs need to find their way, and no secret.
+const PASSED_ON: &[&str] =
+    &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ"];
+
+/// Variables, home and working directory.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    pub cwd: PathBuf,
+}
+
+impl Environment {
+    /// The environment that this process was started with. Variables that are not text are left out.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads it")]
+    pub fn of_process() -> Environment {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        Environment { variables, cwd: std::env::current_dir().unwrap_or_default() }
+    }
+
+    /// An environment made up for a test or by an embedder.
+    pub fn made_of<const N: usize>(
+        variables: [(&str, &str); N],
+        cwd: impl Into<PathBuf>,
+    ) -> Environment {
+        let variables =
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter();
+        Environment { variables: variables.collect(), cwd: cwd.into() }
+    }
+
+    /// The value of a variable, if it is set and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    pub fn home(&self) -> Option<&Path> {
+        self.variable("HOME").map(Path::new)
+    }
+
+    /// What a server gets without asking. Functions that a shell exported are never passed on.
+    pub fn for_servers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables
+            .iter()
+            .filter(|(name, _)| PASSED_ON.contains(&name.as_str()) || name.starts_with("LC_"))
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(_, value)| !value.starts_with("() {"))
+    }
+
+    /// Everything, for a server whose entry says `inheritEnv`.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(_, value)| !value.starts_with("() {"))
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    /// Values are secrets as often as not.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Environment").field("cwd", &self.cwd).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,341 @@
+//! The owner of one upstream: everything that changes about a server changes here.
+//!
+//! The loop awaits nothing but its `select!`. Dialling, listing and pinging run as tasks and come
+//! back as inputs; what to do about them is decided by `lifecycle::Machine`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_core::catalog::RawListing;
+use switchboard_core::lifecycle::{
+    Effect, Generation, Input, Machine, Phase, Policy, Urgency, Waiter,
+};
+use switchboard_core::name::ServerName;
+use switchboard_wire::peer::Patience;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{self, Connection};
+use super::incoming::News;
+use super::lease::Lease;
+use super::list::{self, Bounds};
+use super::recipe::Recipe;
+use super::{
+    Command, DialError, ExitReason, LastFailure, LeaseError, State, Status, Surroundings,
+};
+
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a task of the actor brings back.
+enum Done {
+    Dialled { generation: Generation, outcome: Result<(Connection, RawListing), DialError> },
+    Ended { generation: Generation, reason: ExitReason },
+    Pinged { generation: Generation, alive: bool },
+    Listed { generation: Generation, outcome: Result<RawListing, DialError> },
+}
+
+pub(super) struct Actor {
+    server: ServerName,
+    recipe: Arc<Recipe>,
+    machine: Machine,
+    surroundings: Surroundings,
+    publish: watch::Sender<Status>,
+    began: Instant,
+    /// The connection that is up.
+    connection: Option<Connection>,
+    /// Ends the dial that is under way.
+    dialling: Option<CancellationToken>,
+    waiting: HashMap<Waiter, oneshot::Sender<Result<Lease, LeaseError>>>,
+    /// Explicit connects that want fresh lists before they are answered.
+    refreshing: Vec<oneshot::Sender<Result<Lease, LeaseError>>>,
+    next_waiter: Waiter,
+    last_failure: Option<LastFailure>,
+    work: JoinSet<Done>,
+    released: mpsc::UnboundedSender<Generation>,
+    releases: mpsc::UnboundedReceiver<Generation>,
+    tell: mpsc::Sender<News>,
+    news: mpsc::Receiver<News>,
+}
+
+impl Actor {
+    pub(super) fn new(
+        server: ServerName,
+        recipe: Recipe,
+        policy: Policy,
+        surroundings: Surroundings,
+        publish: watch::Sender<Status>,
+    ) -> Actor {
+        let (released, releases) = mpsc::unbounded_channel();
+        let (tell, news) = mpsc::channel(1);
+        Actor {
+            server,
+            recipe: Arc::new(recipe),
+            machine: Machine::new(policy),
+            surroundings,
+            publish,
+            began: Instant::now(),
+            connection: None,
+            dialling: None,
+            waiting: HashMap::new(),
+            refreshing: Vec::new(),
+            next_waiter: 0,
+            last_failure: None,
+            work: JoinSet::new(),
+            released,
+            releases,
+            tell,
+            news,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
+        self.feed(Input::Begin);
+        while self.machine.phase() != Phase::Ended {
+            let wake_at = self.machine.wake_at().map(|at| self.began + at);
+            tokio::select! {
+                command = inbox.recv() => match command {
+                    Some(command) => self.obey(command),
+                    None => self.feed(Input::Shutdown),
+                },
+                Some(generation) = self.releases.recv() => self.feed(Input::Release { generation }),
+                Some(done) = self.work.join_next() => self.finished(done),
+                Some(news) = self.news.recv() => self.heard(news),
+                () = sleep_until(wake_at) => self.feed(Input::Wake),
+            }
+        }
+        // The connection's task closes the server; nothing of it is left when this returns.
+        while let Some(done) = self.work.join_next().await {
+            self.finished(done);
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Acquire { urgency, reply } => self.acquire(urgency, reply),
+            Command::Refresh { reply } => match (&self.connection, self.machine.phase()) {
+                (Some(_), Phase::Up) => {
+                    self.refreshing.push(reply);
+                    self.list_again();
+                }
+                // A dial lists anyway.
+                (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
+                    self.acquire(Urgency::Explicit, reply);
+                }
+            },
+            Command::Disconnect { done } => {
+                let closing = self.connection.as_ref().map(|connection| connection.end.clone());
+                self.feed(Input::Disconnect);
+                self.surroundings.tasks.spawn(async move {
+                    if let Some(end) = closing {
+                        end.report(super::CLOSE_GRACE * 3).await;
+                    }
+                    let _asker_gone = done.send(());
+                });
+            }
+            Command::Shutdown => self.feed(Input::Shutdown),
+        }
+    }
+
+    fn acquire(&mut self, urgency: Urgency, reply: oneshot::Sender<Result<Lease, LeaseError>>) {
+        self.next_waiter += 1;
+        let waiter = self.next_waiter;
+        self.waiting.insert(waiter, reply);
+        self.feed(Input::Acquire { waiter, urgency });
+    }
+
+    fn heard(&mut self, news: News) {
+        match news {
+            News::ListChanged => self.list_again(),
+        }
+    }
+
+    fn finished(&mut self, done: Result<Done, tokio::task::JoinError>) {
+        let done = match done {
+            Ok(done) => done,
+            // The task was aborted, or panicked: its connection ends with it and is reported then.
+            Err(_) => return,
+        };
+        let jitter = fastrand::f64();
+        match done {
+            Done::Dialled { generation, outcome: Ok((connection, listing)) } => {
+                self.surroundings.directory.publish(&self.server, listing);
+                self.dialling = None;
+                self.connection = Some(connection);
+                self.feed(Input::Dialled { generation });
+            }
+            Done::Dialled { generation, outcome: Err(error) } => {
+                self.dialling = None;
+                self.failed(error);
+                self.feed(Input::DialFailed { generation, jitter });
+            }
+            Done::Ended { generation, reason } => self.ended(generation, reason, jitter),
+            Done::Pinged { generation, alive: true } => self.feed(Input::Pong { generation }),
+            Done::Pinged { generation, alive: false } => {
+                self.failed(DialError::Unresponsive);
+                self.feed(Input::PingFailed { generation, jitter });
+            }
+            Done::Listed { generation: _, outcome } => {
+                if let Ok(listing) = outcome {
+                    self.surroundings.directory.publish(&self.server, listing);
+                }
+                for reply in std::mem::take(&mut self.refreshing) {
+                    self.acquire(Urgency::Explicit, reply);
+                }
+            }
+        }
+    }
+
+    fn ended(&mut self, generation: Generation, reason: ExitReason, jitter: f64) {
+        if let Some(connection) = &self.connection
+            && connection.stop.is_cancelled()
+        {
+            self.connection = None;
+            self.announce();
+            return;
+        }
+        if reason != ExitReason::Stopped && self.connection.is_some() {
+            self.failed(DialError::Lost { exit: reason, stderr: Vec::new() });
+            self.connection = None;
+        }
+        self.feed(Input::Lost { generation, jitter });
+    }
+
+    fn failed(&mut self, error: DialError) {
+        tracing::warn!(server = %self.server, %error, "server failed");
+        self.last_failure = Some(LastFailure { at: Instant::now(), cause: Arc::new(error) });
+    }
+
+    /// Lets the machine decide, then does what it says.
+    fn feed(&mut self, input: Input) {
+        let now = self.began.elapsed();
+        for effect in self.machine.on(now, input) {
+            match effect {
+                Effect::Dial { generation } => self.dial(generation),
+                Effect::Grant { waiter, generation } => self.grant(waiter, generation),
+                Effect::Refuse { waiter, refusal } => {
+                    let cause = self.last_failure.as_ref().map(|failure| Arc::clone(&failure.cause));
+                    if let Some(reply) = self.waiting.remove(&waiter) {
+                        let _asker_gone = reply.send(Err(LeaseError::refused(refusal, cause)));
+                    }
+                }
+                Effect::Close { .. } => self.close(),
+                Effect::Ping { generation } => self.ping(generation),
+            }
+        }
+        self.announce();
+    }
+
+    fn dial(&mut self, generation: Generation) {
+        let recipe = Arc::clone(&self.recipe);
+        let spawner = Arc::clone(&self.surroundings.spawner);
+        let dials = Arc::clone(&self.surroundings.dials);
+        let tasks = self.surroundings.tasks.clone();
+        let tell = self.tell.clone();
+        let give_up = CancellationToken::new();
+        self.dialling = Some(give_up.clone());
+        let (body_out, body_in) = oneshot::channel::<connection::Body>();
+        self.work.spawn(async move {
+            let dialled = async {
+                let _turn = dials.acquire().await;
+                let opened = connection::open(&recipe, &*spawner, tell, &tasks)?;
+                let _actor_gone = body_out.send(opened.body);
+                opened.connection.complete(&recipe).await
+            };
+            let outcome = tokio::select! {
+                outcome = dialled => outcome,
+                () = give_up.cancelled() => {
+                    Err(DialError::Lost { exit: ExitReason::Stopped, stderr: Vec::new() })
+                }
+            };
+            Done::Dialled { generation, outcome }
+        });
+        self.work.spawn(async move {
+            let reason = match body_in.await {
+                Ok(body) => body.run().await,
+                // The dial failed before there was anything to run.
+                Err(_) => ExitReason::Stopped,
+            };
+            Done::Ended { generation, reason }
+        });
+    }
+
+    fn grant(&mut self, waiter: Waiter, generation: Generation) {
+        let (Some(reply), Some(connection)) = (self.waiting.remove(&waiter), &self.connection)
+        else {
+            return;
+        };
+        let lease = Lease::new(
+            self.server.clone(),
+            connection.clone(),
+            generation,
+            self.recipe.request_timeout,
+            self.released.clone(),
+        );
+        // A caller that went away drops the lease, which releases it.
+        let _caller_gone = reply.send(Ok(lease));
+    }
+
+    fn close(&mut self) {
+        if let Some(dialling) = self.dialling.take() {
+            dialling.cancel();
+        }
+        if let Some(connection) = &self.connection {
+            connection.stop.cancel();
+        }
+    }
+
+    fn ping(&mut self, generation: Generation) {
+        let Some(connection) = &self.connection else { return };
+        let peer = connection.peer.clone();
+        self.work.spawn(async move {
+            let patience = Patience { timeout: Some(PING_TIMEOUT), progress: None };
+            let answer = peer.request("ping", |_| String::new(), patience).await;
+            // An error is an answer: the server lives.
+            let alive =
+                matches!(answer, Ok(_) | Err(switchboard_wire::RequestError::Refused(_)));
+            Done::Pinged { generation, alive }
+        });
+    }
+
+    fn list_again(&mut self) {
+        let Some(connection) = self.connection.clone() else { return };
+        let bounds = Bounds {
+            timeout: self.recipe.start_timeout,
+            max_pages: self.recipe.max_pages,
+            max_items: self.recipe.max_tools,
+        };
+        self.work.spawn(async move {
+            let outcome = list::list_all(&connection.peer, &connection.hello, bounds).await;
+            Done::Listed { generation: 0, outcome }
+        });
+    }
+
+    fn announce(&self) {
+        let state = match self.machine.phase() {
+            Phase::Up => State::Connected,
+            Phase::Dialling => match self.publish.borrow().state {
+                connecting @ State::Connecting { .. } => connecting,
+                State::Down | State::Connected => State::Connecting { since: Instant::now() },
+            },
+            Phase::Down | Phase::Ended => State::Down,
+        };
+        let last_failure = self.last_failure.clone();
+        self.publish.send_if_modified(|status| {
+            let changed = status.state != state
+                || status.last_failure.as_ref().map(|f| f.at)
+                    != last_failure.as_ref().map(|f| f.at);
+            *status = Status { state, last_failure };
+            changed
+        });
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,178 @@
+//! Foreign errors become ours here, and nowhere else.
+
+use std::fmt;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_core::config::expand::ExpandError;
+use switchboard_core::lifecycle::Refusal;
+use switchboard_wire::era::HandshakeError;
+use switchboard_wire::{RequestError, RpcError};
+
+/// Why no connection came about.
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    #[error("the program `{command}` was not found")]
+    NotFound { command: String },
+    #[error("cannot start `{command}`")]
+    Spawn { command: String, #[source] cause: io::Error },
+    #[error("the working directory `{}` does not exist", path.display())]
+    WorkingDirectory { path: PathBuf },
+    #[error("a value of the server's entry cannot be filled in")]
+    Expand(#[from] ExpandError),
+    #[error("values that come from a command are not supported yet")]
+    SecretCommand,
+    #[error("servers over {0} are not supported yet")]
+    Unsupported(&'static str),
+    #[error("the server did not answer `{stage}` within {} s", after.as_secs_f32())]
+    TimedOut { stage: &'static str, after: Duration, stderr: Vec<String> },
+    #[error("the server ended while it was starting ({exit})")]
+    Exited { exit: ExitReason, stderr: Vec<String> },
+    #[error("the server answered `{stage}` with an error")]
+    Refused { stage: &'static str, #[source] cause: RpcError },
+    #[error("the server does not speak MCP as we know it")]
+    Handshake(#[source] HandshakeError),
+    #[error("the server's list of {what} does not end")]
+    EndlessList { what: &'static str },
+    #[error("the server's list of {what} makes no sense")]
+    MalformedList { what: &'static str },
+    #[error("the connection was lost ({exit})")]
+    Lost { exit: ExitReason, stderr: Vec<String> },
+    #[error("the server no longer answers")]
+    Unresponsive,
+}
+
+impl DialError {
+    pub(super) fn spawn(command: String, cause: io::Error) -> DialError {
+        match cause.kind() {
+            io::ErrorKind::NotFound => DialError::NotFound { command },
+            _ => DialError::Spawn { command, cause },
+        }
+    }
+
+    /// The last lines that the server wrote to its standard error.
+    pub fn stderr(&self) -> &[String] {
+        match self {
+            DialError::TimedOut { stderr, .. }
+            | DialError::Exited { stderr, .. }
+            | DialError::Lost { stderr, .. } => stderr,
+            DialError::NotFound { .. }
+            | DialError::Spawn { .. }
+            | DialError::WorkingDirectory { .. }
+            | DialError::Expand(_)
+            | DialError::SecretCommand
+            | DialError::Unsupported(_)
+            | DialError::Refused { .. }
+            | DialError::Handshake(_)
+            | DialError::EndlessList { .. }
+            | DialError::MalformedList { .. }
+            | DialError::Unresponsive => &[],
+        }
+    }
+}
+
+/// Why a caller got no lease.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LeaseError {
+    #[error("cannot connect")]
+    Dial(#[source] Arc<DialError>),
+    #[error("the last try failed {} ago, the next one is in {}", seconds(*.since), seconds(*.retry_in))]
+    Backoff { since: Duration, retry_in: Duration, #[source] cause: Option<Arc<DialError>> },
+    #[error("the server went down {crashes} times in three minutes, the next try is in {}", seconds(*.retry_in))]
+    CrashLoop { crashes: usize, retry_in: Duration, #[source] cause: Option<Arc<DialError>> },
+    #[error("the server was disconnected meanwhile")]
+    Disconnected,
+    #[error("the gateway is shutting down")]
+    ShuttingDown,
+}
+
+fn seconds(duration: Duration) -> String {
+    match duration.as_millis() {
+        0..1_000 => format!("{} ms", duration.as_millis()),
+        _ => format!("{} s", duration.as_secs()),
+    }
+}
+
+impl LeaseError {
+    pub(super) fn refused(refusal: Refusal, last: Option<Arc<DialError>>) -> LeaseError {
+        match (refusal, last) {
+            (Refusal::DialFailed, Some(cause)) => LeaseError::Dial(cause),
+            (Refusal::DialFailed, None) | (Refusal::Disconnected, _) => LeaseError::Disconnected,
+            (Refusal::Backoff { since, retry_in }, cause) => {
+                LeaseError::Backoff { since, retry_in, cause }
+            }
+            (Refusal::CrashLoop { crashes, retry_in }, cause) => {
+                LeaseError::CrashLoop { crashes, retry_in, cause }
+            }
+            (Refusal::ShuttingDown, _) => LeaseError::ShuttingDown,
+        }
+    }
+}
+
+/// Why a request over a live connection got no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("the server answered with an error")]
+    Refused(#[source] RpcError),
+    #[error("the server did not answer within {} s", .0.as_secs_f32())]
+    TimedOut(Duration),
+    #[error("the answer is larger than the limit of {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the server went away before it answered ({exit})")]
+    Lost { exit: ExitReason, stderr: Vec<String> },
+    /// Nothing reached the server, so another try is safe.
+    #[error("the connection was closed before the request was sent")]
+    NotSent,
+}
+
+impl CallError {
+    /// `ended` is what is known of the connection's end.
+    pub(super) fn of(error: RequestError, ended: impl FnOnce() -> (ExitReason, Vec<String>)) -> CallError {
+        match error {
+            RequestError::Refused(error) => CallError::Refused(error),
+            RequestError::TimedOut(after) => CallError::TimedOut(after),
+            RequestError::AnswerTooLarge { limit } => CallError::TooLarge { limit },
+            RequestError::Closed => {
+                let (exit, stderr) = ended();
+                CallError::Lost { exit, stderr }
+            }
+            RequestError::NotSent => CallError::NotSent,
+        }
+    }
+}
+
+/// How a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitReason {
+    Code(i32),
+    Signal(i32),
+    /// Its streams closed, but the program was still there.
+    StreamClosed,
+    /// We closed the connection ourselves.
+    Stopped,
+}
+
+impl From<ExitStatus> for ExitReason {
+    fn from(status: ExitStatus) -> ExitReason {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => ExitReason::Code(code),
+            (None, Some(signal)) => ExitReason::Signal(signal),
+            (None, None) => ExitReason::StreamClosed,
+        }
+    }
+}
+
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExitReason::Code(code) => write!(f, "exit code {code}"),
+            ExitReason::Signal(signal) => write!(f, "signal {signal}"),
+            ExitReason::StreamClosed => f.write_str("it closed its output"),
+            ExitReason::Stopped => f.write_str("it was stopped"),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! One live connection: opened, listed, run to its end, and buried.
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_core::catalog::RawListing;
+use switchboard_wire::era::{self, ClientHello, HandshakeError, ServerHello};
+use switchboard_wire::peer::{self, Limits, Reader, Writer};
+use switchboard_wire::{Peer, RequestError, pipe};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::incoming::{Incoming, News};
+use super::list::{self, Bounds};
+use super::recipe::{Recipe, Transport};
+use super::stderr::{self, Tail};
+use super::{CLOSE_GRACE, DialError, ExitReason};
+use crate::dial::spawn::{Process, Spawner};
+
+/// A server that stops reading for this long is taken for dead.
+const WRITE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long a program may outlive its output before it is ended.
+const EXIT_GRACE: Duration = Duration::from_secs(1);
+
+/// The last words of a program may arrive after its end.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
+type Source = Box<dyn AsyncRead + Send + Unpin>;
+type Sink = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// A connection that is up.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    pub(super) peer: Peer,
+    pub(super) hello: Arc<ServerHello>,
+    pub(super) end: End,
+    /// Ends the connection.
+    pub(super) stop: CancellationToken,
+}
+
+/// What is known about a connection's end, as soon as it is known.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    exit: watch::Receiver<Option<ExitReason>>,
+    tail: Tail,
+}
+
+impl End {
+    /// How it ended and what it said last; waits at most `patience` for the news.
+    pub(super) async fn report(&self, patience: Duration) -> (ExitReason, Vec<String>) {
+        let mut exit = self.exit.clone();
+        let known = tokio::time::timeout(patience, exit.wait_for(Option::is_some)).await;
+        let reason = match known {
+            Ok(Ok(reason)) => reason.unwrap_or(ExitReason::StreamClosed),
+            Ok(Err(_)) | Err(_) => ExitReason::StreamClosed,
+        };
+        (reason, self.tail.lines())
+    }
+}
+
+/// A connection whose two ends have been opened, before anything was said.
+pub(super) struct Opened {
+    pub(super) connection: Opening,
+    pub(super) body: Body,
+}
+
+pub(super) struct Opening {
+    peer: Peer,
+    end: End,
+    stop: CancellationToken,
+}
+
+/// The moving part of a connection; [`Body::run`] is its whole life.
+pub(super) struct Body {
+    reader: Reader<Source>,
+    writer: Writer<Sink>,
+    incoming: Incoming,
+    far_side: FarSide,
+    exit: watch::Sender<Option<ExitReason>>,
+    stop: CancellationToken,
+}
+
+enum FarSide {
+    Program { process: Box<dyn Process>, stderr: tokio::task::JoinHandle<()> },
+    InProcess(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
+}
+
+/// Opens the streams: starts the program, or connects the in-process server.
+pub(super) fn open(
+    recipe: &Recipe,
+    spawner: &dyn Spawner,
+    news: mpsc::Sender<News>,
+    tasks: &TaskTracker,
+) -> Result<Opened, DialError> {
+    let tail = Tail::default();
+    let (source, sink, far_side): (Source, Sink, FarSide) = match &recipe.transport {
+        Transport::Unsupported(transport) => return Err(DialError::Unsupported(transport)),
+        Transport::InProcess(server) => {
+            let (near, far) = pipe::pair();
+            (Box::new(near.reader), Box::new(near.writer), FarSide::InProcess(server.serve(far)))
+        }
+        Transport::Program(recipe_of_program) => {
+            let program = recipe_of_program.program()?;
+            let started = spawner
+                .start(&program)
+                .map_err(|cause| DialError::spawn(program.command.clone(), cause))?;
+            let drain = stderr::drain(started.stderr, tail.clone(), recipe.log.clone());
+            let stderr = tasks.spawn(drain);
+            let process = started.process;
+            (started.stdout, started.stdin, FarSide::Program { process, stderr })
+        }
+    };
+    let limits =
+        Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
+    let (peer, reader, writer) = peer::open(source, sink, limits);
+    let (exit, ended) = watch::channel(None);
+    let stop = CancellationToken::new();
+    let incoming = Incoming { news, tasks: tasks.clone() };
+    let body = Body { reader, writer, incoming, far_side, exit, stop: stop.clone() };
+    let connection = Opening { peer, end: End { exit: ended, tail }, stop };
+    Ok(Opened { connection, body })
+}
+
+impl Opening {
+    /// Shakes hands and lists. Dropping the future ends the connection.
+    pub(super) async fn complete(
+        self,
+        recipe: &Recipe,
+    ) -> Result<(Connection, RawListing), DialError> {
+        let guard = self.stop.clone().drop_guard();
+        let hello = self.handshake(recipe.start_timeout).await?;
+        let bounds = Bounds {
+            timeout: recipe.start_timeout,
+            max_pages: recipe.max_pages,
+            max_items: recipe.max_tools,
+        };
+        let listing = match list::list_all(&self.peer, &hello, bounds).await {
+            Ok(listing) => listing,
+            Err(error) => return Err(self.with_last_words(error).await),
+        };
+        let connection = Connection {
+            peer: self.peer,
+            hello: Arc::new(hello),
+            end: self.end,
+            stop: guard.disarm(),
+        };
+        Ok((connection, listing))
+    }
+
+    async fn handshake(&self, timeout: Duration) -> Result<ServerHello, DialError> {
+        let hello = ClientHello {
+            name: "switchboard",
+            version: env!("CARGO_PKG_VERSION"),
+            capabilities: "{}",
+        };
+        match era::initialize(&self.peer, hello, timeout).await {
+            Ok(hello) => Ok(hello),
+            Err(HandshakeError::Initialize(RequestError::Refused(cause))) => {
+                Err(DialError::Refused { stage: "initialize", cause })
+            }
+            Err(HandshakeError::Initialize(RequestError::TimedOut(after))) => {
+                let stderr = self.end.tail.lines();
+                Err(DialError::TimedOut { stage: "initialize", after, stderr })
+            }
+            Err(HandshakeError::Initialize(RequestError::Closed | RequestError::NotSent)) => {
+                let (exit, stderr) = self.end.report(EXIT_GRACE).await;
+                Err(DialError::Exited { exit, stderr })
+            }
+            Err(error) => Err(DialError::Handshake(error)),
+        }
+    }
+
+    async fn with_last_words(&self, error: DialError) -> DialError {
+        match error {
+            DialError::Exited { .. } => {
+                let (exit, stderr) = self.end.report(EXIT_GRACE).await;
+                DialError::Exited { exit, stderr }
+            }
+            DialError::TimedOut { stage, after, .. } => {
+                DialError::TimedOut { stage, after, stderr: self.end.tail.lines() }
+            }
+            other => other,
+        }
+    }
+}
+
+impl Body {
+    /// Runs until either side ends it, then leaves nothing behind.
+    pub(super) async fn run(self) -> ExitReason {
+        let Body { reader, writer, mut incoming, far_side, exit, stop } = self;
+        match far_side {
+            FarSide::InProcess(serving) => {
+                let stopped = tokio::select! {
+                    _ = reader.run(&mut incoming) => ExitReason::StreamClosed,
+                    _ = writer.run() => ExitReason::StreamClosed,
+                    () = serving => ExitReason::StreamClosed,
+                    () = stop.cancelled() => ExitReason::Stopped,
+                };
+                exit.send_replace(Some(stopped));
+                stopped
+            }
+            FarSide::Program { mut process, stderr } => {
+                let mut exited = None;
+                let stopped = tokio::select! {
+                    _ = reader.run(&mut incoming) => false,
+                    _ = writer.run() => false,
+                    status = process.exited() => { exited = status.ok(); false },
+                    () = stop.cancelled() => true,
+                };
+                // Both halves are dropped: the program sees the end of its input.
+                let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
+                let status = match exited {
+                    Some(status) => Some(status),
+                    None => end_program(&mut *process, first_grace).await,
+                };
+                process.kill();
+                let _last_words = tokio::time::timeout(LAST_WORDS, stderr).await;
+                let reason = match (stopped, status) {
+                    (true, _) => ExitReason::Stopped,
+                    (false, Some(status)) => status.into(),
+                    (false, None) => ExitReason::StreamClosed,
+                };
+                exit.send_replace(Some(reason));
+                reason
+            }
+        }
+    }
+}
+
+/// Waits for the program, asks it to end, then ends it.
+async fn end_program(process: &mut dyn Process, grace: Duration) -> Option<ExitStatus> {
+    if let Ok(status) = tokio::time::timeout(grace, process.exited()).await {
+        return status.ok();
+    }
+    process.terminate();
+    if let Ok(status) = tokio::time::timeout(CLOSE_GRACE, process.exited()).await {
+        return status.ok();
+    }
+    process.kill();
+    process.exited().await.ok()
+}

@@ -1,0 +1,113 @@
+//! The right to use a connection: while one is held, the server is not stopped for being idle.
+
+use std::time::Duration;
+
+use switchboard_core::approval::Approved;
+use switchboard_core::catalog::Kind;
+use switchboard_core::lifecycle::Generation;
+use switchboard_core::name::ServerName;
+use switchboard_wire::envelope::write_text;
+use switchboard_wire::peer::Patience;
+use switchboard_wire::{Raw, RequestError};
+use tokio::sync::mpsc;
+
+use super::CallError;
+use super::connection::Connection;
+
+/// The exit code of a server that crashed is worth this much waiting.
+const OBITUARY: Duration = Duration::from_millis(150);
+
+/// A held connection.
+#[derive(Debug)]
+pub struct Lease {
+    server: ServerName,
+    connection: Connection,
+    generation: Generation,
+    timeout: Duration,
+    released: mpsc::UnboundedSender<Generation>,
+}
+
+/// Where the steps of a call are reported; `None` asks the server for none.
+pub type Progress = Option<mpsc::Sender<Raw>>;
+
+impl Lease {
+    pub(super) fn new(
+        server: ServerName,
+        connection: Connection,
+        generation: Generation,
+        timeout: Duration,
+        released: mpsc::UnboundedSender<Generation>,
+    ) -> Lease {
+        Lease { server, connection, generation, timeout, released }
+    }
+
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// Makes an approved call; a resource is read. The answer is the server's own, word for word.
+    pub async fn call(&self, approved: &Approved, progress: Progress) -> Result<Raw, CallError> {
+        match &approved.target().entry.kind {
+            Kind::Resource { uri } => self.read(uri).await,
+            Kind::Tool => {
+                let wants_progress = progress.is_some();
+                let params = |token: u64| call_params(approved, wants_progress.then_some(token));
+                self.ask("tools/call", params, progress).await
+            }
+        }
+    }
+
+    pub async fn read(&self, uri: &str) -> Result<Raw, CallError> {
+        let params = serde_json::json!({ "uri": uri }).to_string();
+        self.ask("resources/read", |_| params, None).await
+    }
+
+    pub async fn prompt(
+        &self,
+        name: &str,
+        args: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Raw, CallError> {
+        let params = serde_json::json!({ "name": name, "arguments": args }).to_string();
+        self.ask("prompts/get", |_| params, None).await
+    }
+
+    async fn ask(
+        &self,
+        method: &str,
+        params: impl FnOnce(u64) -> String,
+        progress: Progress,
+    ) -> Result<Raw, CallError> {
+        let patience = Patience { timeout: Some(self.timeout), progress };
+        match self.connection.peer.request(method, params, patience).await {
+            Ok(result) => Ok(result),
+            Err(error @ RequestError::Closed) => {
+                let report = self.connection.end.report(OBITUARY).await;
+                Err(CallError::of(error, || report))
+            }
+            Err(error) => {
+                Err(CallError::of(error, || (super::ExitReason::StreamClosed, Vec::new())))
+            }
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // The actor may be gone already, and then nobody counts.
+        let _actor_gone = self.released.send(self.generation);
+    }
+}
+
+/// Written from the values that were checked and approved, never from what came in.
+fn call_params(approved: &Approved, token: Option<u64>) -> String {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"name\":");
+    write_text(&mut out, approved.target().entry.name.as_str());
+    out.extend_from_slice(b",\"arguments\":");
+    serde_json::to_writer(&mut out, approved.args()).expect("a map of values always serialises");
+    if let Some(token) = token {
+        out.extend_from_slice(format!(",\"_meta\":{{\"progressToken\":{token}}}").as_bytes());
+    }
+    out.push(b'}');
+    String::from_utf8(out).expect("JSON is written as UTF-8")
+}

@@ -1,0 +1,136 @@
+//! Asks a server for its lists, page by page, and knows when to stop.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use switchboard_core::catalog::RawListing;
+use switchboard_wire::era::ServerHello;
+use switchboard_wire::peer::Patience;
+use switchboard_wire::{Peer, Raw, RequestError};
+
+use super::DialError;
+
+/// What a walk over a list may cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) timeout: Duration,
+    pub(super) max_pages: usize,
+    pub(super) max_items: usize,
+}
+
+/// Everything that the server advertises. Only the tools are vital: a server whose other lists
+/// fail is still of use.
+pub(super) async fn list_all(
+    peer: &Peer,
+    hello: &ServerHello,
+    bounds: Bounds,
+) -> Result<RawListing, DialError> {
+    let mut listing = RawListing {
+        instructions: hello.instructions.clone(),
+        server_name: hello.server_name.clone(),
+        server_version: hello.server_version.clone(),
+        ..RawListing::default()
+    };
+    if hello.capabilities.tools {
+        let (tools, ttl_ms) = walk(peer, "tools/list", "tools", bounds).await?;
+        listing.tools = tools;
+        listing.ttl_ms = ttl_ms;
+    }
+    if hello.capabilities.resources
+        && let Ok((resources, _)) = walk(peer, "resources/list", "resources", bounds).await
+    {
+        listing.resources = resources;
+    }
+    if hello.capabilities.prompts
+        && let Ok((prompts, _)) = walk(peer, "prompts/list", "prompts", bounds).await
+    {
+        listing.prompts = prompts;
+    }
+    Ok(listing)
+}
+
+type Items = (Vec<Box<RawValue>>, Option<u64>);
+
+async fn walk(
+    peer: &Peer,
+    method: &'static str,
+    what: &'static str,
+    bounds: Bounds,
+) -> Result<Items, DialError> {
+    let mut items = Vec::new();
+    let mut ttl_ms = None;
+    let mut cursors = HashSet::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..bounds.max_pages {
+        let page = ask(peer, method, cursor.as_deref(), bounds.timeout).await?;
+        let page = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
+        items.extend(page.items);
+        ttl_ms = ttl_ms.or(page.ttl_ms);
+        match page.next_cursor {
+            None => return Ok((items, ttl_ms)),
+            Some(_) if items.len() > bounds.max_items => return Ok((items, ttl_ms)),
+            // A cursor that comes again leads in a circle.
+            Some(next) if !cursors.insert(next.clone()) => {
+                return Err(DialError::EndlessList { what });
+            }
+            Some(next) => cursor = Some(next),
+        }
+    }
+    Err(DialError::EndlessList { what })
+}
+
+async fn ask(
+    peer: &Peer,
+    method: &'static str,
+    cursor: Option<&str>,
+    timeout: Duration,
+) -> Result<Raw, DialError> {
+    let params = match cursor {
+        Some(cursor) => serde_json::json!({ "cursor": cursor }).to_string(),
+        None => "{}".to_owned(),
+    };
+    let patience = Patience { timeout: Some(timeout), progress: None };
+    peer.request(method, |_| params, patience).await.map_err(|error| match error {
+        RequestError::Refused(cause) => DialError::Refused { stage: method, cause },
+        RequestError::TimedOut(after) => {
+            DialError::TimedOut { stage: method, after, stderr: Vec::new() }
+        }
+        RequestError::AnswerTooLarge { .. } => DialError::MalformedList { what: method },
+        RequestError::Closed | RequestError::NotSent => {
+            DialError::Exited { exit: super::ExitReason::StreamClosed, stderr: Vec::new() }
+        }
+    })
+}
+
+struct Page {
+    items: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+    ttl_ms: Option<u64>,
+}
+
+/// Reads one page; `None` if it has no list where one must be.
+fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Fields {
+        #[serde(default)]
+        tools: Option<Vec<Box<RawValue>>>,
+        #[serde(default)]
+        resources: Option<Vec<Box<RawValue>>>,
+        #[serde(default)]
+        prompts: Option<Vec<Box<RawValue>>>,
+        #[serde(default)]
+        next_cursor: Option<String>,
+        #[serde(default)]
+        ttl_ms: Option<u64>,
+    }
+    let fields: Fields = raw.parse().ok()?;
+    let items = match what {
+        "tools" => fields.tools,
+        "resources" => fields.resources,
+        _ => fields.prompts,
+    };
+    Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms: fields.ttl_ms })
+}

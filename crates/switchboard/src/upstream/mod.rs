@@ -1,0 +1,156 @@
+//! One server behind the gateway: a handle to the actor that owns everything about it.
+
+mod actor;
+mod classify;
+mod connection;
+mod incoming;
+pub(crate) mod lease;
+mod list;
+mod recipe;
+mod stderr;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_core::lifecycle::{Policy, Urgency};
+use switchboard_core::name::ServerName;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+pub use classify::{CallError, DialError, ExitReason, LeaseError};
+pub use lease::Lease;
+pub(crate) use recipe::{Recipe, Transport};
+
+use crate::directory::Directory;
+use crate::dial::spawn::Spawner;
+
+/// Commands that may wait for the actor.
+const QUEUE: usize = 64;
+
+/// What an upstream is keyed by: one connection of a server, shared by every session.
+///
+/// A server that needs a connection per session gets further partitions here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct UpstreamKey {
+    pub(crate) server: ServerName,
+    pub(crate) partition: Partition,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Partition {
+    Shared,
+}
+
+/// A handle to one upstream; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    server: ServerName,
+    commands: mpsc::Sender<Command>,
+    status: watch::Receiver<Status>,
+}
+
+/// What the actor is asked to do.
+#[derive(Debug)]
+enum Command {
+    Acquire { urgency: Urgency, reply: oneshot::Sender<Result<Lease, LeaseError>> },
+    Refresh { reply: oneshot::Sender<Result<Lease, LeaseError>> },
+    Disconnect { done: oneshot::Sender<()> },
+    Shutdown,
+}
+
+/// What everyone may know about an upstream.
+#[derive(Clone, Debug)]
+pub(crate) struct Status {
+    pub(crate) state: State,
+    pub(crate) last_failure: Option<LastFailure>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Down,
+    Connecting { since: Instant },
+    Connected,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LastFailure {
+    pub(crate) at: Instant,
+    pub(crate) cause: Arc<DialError>,
+}
+
+/// What an upstream needs to live.
+pub(crate) struct Surroundings {
+    pub(crate) directory: Directory,
+    pub(crate) spawner: Arc<dyn Spawner>,
+    /// Connects at the same time, over all servers.
+    pub(crate) dials: Arc<tokio::sync::Semaphore>,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Upstream {
+    /// Starts the actor.
+    pub(crate) fn start(
+        server: ServerName,
+        recipe: Recipe,
+        policy: Policy,
+        surroundings: Surroundings,
+    ) -> Upstream {
+        let (commands, inbox) = mpsc::channel(QUEUE);
+        let (publish, status) = watch::channel(Status { state: State::Down, last_failure: None });
+        let tasks = surroundings.tasks.clone();
+        let actor = actor::Actor::new(server.clone(), recipe, policy, surroundings, publish);
+        tasks.spawn(actor.run(inbox));
+        Upstream { server, commands, status }
+    }
+
+    /// A connection, held while the lease lives. Connects if it must.
+    pub(crate) async fn lease(&self) -> Result<Lease, LeaseError> {
+        self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply }).await
+    }
+
+    /// A connection, whatever failed before.
+    pub(crate) async fn connect(&self) -> Result<Lease, LeaseError> {
+        self.acquire(|reply| Command::Acquire { urgency: Urgency::Explicit, reply }).await
+    }
+
+    /// A connection whose lists are fresh.
+    pub(crate) async fn refresh(&self) -> Result<Lease, LeaseError> {
+        self.acquire(|reply| Command::Refresh { reply }).await
+    }
+
+    /// Closes the connection and waits until it is closed.
+    pub(crate) async fn disconnect(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.commands.send(Command::Disconnect { done }).await.is_ok() {
+            let _actor_gone = closed.await;
+        }
+    }
+
+    /// Ends the actor; whoever joins the gateway's tasks waits for the end.
+    pub(crate) async fn shutdown(&self) {
+        let _already_gone = self.commands.send(Command::Shutdown).await;
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    pub(crate) fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    async fn acquire(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<Lease, LeaseError>>) -> Command,
+    ) -> Result<Lease, LeaseError> {
+        let (reply, answer) = oneshot::channel();
+        if self.commands.send(command(reply)).await.is_err() {
+            return Err(LeaseError::ShuttingDown);
+        }
+        answer.await.unwrap_or(Err(LeaseError::ShuttingDown))
+    }
+}
+
+/// How long a closing server has at each step before the next, harder one.
+pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(2);
