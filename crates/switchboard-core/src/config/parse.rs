@@ -6,11 +6,11 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::fields::{boolean, string, strings};
 use super::layers::{Origin, Source, Tier};
-use super::reader::{Member, Reader};
+use super::reader::{Member, Reader, join};
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
 
-const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 const MAX_SERVERS: usize = 1_000;
 
 /// Reads JSONC. A file with a syntax error, or without any content, comes out empty.
@@ -193,7 +193,7 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
         > 1
     {
         let kind = DiagnosticKind::SeveralEndpoints {
-            server: server.name.to_owned(),
+            server: join("", server.name),
         };
         reader.error(server.offset, kind);
         sound = false;

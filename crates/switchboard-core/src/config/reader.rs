@@ -11,6 +11,7 @@ use super::layers::{Origin, Source};
 const MAX_PROBLEMS: usize = 200;
 pub(super) const MAX_ENTRIES: usize = 10_000;
 const MAX_KEY_CHARS: usize = 64;
+const CHAR_COUNT_STRIDE: usize = 4_096;
 
 /// A problem that is already among the diagnostics.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct Reader<'t> {
     text: &'t str,
     source: &'t Source,
     line_starts: Vec<usize>,
+    /// How many characters precede every stride, so that a position in one huge line is cheap.
+    char_counts: Vec<usize>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -41,10 +44,16 @@ impl<'t> Reader<'t> {
         let line_starts = std::iter::once(0)
             .chain(breaks.map(|(at, _)| at + 1))
             .collect();
+        let mut char_counts = vec![0];
+        for stride in text.as_bytes().chunks(CHAR_COUNT_STRIDE) {
+            let before = char_counts.last().copied().unwrap_or_default();
+            char_counts.push(before + char_starts(stride));
+        }
         Self {
             text,
             source,
             line_starts,
+            char_counts,
             diagnostics: Vec::new(),
         }
     }
@@ -77,6 +86,9 @@ impl<'t> Reader<'t> {
 
     /// Warns of a key that nobody reads, with the nearest one that somebody does.
     pub(super) fn unknown_key(&mut self, member: &Member<'_>, known: &[&'static str]) {
+        if self.diagnostics.len() > MAX_PROBLEMS {
+            return;
+        }
         let folded = member.name.to_lowercase();
         let nearest = known
             .iter()
@@ -198,16 +210,27 @@ impl<'t> Reader<'t> {
             .partition_point(|start| *start <= offset)
             .max(1);
         let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
-        let column = self
-            .text
-            .get(start..offset)
-            .map_or(0, |before| before.chars().count())
-            + 1;
+        let chars = self.chars_before(offset);
+        let column = chars.saturating_sub(self.chars_before(start)) + 1;
         (
             u32::try_from(line).unwrap_or(u32::MAX),
             u32::try_from(column).unwrap_or(u32::MAX),
         )
     }
+
+    fn chars_before(&self, offset: usize) -> usize {
+        let counted = offset / CHAR_COUNT_STRIDE;
+        let tail = self
+            .text
+            .as_bytes()
+            .get(counted * CHAR_COUNT_STRIDE..offset);
+        let before = self.char_counts.get(counted).copied().unwrap_or_default();
+        before + char_starts(tail.unwrap_or_default())
+    }
+}
+
+fn char_starts(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
 /// `parent.name`, clipped and without control characters.

@@ -1,6 +1,7 @@
 //! Which transport a merged entry asks for.
 
 use super::diagnostic::DiagnosticKind;
+use super::reader::join;
 use super::server::ServerEntry;
 use super::values::{Template, TransportType};
 use super::words;
@@ -39,6 +40,7 @@ pub enum HttpMode {
 impl ServerEntry {
     /// `server` is the name for the message.
     pub fn transport(&self, server: &str) -> Result<Transport, DiagnosticKind> {
+        let server = &join("", server);
         let named = |endpoint| DiagnosticKind::TypeMismatch {
             server: server.to_owned(),
             endpoint,

@@ -194,3 +194,21 @@ fn problems_and_their_keys_are_bounded() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_place_in_a_huge_line_is_found_quickly_and_in_characters() {
+    let fields = r#""command": "é", "debug": true, "trace": true, "name": "n""#;
+    let servers: String = (0..990)
+        .map(|n| format!("\"s{n}\": {{{fields}}},"))
+        .collect();
+    let padding = "é".repeat(400_000);
+    let text = format!("{{/*{padding}*/\"mcpServers\": {{{servers}}}, \"é\": 1, \"zz\": 1}}");
+    let file = parse(&text, &source("f", USER));
+    let columns: Vec<u32> = file.diagnostics.iter().map(|d| d.column).collect();
+    let expected = |key: &str| {
+        let at = text.find(&format!("\"{key}\": 1")).unwrap();
+        text[..at].chars().count() as u32 + 1
+    };
+    assert_eq!(columns, [expected("é"), expected("zz")]);
+    assert_eq!(file.servers.len(), 990);
+}
