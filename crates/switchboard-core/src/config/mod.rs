@@ -1,1 +1,23 @@
-//! What a configuration file says.
+//! What configuration files say, merged into one set of servers and settings.
+//!
+//! Texts come in as strings: [`parse::parse`] reads one file, [`layers::merge`] lays files over one
+//! another, [`expand`] resolves what a merged definition leaves open. Nothing here reads a file.
+
+pub mod auth;
+pub mod diagnostic;
+pub mod expand;
+pub mod layers;
+pub mod parse;
+pub mod server;
+pub mod settings;
+pub mod transport;
+pub mod trust;
+pub mod values;
+pub mod words;
+
+mod canonical;
+mod fields;
+mod reader;
+
+#[cfg(test)]
+mod tests;

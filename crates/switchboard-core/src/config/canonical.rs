@@ -1,0 +1,85 @@
+//! One byte encoding for a definition: equal bytes mean an equal definition, whatever the layout.
+//!
+//! Every part carries its length, so that no two different definitions can run together into the
+//! same bytes.
+
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+pub(super) struct Canon(Sha256);
+
+impl Canon {
+    /// `purpose` separates hashes of different kinds and versions.
+    pub(super) fn new(purpose: &str) -> Self {
+        let mut canon = Self(Sha256::new());
+        canon.bytes(purpose.as_bytes());
+        canon
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.0.update(bytes);
+    }
+
+    pub(super) fn count(&mut self, count: usize) {
+        self.0.update((count as u64).to_le_bytes());
+    }
+
+    pub(super) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
+pub(super) trait Canonical {
+    fn encode(&self, canon: &mut Canon);
+}
+
+impl Canonical for str {
+    fn encode(&self, canon: &mut Canon) {
+        canon.bytes(self.as_bytes());
+    }
+}
+
+impl Canonical for String {
+    fn encode(&self, canon: &mut Canon) {
+        self.as_str().encode(canon);
+    }
+}
+
+impl Canonical for bool {
+    fn encode(&self, canon: &mut Canon) {
+        canon.bytes(&[u8::from(*self)]);
+    }
+}
+
+impl Canonical for Duration {
+    fn encode(&self, canon: &mut Canon) {
+        canon.bytes(&self.as_nanos().to_le_bytes());
+    }
+}
+
+impl<T: Canonical> Canonical for Option<T> {
+    fn encode(&self, canon: &mut Canon) {
+        canon.count(usize::from(self.is_some()));
+        if let Some(value) = self {
+            value.encode(canon);
+        }
+    }
+}
+
+impl<T: Canonical> Canonical for Vec<T> {
+    fn encode(&self, canon: &mut Canon) {
+        canon.count(self.len());
+        for value in self {
+            value.encode(canon);
+        }
+    }
+}
+
+impl<A: Canonical, B: Canonical> Canonical for (A, B) {
+    fn encode(&self, canon: &mut Canon) {
+        self.0.encode(canon);
+        self.1.encode(canon);
+    }
+}

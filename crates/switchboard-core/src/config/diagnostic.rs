@@ -1,0 +1,150 @@
+//! What is wrong in a configuration file, and where.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One problem of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub level: Level,
+    pub path: Option<Arc<str>>,
+    /// Counted from 1.
+    pub line: u32,
+    /// Counted from 1, in characters.
+    pub column: u32,
+    pub kind: DiagnosticKind,
+}
+
+impl Diagnostic {
+    pub fn is_error(&self) -> bool {
+        self.level == Level::Error
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{path}:")?;
+        }
+        write!(
+            f,
+            "{}:{}: {}: {}",
+            self.line, self.column, self.level, self.kind
+        )
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Error,
+    Warning,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        })
+    }
+}
+
+/// Keys are clipped paths such as `mcpServers.github.env.TOKEN`; values are never shown, except the
+/// words of a closed list of choices.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiagnosticKind {
+    #[error("{clause}")]
+    Syntax { clause: String },
+    #[error("the file is larger than {limit} bytes")]
+    FileTooLarge { limit: usize },
+    #[error("more than {limit} problems, the others are not shown")]
+    TooManyProblems { limit: usize },
+    #[error("`{key}` has more than {limit} entries")]
+    TooManyEntries { key: String, limit: usize },
+    #[error("`{key}` must be {expected}, found {found}")]
+    WrongType {
+        key: String,
+        expected: &'static str,
+        found: Found,
+    },
+    #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
+    NotAChoice {
+        key: String,
+        choices: &'static [&'static str],
+        found: String,
+    },
+    #[error("`{key}` must be {expected}")]
+    OutOfRange { key: String, expected: &'static str },
+    #[error("`{key}` is missing")]
+    MissingKey { key: String },
+    #[error("unknown key `{key}`{}", Nearest(nearest))]
+    UnknownKey {
+        key: String,
+        nearest: Option<&'static str>,
+    },
+    #[error("`{key}` is given twice, the last one counts")]
+    DuplicateKey { key: String },
+    /// A repository must not decide how far it is trusted.
+    #[error("`{key}` is not allowed in a project file")]
+    ForbiddenInProject { key: String },
+    #[error("server `{server}` needs one of `command`, `url` and `socket`")]
+    NoEndpoint { server: String },
+    #[error("server `{server}` must have only one of `command`, `url` and `socket`")]
+    SeveralEndpoints { server: String },
+    #[error("Invalid protocol in the `url` of server `{server}`")]
+    InvalidProtocol { server: String },
+    #[error("the `url` of server `{server}` is a command line with an open quote")]
+    OpenQuote { server: String },
+    #[error("the `type` of server `{server}` does not go with its `{endpoint}`")]
+    TypeMismatch {
+        server: String,
+        endpoint: &'static str,
+    },
+}
+
+/// The JSON type that stood where another was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    String,
+    Number,
+    Boolean,
+    Null,
+    Array,
+    Object,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Found::String => "a string",
+            Found::Number => "a number",
+            Found::Boolean => "a boolean",
+            Found::Null => "null",
+            Found::Array => "an array",
+            Found::Object => "an object",
+        })
+    }
+}
+
+struct Choices<'a>(&'a [&'static str]);
+
+impl fmt::Display for Choices<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, choice) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}`{choice}`")?;
+        }
+        Ok(())
+    }
+}
+
+struct Nearest<'a>(&'a Option<&'static str>);
+
+impl fmt::Display for Nearest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(nearest) => write!(f, ", did you mean `{nearest}`?"),
+            None => Ok(()),
+        }
+    }
+}

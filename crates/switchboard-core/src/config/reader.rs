@@ -1,0 +1,253 @@
+//! Typed readers over the syntax tree of a file; each problem is reported where it stands.
+
+use std::collections::HashMap;
+
+use jsonc_parser::ast::{ObjectPropName, Value};
+use jsonc_parser::common::Ranged;
+
+use super::diagnostic::{Diagnostic, DiagnosticKind, Found, Level};
+use super::layers::{Origin, Source};
+
+const MAX_PROBLEMS: usize = 200;
+pub(super) const MAX_ENTRIES: usize = 10_000;
+const MAX_KEY_CHARS: usize = 64;
+const CHAR_COUNT_STRIDE: usize = 4_096;
+
+/// A problem that is already among the diagnostics.
+#[derive(Debug)]
+pub(super) struct Reported;
+
+pub(super) type Read<T> = Result<T, Reported>;
+
+pub(super) struct Reader<'t> {
+    text: &'t str,
+    source: &'t Source,
+    line_starts: Vec<usize>,
+    /// How many characters precede every stride, so that a position in one huge line is cheap.
+    char_counts: Vec<usize>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// One key of an object.
+pub(super) struct Member<'v> {
+    pub(super) name: &'v str,
+    /// The clipped path of this key, for messages.
+    pub(super) key: String,
+    /// Where the name stands, as a byte offset.
+    pub(super) offset: usize,
+    pub(super) value: &'v Value<'v>,
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str, source: &'t Source) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let line_starts = std::iter::once(0)
+            .chain(breaks.map(|(at, _)| at + 1))
+            .collect();
+        let mut char_counts = vec![0];
+        for stride in text.as_bytes().chunks(CHAR_COUNT_STRIDE) {
+            let before = char_counts.last().copied().unwrap_or_default();
+            char_counts.push(before + char_starts(stride));
+        }
+        Self {
+            text,
+            source,
+            line_starts,
+            char_counts,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    pub(super) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics
+    }
+
+    pub(super) fn source(&self) -> &'t Source {
+        self.source
+    }
+
+    pub(super) fn origin(&self, offset: usize) -> Origin {
+        let (line, column) = self.position(offset);
+        Origin {
+            path: self.source.path.clone(),
+            line,
+            column,
+        }
+    }
+
+    pub(super) fn error(&mut self, offset: usize, kind: DiagnosticKind) -> Reported {
+        self.report(Level::Error, offset, kind);
+        Reported
+    }
+
+    pub(super) fn warn(&mut self, offset: usize, kind: DiagnosticKind) {
+        self.report(Level::Warning, offset, kind);
+    }
+
+    /// Warns of a key that nobody reads, with the nearest one that somebody does.
+    pub(super) fn unknown_key(&mut self, member: &Member<'_>, known: &[&'static str]) {
+        if self.diagnostics.len() > MAX_PROBLEMS {
+            return;
+        }
+        let folded = member.name.to_lowercase();
+        let nearest = known
+            .iter()
+            .filter(|_| folded.len() <= MAX_KEY_CHARS)
+            .map(|known| (strsim::jaro_winkler(&folded, &known.to_lowercase()), *known))
+            .filter(|(likeness, _)| *likeness > 0.8)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, known)| known);
+        let key = member.key.clone();
+        self.warn(member.offset, DiagnosticKind::UnknownKey { key, nearest });
+    }
+
+    /// The members of an object, each name once: the last one counts.
+    pub(super) fn members<'v>(&mut self, key: &str, value: &'v Value<'v>) -> Read<Vec<Member<'v>>> {
+        let Value::Object(object) = value else {
+            return Err(self.wrong_type(key, value, "an object"));
+        };
+        if object.properties.len() > MAX_ENTRIES {
+            return Err(self.too_many_entries(key, value));
+        }
+        let mut members: Vec<Member<'v>> = Vec::with_capacity(object.properties.len());
+        let mut seen = HashMap::new();
+        for property in &object.properties {
+            let offset = match &property.name {
+                ObjectPropName::String(literal) => literal.start(),
+                ObjectPropName::Word(word) => word.start(),
+            };
+            let name = property.name.as_str();
+            let member = Member {
+                name,
+                key: join(key, name),
+                offset,
+                value: &property.value,
+            };
+            match seen.insert(name, members.len()) {
+                Some(earlier) => {
+                    let key = member.key.clone();
+                    self.warn(offset, DiagnosticKind::DuplicateKey { key });
+                    seen.insert(name, earlier);
+                    if let Some(slot) = members.get_mut(earlier) {
+                        *slot = member;
+                    }
+                }
+                None => members.push(member),
+            }
+        }
+        Ok(members)
+    }
+
+    pub(super) fn wrong_type(
+        &mut self,
+        key: &str,
+        value: &Value<'_>,
+        expected: &'static str,
+    ) -> Reported {
+        let found = match value {
+            Value::StringLit(_) => Found::String,
+            Value::NumberLit(_) => Found::Number,
+            Value::BooleanLit(_) => Found::Boolean,
+            Value::NullKeyword(_) => Found::Null,
+            Value::Array(_) => Found::Array,
+            Value::Object(_) => Found::Object,
+        };
+        let key = if key.is_empty() { "(root)" } else { key }.to_owned();
+        self.error(
+            value.start(),
+            DiagnosticKind::WrongType {
+                key,
+                expected,
+                found,
+            },
+        )
+    }
+
+    pub(super) fn too_many_entries(&mut self, key: &str, value: &Value<'_>) -> Reported {
+        let kind = DiagnosticKind::TooManyEntries {
+            key: key.to_owned(),
+            limit: MAX_ENTRIES,
+        };
+        self.error(value.start(), kind)
+    }
+
+    pub(super) fn out_of_range(
+        &mut self,
+        key: &str,
+        value: &Value<'_>,
+        expected: &'static str,
+    ) -> Reported {
+        let key = key.to_owned();
+        self.error(value.start(), DiagnosticKind::OutOfRange { key, expected })
+    }
+
+    fn report(&mut self, level: Level, offset: usize, kind: DiagnosticKind) {
+        // The last one is an error, so that nothing can hide behind a heap of warnings.
+        let (level, kind) = match self.diagnostics.len() {
+            0..MAX_PROBLEMS => (level, kind),
+            MAX_PROBLEMS => (
+                Level::Error,
+                DiagnosticKind::TooManyProblems {
+                    limit: MAX_PROBLEMS,
+                },
+            ),
+            _ => return,
+        };
+        let (line, column) = self.position(offset);
+        let path = Some(self.source.path.clone());
+        self.diagnostics.push(Diagnostic {
+            level,
+            path,
+            line,
+            column,
+            kind,
+        });
+    }
+
+    fn position(&self, offset: usize) -> (u32, u32) {
+        let line = self
+            .line_starts
+            .partition_point(|start| *start <= offset)
+            .max(1);
+        let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
+        let chars = self.chars_before(offset);
+        let column = chars.saturating_sub(self.chars_before(start)) + 1;
+        (
+            u32::try_from(line).unwrap_or(u32::MAX),
+            u32::try_from(column).unwrap_or(u32::MAX),
+        )
+    }
+
+    fn chars_before(&self, offset: usize) -> usize {
+        let counted = offset / CHAR_COUNT_STRIDE;
+        let tail = self
+            .text
+            .as_bytes()
+            .get(counted * CHAR_COUNT_STRIDE..offset);
+        let before = self.char_counts.get(counted).copied().unwrap_or_default();
+        before + char_starts(tail.unwrap_or_default())
+    }
+}
+
+fn char_starts(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
+}
+
+/// `parent.name`, clipped and without control characters.
+pub(super) fn join(parent: &str, name: &str) -> String {
+    let clean = |c: char| {
+        if c.is_control() {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            c
+        }
+    };
+    let name = name.chars().map(clean);
+    let dot = if parent.is_empty() { "" } else { "." };
+    let mut key = format!("{parent}{dot}");
+    key.extend(name.clone().take(MAX_KEY_CHARS));
+    if name.count() > MAX_KEY_CHARS {
+        key.push('…');
+    }
+    key
+}

@@ -1,0 +1,136 @@
+//! Settings: the table of them, their defaults, and which ones a project may set.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jsonc_parser::ast::Value;
+
+use super::fields::{
+    boolean, choice, count, direct_tools, idle_timeout, milliseconds, output_guard, start_timeout,
+    tool_rule,
+};
+use super::layers::{Origin, Tier};
+use super::reader::{Read, Reader};
+use super::values::{
+    AdHocConnections, ApprovePolicy, DirectTools, IdleTimeout, OutputGuard, Pins, ToolPrefix,
+    ToolRule, Toolset,
+};
+
+/// Who may set a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SetBy {
+    Anyone,
+    /// In a project file it would let a repository widen its own limits.
+    User,
+}
+
+/// One row a setting: Rust name, type, key in the file, who may set it, reader, default.
+macro_rules! settings {
+    ($($field:ident: $kind:ty = $key:literal, $set_by:ident, $read:path, $default:expr;)*) => {
+        /// What holds for all servers.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Settings {
+            $(pub $field: $kind,)*
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        /// The settings that files name, and where.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct SettingsEntry {
+            $(pub $field: Option<$kind>,)*
+            /// Where each setting comes from, by key.
+            pub origins: BTreeMap<&'static str, Origin>,
+        }
+
+        impl SettingsEntry {
+            pub const KEYS: &'static [&'static str] = &[$($key),*];
+
+            /// Reads the setting `name`; `None` means that there is no such setting.
+            pub(super) fn read_setting(
+                &mut self,
+                reader: &mut Reader<'_>,
+                (name, path): (&str, &str),
+                value: &Value<'_>,
+                origin: Origin,
+            ) -> Option<Read<()>> {
+                match name {
+                    $($key => {
+                        match $read(reader, path, value) {
+                            Ok(read) => self.$field = Some(read),
+                            Err(reported) => return Some(Err(reported)),
+                        }
+                        self.origins.insert($key, origin);
+                    })*
+                    _ => return None,
+                }
+                Some(Ok(()))
+            }
+
+            /// Whether only the user may set `name`, whatever its value.
+            pub(super) fn is_the_users(name: &str) -> bool {
+                match name {
+                    $($key => SetBy::$set_by == SetBy::User,)*
+                    _ => false,
+                }
+            }
+
+            fn copy_from(&mut self, upper: &Self) {
+                $(if upper.$field.is_some() {
+                    self.$field.clone_from(&upper.$field);
+                })*
+                self.origins.extend(upper.origins.iter().map(|(key, at)| (*key, at.clone())));
+            }
+
+            /// Every setting, with the default where no file names it.
+            pub(super) fn resolve(self) -> Settings {
+                Settings { $($field: self.$field.unwrap_or_else(|| $default),)* }
+            }
+        }
+    };
+}
+
+settings! {
+    tool_prefix: ToolPrefix = "toolPrefix", Anyone, choice, ToolPrefix::Server;
+    idle_timeout: IdleTimeout
+        = "idleTimeout", Anyone, idle_timeout, IdleTimeout::After(Duration::from_secs(600));
+    request_timeout: Duration
+        = "requestTimeoutMs", Anyone, milliseconds, Duration::from_secs(60);
+    start_timeout: Duration = "startTimeoutMs", Anyone, start_timeout, Duration::from_secs(30);
+    direct_tools: DirectTools = "directTools", Anyone, direct_tools, DirectTools::None;
+    freeze_direct_tools: bool = "freezeDirectTools", Anyone, boolean, false;
+    toolset: Toolset = "toolset", Anyone, choice, Toolset::Proxy;
+    search_calls: bool = "searchCalls", User, boolean, false;
+    digest: bool = "digest", Anyone, boolean, false;
+    first_listing: bool = "firstListing", Anyone, boolean, true;
+    approve: ApprovePolicy = "approve", User, choice, ApprovePolicy::Destructive;
+    approve_tools: ToolRule = "approveTools", Anyone, tool_rule, ToolRule::None;
+    ad_hoc_connections: AdHocConnections
+        = "adHocConnections", User, choice, AdHocConnections::Ask;
+    pins: Pins = "pins", User, choice, Pins::Warn;
+    auto_auth: bool = "autoAuth", User, boolean, false;
+    sampling: bool = "sampling", User, boolean, true;
+    elicitation: bool = "elicitation", User, boolean, true;
+    daemon: bool = "daemon", User, boolean, false;
+    output_guard: OutputGuard = "outputGuard", User, output_guard, OutputGuard::DEFAULT;
+    max_frame_bytes: usize = "maxFrameBytes", User, count, 16 * 1024 * 1024;
+    max_tools: usize = "maxTools", User, count, 2_000;
+    max_pages: usize = "maxPages", User, count, 100;
+}
+
+impl SettingsEntry {
+    /// Lays `upper` over these settings. A project's settings hold without trust, so its
+    /// `approveTools` can only add to what is asked about.
+    pub(super) fn overlay(&mut self, upper: &Self, tier: Tier) {
+        let lower_rule = self.approve_tools.take();
+        self.copy_from(upper);
+        self.approve_tools = match (lower_rule, self.approve_tools.take(), tier) {
+            (Some(lower), Some(upper), Tier::Project) => Some(lower.union(upper)),
+            (lower, upper, _) => upper.or(lower),
+        };
+    }
+}

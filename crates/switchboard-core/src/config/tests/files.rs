@@ -1,0 +1,214 @@
+//! One file: what is read, what is reported and where.
+
+use super::*;
+
+fn check(tier: Tier, text: &str, expected: &str) {
+    assert_eq!(
+        summary(&parse(text, &source("f", tier))),
+        expected.trim(),
+        "{text}"
+    );
+}
+
+#[test]
+fn comments_trailing_commas_and_both_root_keys_are_read() {
+    let text = "\u{feff}// head\n{ /* a */ \"mcpServers\": {\n \"a\": {\"command\": \"x\",},\n},
+\"mcp-servers\": {\"b\": {\n\"url\": \"http://h\"}}, \"imports\": [\"cursor\"], \"$schema\": \"s\",
+\"version\": \"1.0\", \"name\": \"n\", \"description\": \"d\"}";
+    check(USER, text, "a command:3\nb url:6");
+    assert_eq!(parse(text, &source("f", USER)).imports, ["cursor"]);
+}
+
+#[test]
+fn a_file_without_content_is_empty() {
+    for text in ["", " \n", "// only\n/* this */", "{}", "\u{feff}"] {
+        check(USER, text, "");
+    }
+}
+
+#[test]
+fn a_syntax_error_is_one_error_with_its_place() {
+    check(
+        USER,
+        "{\n  \"mcpServers\": {",
+        "f:2:17: error: unterminated object",
+    );
+    check(
+        USER,
+        "{\n \"é\": 1 \"b\": 2}",
+        "f:2:8: error: expected comma",
+    );
+    check(
+        USER,
+        "{'a': 1}",
+        "f:1:2: error: single-quoted strings are not allowed",
+    );
+    check(
+        USER,
+        "{} {}",
+        "f:1:4: error: text cannot contain more than one JSON value",
+    );
+}
+
+#[test]
+fn a_wrong_type_names_key_expectation_and_find_and_drops_that_server_alone() {
+    check(
+        USER,
+        r#"{"mcpServers": {
+  "a": {"command": 5, "args": "x"},
+  "b": {"command": "x", "env": {"SECRET": 1}},
+  "c": {"command": "x", "args": ["ok", null]},
+  "d": [],
+  "e": {"command": "x"},
+  "f": {"command": " "},
+}}"#,
+        "
+e command:6
+f:2:20: error: `mcpServers.a.command` must be a string, found a number
+f:2:31: error: `mcpServers.a.args` must be an array of strings, found a string
+f:3:43: error: `mcpServers.b.env.SECRET` must be a string, found a number
+f:4:40: error: `mcpServers.c.args[1]` must be a string, found null
+f:5:8: error: `mcpServers.d` must be an object, found an array
+f:7:20: error: `mcpServers.f.command` must be a string that is not empty",
+    );
+    check(
+        USER,
+        "[]",
+        "f:1:1: error: `(root)` must be an object, found an array",
+    );
+    check(
+        USER,
+        r#"{"settings": 1}"#,
+        "f:1:14: error: `settings` must be an object, found a number",
+    );
+}
+
+#[test]
+fn numbers_and_choices_have_bounds() {
+    check(
+        USER,
+        r#"{"mcpServers": {
+  "a": {"command": "x", "startTimeoutMs": 999},
+  "b": {"command": "x", "timeout": 300001},
+  "c": {"command": "x", "timeout": 300000, "idleTimeout": 0.5},
+  "d": {"command": "x", "lifecycle": "lazzy"},
+  "e": {"command": "x", "requestTimeoutMs": 0},
+  "f": {"command": "x", "idleTimeout": -1},
+  "g": {"command": "x", "url": "http://h"},
+}, "settings": {"maxTools": 1.5, "maxPages": 7}}"#,
+        "
+c command:4 idleTimeout:4 startTimeoutMs:4
+maxPages = 9
+f:2:43: error: `mcpServers.a.startTimeoutMs` must be from 1000 to 300000 (milliseconds)
+f:3:36: error: `mcpServers.b.timeout` must be from 1000 to 300000 (milliseconds)
+f:5:38: error: `mcpServers.d.lifecycle` must be one of `lazy`, `eager`, `keep-alive`, \
+`lazy-keep-alive`, found `lazzy`
+f:6:45: error: `mcpServers.e.requestTimeoutMs` must be from 1 to 86400000 (milliseconds)
+f:7:40: error: `mcpServers.f.idleTimeout` must be a number that is not negative
+f:8:3: error: server `g` must have only one of `command`, `url` and `socket`
+f:9:29: error: `settings.maxTools` must be a whole number from 1",
+    );
+}
+
+#[test]
+fn unknown_and_repeated_keys_are_warnings() {
+    check(
+        USER,
+        r#"{"mcpServer": {}, "mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
+"command": "2", "env": {"A": "1", "A": "2"}}, "a": {"command": "3"}}, "settings": {"idletimeout": 1}}"#,
+        "
+a command:2
+f:1:2: warning: unknown key `mcpServer`, did you mean `mcpServers`?
+f:2:47: warning: `mcpServers.a` is given twice, the last one counts
+f:2:84: warning: unknown key `settings.idletimeout`, did you mean `idleTimeout`?",
+    );
+    check(
+        USER,
+        r#"{"mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
+"command": "2", "env": {"A": "1", "A": "2"}}}}"#,
+        "
+a command:2 env:2
+f:2:1: warning: `mcpServers.a.command` is given twice, the last one counts
+f:1:23: warning: unknown key `mcpServers.a.comand`, did you mean `command`?
+f:1:38: warning: unknown key `mcpServers.a.zzz`
+f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one counts",
+    );
+}
+
+#[test]
+fn a_project_file_has_no_security_keys() {
+    let text = r#"{"mcpServers": {
+  "a": {"command": "x", "approveTools": false},
+  "b": {"command": "x", "autoApprove": ["t"]},
+  "c": {"command": "x", "inheritEnv": true},
+  "d": {"command": "x", "trust": true, "alwaysAllow": ["t"], "caFile": "f"},
+  "e": {"command": "x", "approveTools": ["t"], "inheritEnv": false},
+}, "settings": {
+  "approve": "none", "adHocConnections": "allow",
+  "pins": "off", "approveTools": false, "trustProject": true, "toolPrefix": "none"
+}, "trusted": true}"#;
+    check(
+        PROJECT,
+        text,
+        "
+a command:2
+b command:3
+c command:4
+d command:5
+e approveTools:6 command:6 inheritEnv:6
+toolPrefix = 9
+f:2:25: error: `mcpServers.a.approveTools` is not allowed in a project file
+f:3:25: error: `mcpServers.b.autoApprove` is not allowed in a project file
+f:4:25: error: `mcpServers.c.inheritEnv` is not allowed in a project file
+f:5:25: error: `mcpServers.d.trust` is not allowed in a project file
+f:5:40: error: `mcpServers.d.alwaysAllow` is not allowed in a project file
+f:5:62: error: `mcpServers.d.caFile` is not allowed in a project file
+f:8:3: error: `settings.approve` is not allowed in a project file
+f:8:22: error: `settings.adHocConnections` is not allowed in a project file
+f:9:3: error: `settings.pins` is not allowed in a project file
+f:9:18: error: `settings.approveTools` is not allowed in a project file
+f:9:41: error: `settings.trustProject` is not allowed in a project file
+f:10:4: error: `trusted` is not allowed in a project file",
+    );
+    let user = parse(text, &source("f", USER));
+    assert!(
+        user.diagnostics
+            .iter()
+            .all(|diagnostic| !diagnostic.is_error())
+    );
+}
+
+#[test]
+fn problems_and_their_keys_are_bounded() {
+    let keys: String = (0..300)
+        .map(|n| format!("\"k{n}\\u001b{}\": 1,", "x".repeat(200)))
+        .collect();
+    let file = parse(&format!("{{{keys}}}"), &source("f", USER));
+    let last = file.diagnostics.last().unwrap();
+    assert_eq!(file.diagnostics.len(), 201);
+    assert!(last.is_error());
+    assert_eq!(last.kind, DiagnosticKind::TooManyProblems { limit: 200 });
+    let shown = file.diagnostics[0].to_string();
+    assert!(
+        shown.chars().count() < 120 && !shown.contains('\u{1b}'),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_place_in_a_huge_line_is_found_quickly_and_in_characters() {
+    let fields = r#""command": "é", "debug": true, "trace": true, "name": "n""#;
+    let servers: String = (0..990)
+        .map(|n| format!("\"s{n}\": {{{fields}}},"))
+        .collect();
+    let padding = "é".repeat(400_000);
+    let text = format!("{{/*{padding}*/\"mcpServers\": {{{servers}}}, \"é\": 1, \"zz\": 1}}");
+    let file = parse(&text, &source("f", USER));
+    let columns: Vec<u32> = file.diagnostics.iter().map(|d| d.column).collect();
+    let expected = |key: &str| {
+        let at = text.find(&format!("\"{key}\": 1")).unwrap();
+        text[..at].chars().count() as u32 + 1
+    };
+    assert_eq!(columns, [expected("é"), expected("zz")]);
+    assert_eq!(file.servers.len(), 990);
+}

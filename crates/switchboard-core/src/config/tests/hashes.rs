@@ -1,0 +1,146 @@
+//! What a hash covers and what it does not.
+
+use super::*;
+
+const BASE: &str = r#"{"command": "node", "args": ["a.js", "b"], "env": {"A": "1", "B": "2"},
+    "cwd": "/w", "lifecycle": "lazy", "headers": {"H": "1"}, "approveTools": true}"#;
+
+fn trusted(fields: &str) -> TrustHash {
+    trust_hash("s", &entry(fields), "/p", &[])
+}
+
+#[test]
+fn every_change_of_a_definition_changes_its_trust_hash() {
+    let mutations = [
+        (r#""node""#, r#""node ""#),
+        (r#""node""#, r#""nоde""#),
+        (r#""command": "node""#, r#""url": "node""#),
+        (r#""command": "node""#, r#""socket": "node""#),
+        (r#"["a.js", "b"]"#, r#"["b", "a.js"]"#),
+        (r#"["a.js", "b"]"#, r#"["a.js", "b", ""]"#),
+        (r#"["a.js", "b"]"#, r#"["a.jsb"]"#),
+        (r#"["a.js", "b"]"#, r#"["a.js b"]"#),
+        (r#""A": "1""#, r#""A": "2""#),
+        (r#""A": "1""#, r#""a": "1""#),
+        (r#""A": "1", "B": "2""#, r#""B": "2", "A": "1""#),
+        (r#""A": "1", "B": "2""#, r#""A": "1""#),
+        (r#""A": "1""#, r#""A": "${HOME}""#),
+        (r#""/w""#, r#""/w/""#),
+        (r#""cwd": "/w","#, ""),
+        (r#""lazy""#, r#""eager""#),
+        (r#""H": "1""#, r#""H": "2""#),
+        (r#""H": "1""#, r#""H1": """#),
+        (r#""approveTools": true"#, r#""approveTools": ["*"]"#),
+        (
+            r#""approveTools": true"#,
+            r#""approveTools": true, "disabled": false"#,
+        ),
+        (
+            r#""approveTools": true"#,
+            r#""approveTools": true, "auth": "bearer""#,
+        ),
+        (
+            r#""approveTools": true"#,
+            r#""approveTools": true, "bearerToken": "t""#,
+        ),
+        (
+            r#""approveTools": true"#,
+            r#""approveTools": true, "oauth": {"scope": "s"}"#,
+        ),
+        (
+            r#""approveTools": true"#,
+            r#""approveTools": true, "timeout": 1000"#,
+        ),
+        (
+            r#""approveTools": true"#,
+            r#""approveTools": true, "idleTimeout": 1"#,
+        ),
+    ];
+    let mut hashes = std::collections::HashSet::from([trusted(BASE)]);
+    for (from, to) in mutations {
+        assert!(BASE.contains(from), "{from}");
+        assert!(
+            hashes.insert(trusted(&BASE.replace(from, to))),
+            "{from} to {to}"
+        );
+    }
+    let base = entry(BASE);
+    let file = |path: &str, content| -> Vec<FileHash> { vec![(path.to_owned(), [content; 32])] };
+    assert!(hashes.insert(trust_hash("t", &base, "/p", &[])));
+    assert!(hashes.insert(trust_hash("s", &base, "/q", &[])));
+    assert!(hashes.insert(trust_hash("s", &base, "/p", &file("a.js", 1))));
+    assert!(hashes.insert(trust_hash("s", &base, "/p", &file("a.js", 2))));
+    assert!(hashes.insert(trust_hash("s", &base, "/p", &file("b.js", 1))));
+}
+
+#[test]
+fn layout_comments_and_order_of_fields_do_not_count_for_trust() {
+    let other = r#"{ // c
+        "args": ["a.js", "b",], "command": "n\u006fde", "approveTools": true,
+        "headers": {"H": "1"}, "lifecycle": "lazy", "cwd": "/w", "env": {"A": "1", "B": "2"}}"#;
+    assert_eq!(trusted(BASE), trusted(other));
+    assert_eq!(trusted(BASE).to_string().len(), 64);
+}
+
+#[test]
+fn the_cache_hash_covers_the_listing_and_no_secret() {
+    let hash = |from: &str, to: &str| {
+        assert!(BASE.contains(from), "{from}");
+        definition_hash(&entry(&BASE.replace(from, to)))
+    };
+    let base = hash("", "");
+    for (from, to) in [
+        (r#""A": "1""#, r#""A": "secret""#),
+        (r#""A": "1", "B": "2""#, r#""B": "2", "A": "1""#),
+        (r#""H": "1""#, r#""H": "secret""#),
+        (r#""lazy""#, r#""eager""#),
+        (
+            r#""approveTools": true"#,
+            r#""toolPrefix": "none", "timeout": 1000"#,
+        ),
+        (
+            r#""approveTools": true"#,
+            r#""includeTools": ["x"], "bearerToken": "secret""#,
+        ),
+    ] {
+        assert_eq!(base, hash(from, to), "{from} to {to}");
+    }
+    for (from, to) in [
+        (r#""node""#, r#""deno""#),
+        (r#""b""#, r#""c""#),
+        (r#""A": "1""#, r#""C": "1""#),
+        (r#""H": "1""#, r#""I": "1""#),
+        (r#""/w""#, r#""/v""#),
+        (r#""command""#, r#""url""#),
+        (r#""command""#, r#""socket""#),
+        (r#""approveTools": true"#, r#""auth": "oauth""#),
+        (r#""approveTools": true"#, r#""protocolVersion": "auto""#),
+    ] {
+        assert_ne!(base, hash(from, to), "{from} to {to}");
+    }
+    let key = |key: &str| {
+        definition_hash(&entry(&format!(
+            r#"{{"url": "http://h", "auth": {{"type": "api-key", "key": "{key}"}}}}"#
+        )))
+    };
+    assert_eq!(key("a"), key("b"));
+}
+
+#[test]
+fn words_that_may_be_scripts_are_candidates() {
+    let check = |fields: &str, expected: &[&str]| {
+        assert_eq!(scripts_in(&entry(fields)), expected, "{fields}");
+    };
+    check(
+        r#"{"command": "node", "args": ["--import=./hook.mjs", "-y", "srv/main.js", "http://h/x"],
+            "env": {"T": "!./token.sh 'a b'", "U": "!!no", "V": "plain"}}"#,
+        &["node", "./hook.mjs", "srv/main.js", "./token.sh", "a b"],
+    );
+    check(r#"{"url": "python run.py"}"#, &["python", "run.py"]);
+    check(
+        r#"{"url": "http://h", "requestHeadersCommand": {"command": "./sign", "args": ["k.sh"]},
+            "bearerToken": "!./t", "oauth": {"clientSecret": "!./c"},
+            "auth": {"type": "api-key", "key": "!./k"}}"#,
+        &["./sign", "k.sh", "./t", "./k", "./c"],
+    );
+}

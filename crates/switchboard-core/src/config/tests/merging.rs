@@ -1,0 +1,195 @@
+//! Layers: who wins, what is inherited, what waits for trust.
+
+use super::*;
+
+/// `approval` is what the user says to everything that is pending.
+fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
+    let wrapped: Vec<(Tier, String)> = files
+        .iter()
+        .map(|(tier, s)| (*tier, format!("{{\"mcpServers\": {{\"s\": {s}}}}}")))
+        .collect();
+    let files: Vec<(Tier, &str)> = wrapped.iter().map(|(t, s)| (*t, s.as_str())).collect();
+    let config = merged(&files, &|_| approval);
+    let show = |entry: &ServerEntry| {
+        let origins = entry
+            .origins
+            .iter()
+            .map(|(key, at)| format!(" {key}={}", at.path));
+        origins.collect::<String>()
+    };
+    let mut lines = Vec::new();
+    for server in config.servers.values() {
+        let trust = match server.trust {
+            Trust::UserFile => "user",
+            Trust::Approved(_) => "approved",
+        };
+        lines.push(format!("{trust}:{}", show(&server.definition)));
+    }
+    for pending in &config.pending {
+        let reason = match &pending.reason {
+            PendingReason::NotApproved => "pending",
+            PendingReason::ForbiddenKeys(_) => "forbidden",
+        };
+        lines.push(format!("{reason}:{}", show(&pending.definition)));
+    }
+    lines.extend(config.diagnostics.iter().map(ToString::to_string));
+    assert_eq!(lines.join("\n"), expected.trim(), "{files:?}");
+}
+
+#[test]
+fn the_later_layer_wins_field_by_field() {
+    let lower = r#"{"command": "x", "args": ["a"], "env": {"A": "1", "B": "2"}, "debug": true}"#;
+    let upper = r#"{"command": "x", "env": {"B": "3"}, "enabled": false}"#;
+    check(
+        &[(USER, lower), (USER, upper)],
+        false,
+        "user: args=f0 command=f1 debug=f0 disabled=f1 env=f1",
+    );
+    check(
+        &[(USER, upper), (USER, r#"{"enabled": true}"#)],
+        false,
+        "user: command=f0 disabled=f1 env=f0",
+    );
+}
+
+#[test]
+fn a_changed_endpoint_inherits_nothing_that_was_given_to_the_old_one() {
+    let remote = r#"{"url": "https://a", "headers": {"A": "1"}, "auth": "bearer",
+        "bearerToken": "t", "bearerTokenEnv": "T", "bearerTokenStore": true, "type": "http",
+        "oauth": {}, "requestHeadersCommand": {"command": "c"}, "caFile": "c", "env": {},
+        "autoApprove": true, "approveTools": false, "lifecycle": "eager"}"#;
+    let local = r#"{"command": "a", "args": ["x"], "cwd": "/", "env": {"A": "1"},
+        "inheritEnv": true, "approveTools": true, "includeTools": []}"#;
+    let other_url = r#"{"url": "https://b"}"#;
+    check(
+        &[(USER, remote), (USER, other_url)],
+        false,
+        "user: lifecycle=f0 type=f0 url=f1",
+    );
+    check(
+        &[(USER, remote), (PROJECT, other_url)],
+        true,
+        "approved: lifecycle=f0 type=f0 url=f1",
+    );
+    check(
+        &[(USER, remote), (USER, r#"{"command": "b"}"#)],
+        false,
+        "user: command=f1 lifecycle=f0",
+    );
+    check(
+        &[(USER, local), (USER, r#"{"command": "b"}"#)],
+        false,
+        "user: approveTools=f0 args=f0 command=f1 cwd=f0 includeTools=f0",
+    );
+    check(
+        &[(USER, local), (USER, r#"{"socket": "/s"}"#)],
+        false,
+        "user: approveTools=f0 includeTools=f0 socket=f1",
+    );
+    // An entry without an endpoint was meant for none that a repository names.
+    check(
+        &[
+            (USER, r#"{"env": {"A": "1"}}"#),
+            (PROJECT, r#"{"command": "a"}"#),
+        ],
+        true,
+        "approved: command=f1",
+    );
+    check(
+        &[
+            (USER, r#"{"env": {"A": "1"}}"#),
+            (PROJECT, r#"{"command": "a"}"#),
+        ],
+        false,
+        "
+pending: command=f1
+f0:1:17: error: server `s` needs one of `command`, `url` and `socket`",
+    );
+}
+
+#[test]
+fn a_projects_entry_is_pending_and_the_users_stands_until_it_is_approved() {
+    let user = r#"{"command": "mine", "env": {"A": "1"}}"#;
+    let theirs = r#"{"args": ["x"]}"#;
+    check(
+        &[(USER, user), (PROJECT, theirs)],
+        false,
+        "user: command=f0 env=f0\npending: args=f1 command=f0 env=f0",
+    );
+    check(
+        &[(USER, user), (PROJECT, theirs)],
+        true,
+        "approved: args=f1 command=f0 env=f0",
+    );
+    check(&[(PROJECT, user)], false, "pending: command=f0 env=f0");
+    // Two files of a project make one question.
+    check(
+        &[(PROJECT, user), (PROJECT, theirs)],
+        false,
+        "pending: args=f1 command=f0 env=f0",
+    );
+    // Order of tiers does not depend on the caller.
+    check(
+        &[(PROJECT, theirs), (USER, user)],
+        true,
+        "approved: args=f0 command=f1 env=f1",
+    );
+}
+
+#[test]
+fn forbidden_keys_keep_a_server_pending_even_if_it_was_approved() {
+    check(
+        &[(PROJECT, r#"{"command": "x", "inheritEnv": true}"#)],
+        true,
+        "forbidden: command=f0
+f0:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file",
+    );
+}
+
+#[test]
+fn a_server_without_an_endpoint_is_dropped() {
+    let error = "error: server `s` needs one of `command`, `url` and `socket`";
+    check(
+        &[(USER, r#"{"debug": true}"#)],
+        false,
+        &format!("f0:1:17: {error}"),
+    );
+    check(
+        &[
+            (USER, r#"{"command": "x"}"#),
+            (PROJECT, r#"{"type": "sse"}"#),
+        ],
+        true,
+        "user: command=f0
+f0:1:23: error: the `type` of server `s` does not go with its `command`",
+    );
+}
+
+#[test]
+fn settings_have_defaults_and_a_project_can_only_add_to_what_is_asked_about() {
+    assert_eq!(merged(&[], &|_| true).settings, Settings::default());
+    let user = r#"{"settings": {"approveTools": ["a"], "toolPrefix": "mcp", "maxTools": 5,
+        "outputGuard": {"maxLines": 9}}}"#;
+    let project = r#"{"settings": {"approveTools": ["b"], "toolPrefix": "none", "maxTools": 9,
+        "approve": "none"}, "mcpServers": {"s": {"command": "x", "approveTools": ["c"]}}}"#;
+    let config = merged(&[(USER, user), (PROJECT, project)], &|_| true);
+    let rule = |globs: &[&str]| ToolRule::Matching(globs.iter().map(ToString::to_string).collect());
+    let guard = OutputGuard::Limits {
+        max_bytes: 51_200,
+        max_lines: 9,
+        details_max_bytes: 16_384,
+    };
+    let expected = Settings {
+        approve_tools: rule(&["a", "b"]),
+        tool_prefix: ToolPrefix::None,
+        max_tools: 5,
+        output_guard: guard,
+        ..Settings::default()
+    };
+    assert_eq!(config.settings, expected);
+    assert_eq!(config.settings_origins["toolPrefix"].path.as_ref(), "f1");
+    assert_eq!(
+        config.servers["s"].definition.approve_tools,
+        Some(rule(&["c", "a", "b"]))
+    );
+}

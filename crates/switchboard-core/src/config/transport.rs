@@ -1,0 +1,133 @@
+//! Which transport a merged entry asks for.
+
+use super::diagnostic::DiagnosticKind;
+use super::reader::join;
+use super::server::ServerEntry;
+use super::values::{Template, TransportType};
+use super::words;
+
+/// Templates are still unexpanded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Stdio {
+        command: Template,
+        args: Vec<Template>,
+    },
+    /// A `url` that is a command line: at least one word, taken literally, never expanded.
+    CommandLine {
+        words: Vec<String>,
+    },
+    Http {
+        url: Template,
+        mode: HttpMode,
+    },
+    WebSocket {
+        url: Template,
+    },
+    Socket {
+        path: Template,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpMode {
+    /// Streamable HTTP first, the older event stream if the server does not know it.
+    Negotiated,
+    Streamable,
+    Sse,
+}
+
+impl ServerEntry {
+    /// `server` is the name for the message.
+    pub fn transport(&self, server: &str) -> Result<Transport, DiagnosticKind> {
+        let server = &join("", server);
+        let named = |endpoint| DiagnosticKind::TypeMismatch {
+            server: server.to_owned(),
+            endpoint,
+        };
+        match (&self.command, &self.url, &self.socket) {
+            (Some(command), None, None) => match self.transport_type {
+                None | Some(TransportType::Stdio) => Ok(Transport::Stdio {
+                    command: command.clone(),
+                    args: self.args.clone().unwrap_or_default(),
+                }),
+                Some(_) => Err(named("command")),
+            },
+            (None, Some(url), None) => from_url(server, url, self.transport_type),
+            (None, None, Some(path)) => match self.transport_type {
+                None => Ok(Transport::Socket { path: path.clone() }),
+                Some(_) => Err(named("socket")),
+            },
+            (None, None, None) => Err(DiagnosticKind::NoEndpoint {
+                server: server.to_owned(),
+            }),
+            _ => Err(DiagnosticKind::SeveralEndpoints {
+                server: server.to_owned(),
+            }),
+        }
+    }
+}
+
+fn from_url(
+    server: &str,
+    url: &Template,
+    explicit: Option<TransportType>,
+) -> Result<Transport, DiagnosticKind> {
+    let text = url.source().trim();
+    let scheme = scheme(text).map(str::to_ascii_lowercase);
+    let form = match scheme.as_deref() {
+        Some("http" | "https") => TransportType::Http,
+        Some("sse" | "http+sse" | "https+sse") => TransportType::Sse,
+        Some("ws" | "wss") => TransportType::WebSocket,
+        Some(_) => {
+            return Err(DiagnosticKind::InvalidProtocol {
+                server: server.to_owned(),
+            });
+        }
+        // A variable in front hides the scheme. A URL is the reading that starts no program.
+        None if text.starts_with('$') || text.starts_with("{env:") => TransportType::Http,
+        None => TransportType::Stdio,
+    };
+    let (url, mode) = match explicit.unwrap_or(form) {
+        TransportType::Stdio => return command_line(server, text),
+        TransportType::WebSocket => return Ok(Transport::WebSocket { url: url.clone() }),
+        TransportType::Http => (plain_http(text), HttpMode::Negotiated),
+        TransportType::StreamableHttp => (plain_http(text), HttpMode::Streamable),
+        TransportType::Sse => (plain_http(text), HttpMode::Sse),
+    };
+    Ok(Transport::Http { url, mode })
+}
+
+/// What stands before `://`, if it can be a scheme.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once("://")?;
+    let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    (scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(valid))
+        .then_some(scheme)
+}
+
+/// `sse://` and `http+sse://` are spoken over http, `https+sse://` over https.
+fn plain_http(text: &str) -> Template {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Template::new(text);
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        "sse" | "http+sse" => Template::new(format!("http://{rest}")),
+        "https+sse" => Template::new(format!("https://{rest}")),
+        _ => Template::new(text),
+    }
+}
+
+fn command_line(server: &str, text: &str) -> Result<Transport, DiagnosticKind> {
+    match words::split(text) {
+        Ok(words) if words.first().is_some_and(|word| !word.is_empty()) => {
+            Ok(Transport::CommandLine { words })
+        }
+        Ok(_) => Err(DiagnosticKind::NoEndpoint {
+            server: server.to_owned(),
+        }),
+        Err(words::OpenQuote) => Err(DiagnosticKind::OpenQuote {
+            server: server.to_owned(),
+        }),
+    }
+}

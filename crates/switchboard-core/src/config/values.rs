@@ -1,0 +1,272 @@
+//! The small values that fields of servers and settings take.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::canonical::{Canon, Canonical};
+
+/// Unexpanded text that may hold a secret or lead to one: its content is never printed by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Template(String);
+
+impl Template {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text as the file has it. For dialogs that must show the exact content, and for
+    /// expansion; not for logs.
+    pub fn source(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl Canonical for Template {
+    fn encode(&self, canon: &mut Canon) {
+        self.0.encode(canon);
+    }
+}
+
+/// Named templates (`env`, `headers`) in the order of the file; names are unique.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemplateMap(pub(super) Vec<(String, Template)>);
+
+impl TemplateMap {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Template)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+impl Canonical for TemplateMap {
+    fn encode(&self, canon: &mut Canon) {
+        self.0.encode(canon);
+    }
+}
+
+/// An enum whose variants are the words of a configuration file.
+macro_rules! choice {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name {
+            $($(#[$variant_meta])* $variant,)+
+        }
+
+        impl $name {
+            $vis const WORDS: &'static [&'static str] = &[$($word),+];
+
+            $vis fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            $vis fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl Canonical for $name {
+            fn encode(&self, canon: &mut Canon) {
+                self.as_str().encode(canon);
+            }
+        }
+
+        impl $crate::config::fields::Choice for $name {
+            const WORDS: &'static [&'static str] = Self::WORDS;
+
+            fn from_word(word: &str) -> Option<Self> {
+                Self::from_word(word)
+            }
+        }
+    };
+}
+pub(super) use choice;
+
+choice! {
+    /// The explicit `type` of a server.
+    pub enum TransportType {
+        Stdio = "stdio",
+        Http = "http",
+        StreamableHttp = "streamable-http",
+        Sse = "sse",
+        WebSocket = "ws",
+    }
+}
+
+choice! {
+    #[derive(Default)]
+    pub enum Lifecycle {
+        #[default]
+        Lazy = "lazy",
+        Eager = "eager",
+        KeepAlive = "keep-alive",
+        LazyKeepAlive = "lazy-keep-alive",
+    }
+}
+
+choice! {
+    pub enum ToolPrefix {
+        Server = "server",
+        Short = "short",
+        None = "none",
+        Mcp = "mcp",
+    }
+}
+
+choice! {
+    /// Which era of the protocol is spoken to a server.
+    pub enum ProtocolVersion {
+        Legacy = "legacy",
+        Auto = "auto",
+        Modern = "2026-07-28",
+    }
+}
+
+choice! {
+    /// Which tools need a yes before they run.
+    pub enum ApprovePolicy {
+        Destructive = "destructive",
+        Writes = "writes",
+        All = "all",
+        None = "none",
+    }
+}
+
+choice! {
+    pub enum Toolset {
+        Proxy = "proxy",
+        Direct = "direct",
+        Granular = "granular",
+    }
+}
+
+choice! {
+    /// What happens to a tool whose definition changed since it was first listed.
+    pub enum Pins {
+        Off = "off",
+        Warn = "warn",
+        Block = "block",
+    }
+}
+
+choice! {
+    pub enum AdHocConnections {
+        Ask = "ask",
+        Allow = "allow",
+        Off = "off",
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleTimeout {
+    Never,
+    After(Duration),
+}
+
+impl Canonical for IdleTimeout {
+    fn encode(&self, canon: &mut Canon) {
+        match self {
+            IdleTimeout::Never => None,
+            IdleTimeout::After(time) => Some(*time),
+        }
+        .encode(canon);
+    }
+}
+
+/// Which tools appear beside `mcp` under their own names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirectTools {
+    None,
+    All,
+    Named(Vec<String>),
+    /// Those that a search found.
+    Search,
+}
+
+impl Canonical for DirectTools {
+    fn encode(&self, canon: &mut Canon) {
+        match self {
+            DirectTools::None => "none".encode(canon),
+            DirectTools::All => "all".encode(canon),
+            DirectTools::Search => "search".encode(canon),
+            DirectTools::Named(names) => {
+                "named".encode(canon);
+                names.encode(canon);
+            }
+        }
+    }
+}
+
+/// A set of tools: none, all, or those that match a glob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolRule {
+    None,
+    All,
+    Matching(Vec<String>),
+}
+
+impl ToolRule {
+    /// The tools of both: a rule that asks for approval can only grow.
+    pub fn union(self, other: Self) -> Self {
+        match (self, other) {
+            (ToolRule::All, _) | (_, ToolRule::All) => ToolRule::All,
+            (ToolRule::None, rule) | (rule, ToolRule::None) => rule,
+            (ToolRule::Matching(mut globs), ToolRule::Matching(more)) => {
+                globs.extend(more);
+                ToolRule::Matching(globs)
+            }
+        }
+    }
+}
+
+impl Canonical for ToolRule {
+    fn encode(&self, canon: &mut Canon) {
+        match self {
+            ToolRule::None => "none".encode(canon),
+            ToolRule::All => "all".encode(canon),
+            ToolRule::Matching(globs) => {
+                "matching".encode(canon);
+                globs.encode(canon);
+            }
+        }
+    }
+}
+
+/// How much of a result a model sees at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputGuard {
+    Off,
+    Limits {
+        max_bytes: usize,
+        max_lines: usize,
+        details_max_bytes: usize,
+    },
+}
+
+impl OutputGuard {
+    pub const DEFAULT: Self = Self::Limits {
+        max_bytes: 50 * 1024,
+        max_lines: 2_000,
+        details_max_bytes: 16 * 1024,
+    };
+}
