@@ -8,40 +8,18 @@ use std::collections::HashSet;
 use globset::Glob;
 use serde_json::{Map, Value};
 
+use crate::config::values::{ApprovePolicy, ToolRule};
 use crate::catalog::resolve::{Checked, Resolved};
 use crate::name::{ServerName, ToolId};
 
-/// Which tools ask, going by what they declare about themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
-    /// Those that declare `destructiveHint: true`.
-    #[default]
-    Destructive,
-    /// Those that do not declare `readOnlyHint: true`.
-    Writes,
-    All,
-    None,
-}
-
-/// Tools that ask, named by the configuration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Named {
-    #[default]
-    Unset,
-    /// `approveTools: false`: no tool asks, whatever it declares.
-    Never,
-    /// `approveTools: true`
-    Always,
-    /// Globs over the original and the shown name.
-    Matching(Vec<String>),
-}
-
 /// The rules for one server.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Rules {
-    pub scope: Scope,
-    /// The server's own `approveTools`, else that of the settings.
-    pub named: Named,
+    /// Going by what tools declare about themselves.
+    pub policy: ApprovePolicy,
+    /// The server's own `approveTools`, else that of the settings: `false` asks for no tool,
+    /// whatever it declares.
+    pub named: Option<ToolRule>,
 }
 
 /// What the user allowed for the rest of a session.
@@ -121,17 +99,17 @@ pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
 impl Rules {
     fn ask_for(&self, target: &Resolved) -> bool {
         match &self.named {
-            Named::Never => return false,
-            Named::Always => return true,
-            Named::Matching(globs) if matches(globs, target) => return true,
-            Named::Matching(_) | Named::Unset => {}
+            Some(ToolRule::None) => return false,
+            Some(ToolRule::All) => return true,
+            Some(ToolRule::Matching(globs)) if matches(globs, target) => return true,
+            Some(ToolRule::Matching(_)) | None => {}
         }
         let declared = target.entry.annotations;
-        match self.scope {
-            Scope::Destructive => declared.destructive == Some(true),
-            Scope::Writes => declared.read_only != Some(true),
-            Scope::All => true,
-            Scope::None => false,
+        match self.policy {
+            ApprovePolicy::Destructive => declared.destructive == Some(true),
+            ApprovePolicy::Writes => declared.read_only != Some(true),
+            ApprovePolicy::All => true,
+            ApprovePolicy::None => false,
         }
     }
 }
@@ -205,8 +183,8 @@ mod tests {
     }
 
     /// Which of a reading, a writing, a destructive and a silent tool ask.
-    fn check(scope: Scope, named: Named, expected: [bool; 4]) {
-        let rules = Rules { scope, named };
+    fn check(policy: ApprovePolicy, named: Option<ToolRule>, expected: [bool; 4]) {
+        let rules = Rules { policy, named };
         let seen = [
             ("read", r#"{"readOnlyHint":true}"#),
             ("write", r#"{"readOnlyHint":false}"#),
@@ -219,23 +197,23 @@ mod tests {
 
     #[test]
     fn scopes_go_by_what_a_tool_declares() {
-        check(Scope::Destructive, Named::Unset, [false, false, true, false]);
-        check(Scope::Writes, Named::Unset, [false, true, true, true]);
-        check(Scope::All, Named::Unset, [true, true, true, true]);
-        check(Scope::None, Named::Unset, [false, false, false, false]);
+        check(ApprovePolicy::Destructive, None, [false, false, true, false]);
+        check(ApprovePolicy::Writes, None, [false, true, true, true]);
+        check(ApprovePolicy::All, None, [true, true, true, true]);
+        check(ApprovePolicy::None, None, [false, false, false, false]);
     }
 
     #[test]
     fn the_configuration_can_name_tools() {
-        check(Scope::None, Named::Always, [true; 4]);
-        check(Scope::All, Named::Never, [false; 4]);
+        check(ApprovePolicy::None, Some(ToolRule::All), [true; 4]);
+        check(ApprovePolicy::All, Some(ToolRule::None), [false; 4]);
         let globs = vec!["w*".to_owned(), "files_sil*".to_owned()];
-        check(Scope::None, Named::Matching(globs), [false, true, false, true]);
+        check(ApprovePolicy::None, Some(ToolRule::Matching(globs)), [false, true, false, true]);
     }
 
     #[test]
     fn a_yes_for_the_session_covers_that_tool_alone() {
-        let rules = Rules { scope: Scope::All, named: Named::Unset };
+        let rules = Rules { policy: ApprovePolicy::All, named: None };
         let mut grants = Grants::default();
         let Decision::Ask(question) = decide(&rules, &grants, checked("a", "{}")) else {
             panic!("a question");
@@ -248,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_yes_for_the_server_covers_all_its_tools_and_a_no_covers_nothing() {
-        let rules = Rules { scope: Scope::All, named: Named::Unset };
+        let rules = Rules { policy: ApprovePolicy::All, named: None };
         let mut grants = Grants::default();
         for (answer, still_asks) in
             [(Answer::No, true), (Answer::Once, true), (Answer::Server, false)]

@@ -10,4 +10,5 @@ pub mod tool_card;
 pub mod config;
 pub mod schema;
 pub mod catalog;
+pub mod approval;
 pub mod lifecycle;

@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::config::values::Lifecycle;
+
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 const LONGEST_KEEP_ALIVE_BACKOFF: Duration = Duration::from_secs(300);
@@ -16,24 +18,10 @@ const HEALTH_CHECK: Duration = Duration::from_secs(30);
 const CRASHES: usize = 8;
 const CRASH_WINDOW: Duration = Duration::from_secs(180);
 
-/// When a server runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Starts when used, stops when idle.
-    #[default]
-    Lazy,
-    /// Starts at once, and again on the next use after a drop.
-    Eager,
-    /// Starts at once and stays up.
-    KeepAlive,
-    /// Starts when used and stays up from then on.
-    LazyKeepAlive,
-}
-
 /// What the configuration says about one server's life.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    pub mode: Mode,
+    pub lifecycle: Lifecycle,
     /// `None`: never stops for being idle.
     pub idle: Option<Duration>,
 }
@@ -191,7 +179,7 @@ impl Machine {
         }
         match input {
             Input::Begin => {
-                if matches!(self.policy.mode, Mode::Eager | Mode::KeepAlive) {
+                if matches!(self.policy.lifecycle, Lifecycle::Eager | Lifecycle::KeepAlive) {
                     self.wanted = self.stays_up();
                     self.dial(&mut effects);
                 }
@@ -384,7 +372,7 @@ impl Machine {
     }
 
     fn stays_up(&self) -> bool {
-        matches!(self.policy.mode, Mode::KeepAlive | Mode::LazyKeepAlive)
+        matches!(self.policy.lifecycle, Lifecycle::KeepAlive | Lifecycle::LazyKeepAlive)
     }
 
     fn idle_limit(&self) -> Option<Duration> {

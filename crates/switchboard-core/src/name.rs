@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::config::values::ToolPrefix;
+
 /// Longest name that hosts accept for a tool.
 const SHOWN_LIMIT: usize = 64;
 
@@ -94,42 +96,18 @@ impl ToolId {
     }
 }
 
-/// What stands before a tool's name when it is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PrefixMode {
-    /// `github-mcp_create_issue`
-    #[default]
-    Server,
-    /// `github_create_issue`
-    Short,
-    /// `create_issue`
-    None,
-    /// `mcp__github-mcp_create_issue`
-    Mcp,
-}
-
-impl PrefixMode {
-    pub const ALL: [PrefixMode; 4] =
-        [PrefixMode::Server, PrefixMode::Short, PrefixMode::None, PrefixMode::Mcp];
-
-    pub fn parse(text: &str) -> Option<PrefixMode> {
-        match text {
-            "server" => Some(PrefixMode::Server),
-            "short" => Some(PrefixMode::Short),
-            "none" => Some(PrefixMode::None),
-            "mcp" => Some(PrefixMode::Mcp),
-            _ => None,
-        }
-    }
+impl ToolPrefix {
+    pub const ALL: [ToolPrefix; 4] =
+        [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::None, ToolPrefix::Mcp];
 
     /// The prefix of a server's tools, without the joining `_`.
     pub fn prefix(self, server: &ServerName) -> String {
         let name = plain(server.as_str());
         match self {
-            PrefixMode::Server => name,
-            PrefixMode::Short => short(&name).to_owned(),
-            PrefixMode::None => String::new(),
-            PrefixMode::Mcp => format!("mcp__{name}"),
+            ToolPrefix::Server => name,
+            ToolPrefix::Short => short(&name).to_owned(),
+            ToolPrefix::None => String::new(),
+            ToolPrefix::Mcp => format!("mcp__{name}"),
         }
     }
 }
@@ -162,7 +140,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The shown name of one tool, before it is known whether another one has it too.
-pub fn shown(id: &ToolId, mode: PrefixMode) -> String {
+pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());
     let doubled = tool.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('_'));
@@ -171,13 +149,13 @@ pub fn shown(id: &ToolId, mode: PrefixMode) -> String {
 }
 
 /// Shown names for a set of tools: no two are equal, and none depends on the order of the set.
-pub fn shown_names(tools: &[(ToolId, PrefixMode)]) -> Vec<String> {
+pub fn shown_names(tools: &[(ToolId, ToolPrefix)]) -> Vec<String> {
     let names: Vec<String> = tools.iter().map(|(id, mode)| shown(id, *mode)).collect();
     let mut holders: HashMap<&str, usize> = HashMap::with_capacity(names.len());
     for name in &names {
         *holders.entry(name).or_default() += 1;
     }
-    let unique = |(name, (id, _)): (&String, &(ToolId, PrefixMode))| {
+    let unique = |(name, (id, _)): (&String, &(ToolId, ToolPrefix))| {
         if holders.get(name.as_str()) == Some(&1) { name.clone() } else { marked(name, id, 12) }
     };
     names.iter().zip(tools).map(unique).collect()
@@ -209,7 +187,7 @@ mod tests {
 
     fn check(server: &str, tool: &str, expected: [&str; 4]) {
         let id = id(server, tool);
-        assert_eq!(PrefixMode::ALL.map(|mode| shown(&id, mode)), expected);
+        assert_eq!(ToolPrefix::ALL.map(|mode| shown(&id, mode)), expected);
     }
 
     #[test]
@@ -241,7 +219,7 @@ mod tests {
 
     #[test]
     fn tools_that_would_share_a_name_are_both_marked() {
-        let tools = [(id("a", "b_c"), PrefixMode::Server), (id("a_b", "c"), PrefixMode::Server)];
+        let tools = [(id("a", "b_c"), ToolPrefix::Server), (id("a_b", "c"), ToolPrefix::Server)];
         let names = shown_names(&tools);
         assert!(names.iter().all(|name| name.starts_with("a_b_c_")), "{names:?}");
         assert_ne!(names[0], names[1]);
@@ -268,7 +246,7 @@ mod tests {
         #[test]
         fn shown_names_are_distinct_short_and_independent_of_order(
             ids in proptest::collection::hash_set(any_id(), 1..40),
-            mode in proptest::sample::select(&PrefixMode::ALL[..]),
+            mode in proptest::sample::select(&ToolPrefix::ALL[..]),
         ) {
             let mut tools: Vec<_> = ids.into_iter().map(|id| (id, mode)).collect();
             let names = shown_names(&tools);

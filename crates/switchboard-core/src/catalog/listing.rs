@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use super::entry::Entry;
 use super::search::{Document, Postings};
-use crate::name::{PrefixMode, ServerName, ToolId, shown};
+use crate::config::values::ToolPrefix;
+use crate::name::{ServerName, ToolId, shown};
 
 /// The lists of a server, word for word; what the cache holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ pub struct RawListing {
 /// What the configuration says about a server's tools.
 #[derive(Clone, Debug, Default)]
 pub struct ListingPolicy {
-    pub prefix: PrefixMode,
+    pub prefix: ToolPrefix,
     pub include: Vec<String>,
     pub exclude: Vec<String>,
     /// Name or glob, and the words that find such tools.
@@ -179,7 +180,7 @@ impl<'a> Filter<'a> {
         }
         let id = ToolId { server: self.server.clone(), tool: entry.name.clone() };
         let mut spellings: Vec<String> =
-            PrefixMode::ALL.iter().map(|mode| shown(&id, *mode)).collect();
+            ToolPrefix::ALL.iter().map(|mode| shown(&id, *mode)).collect();
         spellings.push(entry.name.as_str().to_owned());
         let matches = |globs: &GlobSet| spellings.iter().any(|name| globs.is_match(name));
         self.include.as_ref().is_none_or(matches) && !self.exclude.as_ref().is_some_and(matches)

@@ -8,7 +8,8 @@ pub mod search;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::name::{PrefixMode, ServerName, ToolId, shown_names};
+use crate::config::values::ToolPrefix;
+use crate::name::{ServerName, ToolId, shown_names};
 
 pub use entry::{Annotations, Entry, Kind};
 pub use listing::{Listing, ListingPolicy, Prompt, RawListing, Resource};
@@ -17,7 +18,7 @@ pub use resolve::{Resolution, ResolveError, Resolved};
 /// A configured server, as far as names and tools are concerned.
 #[derive(Clone, Debug)]
 pub struct Shelf {
-    pub prefix: PrefixMode,
+    pub prefix: ToolPrefix,
     pub standing: Standing,
     /// `None` until the server has been listed once.
     pub listing: Option<Arc<Listing>>,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Catalog, Entry, Item, Kind, Standing, search};
-use crate::name::{PrefixMode, ServerName, ToolId, fold, shown};
+use crate::config::values::ToolPrefix;
+use crate::name::{ServerName, ToolId, fold, shown};
 use crate::schema::Mismatch;
 
 /// Names that a miss offers instead.
@@ -161,7 +162,7 @@ impl Catalog {
     ) -> Result<Option<ServerName>, ResolveError> {
         let folded = fold(name);
         let carries = |server: &ServerName| {
-            [PrefixMode::Server, PrefixMode::Short, PrefixMode::Mcp].iter().any(|mode| {
+            [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp].iter().any(|mode| {
                 let prefix = fold(&mode.prefix(server));
                 folded.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('_'))
             })
@@ -236,7 +237,7 @@ fn resolved(item: &Item<'_>) -> Resolved {
 /// The name under every prefix mode, and `get_` for a resource's `read_`; folded.
 fn other_spellings(item: &Item<'_>) -> impl Iterator<Item = String> {
     let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
-    let names = PrefixMode::ALL.into_iter().map(move |mode| fold(&shown(&id, mode)));
+    let names = ToolPrefix::ALL.into_iter().map(move |mode| fold(&shown(&id, mode)));
     let is_resource = matches!(item.entry.kind, Kind::Resource { .. });
     names.flat_map(move |name| {
         let older = is_resource.then(|| name.replacen("read_", "get_", 1));

@@ -114,21 +114,33 @@ choice! {
 }
 
 choice! {
+    /// When a server runs.
     #[derive(Default)]
     pub enum Lifecycle {
+        /// Starts when used, stops when idle.
         #[default]
         Lazy = "lazy",
+        /// Starts at once, and again on the next use after a drop.
         Eager = "eager",
+        /// Starts at once and stays up.
         KeepAlive = "keep-alive",
+        /// Starts when used and stays up from then on.
         LazyKeepAlive = "lazy-keep-alive",
     }
 }
 
 choice! {
+    /// What stands before a tool's name when it is shown.
+    #[derive(Default)]
     pub enum ToolPrefix {
+        /// `github-mcp_create_issue`
+        #[default]
         Server = "server",
+        /// `github_create_issue`
         Short = "short",
+        /// `create_issue`
         None = "none",
+        /// `mcp__github-mcp_create_issue`
         Mcp = "mcp",
     }
 }
@@ -145,7 +157,9 @@ choice! {
 choice! {
     /// Which tools need a yes before they run.
     pub enum ApprovePolicy {
+        /// Those that declare `destructiveHint: true`.
         Destructive = "destructive",
+        /// Those that do not declare `readOnlyHint: true`.
         Writes = "writes",
         All = "all",
         None = "none",

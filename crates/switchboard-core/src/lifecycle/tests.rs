@@ -9,11 +9,11 @@ use super::*;
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn lazy() -> Machine {
-    machine(Mode::Lazy)
+    machine(Lifecycle::Lazy)
 }
 
-fn machine(mode: Mode) -> Machine {
-    Machine::new(Policy { mode, idle: Some(10 * MINUTE) })
+fn machine(lifecycle: Lifecycle) -> Machine {
+    Machine::new(Policy { lifecycle, idle: Some(10 * MINUTE) })
 }
 
 fn call(waiter: Waiter) -> Input {
@@ -162,7 +162,7 @@ fn a_release_of_an_older_connection_does_not_count() {
 
 #[test]
 fn an_eager_server_starts_at_once_and_does_not_come_back_by_itself() {
-    let mut machine = machine(Mode::Eager);
+    let mut machine = machine(Lifecycle::Eager);
     check(&mut machine, &[(0, Input::Begin)], &[Effect::Dial { generation: 1 }]);
     machine.on(seconds(1), Input::Dialled { generation: 1 });
     machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.0 });
@@ -171,7 +171,7 @@ fn an_eager_server_starts_at_once_and_does_not_come_back_by_itself() {
 
 #[test]
 fn a_keep_alive_server_is_pinged_and_comes_back() {
-    let mut machine = machine(Mode::KeepAlive);
+    let mut machine = machine(Lifecycle::KeepAlive);
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::Dialled { generation: 1 });
     assert_eq!(machine.wake_at(), Some(seconds(30)));
@@ -187,7 +187,7 @@ fn a_keep_alive_server_is_pinged_and_comes_back() {
 
 #[test]
 fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
-    let mut machine = machine(Mode::LazyKeepAlive);
+    let mut machine = machine(Lifecycle::LazyKeepAlive);
     check(&mut machine, &[(0, Input::Begin)], &[]);
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
@@ -273,10 +273,10 @@ proptest! {
     #[test]
     fn any_sequence_keeps_the_promises(
         steps in proptest::collection::vec((any_step(), 0..400u64), 1..120),
-        mode in proptest::sample::select(vec![
-            Mode::Lazy, Mode::Eager, Mode::KeepAlive, Mode::LazyKeepAlive]),
+        lifecycle in proptest::sample::select(vec![
+            Lifecycle::Lazy, Lifecycle::Eager, Lifecycle::KeepAlive, Lifecycle::LazyKeepAlive]),
     ) {
-        let mut machine = machine(mode);
+        let mut machine = machine(lifecycle);
         let mut observer = Observer::default();
         let mut now = Duration::ZERO;
         let mut next_waiter = 0;

@@ -1,0 +1,184 @@
+//! Replies and failures as JSON for machines; these shapes are stable.
+
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Failure, Hint};
+use crate::reply::{Output, Overview, Reply, SearchHit, ServerLine, ToolLine};
+
+/// The JSON of a reply.
+pub fn reply(reply: &Reply) -> Value {
+    match reply {
+        Reply::Status(overview) => status(overview),
+        Reply::Tools(page) | Reply::Connected(page) => json!({
+            "tools": page.tools.iter().map(tool).collect::<Vec<_>>(),
+            "total": page.total,
+            "offset": page.offset,
+            "next": page.next,
+            "notListed": names(&page.not_listed),
+        }),
+        Reply::Disconnected { servers } => json!({ "disconnected": names(servers) }),
+        Reply::Found(page) => json!({
+            "total": page.total,
+            "offset": page.offset,
+            "next": page.next,
+            "hits": page.hits.iter().map(hit).collect::<Vec<_>>(),
+            "notListed": names(&page.not_listed),
+        }),
+        Reply::Described(description) => {
+            let mut value = tool(&description.line);
+            value.insert("title".into(), json!(description.title));
+            value.insert("signature".into(), json!(description.signature));
+            value.insert("inputSchema".into(), parsed(Some(&description.input_schema)));
+            value.insert("outputSchema".into(), parsed(description.output_schema.as_deref()));
+            value.insert("annotations".into(), parsed(description.annotations.as_deref()));
+            Value::Object(value)
+        }
+        Reply::Instructions { server, text } => {
+            json!({ "server": server.as_str(), "instructions": text })
+        }
+        Reply::Output(output) => called(output),
+        Reply::Stored { id, page } => json!({
+            "result": id,
+            "text": page.text,
+            "total": page.total,
+            "next": page.next,
+        }),
+        Reply::Resources(resources) => {
+            let rows = resources.iter().map(|(server, resource)| {
+                json!({
+                    "server": server.as_str(),
+                    "uri": resource.uri,
+                    "name": resource.name,
+                    "description": resource.description,
+                    "mimeType": resource.mime_type,
+                })
+            });
+            json!({ "resources": rows.collect::<Vec<_>>() })
+        }
+        Reply::Prompts(prompts) => {
+            let rows = prompts.iter().map(|(server, prompt)| {
+                let arguments = prompt.arguments.iter().map(|argument| {
+                    json!({
+                        "name": argument.name,
+                        "description": argument.description,
+                        "required": argument.required,
+                    })
+                });
+                json!({
+                    "server": server.as_str(),
+                    "name": prompt.name,
+                    "description": prompt.description,
+                    "arguments": arguments.collect::<Vec<_>>(),
+                })
+            });
+            json!({ "prompts": rows.collect::<Vec<_>>() })
+        }
+    }
+}
+
+fn status(overview: &Overview) -> Value {
+    json!({
+        "servers": overview.servers.iter().map(server).collect::<Vec<_>>(),
+        "tools": overview.tools,
+        "connected": overview.connected,
+    })
+}
+
+fn server(line: &ServerLine) -> Value {
+    let mut value = json!({
+        "name": line.name.as_str(),
+        "status": line.status.as_str(),
+        "tools": line.tools,
+        "resources": line.resources,
+        "lifecycle": line.lifecycle.as_str(),
+        "trust": line.trust.as_str(),
+    });
+    if let Some(failure) = &line.failure
+        && let Some(fields) = value.as_object_mut()
+    {
+        let failure = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": failure.cause });
+        fields.insert("failure".into(), failure);
+    }
+    value
+}
+
+fn tool(line: &ToolLine) -> Map<String, Value> {
+    let mut value = Map::new();
+    value.insert("name".into(), json!(line.shown));
+    value.insert("server".into(), json!(line.server.as_str()));
+    value.insert("tool".into(), json!(line.tool));
+    value.insert("description".into(), json!(line.description));
+    value
+}
+
+fn hit(hit: &SearchHit) -> Value {
+    let mut value = tool(&hit.line);
+    let description = value.shift_remove("description");
+    value.insert("score".into(), json!(hit.score));
+    value.insert("signature".into(), json!(hit.signature));
+    value.insert("description".into(), description.unwrap_or_default());
+    Value::Object(value)
+}
+
+fn called(output: &Output) -> Value {
+    let mut content = String::new();
+    output.content.write_content(&mut content);
+    let mut value = json!({
+        "content": parsed(Some(&content)),
+        "isError": output.content.is_error(),
+        "server": output.server.as_str(),
+        "tool": output.name,
+    });
+    if let Some(fields) = value.as_object_mut() {
+        if let Some(structured) = output.content.structured() {
+            fields.insert("structuredContent".into(), parsed(Some(structured)));
+        }
+        if let Some(result) = &output.result {
+            fields.insert("result".into(), json!(result));
+        }
+    }
+    value
+}
+
+/// The JSON of a failure.
+pub fn failure(failure: &Failure) -> Value {
+    json!({
+        "error": {
+            "code": failure.code.as_str(),
+            "message": failure.to_string(),
+            "hints": failure.hints.iter().map(hint).collect::<Vec<_>>(),
+        }
+    })
+}
+
+fn hint(hint: &Hint) -> Value {
+    match hint {
+        Hint::DidYouMean(names) => json!({ "didYouMean": names }),
+        Hint::Choose(choices) => json!({ "choose": choices }),
+        Hint::Expected(parameters) => json!({ "expected": parameters }),
+        Hint::Search(words) => json!({ "search": words }),
+        Hint::NotListedYet(servers) => json!({ "notListed": names(servers) }),
+        Hint::ListServers => json!("listServers"),
+        Hint::ListTools(server) => json!({ "listTools": server.as_str() }),
+        Hint::Connect(server) => json!({ "connect": server.as_str() }),
+        Hint::Trust(server) => json!({ "trust": server.as_str() }),
+        Hint::Enable(server) => json!({ "enable": server.as_str() }),
+        Hint::RetryAfter(wait) => json!({ "retryAfterMs": wait.as_millis() as u64 }),
+        Hint::Stderr(lines) => json!({ "stderr": lines }),
+        Hint::ReadLog(server) => json!({ "readLog": server.as_str() }),
+        Hint::Setting(name) => json!({ "setting": name }),
+        Hint::AskUser => json!("askUser"),
+        Hint::UseArgs => json!("useArgs"),
+        Hint::CheckCommand(command) => json!({ "checkCommand": command }),
+        Hint::CheckOutcome => json!("checkOutcome"),
+    }
+}
+
+fn names(servers: &[crate::name::ServerName]) -> Vec<&str> {
+    servers.iter().map(|server| server.as_str()).collect()
+}
+
+/// JSON text as a value; what does not parse is left out.
+fn parsed(json: Option<&str>) -> Value {
+    json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+}

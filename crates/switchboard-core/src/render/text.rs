@@ -1,0 +1,244 @@
+//! Replies and failures as text for a model: short, and with the next step in the tool's own words.
+
+use std::fmt::Write;
+
+use super::words::{clean_line, duration, list, plural};
+use crate::failure::{Failure, Hint};
+use crate::reply::{
+    Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage,
+};
+use crate::request::{PARAMETERS, Place};
+
+/// Hits that are shown with signature and description; the others get a line.
+const FULL_HITS: usize = 3;
+
+const LINE: usize = 100;
+const DESCRIPTION: usize = 240;
+const NAMES: usize = 8;
+
+/// The text of a reply. An output has content blocks of its own and is not text.
+pub fn reply(reply: &Reply) -> String {
+    let mut out = String::new();
+    match reply {
+        Reply::Status(overview) => status(&mut out, overview),
+        Reply::Tools(page) | Reply::Connected(page) => tools(&mut out, page),
+        Reply::Disconnected { servers } => {
+            let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
+            let _ = write!(out, "Disconnected: {}", list(&names, NAMES));
+        }
+        Reply::Found(page) => found(&mut out, page),
+        Reply::Described(description) => described(&mut out, description),
+        Reply::Instructions { server, text } => {
+            let _ = write!(out, "Instructions of {server}:\n\n{text}");
+        }
+        Reply::Output(output) => out.push_str(&output.content.text()),
+        Reply::Stored { id, page } => {
+            out.push_str(&page.text);
+            let _ = match page.next {
+                Some(next) => write!(
+                    out,
+                    "\n[{} of {} lines; next: mcp({{ result: \"{id}\", offset: {next} }})]",
+                    page.shown, page.total
+                ),
+                None => write!(out, "\n[{} of {} lines; the end]", page.shown, page.total),
+            };
+        }
+        Reply::Resources(resources) => {
+            for (server, resource) in resources {
+                let about = resource.description.as_deref().unwrap_or(&resource.name);
+                let _ = writeln!(
+                    out,
+                    "- {} ({server}): {}",
+                    clean_line(&resource.uri, LINE * 2),
+                    clean_line(about, LINE)
+                );
+            }
+        }
+        Reply::Prompts(prompts) => {
+            for (server, prompt) in prompts {
+                let about = prompt.description.as_deref().unwrap_or("");
+                let _ = writeln!(
+                    out,
+                    "- {} ({server}): {}",
+                    clean_line(&prompt.name, LINE),
+                    clean_line(about, LINE)
+                );
+            }
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+fn status(out: &mut String, overview: &Overview) {
+    let _ = writeln!(
+        out,
+        "MCP: {}/{}, {}",
+        overview.connected,
+        plural(overview.servers.len(), "server"),
+        plural(overview.tools, "tool")
+    );
+    for server in &overview.servers {
+        let _ = writeln!(out, "{}", server_line(server));
+    }
+    out.push_str("\nParameters of mcp:");
+    for parameter in PARAMETERS.iter().filter(|parameter| parameter.place != Place::NotYet) {
+        let _ = write!(out, "\n- {}: {}", parameter.name, parameter.about);
+    }
+}
+
+/// One server as a line: glyph, name, and in brackets what matters.
+pub fn server_line(server: &ServerLine) -> String {
+    let tools = server.tools.map(|count| plural(count, "tool"));
+    let state = match (server.status, &server.failure) {
+        (ServerStatus::Connected, _) => None,
+        (ServerStatus::Cached, _) => Some("cached".to_owned()),
+        (ServerStatus::NotConnected, _) => Some("not connected".to_owned()),
+        (ServerStatus::Connecting, _) => Some("connecting".to_owned()),
+        (ServerStatus::NeedsAuth, _) => Some("needs sign-in".to_owned()),
+        (ServerStatus::Pending, _) => Some("pending: the user has to trust it".to_owned()),
+        (ServerStatus::Disabled, _) => Some("disabled".to_owned()),
+        (ServerStatus::Failed, Some(failure)) => Some(format!(
+            "failed {} ago: {}",
+            duration(failure.ago),
+            clean_line(&failure.cause, DESCRIPTION)
+        )),
+        (ServerStatus::Failed, None) => Some("failed".to_owned()),
+    };
+    let facts: Vec<String> = [tools, state, server.note.clone()].into_iter().flatten().collect();
+    let name = clean_line(server.name.as_str(), LINE);
+    let mut line = format!("{} {name} ({})", server.status.glyph(), facts.join(", "));
+    if let Some(description) = &server.description {
+        let _ = write!(line, ": {}", clean_line(description, LINE));
+    }
+    line
+}
+
+fn tools(out: &mut String, page: &ToolPage) {
+    let title = page.server.as_ref().map_or("All servers", |server| server.as_str());
+    let _ = writeln!(out, "{} ({}):", clean_line(title, LINE), plural(page.total, "tool"));
+    for tool in &page.tools {
+        let _ = writeln!(out, "- {}", tool_line(tool));
+    }
+    if let Some(next) = page.next {
+        let _ = writeln!(out, "next page: offset {next}");
+    }
+    if !page.skipped.is_empty() {
+        let count = plural(page.skipped.len(), "definition");
+        let _ = writeln!(out, "left out: {count} ({})", list(&page.skipped, 3));
+    }
+    if let Some(server) = page.server.as_ref().filter(|_| page.has_instructions) {
+        let _ = writeln!(out, "its instructions: mcp({{ instructions: \"{server}\" }})");
+    }
+    not_listed(out, &page.not_listed);
+}
+
+fn tool_line(tool: &ToolLine) -> String {
+    if tool.description.trim().is_empty() {
+        return tool.shown.clone();
+    }
+    format!("{}: {}", tool.shown, clean_line(&tool.description, LINE))
+}
+
+fn found(out: &mut String, page: &SearchPage) {
+    if page.hits.is_empty() {
+        let query = clean_line(&page.query, LINE);
+        let _ = writeln!(out, "No tool matches \"{query}\".");
+    }
+    let full = if page.with_signatures { FULL_HITS } else { 0 };
+    for (index, hit) in page.hits.iter().enumerate() {
+        if index < full {
+            let about = clean_line(&hit.line.description, DESCRIPTION);
+            let _ = writeln!(out, "{}\n  {about}", hit.signature);
+        } else {
+            let _ = writeln!(out, "- {}", tool_line(&hit.line));
+        }
+    }
+    if let Some(next) = page.next {
+        let shown = page.offset + page.hits.len();
+        let _ = writeln!(out, "{shown} of {}; next page: offset {next}", page.total);
+    }
+    not_listed(out, &page.not_listed);
+}
+
+fn not_listed(out: &mut String, servers: &[crate::name::ServerName]) {
+    let Some(first) = servers.first() else { return };
+    let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
+    let _ = writeln!(
+        out,
+        "{} not listed yet: {} (mcp({{ connect: \"{first}\" }}))",
+        plural(servers.len(), "server"),
+        list(&names, NAMES)
+    );
+}
+
+fn described(out: &mut String, description: &Description) {
+    let _ = writeln!(out, "{}", description.signature);
+    let _ = writeln!(out, "server: {}", description.line.server);
+    if let Some(title) = &description.title {
+        let _ = writeln!(out, "title: {}", clean_line(title, LINE));
+    }
+    if let Some(uri) = &description.resource {
+        let _ = writeln!(out, "reads the resource {}", clean_line(uri, LINE * 2));
+    }
+    if let Some(annotations) = &description.annotations {
+        let _ = writeln!(out, "declares: {}", clean_line(annotations, DESCRIPTION));
+    }
+    if !description.line.description.trim().is_empty() {
+        let _ = writeln!(out, "\n{}", description.line.description.trim());
+    }
+    if !description.parameters.is_empty() {
+        let _ = writeln!(out, "\n{}", description.parameters);
+    }
+    if let Some(returns) = &description.returns {
+        let _ = writeln!(out, "\nreturns: {returns}");
+    }
+}
+
+/// The text of a failure: what went wrong, why, and what to do about it.
+pub fn failure(failure: &Failure) -> String {
+    let mut out = String::new();
+    let chain = failure.chain();
+    let cleaned: Vec<_> = chain.iter().map(|cause| clean_line(cause, 1_000)).collect();
+    let _ = write!(out, "{}: {}", failure.code, cleaned.join(": "));
+    for hint in &failure.hints {
+        let _ = write!(out, "\n{}", hint_line(hint));
+    }
+    out
+}
+
+/// A remedy in the words of the `mcp` tool.
+pub fn hint_line(hint: &Hint) -> String {
+    match hint {
+        Hint::DidYouMean(names) => format!("Did you mean: {}", list(names, NAMES)),
+        Hint::Choose(names) => format!("Choose one of: {}", list(names, NAMES)),
+        Hint::Expected(parameters) => format!("Expected parameters:\n{parameters}"),
+        Hint::Search(words) => {
+            format!("Find it: mcp({{ search: \"{}\" }})", clean_line(words, LINE))
+        }
+        Hint::NotListedYet(servers) => {
+            let mut out = String::new();
+            not_listed(&mut out, servers);
+            out.trim_end().to_owned()
+        }
+        Hint::ListServers => "See the servers: mcp({})".to_owned(),
+        Hint::ListTools(server) => format!("See its tools: mcp({{ server: \"{server}\" }})"),
+        Hint::Connect(server) => format!("Try again: mcp({{ connect: \"{server}\" }})"),
+        Hint::Trust(server) => {
+            format!("Ask the user to look at the definition of `{server}` and to trust it")
+        }
+        Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
+        Hint::RetryAfter(wait) => format!("Try again in {}", duration(*wait)),
+        Hint::Stderr(lines) => format!("Its last words:\n  {}", lines.join("\n  ")),
+        Hint::ReadLog(server) => format!("The log of `{server}` may say more"),
+        Hint::Setting(name) => format!("The user can raise the setting `{name}`"),
+        Hint::AskUser => "Ask the user; this host cannot ask for you".to_owned(),
+        Hint::UseArgs => "Example: mcp({ tool: \"demo_add\", args: { \"a\": 2, \"b\": 40 } })".to_owned(),
+        Hint::CheckCommand(command) => {
+            format!("Check that `{}` is installed and can be run", clean_line(command, LINE))
+        }
+        Hint::CheckOutcome => {
+            "It may have taken effect: check before you call it again".to_owned()
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The structured answer of every mode; faces turn it into text, JSON or a screen.
+
+use std::time::Duration;
+
+use crate::catalog::{Prompt, Resource};
+use crate::config::values::Lifecycle;
+use crate::content::CallOutput;
+use crate::content::page::Page;
+use crate::name::ServerName;
+
+/// What a session answers.
+#[derive(Debug)]
+pub enum Reply {
+    Status(Overview),
+    /// Tools of one server, or of all.
+    Tools(ToolPage),
+    /// A server was connected or refreshed; its tools.
+    Connected(ToolPage),
+    Disconnected { servers: Vec<ServerName> },
+    Found(SearchPage),
+    Described(Box<Description>),
+    Instructions { server: ServerName, text: String },
+    /// What a tool, a resource or a prompt gave.
+    Output(Box<Output>),
+    /// A part of a stored result.
+    Stored { id: String, page: Page },
+    Resources(Vec<(ServerName, Resource)>),
+    Prompts(Vec<(ServerName, Prompt)>),
+}
+
+#[derive(Debug)]
+pub struct Overview {
+    pub servers: Vec<ServerLine>,
+    pub tools: usize,
+    pub connected: usize,
+}
+
+#[derive(Debug)]
+pub struct ServerLine {
+    pub name: ServerName,
+    pub status: ServerStatus,
+    /// `None` until the server has been listed.
+    pub tools: Option<usize>,
+    pub resources: usize,
+    pub lifecycle: Lifecycle,
+    pub trust: TrustLevel,
+    pub failure: Option<PastFailure>,
+    /// What the configuration calls it.
+    pub description: Option<String>,
+    /// Something odd about its lists, such as definitions that were left out.
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PastFailure {
+    pub ago: Duration,
+    pub cause: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerStatus {
+    Connected,
+    Cached,
+    NotConnected,
+    Connecting,
+    NeedsAuth,
+    Pending,
+    Failed,
+    Disabled,
+}
+
+impl ServerStatus {
+    /// The stable spelling for machines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ServerStatus::Connected => "connected",
+            ServerStatus::Cached => "cached",
+            ServerStatus::NotConnected => "not-connected",
+            ServerStatus::Connecting => "connecting",
+            ServerStatus::NeedsAuth => "needs-auth",
+            ServerStatus::Pending => "pending",
+            ServerStatus::Failed => "failed",
+            ServerStatus::Disabled => "disabled",
+        }
+    }
+
+    pub fn glyph(self) -> char {
+        match self {
+            ServerStatus::Connected => '✓',
+            ServerStatus::Cached | ServerStatus::NotConnected | ServerStatus::Connecting => '○',
+            ServerStatus::NeedsAuth | ServerStatus::Pending => '⚠',
+            ServerStatus::Failed => '✗',
+            ServerStatus::Disabled => '⊘',
+        }
+    }
+}
+
+/// Why a server may, or may not, run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustLevel {
+    /// It stands in a file of the user's.
+    User,
+    /// It stands in a project's file, and the user approved exactly this.
+    Approved,
+    Pending,
+}
+
+impl TrustLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TrustLevel::User => "user",
+            TrustLevel::Approved => "approved",
+            TrustLevel::Pending => "pending",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct ToolPage {
+    /// `None` when the tools are those of all servers.
+    pub server: Option<ServerName>,
+    pub tools: Vec<ToolLine>,
+    pub total: usize,
+    pub offset: usize,
+    pub next: Option<usize>,
+    /// Definitions of the server that were left out, each with a reason.
+    pub skipped: Vec<String>,
+    pub has_instructions: bool,
+    /// Servers whose tools are not known, because they were never listed.
+    pub not_listed: Vec<ServerName>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolLine {
+    pub shown: String,
+    pub server: ServerName,
+    pub tool: String,
+    pub description: String,
+}
+
+#[derive(Debug)]
+pub struct SearchPage {
+    pub query: String,
+    pub hits: Vec<SearchHit>,
+    pub total: usize,
+    pub offset: usize,
+    pub next: Option<usize>,
+    pub with_signatures: bool,
+    pub not_listed: Vec<ServerName>,
+}
+
+#[derive(Debug)]
+pub struct SearchHit {
+    pub line: ToolLine,
+    pub score: f32,
+    pub signature: String,
+}
+
+#[derive(Debug)]
+pub struct Description {
+    pub line: ToolLine,
+    pub title: Option<String>,
+    pub signature: String,
+    /// Every parameter with all that the schema says about it.
+    pub parameters: String,
+    pub returns: Option<String>,
+    /// Set for a resource that is read like a tool.
+    pub resource: Option<String>,
+    /// JSON, as the server wrote it.
+    pub input_schema: String,
+    pub output_schema: Option<String>,
+    pub annotations: Option<String>,
+}
+
+/// What was asked to give an [`Output`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Tool,
+    Resource,
+    Prompt,
+}
+
+#[derive(Debug)]
+pub struct Output {
+    pub origin: Origin,
+    pub server: ServerName,
+    /// The tool's or prompt's own name, or the resource's URI.
+    pub name: String,
+    pub content: CallOutput<'static>,
+    /// Where the whole is kept, if the content was capped.
+    pub result: Option<String>,
+}
