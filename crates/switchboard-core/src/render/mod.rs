@@ -1,0 +1,3 @@
+//! How answers are worded.
+
+pub mod words;
