@@ -7,3 +7,5 @@ pub mod name;
 pub mod config;
 pub mod schema;
 pub mod catalog;
+pub mod content;
+pub mod render;
