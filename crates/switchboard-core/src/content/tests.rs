@@ -353,6 +353,19 @@ mod guarding {
     }
 
     #[test]
+    fn many_bytes_are_cut_between_lines() {
+        let line = "x".repeat(99);
+        let output = over(
+            texts(&[vec![line.as_str(); 1_000].join("\n")]),
+            &Limits::DEFAULT,
+        );
+        let text = output.with_id("r1").text().into_owned();
+        let (ours, whole): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with('['));
+        assert_eq!(ours.len(), 2);
+        assert!(whole.len() > 500 && whole.iter().all(|shown| *shown == line));
+    }
+
+    #[test]
     fn a_giant_line_is_cut_by_bytes() {
         let output = over(texts(&["é".repeat(60_000)]), &Limits::DEFAULT).with_id("r1");
         let text = output.text();
