@@ -12,3 +12,6 @@ pub mod schema;
 pub mod catalog;
 pub mod approval;
 pub mod lifecycle;
+pub mod content;
+pub mod reply;
+pub mod render;

@@ -1,5 +1,6 @@
 //! What all servers offer, as one immutable snapshot.
 
+pub mod disk;
 pub mod entry;
 pub mod listing;
 pub mod resolve;

@@ -1,0 +1,234 @@
+//! The bounded machine details of an answer, for `_meta["switchboard/details"]`.
+
+use super::json::{push_json_string, significant};
+use super::{Block, CallOutput};
+
+/// Bytes that each part of the details may have.
+pub const MAX_PART_BYTES: usize = 16 << 10;
+
+/// What was asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'d> {
+    pub mode: &'d str,
+    pub server: &'d str,
+    pub tool: &'d str,
+}
+
+/// What went wrong before a server's result could be had.
+#[derive(Debug, Clone, Copy)]
+pub struct Fault<'d> {
+    pub error_type: ErrorType,
+    /// The message of the server or of the transport.
+    pub original: &'d str,
+    pub code: &'d str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorType {
+    /// The server said `isError`.
+    Tool,
+    /// The arguments do not fit the schema.
+    Validation,
+    /// Transport, time-out or protocol.
+    Connection,
+}
+
+impl ErrorType {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorType::Tool => "MCPToolError",
+            ErrorType::Validation => "ValidationError",
+            ErrorType::Connection => "MCPConnectionError",
+        }
+    }
+}
+
+/// The details of an answer that came from a server, as compact JSON.
+pub fn of_output(asked: &Asked<'_>, output: &CallOutput<'_>) -> String {
+    let mut json = opened(asked);
+    json.push_str(",\"mcpResult\":");
+    push_bounded(&mut json, output.raw());
+    json.push_str(",\"data\":");
+    push_data(&mut json, output);
+    push_images(&mut json, output);
+    if output.is_error() {
+        push_field(&mut json, "errorType", ErrorType::Tool.as_str());
+        json.push_str(",\"originalError\":");
+        let content = output.content.map_or("", |span| span.of(&output.raw));
+        if content.len() > MAX_PART_BYTES {
+            push_bounded(&mut json, content);
+        } else {
+            json.push('[');
+            json.push_str(content);
+            json.push(']');
+        }
+    }
+    json.push('}');
+    json
+}
+
+/// The details of a failure, as compact JSON.
+pub fn of_fault(asked: &Asked<'_>, fault: &Fault<'_>) -> String {
+    let mut json = opened(asked);
+    push_field(&mut json, "errorType", fault.error_type.as_str());
+    push_field(&mut json, "originalError", beginning(fault.original));
+    push_field(&mut json, "code", fault.code);
+    json.push('}');
+    json
+}
+
+fn opened(asked: &Asked<'_>) -> String {
+    let mut json = String::with_capacity(256);
+    json.push_str("{\"mode\":");
+    push_json_string(&mut json, asked.mode);
+    push_field(&mut json, "server", asked.server);
+    push_field(&mut json, "tool", asked.tool);
+    json
+}
+
+fn push_field(json: &mut String, name: &str, value: &str) {
+    json.push_str(",\"");
+    json.push_str(name);
+    json.push_str("\":");
+    push_json_string(json, value);
+}
+
+/// JSON of the server, or how long it is.
+fn push_bounded(json: &mut String, part: &str) {
+    if part.len() <= MAX_PART_BYTES {
+        json.push_str(part);
+    } else {
+        json.push_str(&format!("{{\"omitted\":true,\"bytes\":{}}}", part.len()));
+    }
+}
+
+fn push_data(json: &mut String, output: &CallOutput<'_>) {
+    if let Some(structured) = output.structured() {
+        push_bounded(json, structured);
+        return;
+    }
+    let text = output.text();
+    if is_json(&text) {
+        json.extend(text.chars().filter(significant()));
+        return;
+    }
+    json.push_str("{\"raw\":");
+    push_json_string(json, beginning(&text));
+    if text.len() > MAX_PART_BYTES {
+        json.push_str(",\"truncated\":true");
+    }
+    json.push('}');
+}
+
+/// Only objects and lists: a word or a number is a text that happens to be JSON.
+fn is_json(text: &str) -> bool {
+    text.len() <= MAX_PART_BYTES
+        && text.trim_start().starts_with(['{', '['])
+        && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+}
+
+fn beginning(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_PART_BYTES))
+        .unwrap_or_default()
+}
+
+fn push_images(json: &mut String, output: &CallOutput<'_>) {
+    let mut count = 0;
+    let mut mimes: Vec<&str> = Vec::new();
+    for block in &output.blocks {
+        if let Block::Image(image) = block {
+            count += 1;
+            if !mimes.contains(&image.mime.as_str()) {
+                mimes.push(&image.mime);
+            }
+        }
+    }
+    if count == 0 {
+        return;
+    }
+    json.push_str(&format!(",\"imageCount\":{count},\"mimeTypes\":["));
+    for (index, mime) in mimes.iter().enumerate() {
+        if index > 0 {
+            json.push(',');
+        }
+        push_json_string(json, mime);
+    }
+    json.push(']');
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ASKED: Asked<'static> = Asked {
+        mode: "call",
+        server: "git\"hub",
+        tool: "t",
+    };
+
+    fn of(raw: &str) -> String {
+        of_output(&ASKED, &CallOutput::of_call(raw))
+    }
+
+    fn data_of(text: &str) -> Value {
+        let raw = json!({"content": [{"type": "text", "text": text}]}).to_string();
+        serde_json::from_str::<Value>(&of(&raw)).unwrap()["data"].take()
+    }
+
+    #[test]
+    fn small_results_are_carried_whole() {
+        assert_snapshot!(
+            of(r#"{"content":[{"type":"text","text":"hi \"you\""}]}"#),
+            @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"hi \"you\""}]},"data":{"raw":"hi \"you\""}}"#
+        );
+        assert_snapshot!(
+            of(r#"{"content":[{"type":"image","data":"aGk="},{"type":"image","data":"aGk="}],"structuredContent":[1]}"#),
+            @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"image","data":"aGk="},{"type":"image","data":"aGk="}],"structuredContent":[1]},"data":[1],"imageCount":2,"mimeTypes":["image/png"]}"#
+        );
+    }
+
+    #[test]
+    fn data_is_json_where_the_text_is() {
+        assert_eq!(data_of("{\n \"a\": \"b c\"\n}\n"), json!({"a": "b c"}));
+        assert_eq!(data_of("[1]"), json!([1]));
+        assert_eq!(data_of("5"), json!({"raw": "5"}));
+        assert_eq!(data_of("{oops"), json!({"raw": "{oops"}));
+    }
+
+    #[test]
+    fn an_error_carries_the_content_of_the_server() {
+        assert_snapshot!(
+            of(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#),
+            @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"no"}],"isError":true},"data":{"raw":"no"},"errorType":"MCPToolError","originalError":[{"type":"text","text":"no"}]}"#
+        );
+        let fault = Fault {
+            error_type: ErrorType::Connection,
+            original: "gone",
+            code: "timeout",
+        };
+        assert_snapshot!(
+            of_fault(&ASKED, &fault),
+            @r#"{"mode":"call","server":"git\"hub","tool":"t","errorType":"MCPConnectionError","originalError":"gone","code":"timeout"}"#
+        );
+    }
+
+    #[test]
+    fn everything_is_bounded() {
+        let big = "\u{1}".repeat(100_000);
+        let raw = json!({
+            "content": [{"type": "text", "text": big}],
+            "structuredContent": {"big": big},
+            "isError": true,
+        });
+        let details: Value = serde_json::from_str(&of(&raw.to_string())).unwrap();
+        for part in ["mcpResult", "data", "originalError"] {
+            assert_eq!(details[part]["omitted"], true, "{part}");
+        }
+        let cut = data_of(&"é".repeat(20_000));
+        assert_eq!(cut["truncated"], true);
+        assert_eq!(cut["raw"].as_str().unwrap().len(), MAX_PART_BYTES);
+    }
+}

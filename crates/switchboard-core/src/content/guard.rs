@@ -1,0 +1,229 @@
+//! Keeps the text of a result within a budget: head, tail, and an id under which the whole can be read.
+
+use std::borrow::Cow;
+
+use super::json::between_quotes;
+use super::{Block, CallOutput};
+use crate::render::words;
+
+/// How much text one answer may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub max_bytes: usize,
+    pub max_lines: usize,
+}
+
+impl Limits {
+    pub const DEFAULT: Limits = Limits {
+        max_bytes: 51_200,
+        max_lines: 2_000,
+    };
+    pub const OFF: Limits = Limits {
+        max_bytes: usize::MAX,
+        max_lines: usize::MAX,
+    };
+
+    /// Below this there is no room for the two lines that say what was left out.
+    pub const LEAST: Limits = Limits {
+        max_bytes: 320,
+        max_lines: 4,
+    };
+
+    /// Raised to [`Limits::LEAST`].
+    pub(super) fn workable(&self) -> Limits {
+        Limits {
+            max_bytes: self.max_bytes.max(Limits::LEAST.max_bytes),
+            max_lines: self.max_lines.max(Limits::LEAST.max_lines),
+        }
+    }
+
+    fn hold(&self, text: &str) -> bool {
+        text.len() <= self.max_bytes && line_count(text) <= self.max_lines
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits::DEFAULT
+    }
+}
+
+/// An output that is known to fit, or the plan to make it fit.
+#[derive(Debug)]
+pub enum Guarded<'a> {
+    Within(CallOutput<'a>),
+    Over(Capped<'a>),
+}
+
+/// An output that is too long. The engine stores [`whole`](Capped::whole) under an id.
+#[derive(Debug)]
+pub struct Capped<'a> {
+    output: CallOutput<'a>,
+    whole: String,
+    limits: Limits,
+}
+
+/// Limits below [`Limits::LEAST`] count as those. Images and sounds are bounded when mapped.
+pub fn guard<'a>(output: CallOutput<'a>, limits: &Limits) -> Guarded<'a> {
+    let limits = limits.workable();
+    if surely_within(&output, &limits) {
+        return Guarded::Within(output);
+    }
+    let text = output.text();
+    if limits.hold(&text) {
+        drop(text);
+        return Guarded::Within(output);
+    }
+    let whole = text.into_owned();
+    Guarded::Over(Capped {
+        output,
+        whole,
+        limits,
+    })
+}
+
+impl<'a> Capped<'a> {
+    /// All text of the output, as it would have been shown.
+    pub fn whole(&self) -> &str {
+        &self.whole
+    }
+
+    /// The output with head and tail of its text, within the limits for an id of up to 64 bytes.
+    pub fn with_id(self, id: &str) -> CallOutput<'a> {
+        let Capped {
+            mut output,
+            whole,
+            limits,
+        } = self;
+        let mut capped = Some(Block::Note(shortened(&whole, &limits, id)));
+        let blocks = std::mem::take(&mut output.blocks);
+        for block in blocks {
+            if block.is_media() {
+                output.blocks.push(block);
+            } else if let Some(text) = capped.take() {
+                output.blocks.push(text);
+            }
+        }
+        output
+    }
+}
+
+/// Decides from the escaped text: no character is longer unescaped, and each `\n` has a backslash.
+fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
+    let mut bytes = 0;
+    let mut lines = 0;
+    for block in &output.blocks {
+        let (head, body, newline) = match block {
+            Block::Text { head, text, .. } => (
+                head.as_str(),
+                Cow::Borrowed(between_quotes(text.of(&output.raw))),
+                b'\\',
+            ),
+            Block::Note(_) | Block::Json(_) | Block::Blob { .. } => {
+                ("", block.text(&output.raw), b'\n')
+            }
+            Block::Image(_) | Block::Audio(_) => continue,
+        };
+        bytes += head.len() + body.len() + 1;
+        if bytes > limits.max_bytes {
+            return false;
+        }
+        lines += 1;
+        // A line break takes a byte.
+        if bytes > limits.max_lines {
+            lines += count(head, b'\n') + count(&body, newline);
+        }
+    }
+    lines <= limits.max_lines
+}
+
+/// `whole` with its middle left out, and the line that says how to read it.
+fn shortened(whole: &str, limits: &Limits, id: &str) -> String {
+    /// What [`left_out`] may take.
+    const MARKER_BYTES: usize = 110;
+    let foot = format!(
+        "[result: {id} · {} · {} · read more with result, offset, limit or grep]",
+        words::plural(line_count(whole), "line"),
+        words::bytes(whole.len()),
+    );
+    // Two lines of ours, three line breaks.
+    let bytes = limits
+        .max_bytes
+        .saturating_sub(foot.len() + MARKER_BYTES + 3);
+    let lines = limits.max_lines.saturating_sub(2);
+    let (head_bytes, head_lines) = (bytes / 10 * 7, (lines / 10 * 7).max(1));
+
+    let body = whole.strip_suffix('\n').unwrap_or(whole);
+    let head = head(body, head_bytes, head_lines);
+    let rest = body.get(head.len()..).unwrap_or_default();
+    let tail = tail(rest, bytes - head_bytes, lines.saturating_sub(head_lines));
+    let middle = rest.get(..rest.len() - tail.len()).unwrap_or_default();
+    format!("{head}\n{}\n{tail}\n{foot}", left_out(head, middle))
+}
+
+fn left_out(head: &str, middle: &str) -> String {
+    let size = words::bytes(middle.len());
+    let whole_lines = middle
+        .strip_prefix('\n')
+        .and_then(|rest| rest.strip_suffix('\n'));
+    let lines_before = count(head, b'\n');
+    match whole_lines {
+        Some(lines) => {
+            let lines = words::plural(count(lines, b'\n') + 1, "line");
+            let offset = lines_before + 1;
+            format!("[… {lines}, {size} left out, from offset {offset} …]")
+        }
+        None => format!("[… {size} left out, from within the line at offset {lines_before} …]"),
+    }
+}
+
+/// The longest beginning in the budget; whole lines, unless that would waste half of it.
+fn head(text: &str, max_bytes: usize, max_lines: usize) -> &str {
+    let (fits, rest) = text.split_at(text.floor_char_boundary(max_bytes));
+    if let Some((end, _)) = fits.match_indices('\n').nth(max_lines.saturating_sub(1)) {
+        return fits.get(..end).unwrap_or_default();
+    }
+    if rest.is_empty() || rest.starts_with('\n') {
+        return fits;
+    }
+    match fits.rsplit_once('\n') {
+        Some((lines, _)) if lines.len() >= fits.len() / 2 => lines,
+        Some(_) | None => fits,
+    }
+}
+
+/// The longest end in the budget; whole lines, unless that would waste half of it.
+fn tail(text: &str, max_bytes: usize, max_lines: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(max_bytes));
+    let (before, fits) = text.split_at(start);
+    if let Some((end, _)) = fits.rmatch_indices('\n').nth(max_lines.saturating_sub(1)) {
+        return fits.get(end + 1..).unwrap_or_default();
+    }
+    if before.ends_with('\n') {
+        return fits;
+    }
+    match fits.split_once('\n') {
+        Some((_, lines)) if lines.len() >= fits.len() / 2 => lines,
+        Some(_) | None => fits,
+    }
+}
+
+/// A line break at the end ends the last line and begins none.
+pub(super) fn line_count(text: &str) -> usize {
+    let open_end = !text.is_empty() && !text.ends_with('\n');
+    count(text, b'\n') + usize::from(open_end)
+}
+
+fn count(text: &str, wanted: u8) -> usize {
+    // The compiler reads many bytes at a time when the sum fits in one; results have megabytes.
+    let count = |chunk: &[u8]| {
+        chunk
+            .iter()
+            .map(|&byte| u8::from(byte == wanted))
+            .sum::<u8>()
+    };
+    text.as_bytes()
+        .chunks(usize::from(u8::MAX))
+        .map(|chunk| usize::from(count(chunk)))
+        .sum()
+}

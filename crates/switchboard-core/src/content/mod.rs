@@ -1,0 +1,393 @@
+//! What a server answered: the blocks of a result, as they came or as text for a model.
+
+pub mod details;
+mod fields;
+pub mod guard;
+mod json;
+mod map;
+pub mod page;
+mod structured;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use self::json::{push_json_string, push_unescaped, unescaped};
+
+/// Bytes that one stored blob may have.
+pub const MAX_BLOB_BYTES: usize = 10 << 20;
+
+/// The result of a `tools/call`, `resources/read` or `prompts/get`, mapped to blocks.
+///
+/// It keeps the server's JSON and points into it: a text or image block goes out with the bytes it
+/// came with, unknown fields included, and a small result is never parsed into a tree.
+#[derive(Debug, Clone)]
+pub struct CallOutput<'a> {
+    /// The whole result, without line breaks between its tokens: any part of it fits in a frame.
+    raw: Cow<'a, str>,
+    blocks: Vec<Block>,
+    structured: Option<Span>,
+    content: Option<Span>,
+    meta: Option<Span>,
+    is_error: bool,
+}
+
+/// One block as a face sees it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Part<'o> {
+    Text(Cow<'o, str>),
+    Image(Media<'o>),
+    Audio(Media<'o>),
+}
+
+/// An image or a sound.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Media<'o> {
+    /// Cleaned and bounded.
+    pub mime: &'o str,
+    /// Base64.
+    pub data: Cow<'o, str>,
+}
+
+/// Whether the host takes audio blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audio {
+    Native,
+    Stored,
+}
+
+/// Something that belongs into a private file before the output is shown.
+#[derive(Debug)]
+pub struct Spill<'o> {
+    /// Which block to [`settle`](CallOutput::settle).
+    pub block: usize,
+    /// Follows from the MIME type, never from a name that the server chose.
+    pub extension: &'static str,
+    pub mime: &'o str,
+    data: Cow<'o, str>,
+}
+
+/// What became of a [`Spill`].
+#[derive(Clone, Copy)]
+pub enum Settled<'p> {
+    SavedTo(&'p str),
+    Omitted(&'p dyn fmt::Display),
+}
+
+/// Why a blob cannot be stored.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlobError {
+    #[error("larger than 10 MiB")]
+    TooLarge,
+    #[error("not valid base64")]
+    NotBase64,
+}
+
+impl<'a> CallOutput<'a> {
+    /// Maps the result of `tools/call`, which is JSON of any shape: what is odd is shown as it is.
+    pub fn of_call(raw: impl Into<Cow<'a, str>>) -> CallOutput<'a> {
+        CallOutput::mapped(raw.into(), map::call)
+    }
+
+    /// Maps the result of `resources/read`: the bare text of each item.
+    pub fn of_resource(raw: impl Into<Cow<'a, str>>) -> CallOutput<'a> {
+        CallOutput::mapped(raw.into(), map::resource)
+    }
+
+    /// Maps the result of `prompts/get`: its messages, with their roles when there are several.
+    pub fn of_prompt(raw: impl Into<Cow<'a, str>>) -> CallOutput<'a> {
+        CallOutput::mapped(raw.into(), map::prompt)
+    }
+
+    fn mapped(raw: Cow<'a, str>, map: fn(&str) -> map::Mapped) -> CallOutput<'a> {
+        // JSON has line breaks only between tokens. A frame of stdio may have none at all.
+        // Without an early exit the compiler reads many bytes at a time.
+        let is_broken = |seen, byte| seen | (byte == b'\n') | (byte == b'\r');
+        let raw = if raw.bytes().fold(false, is_broken) {
+            Cow::Owned(raw.replace(['\n', '\r'], " "))
+        } else {
+            raw
+        };
+        let map::Mapped {
+            blocks,
+            structured,
+            content,
+            meta,
+            is_error,
+        } = map(&raw);
+        CallOutput {
+            raw,
+            blocks,
+            structured,
+            content,
+            meta,
+            is_error,
+        }
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// The server's result, as JSON.
+    pub fn raw(&self) -> &str {
+        &self.raw
+    }
+
+    /// The server's `structuredContent`, as JSON.
+    pub fn structured(&self) -> Option<&str> {
+        self.structured.map(|span| span.of(&self.raw))
+    }
+
+    /// The server's `_meta`, as JSON.
+    pub fn meta(&self) -> Option<&str> {
+        self.meta.map(|span| span.of(&self.raw))
+    }
+
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        self.blocks.iter().map(|block| match block {
+            Block::Image(media) => Part::Image(media.view(&self.raw)),
+            Block::Audio(media) => Part::Audio(media.view(&self.raw)),
+            Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Blob { .. } => {
+                Part::Text(block.text(&self.raw))
+            }
+        })
+    }
+
+    /// All text, blocks joined with a line break.
+    pub fn text(&self) -> Cow<'_, str> {
+        let mut texts = self.blocks.iter().filter(|block| !block.is_media());
+        let Some(first) = texts.next() else {
+            return Cow::Borrowed("");
+        };
+        let Some(second) = texts.next() else {
+            return first.text(&self.raw);
+        };
+        let mut joined = String::new();
+        first.push_text(&self.raw, &mut joined);
+        for block in std::iter::once(second).chain(texts) {
+            joined.push('\n');
+            block.push_text(&self.raw, &mut joined);
+        }
+        Cow::Owned(joined)
+    }
+
+    /// What to write to files and [`settle`](CallOutput::settle), before [`guard::guard`].
+    pub fn spills(&self, audio: Audio) -> Vec<Spill<'_>> {
+        let mut spills = Vec::new();
+        for (index, block) in self.blocks.iter().enumerate() {
+            let stored = match (block, audio) {
+                (Block::Blob { media, .. }, _) | (Block::Audio(media), Audio::Stored) => media,
+                (Block::Audio(_), Audio::Native) => continue,
+                (Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Image(_), _) => {
+                    continue;
+                }
+            };
+            let Media { mime, data } = stored.view(&self.raw);
+            spills.push(Spill {
+                block: index,
+                extension: map::extension(mime),
+                mime,
+                data,
+            });
+        }
+        spills
+    }
+
+    /// Replaces the block of a [`Spill`] by the note of what became of it.
+    pub fn settle(&mut self, block: usize, settled: Settled<'_>) {
+        let Some(block) = self.blocks.get_mut(block) else {
+            return;
+        };
+        let note = match (&*block, settled) {
+            (Block::Blob { uri, media }, Settled::SavedTo(path)) => {
+                let mime = &media.mime;
+                format!("[Resource: {uri}]\nBinary content saved to {path}\nMIME type: {mime}")
+            }
+            (Block::Blob { uri, media }, Settled::Omitted(reason)) => {
+                map::omitted(uri, &media.mime, reason)
+            }
+            (Block::Audio(media), Settled::SavedTo(path)) => {
+                format!("[Audio content: {}]\nSaved to {path}", media.mime)
+            }
+            (Block::Audio(media), Settled::Omitted(reason)) => {
+                format!("[Audio content: {}]\nOmitted: {reason}", media.mime)
+            }
+            (Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Image(_), _) => return,
+        };
+        *block = Block::Note(note);
+    }
+
+    /// Appends the MCP `content` array.
+    pub fn write_content(&self, out: &mut String) {
+        out.push('[');
+        for (index, block) in self.blocks.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            block.push_json(&self.raw, out);
+        }
+        out.push(']');
+    }
+}
+
+impl Spill<'_> {
+    /// Line breaks and missing padding are forgiven; some encoders write them.
+    pub fn decode(&self) -> Result<Vec<u8>, BlobError> {
+        const FORGIVING: GeneralPurpose = GeneralPurpose::new(
+            &STANDARD,
+            GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+        );
+        if self.data.len() > MAX_BLOB_BYTES / 2 * 3 {
+            return Err(BlobError::TooLarge);
+        }
+        let wrapped = self.data.bytes().any(|byte| byte.is_ascii_whitespace());
+        let decoded = if wrapped {
+            FORGIVING.decode(self.data.split_ascii_whitespace().collect::<String>())
+        } else {
+            FORGIVING.decode(self.data.as_bytes())
+        };
+        match decoded {
+            Ok(bytes) if bytes.len() > MAX_BLOB_BYTES => Err(BlobError::TooLarge),
+            Ok(bytes) => Ok(bytes),
+            Err(_) => Err(BlobError::NotBase64),
+        }
+    }
+}
+
+/// A part of [`CallOutput::raw`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+impl Span {
+    /// Where `part`, which was borrowed from `raw`, stands in it.
+    fn within(raw: &str, part: &str) -> Span {
+        let start = part.as_ptr().addr().wrapping_sub(raw.as_ptr().addr());
+        Span {
+            start,
+            end: start.wrapping_add(part.len()),
+        }
+    }
+
+    fn of(self, raw: &str) -> &str {
+        raw.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Block {
+    /// A JSON string of the server, behind a `head` of ours.
+    Text {
+        /// The whole block, where it passes as it came.
+        json: Option<Span>,
+        head: String,
+        /// With its quotes and escapes.
+        text: Span,
+    },
+    /// Text of ours.
+    Note(String),
+    /// JSON of the server, shown as text.
+    Json(Span),
+    Image(MediaSpan),
+    Audio(MediaSpan),
+    /// Bytes of an embedded resource that no host can show.
+    Blob {
+        uri: String,
+        media: MediaSpan,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct MediaSpan {
+    /// The whole block, where it passes as it came.
+    json: Option<Span>,
+    mime: String,
+    /// With its quotes and escapes.
+    data: Span,
+}
+
+impl MediaSpan {
+    fn view<'o>(&'o self, raw: &'o str) -> Media<'o> {
+        Media {
+            mime: &self.mime,
+            data: unescaped(self.data.of(raw)),
+        }
+    }
+
+    fn push_json(&self, kind: &str, raw: &str, out: &mut String) {
+        if let Some(json) = self.json {
+            out.push_str(json.of(raw));
+            return;
+        }
+        out.push_str("{\"type\":\"");
+        out.push_str(kind);
+        out.push_str("\",\"data\":");
+        out.push_str(self.data.of(raw));
+        out.push_str(",\"mimeType\":");
+        push_json_string(out, &self.mime);
+        out.push('}');
+    }
+}
+
+impl Block {
+    fn is_media(&self) -> bool {
+        match self {
+            Block::Image(_) | Block::Audio(_) => true,
+            Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Blob { .. } => false,
+        }
+    }
+
+    fn text<'o>(&'o self, raw: &'o str) -> Cow<'o, str> {
+        match self {
+            Block::Text { head, text, .. } if head.is_empty() => unescaped(text.of(raw)),
+            Block::Note(note) => Cow::Borrowed(note),
+            Block::Json(json) => Cow::Borrowed(json.of(raw)),
+            Block::Text { .. } | Block::Blob { .. } | Block::Image(_) | Block::Audio(_) => {
+                let mut shown = String::new();
+                self.push_text(raw, &mut shown);
+                Cow::Owned(shown)
+            }
+        }
+    }
+
+    fn push_text(&self, raw: &str, out: &mut String) {
+        match self {
+            Block::Text { head, text, .. } => {
+                out.push_str(head);
+                push_unescaped(text.of(raw), out);
+            }
+            Block::Note(note) => out.push_str(note),
+            Block::Json(json) => out.push_str(json.of(raw)),
+            Block::Blob { uri, media } => {
+                out.push_str(&map::omitted(uri, &media.mime, &"it was not saved"));
+            }
+            Block::Image(_) | Block::Audio(_) => {}
+        }
+    }
+
+    fn push_json(&self, raw: &str, out: &mut String) {
+        match self {
+            Block::Text {
+                json: Some(json), ..
+            } => out.push_str(json.of(raw)),
+            Block::Image(media) => media.push_json("image", raw, out),
+            Block::Audio(media) => media.push_json("audio", raw, out),
+            Block::Text { json: None, .. }
+            | Block::Note(_)
+            | Block::Json(_)
+            | Block::Blob { .. } => {
+                out.push_str("{\"type\":\"text\",\"text\":");
+                push_json_string(out, &self.text(raw));
+                out.push('}');
+            }
+        }
+    }
+}

@@ -1,0 +1,536 @@
+//! What servers send, and what a host gets of it.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::details::{self, Asked};
+use super::guard::{Capped, Guarded, Limits, guard, line_count};
+use super::{Audio, BlobError, CallOutput, Part, Settled};
+
+/// The content array, a line per block.
+fn shown(output: &CallOutput<'_>) -> String {
+    let mut content = String::new();
+    output.write_content(&mut content);
+    let blocks: Vec<&serde_json::value::RawValue> = serde_json::from_str(&content).unwrap();
+    blocks
+        .iter()
+        .map(|block| block.get())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn call(raw: &str) -> String {
+    shown(&CallOutput::of_call(raw))
+}
+
+mod blocks {
+    use super::*;
+
+    #[test]
+    fn text_and_images_pass_byte_for_byte() {
+        let text =
+            r#"{ "annotations":{"priority":0.50},"type":"text","text":"a\/bé\ud800", "_meta":{}}"#;
+        let image = r#"{"data":"aGk=","mimeType":"image/webp","x":1,"type":"image"}"#;
+        let raw = format!(r#"{{"content":[{text} , {image}],"isError":false}}"#);
+        assert_eq!(call(&raw), format!("{text}\n{image}"));
+    }
+
+    #[test]
+    fn an_image_without_a_type_is_a_png() {
+        assert_snapshot!(
+            call(r#"{"content":[{"type":"image","data":"aGk="}]}"#),
+            @r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#
+        );
+    }
+
+    #[test]
+    fn an_image_that_is_not_base64_is_left_out() {
+        for data in ["", "a", "aGk", "aGk*", "a===", "aG\\nk="] {
+            let raw = format!(
+                r#"{{"content":[{{"type":"image","data":"{data}","mimeType":"image/gif"}}]}}"#
+            );
+            assert_eq!(
+                call(&raw),
+                r#"{"type":"text","text":"[Image content: image/gif]\nOmitted: not valid base64"}"#
+            );
+        }
+        let escaped = r#"{"content":[{"type":"image","data":"aG\/=","mimeType":"image/gif"}]}"#;
+        assert!(call(escaped).contains(r#""type":"image""#));
+    }
+
+    #[test]
+    fn too_many_images_are_counted() {
+        let image = r#"{"type":"image","data":"aGk="}"#;
+        let raw = format!(r#"{{"content":[{}]}}"#, vec![image; 35].join(","));
+        let output = CallOutput::of_call(raw);
+        let images = output
+            .parts()
+            .filter(|part| matches!(part, Part::Image(_)))
+            .count();
+        assert_eq!(
+            (images, output.text().as_ref()),
+            (32, "[3 more images left out]")
+        );
+    }
+
+    #[test]
+    fn resources_links_and_unknown_blocks_become_text() {
+        assert_snapshot!(call(r#"{"content":[
+            {"type":"resource","resource":{"uri":"file:///a\nb","text":"one\ntwo"}},
+            {"type":"resource_link","uri":"file:///c","name":"C \u001b[31mred","mimeType":"x/y"},
+            {"type":"resource_link","uri":"file:///d"},
+            {"type":"hologram","depth":3},
+            {"type":"text"},
+            {"type":"text","text":4},
+            {"type":"resource","resource":{"uri":"file:///e"}},
+            "loose"
+        ]}"#), @r#"
+        {"type":"text","text":"[Resource: file:///a b]\none\ntwo"}
+        {"type":"text","text":"[Resource Link: C red]\nURI: file:///c"}
+        {"type":"text","text":"[Resource Link: file:///d]\nURI: file:///d"}
+        {"type":"text","text":"{\"type\":\"hologram\",\"depth\":3}"}
+        {"type":"text","text":"{\"type\":\"text\"}"}
+        {"type":"text","text":"{\"type\":\"text\",\"text\":4}"}
+        {"type":"text","text":"{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///e\"}}"}
+        {"type":"text","text":"\"loose\""}
+        "#);
+    }
+
+    #[test]
+    fn odd_results_are_shown_not_refused() {
+        let check = |raw: &str, text: &str| assert_eq!(CallOutput::of_call(raw).text(), text);
+        check("{}", "(empty result)");
+        check(r#"{"content":[]}"#, "(empty result)");
+        check(r#"{"content":null}"#, "(empty result)");
+        check(
+            r#"{"content":[{"type":"text","text":""}]}"#,
+            "(empty result)",
+        );
+        check(r#"{"content":{"type":"text","text":"one"}}"#, "one");
+        check(r#"{"content":"bare"}"#, r#""bare""#);
+        check("[1,2]", "[1,2]");
+        check("null", "null");
+        check(
+            r#"{"content":[],"content":[]}"#,
+            r#"{"content":[],"content":[]}"#,
+        );
+        check(
+            r#"{"content":[{"type":"text","text":"a\ud83d\ude00\ud83d!\u00e9\"\\\b\f\n\r\t\/"}]}"#,
+            "a😀\u{fffd}!é\"\\\u{8}\u{c}\n\r\t/",
+        );
+    }
+
+    #[test]
+    fn only_true_is_an_error() {
+        let check = |raw: &str, expected: bool| {
+            assert_eq!(CallOutput::of_call(raw).is_error(), expected, "{raw}");
+        };
+        check(r#"{"content":[],"isError":true}"#, true);
+        check(r#"{"content":7,"isError":true}"#, true);
+        check(r#"{"content":[],"isError":false}"#, false);
+        check(r#"{"content":[],"isError":"true"}"#, false);
+        check("{}", false);
+    }
+
+    #[test]
+    fn a_pretty_printed_result_fits_in_one_frame() {
+        let output =
+            CallOutput::of_call("{\"content\": [\r\n {\"type\":\"text\",\n\"text\":\"a\"}]}");
+        assert_snapshot!(shown(&output), @r#"{"type":"text", "text":"a"}"#);
+        assert!(!output.raw().contains(['\n', '\r']));
+    }
+
+    #[test]
+    fn a_flood_of_tiny_blocks_is_one_block_past_the_bound() {
+        let raw = format!(r#"{{"content":[{}]}}"#, vec!["1"; 20_000].join(","));
+        let output = CallOutput::of_call(&raw);
+        assert_eq!(output.parts().count(), 10_001);
+        let text = output.text();
+        assert_eq!(text.matches('1').count(), 20_000);
+    }
+
+    #[test]
+    fn resources_read_gives_bare_text() {
+        let output = CallOutput::of_resource(
+            r#"{"contents":[{"uri":"a:b","text":"x\ny"},{"uri":"a:c","blob":"aGk="},{"uri":"a:d"}]}"#,
+        );
+        assert_snapshot!(shown(&output), @r#"
+        {"type":"text","text":"x\ny"}
+        {"type":"text","text":"[Resource: a:c]\nBinary content omitted: it was not saved\nMIME type: application/octet-stream"}
+        {"type":"text","text":"{\"uri\":\"a:d\"}"}
+        "#);
+    }
+
+    #[test]
+    fn prompts_name_their_roles_when_there_are_several() {
+        let one = r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}"#;
+        assert_eq!(CallOutput::of_prompt(one).text(), "hi");
+        let two = r#"{"messages":[
+            {"role":"user","content":{"type":"text","text":"hi"}},
+            {"role":"assistant","content":{"type":"resource","resource":{"uri":"a:b","text":"t"}}},
+            {"role":"user","content":{"type":"image","data":"aGk=","mimeType":"image/png"}},
+            {"content":1}]}"#;
+        assert_snapshot!(shown(&CallOutput::of_prompt(two)), @r#"
+        {"type":"text","text":"[user] hi"}
+        {"type":"text","text":"[assistant] [Resource: a:b]\nt"}
+        {"type":"image","data":"aGk=","mimeType":"image/png"}
+        {"type":"text","text":"{\"content\":1}"}
+        "#);
+    }
+}
+
+mod structured {
+    use super::*;
+
+    fn check(text: &str, structured: &str, expected: &str) {
+        let block = json!({"type": "text", "text": text});
+        let raw = format!(r#"{{"content":[{block}],"structuredContent":{structured}}}"#);
+        let output = CallOutput::of_call(raw);
+        assert_eq!(output.text(), expected);
+        assert_eq!(output.structured(), Some(structured));
+    }
+
+    #[test]
+    fn it_is_told_once() {
+        let once = r#"{"a":[1,2],"b":"x y"}"#;
+        check(once, once, once);
+        check(
+            "{\n  \"a\": [1, 2],\n  \"b\": \"x y\"\n}",
+            once,
+            "{\n  \"a\": [1, 2],\n  \"b\": \"x y\"\n}",
+        );
+        check(
+            r#"{"b":"x\u0020y","a":[1,2]}"#,
+            once,
+            r#"{"b":"x\u0020y","a":[1,2]}"#,
+        );
+        check("sunny", r#"{"result":"sunny"}"#, "sunny");
+        check("[1, 2]", r#"{"result":[1,2]}"#, "[1, 2]");
+        check("plain", r#""plain""#, "plain");
+    }
+
+    #[test]
+    fn it_is_appended_when_the_text_says_something_else() {
+        check("done", r#"{"a": 1}"#, "done\n{\"a\":1}");
+        check(r#"{"a":1}"#, r#"{"a":2}"#, "{\"a\":1}\n{\"a\":2}");
+        check(
+            r#"{"a":"x y"}"#,
+            r#"{"a":"xy"}"#,
+            "{\"a\":\"x y\"}\n{\"a\":\"xy\"}",
+        );
+        check(
+            "5",
+            r#"{"result":5,"unit":"m"}"#,
+            "5\n{\"result\":5,\"unit\":\"m\"}",
+        );
+        check("{\"a\":1", r#"{"a":1}"#, "{\"a\":1\n{\"a\":1}");
+    }
+
+    #[test]
+    fn alone_it_is_the_text() {
+        assert_eq!(
+            CallOutput::of_call(r#"{"structuredContent":{"a" : [ ]}}"#).text(),
+            r#"{"a":[]}"#
+        );
+        assert_eq!(
+            CallOutput::of_call(r#"{"content":[],"structuredContent":null}"#).text(),
+            "(empty result)"
+        );
+    }
+}
+
+mod spills {
+    use super::*;
+
+    const BOTH: &str = r#"{"content":[{"type":"text","text":"see"},
+        {"type":"resource","resource":{"uri":"a:b","blob":"aGk","mimeType":"application/pdf"}},
+        {"type":"audio","data":"aGk=","mimeType":"audio/mpeg"}]}"#;
+
+    #[test]
+    fn blobs_and_unplayable_sounds_go_to_files() {
+        let mut output = CallOutput::of_call(BOTH);
+        let plans = |output: &CallOutput<'_>, audio| {
+            let spills = output.spills(audio);
+            spills
+                .iter()
+                .map(|s| (s.block, s.extension, s.decode().unwrap()))
+                .collect::<Vec<_>>()
+        };
+        let hi = || b"hi".to_vec();
+        assert_eq!(plans(&output, Audio::Native), [(1, "pdf", hi())]);
+        assert_eq!(
+            plans(&output, Audio::Stored),
+            [(1, "pdf", hi()), (2, "mp3", hi())]
+        );
+
+        output.settle(0, Settled::SavedTo("/never"));
+        output.settle(1, Settled::SavedTo("/r/1.pdf"));
+        output.settle(2, Settled::SavedTo("/r/2.mp3"));
+        output.settle(9, Settled::SavedTo("/never"));
+        assert_snapshot!(output.text(), @r"
+        see
+        [Resource: a:b]
+        Binary content saved to /r/1.pdf
+        MIME type: application/pdf
+        [Audio content: audio/mpeg]
+        Saved to /r/2.mp3
+        ");
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_said() {
+        let check = |data: &str, expected: Result<Vec<u8>, BlobError>| {
+            let raw = format!(
+                r#"{{"content":[{{"type":"resource","resource":{{"uri":"a:b","blob":"{data}"}}}}]}}"#
+            );
+            let output = CallOutput::of_call(raw);
+            assert_eq!(output.spills(Audio::Native)[0].decode(), expected);
+        };
+        check("aG\\nk=", Ok(b"hi".to_vec()));
+        check("a*", Err(BlobError::NotBase64));
+        check(&"AAAA".repeat(10 << 20 >> 1), Err(BlobError::TooLarge));
+        check(&"AAAA".repeat((10 << 20) / 3 + 1), Err(BlobError::TooLarge));
+
+        let mut output = CallOutput::of_call(BOTH);
+        output.settle(1, Settled::Omitted(&BlobError::NotBase64));
+        output.settle(2, Settled::Omitted(&BlobError::TooLarge));
+        assert_snapshot!(output.text(), @r"
+        see
+        [Resource: a:b]
+        Binary content omitted: not valid base64
+        MIME type: application/pdf
+        [Audio content: audio/mpeg]
+        Omitted: larger than 10 MiB
+        ");
+    }
+}
+
+mod guarding {
+    use super::*;
+
+    fn texts(texts: &[String]) -> CallOutput<'static> {
+        let blocks: Vec<Value> = texts
+            .iter()
+            .map(|text| json!({"type": "text", "text": text}))
+            .collect();
+        CallOutput::of_call(json!({"content": blocks}).to_string())
+    }
+
+    fn over<'a>(output: CallOutput<'a>, limits: &Limits) -> Capped<'a> {
+        match guard(output, limits) {
+            Guarded::Over(capped) => capped,
+            Guarded::Within(_) => panic!("expected a text over the limits"),
+        }
+    }
+
+    fn is_within(text: String, limits: &Limits) -> bool {
+        matches!(guard(texts(&[text]), limits), Guarded::Within(_))
+    }
+
+    #[test]
+    fn many_lines_keep_head_and_tail() {
+        let text: Vec<String> = (1..=5_000).map(|n| format!("line {n}")).collect();
+        let limits = Limits {
+            max_lines: 12,
+            ..Limits::DEFAULT
+        };
+        let output = over(texts(&[text.join("\n")]), &limits).with_id("r7");
+        assert_snapshot!(output.text(), @r"
+        line 1
+        line 2
+        line 3
+        line 4
+        line 5
+        line 6
+        line 7
+        [… 4,990 lines, 47.7 KiB left out, from offset 7 …]
+        line 4998
+        line 4999
+        line 5000
+        [result: r7 · 5,000 lines · 47.7 KiB · read more with result, offset, limit or grep]
+        ");
+    }
+
+    #[test]
+    fn many_bytes_are_cut_between_lines() {
+        let line = "x".repeat(99);
+        let output = over(
+            texts(&[vec![line.as_str(); 1_000].join("\n")]),
+            &Limits::DEFAULT,
+        );
+        let text = output.with_id("r1").text().into_owned();
+        let (ours, whole): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with('['));
+        assert_eq!(ours.len(), 2);
+        assert!(whole.len() > 500 && whole.iter().all(|shown| *shown == line));
+    }
+
+    #[test]
+    fn a_giant_line_is_cut_by_bytes() {
+        let output = over(texts(&["é".repeat(60_000)]), &Limits::DEFAULT).with_id("r1");
+        let text = output.text();
+        assert!(
+            text.len() <= 51_200 && text.len() > 50_000,
+            "{}",
+            text.len()
+        );
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert_eq!(
+            lines[1],
+            "[… 67.4 KiB left out, from within the line at offset 0 …]"
+        );
+        assert!(lines[0].len() > 2 * lines[2].len());
+    }
+
+    #[test]
+    fn a_giant_line_after_a_short_one_shows_its_beginning() {
+        let output = over(
+            texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]),
+            &Limits::DEFAULT,
+        );
+        let text = output.with_id("r1").text().into_owned();
+        assert!(text.starts_with("ok\nBEGINxxx") && text.contains("xxxEND\nok\n[result: r1 "));
+        assert!(text.contains("within the line at offset 1 "));
+    }
+
+    #[test]
+    fn the_limits_are_exact() {
+        let lines = |count: usize| "a\n".repeat(count);
+        assert!(is_within("x".repeat(51_200), &Limits::DEFAULT));
+        assert!(!is_within("x".repeat(51_201), &Limits::DEFAULT));
+        assert!(is_within("\"".repeat(51_200), &Limits::DEFAULT));
+        assert!(is_within(lines(2_000), &Limits::DEFAULT));
+        assert!(!is_within(lines(2_001), &Limits::DEFAULT));
+        assert!(is_within(lines(200_000), &Limits::OFF));
+    }
+
+    #[test]
+    fn images_keep_their_place_and_structured_content_counts() {
+        let big = "x".repeat(60_000);
+        let raw = json!({"content": [
+            {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+            {"type": "text", "text": "a"},
+            {"type": "image", "data": "aGk=", "mimeType": "image/gif"},
+        ], "structuredContent": {"big": big}});
+        let output = over(CallOutput::of_call(raw.to_string()), &Limits::DEFAULT).with_id("r1");
+        let kinds: Vec<&str> = output
+            .parts()
+            .map(|part| match part {
+                Part::Text(_) => "text",
+                Part::Image(media) if media.mime == "image/png" => "png",
+                Part::Image(_) => "gif",
+                Part::Audio(_) => "audio",
+            })
+            .collect();
+        assert_eq!(kinds, ["png", "text", "gif"]);
+        assert!(output.text().starts_with("a\n{\"big\":\"xxx"));
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            6 => "[a-z]{0,9}",
+            6 => Just("\n".to_owned()),
+            2 => "[\\PC\\n\\t\"\\\\]{0,12}",
+            1 => (0usize..900).prop_map(|count| "ü漢".repeat(count)),
+            1 => (0usize..90).prop_map(|count| "\n".repeat(count)),
+        ];
+        proptest::collection::vec(word, 0..60).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn shown_text_is_within_the_budget_and_the_whole_is_kept(
+            blocks in proptest::collection::vec(any_text(), 1..4),
+            max_bytes in 0usize..4_000,
+            max_lines in 0usize..60,
+            id in "[a-z0-9-]{1,64}",
+        ) {
+            let output = texts(&blocks);
+            let original = output.text().into_owned();
+            if !blocks.iter().all(String::is_empty) {
+                prop_assert_eq!(&original, &blocks.join("\n"));
+            }
+            let bytes = max_bytes.max(Limits::LEAST.max_bytes);
+            let lines = max_lines.max(Limits::LEAST.max_lines);
+            let fits = original.len() <= bytes && line_count(&original) <= lines;
+            let before = shown(&output);
+            match guard(output, &Limits { max_bytes, max_lines }) {
+                Guarded::Within(output) => {
+                    prop_assert!(fits);
+                    prop_assert_eq!(shown(&output), before);
+                }
+                Guarded::Over(capped) => {
+                    prop_assert!(!fits);
+                    prop_assert_eq!(capped.whole(), &original);
+                    let output = capped.with_id(&id);
+                    let text = output.text();
+                    prop_assert!(text.len() <= bytes, "{} > {}", text.len(), bytes);
+                    prop_assert!(line_count(&text) <= lines, "{} > {}", line_count(&text), lines);
+                    let (body, foot) = text.rsplit_once('\n').unwrap();
+                    let id_is_last = foot.starts_with(&format!("[result: {id} "));
+                    prop_assert!(id_is_last, "{}", foot);
+                    let (head, rest) = body.split_once("\n[… ").unwrap();
+                    let (_, tail) = rest.split_once(" …]\n").unwrap();
+                    prop_assert!(original.starts_with(head));
+                    prop_assert!(original.trim_end_matches('\n').ends_with(tail.trim_end_matches('\n')));
+                }
+            }
+        }
+
+        #[test]
+        fn any_json_becomes_valid_content_and_details(raw in any_result()) {
+            let text = raw.to_string();
+            for output in [
+                CallOutput::of_call(&text),
+                CallOutput::of_resource(&text),
+                CallOutput::of_prompt(&text),
+            ] {
+                shown(&output);
+                let asked = Asked { mode: "call", server: "s", tool: "t" };
+                let details = details::of_output(&asked, &output);
+                prop_assert!(serde_json::from_str::<Value>(&details).is_ok(), "{}", details);
+            }
+        }
+
+        #[test]
+        fn no_input_panics(raw in any::<String>()) {
+            shown(&CallOutput::of_call(&raw));
+            shown(&CallOutput::of_resource(&raw));
+            shown(&CallOutput::of_prompt(&raw));
+        }
+    }
+
+    fn any_result() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            prop_oneof!["text", "image", "resource", "user", "aGk=", "\\PC{0,8}"]
+                .prop_map(Value::from),
+        ];
+        let key = prop_oneof![
+            "content",
+            "contents",
+            "messages",
+            "structuredContent",
+            "isError",
+            "type",
+            "text",
+            "data",
+            "mimeType",
+            "resource",
+            "uri",
+            "blob",
+            "role",
+            "result",
+        ];
+        leaf.prop_recursive(5, 60, 6, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::vec((key.clone(), inner), 0..7)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! How answers are worded: for a model, for machines, and the words that both use.
+
+pub mod json;
+pub mod text;
+pub mod words;

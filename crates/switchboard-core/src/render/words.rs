@@ -1,0 +1,353 @@
+//! Words that every rendered answer shares: counts, lists, sizes, and hostile text made harmless.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// `1 tool`, `3 tools`, `1,200 matches`.
+pub fn plural(count: usize, noun: &str) -> String {
+    let count_text = thousands(count);
+    if count == 1 {
+        return format!("{count_text} {noun}");
+    }
+    if let Some(stem) = noun.strip_suffix('y')
+        && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
+    {
+        return format!("{count_text} {stem}ies");
+    }
+    let hisses = ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|end| noun.ends_with(end));
+    format!("{count_text} {noun}{}", if hisses { "es" } else { "s" })
+}
+
+/// `a, b and c`; past `cap` items, `a, b and 3 more`.
+pub fn list<T: AsRef<str>>(items: &[T], cap: usize) -> String {
+    let shown = items.len().min(cap);
+    let more = items.len() - shown;
+    let mut out = String::new();
+    for (index, item) in items.iter().take(shown).enumerate() {
+        if index > 0 {
+            out.push_str(if more == 0 && index + 1 == shown {
+                " and "
+            } else {
+                ", "
+            });
+        }
+        out.push_str(item.as_ref());
+    }
+    if more > 0 {
+        let and = if shown > 0 { " and " } else { "" };
+        let _ = write!(out, "{and}{} more", thousands(more));
+    }
+    out
+}
+
+/// `12,345`.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `512 B`, `1.5 KiB`, `10.0 MiB`.
+pub fn bytes(count: usize) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut size = count as f64 / 1024.0;
+    let mut unit = 0;
+    // 1023.95 would be printed as `1024.0`.
+    while size >= 1023.95 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS.get(unit).copied().unwrap_or("TiB"))
+}
+
+/// `250ms`, `3s`, `2m`, `5h`, `3d`: the largest whole unit.
+pub fn duration(took: Duration) -> String {
+    match took.as_secs() {
+        0 => format!("{}ms", took.as_millis()),
+        seconds @ 1..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Foreign text as one harmless line of at most `max` characters, for a terminal, a log or metadata.
+///
+/// Runs of white space become one space, colours and invisible characters go, and what could move
+/// the cursor or reorder the line is shown as an escape.
+pub fn clean_line(text: &str, max: usize) -> Cow<'_, str> {
+    // Only printable ASCII is judged by bytes; it is nearly all that servers send.
+    let plain = text.len() <= max
+        && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        && !text.contains("  ")
+        && !text.starts_with(' ')
+        && !text.ends_with(' ');
+    if plain {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut width = 0;
+    let mut gap = false;
+    for atom in atoms(text) {
+        let is_space = match atom {
+            Atom::Newline => true,
+            Atom::Keep(kept) => kept.is_whitespace(),
+            Atom::Escape(_) => false,
+        };
+        if is_space {
+            gap = !out.is_empty();
+            continue;
+        }
+        if gap {
+            out.push(' ');
+            width += 1;
+            gap = false;
+        }
+        width += atom.push_to(&mut out);
+        if width > max {
+            let keep = out
+                .char_indices()
+                .nth(max.saturating_sub(1))
+                .map_or(0, |(at, _)| at);
+            out.truncate(keep);
+            if max > 0 {
+                out.push('…');
+            }
+            break;
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Foreign text with its lines and tabs, otherwise as harmless as [`clean_line`], in `max_bytes`.
+pub fn clean_block(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    let plain = text.len() <= max_bytes
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'\n' | b'\t' | 0x20..0x7f));
+    if plain {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    for atom in atoms(text) {
+        match atom {
+            Atom::Newline => out.push('\n'),
+            Atom::Keep(separator @ ('\u{2028}' | '\u{2029}')) => {
+                Atom::Escape(separator).push_to(&mut out);
+            }
+            Atom::Keep(_) | Atom::Escape(_) => {
+                atom.push_to(&mut out);
+            }
+        }
+        if out.len() > max_bytes {
+            out.truncate(out.floor_char_boundary(max_bytes.saturating_sub('…'.len_utf8())));
+            if max_bytes >= '…'.len_utf8() {
+                out.push('…');
+            }
+            break;
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// One character of foreign text, judged.
+#[derive(Clone, Copy)]
+enum Atom {
+    /// `\n` or `\r\n`.
+    Newline,
+    Keep(char),
+    Escape(char),
+}
+
+impl Atom {
+    /// Returns how many characters were written.
+    fn push_to(self, out: &mut String) -> usize {
+        match self {
+            Atom::Newline => {
+                out.push('\n');
+                1
+            }
+            Atom::Keep(kept) => {
+                out.push(kept);
+                1
+            }
+            Atom::Escape(bad) => {
+                let escape = bad.escape_default();
+                let width = escape.len();
+                out.extend(escape);
+                width
+            }
+        }
+    }
+}
+
+fn atoms(text: &str) -> impl Iterator<Item = Atom> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(after) = after_colour(rest) {
+                rest = after;
+                continue;
+            }
+            if let Some(after) = rest.strip_prefix("\r\n") {
+                rest = after;
+                return Some(Atom::Newline);
+            }
+            let mut chars = rest.chars();
+            let next = chars.next()?;
+            rest = chars.as_str();
+            if is_invisible(next) {
+                continue;
+            }
+            return Some(match next {
+                '\n' => Atom::Newline,
+                '\t' => Atom::Keep('\t'),
+                _ if next.is_control() || is_bidi(next) => Atom::Escape(next),
+                _ => Atom::Keep(next),
+            });
+        }
+    })
+}
+
+/// What follows a whole CSI sequence (`ESC [ 31 m`); colours in messages are too common to show.
+///
+/// An escape character that starts anything else is left for [`Atom::Escape`], so none survives.
+fn after_colour(text: &str) -> Option<&str> {
+    const LONGEST: usize = 32;
+    let body = text.strip_prefix("\u{1b}[")?;
+    let end = body
+        .bytes()
+        .take(LONGEST)
+        .position(|byte| !matches!(byte, 0x20..=0x3f))?;
+    let is_final = body
+        .as_bytes()
+        .get(end)
+        .is_some_and(|byte| matches!(byte, 0x40..=0x7e));
+    if is_final { body.get(end + 1..) } else { None }
+}
+
+fn is_bidi(character: char) -> bool {
+    matches!(character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Default-ignorable code points: they take no room, so text can hide in them.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts_lists_sizes_and_durations_read_well() {
+        let check = |shown: String, expected: &str| assert_eq!(shown, expected);
+        check(plural(0, "tool"), "0 tools");
+        check(plural(1, "tool"), "1 tool");
+        check(plural(1_200, "match"), "1,200 matches");
+        check(plural(2, "entry"), "2 entries");
+        check(plural(2, "day"), "2 days");
+        check(list::<&str>(&[], 3), "");
+        check(list(&["a"], 3), "a");
+        check(list(&["a", "b", "c"], 3), "a, b and c");
+        check(list(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+        check(list(&["a", "b"], 0), "2 more");
+        check(thousands(999), "999");
+        check(thousands(1_000), "1,000");
+        check(thousands(1_234_567), "1,234,567");
+        check(bytes(1_023), "1023 B");
+        check(bytes(1_536), "1.5 KiB");
+        check(bytes((1 << 20) - 1), "1.0 MiB");
+        check(bytes(10 << 20), "10.0 MiB");
+        check(duration(Duration::from_millis(250)), "250ms");
+        check(duration(Duration::from_secs(3)), "3s");
+        check(duration(Duration::from_secs(150)), "2m");
+        check(duration(Duration::from_secs(7_200)), "2h");
+        check(duration(Duration::from_secs(200_000)), "2d");
+    }
+
+    /// Threat T20: what a server may put into a name, a description or an error.
+    #[test]
+    fn smuggled_characters_are_gone_or_visible() {
+        let check = |text: &str, line: &str, block: &str| {
+            assert_eq!(clean_line(text, 200), line, "line of {text:?}");
+            assert_eq!(clean_block(text, 200), block, "block of {text:?}");
+        };
+        check("plain", "plain", "plain");
+        check("a\nb\tc", "a b c", "a\nb\tc");
+        check("a\r\nb", "a b", "a\nb");
+        check("  a \n\n  b ", "a b", "  a \n\n  b ");
+        check("safe\rEVIL", "safe\\rEVIL", "safe\\rEVIL");
+        check("\u{1b}[31mred\u{1b}[0m", "red", "red");
+        check("\u{1b}[2J\u{1b}[1;1Hgone", "gone", "gone");
+        check(
+            "\u{1b}]8;;http://x\u{7}y",
+            "\\u{1b}]8;;http://x\\u{7}y",
+            "\\u{1b}]8;;http://x\\u{7}y",
+        );
+        check(
+            "\u{1b}Pq\u{1b}\\",
+            "\\u{1b}Pq\\u{1b}\\",
+            "\\u{1b}Pq\\u{1b}\\",
+        );
+        check("\u{1b}\u{1b}[0m[31mx", "\\u{1b}[31mx", "\\u{1b}[31mx");
+        check("\u{1b}[31", "\\u{1b}[31", "\\u{1b}[31");
+        check(
+            "\u{9b}31mx\u{8}\0\u{7f}",
+            "\\u{9b}31mx\\u{8}\\u{0}\\u{7f}",
+            "\\u{9b}31mx\\u{8}\\u{0}\\u{7f}",
+        );
+        check(
+            "a\u{202e}b\u{2066}c\u{200f}",
+            "a\\u{202e}b\\u{2066}c\\u{200f}",
+            "a\\u{202e}b\\u{2066}c\\u{200f}",
+        );
+        check("a\u{200b}b\u{feff}c\u{2060}d", "abcd", "abcd");
+        check("hi\u{e0001}\u{e0068}\u{e0069}\u{e007f}", "hi", "hi");
+        check("x\u{fe0f}y\u{e0100}", "xy", "xy");
+        check("a\u{2028}b", "a b", "a\\u{2028}b");
+        check("naïve 漢字 🦀", "naïve 漢字 🦀", "naïve 漢字 🦀");
+    }
+
+    #[test]
+    fn long_text_is_cut_at_a_character() {
+        assert_eq!(clean_line("abcdef", 6), "abcdef");
+        assert_eq!(clean_line("abcdefg", 6), "abcde…");
+        assert_eq!(clean_line("ééééééé", 6), "ééééé…");
+        assert_eq!(clean_line("abc", 0), "");
+        assert_eq!(clean_block("ééé", 6), "ééé");
+        assert_eq!(clean_block("éééé", 6), "é…");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_dangerous_comes_through(text in any::<String>(), max in 0usize..300) {
+            let line = clean_line(&text, max);
+            let block = clean_block(&text, max);
+            prop_assert!(line.chars().count() <= max);
+            prop_assert!(block.len() <= max);
+            prop_assert!(!line.chars().any(char::is_control));
+            prop_assert!(!block.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+            prop_assert!(!line.chars().chain(block.chars()).any(|c| is_bidi(c) || is_invisible(c)));
+        }
+    }
+}
