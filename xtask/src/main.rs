@@ -2,12 +2,14 @@
 
 mod command;
 mod printer;
+mod search_run;
 mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--quick] | tidy";
+const USAGE: &str =
+    "usage: cargo xtask test [--quick] | tidy | search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -16,6 +18,15 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Depth::Full),
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
+        ["search-run", corpus, queries, out] => {
+            match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    printer::complain(&format!("error: {error}"));
+                    ExitCode::FAILURE
+                }
+            }
+        }
         _ => {
             printer::complain(USAGE);
             ExitCode::from(2)

@@ -205,7 +205,7 @@ impl Catalog {
             }
             let item = listings
                 .get(hit.listing)
-                .and_then(|listing| self.tools_of(&listing.server).nth(hit.doc));
+                .and_then(|listing| self.tools_of(&listing.server).nth(hit.document));
             if let Some(item) = item
                 && !found.iter().any(|name| **name == **item.shown)
             {

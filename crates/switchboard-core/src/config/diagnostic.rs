@@ -16,6 +16,17 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// A file that is there but cannot be read.
+    pub fn unreadable(path: &str, reason: &str) -> Diagnostic {
+        Diagnostic {
+            level: Level::Error,
+            path: Some(path.into()),
+            line: 1,
+            column: 1,
+            kind: DiagnosticKind::Unreadable { reason: reason.to_owned() },
+        }
+    }
+
     pub fn is_error(&self) -> bool {
         self.level == Level::Error
     }
@@ -55,6 +66,8 @@ impl fmt::Display for Level {
 pub enum DiagnosticKind {
     #[error("{clause}")]
     Syntax { clause: String },
+    #[error("the file cannot be read: {reason}")]
+    Unreadable { reason: String },
     #[error("the file is larger than {limit} bytes")]
     FileTooLarge { limit: usize },
     #[error("more than {limit} problems, the others are not shown")]

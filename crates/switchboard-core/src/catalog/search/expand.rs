@@ -1,0 +1,102 @@
+//! What an unknown word of a query may have meant: a word it begins, or one it misspells.
+
+use std::collections::HashMap;
+
+use super::postings::{Outline, Postings};
+use super::query::QueryWord;
+
+/// A word of the listings that a word of the query stands for.
+#[derive(Debug)]
+pub(super) struct Meaning {
+    /// How much of an exact match this is worth.
+    pub(super) weight: f32,
+    /// The listings that have the word, and its number in each.
+    pub(super) places: Vec<(usize, u32)>,
+}
+
+const BEGINNING: f32 = 0.8;
+const ONE_EDIT: f32 = 0.8;
+const TWO_EDITS: f32 = 0.5;
+const SHORTEST_BEGINNING: usize = 3;
+const MOST_MEANINGS: usize = 16;
+
+/// The likeliest meanings of a word that no listing has.
+pub(super) fn meanings(listings: &[&Postings], word: &QueryWord) -> Vec<Meaning> {
+    let spelling = Spelling::new(word);
+    let mut found: HashMap<&str, Meaning> = HashMap::new();
+    for (listing, postings) in listings.iter().enumerate() {
+        for (number, outline) in (0..).zip(postings.outlines()) {
+            if !spelling.may_mean(*outline) {
+                continue;
+            }
+            let candidate = postings.word(number);
+            let Some(weight) = spelling.likeness(candidate) else {
+                continue;
+            };
+            let meaning = found.entry(candidate).or_insert(Meaning {
+                weight,
+                places: Vec::new(),
+            });
+            meaning.places.push((listing, number));
+        }
+    }
+    let mut found: Vec<(&str, Meaning)> = found.into_iter().collect();
+    // Ends with the word itself: which meanings are cut off must not depend on the map's order.
+    found.sort_unstable_by(|(one, left), (other, right)| {
+        let by_weight = right.weight.total_cmp(&left.weight);
+        let by_spread = right.places.len().cmp(&left.places.len());
+        by_weight.then(by_spread).then_with(|| one.cmp(other))
+    });
+    found.truncate(MOST_MEANINGS);
+    found.into_iter().map(|(_, meaning)| meaning).collect()
+}
+
+/// A word of a query, ready to be compared with many others.
+struct Spelling<'a> {
+    typed: &'a str,
+    typed_outline: Outline,
+    stem: &'a str,
+    stem_outline: Outline,
+    may_begin: bool,
+    most_edits: u32,
+}
+
+impl<'a> Spelling<'a> {
+    fn new(word: &'a QueryWord) -> Self {
+        let length = word.typed.chars().count();
+        Spelling {
+            typed: &word.typed,
+            typed_outline: Outline::of(&word.typed),
+            stem: &word.stem,
+            stem_outline: Outline::of(&word.stem),
+            may_begin: length >= SHORTEST_BEGINNING,
+            most_edits: match length {
+                0..4 => 0,
+                4..8 => 1,
+                8.. => 2,
+            },
+        }
+    }
+
+    /// Rules out nearly all words without reading them.
+    fn may_mean(&self, candidate: Outline) -> bool {
+        self.stem_outline.fewest_edits(candidate) <= self.most_edits
+            || self.may_begin && self.typed_outline.may_begin(candidate)
+    }
+
+    fn likeness(&self, candidate: &str) -> Option<f32> {
+        if self.may_begin && candidate.starts_with(self.typed) {
+            return Some(BEGINNING);
+        }
+        // Two edits reach many words, and hardly anyone gets the first letter wrong.
+        let same_start = candidate.chars().next() == self.stem.chars().next();
+        if self.most_edits == 0 || self.most_edits == 2 && !same_start {
+            return None;
+        }
+        match strsim::osa_distance(self.stem, candidate) {
+            1 => Some(ONE_EDIT),
+            2 if self.most_edits == 2 => Some(TWO_EDITS),
+            _ => None,
+        }
+    }
+}

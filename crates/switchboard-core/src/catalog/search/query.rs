@@ -1,0 +1,55 @@
+//! What a query asks for: distinct words, without those that say nothing.
+
+use super::tokens::{self, Form};
+
+const LONGEST_QUERY: usize = 1024;
+const MOST_WORDS: usize = 64;
+
+/// A word of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct QueryWord {
+    /// Lower-case, as typed.
+    pub(super) typed: String,
+    /// As it is indexed.
+    pub(super) stem: String,
+    pub(super) form: Form,
+}
+
+/// The distinct words of a query; stop words count only if there is nothing else.
+pub(super) fn parse(query: &str) -> Vec<QueryWord> {
+    let end = query
+        .char_indices()
+        .nth(LONGEST_QUERY)
+        .map_or(query.len(), |(index, _)| index);
+    let query = query.get(..end).unwrap_or_default();
+    let stemmer = tokens::stemmer();
+    let mut words: Vec<QueryWord> = Vec::new();
+    let mut stop_words: Vec<QueryWord> = Vec::new();
+    tokens::split(query, |typed, form| {
+        if form == Form::Character {
+            return;
+        }
+        let list = if STOP_WORDS.contains(&typed) {
+            &mut stop_words
+        } else {
+            &mut words
+        };
+        let stem = tokens::stem(&stemmer, typed);
+        if list.len() < MOST_WORDS && list.iter().all(|word| word.stem != stem) {
+            list.push(QueryWord {
+                typed: typed.to_owned(),
+                stem: stem.into_owned(),
+                form,
+            });
+        }
+    });
+    if words.is_empty() { stop_words } else { words }
+}
+
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do",
+    "for", "from", "have", "help", "how", "i", "if", "in", "into", "is", "it", "its", "like", "me",
+    "my", "need", "of", "on", "or", "our", "please", "s", "so", "some", "t", "that", "the",
+    "their", "them", "then", "there", "these", "this", "to", "us", "use", "using", "want", "was",
+    "we", "what", "which", "will", "with", "would", "you", "your",
+];

@@ -1,0 +1,380 @@
+//! What is found, in which order, and what holds for any input.
+
+use proptest::prelude::*;
+
+use super::properties::{self, Piece};
+use super::tokens::{self, Form};
+use super::{Document, Hit, Page, Pattern, PatternError, Postings, rank};
+
+/// A tool as `server/name`, its description, its schema and its keywords.
+#[derive(Debug, Clone)]
+struct Tool {
+    server: String,
+    name: String,
+    description: String,
+    schema: String,
+    keywords: Vec<String>,
+}
+
+impl Tool {
+    fn document(&self) -> Document<'_> {
+        Document {
+            server: &self.server,
+            name: &self.name,
+            title: None,
+            description: &self.description,
+            input_schema: &self.schema,
+            keywords: &self.keywords,
+        }
+    }
+}
+
+fn tool(name: &str, description: &str) -> Tool {
+    let (server, name) = name.split_once('/').unwrap();
+    Tool {
+        server: server.to_owned(),
+        name: name.to_owned(),
+        description: description.to_owned(),
+        schema: String::new(),
+        keywords: Vec::new(),
+    }
+}
+
+fn tools() -> Vec<Tool> {
+    let mut tools = vec![
+        tool(
+            "browser/take_screenshot",
+            "Capture the page as an image. Saves a file.",
+        ),
+        tool("browser/browserNavigate", "Open a URL in the tab."),
+        tool("github/create_issue", "Open a new issue in a repository."),
+        tool("github/list_issues", "List the issues of a repository."),
+        tool("github/merge_pull_request", "Merge a pull request."),
+        tool("files/read_file", "Read a file from disk."),
+        tool(
+            "files/write_file",
+            "Write text to a file, creating an issue report if it fails.",
+        ),
+        tool("trains/get-tickets", "查询12306余票信息。"),
+        tool("notes/HTTPServerRestart", "Restarts it."),
+    ];
+    tools[5].schema =
+        r#"{"properties": {"encoding": {"description": "character set", "enum": ["latin1"]}}}"#
+            .to_owned();
+    tools[4].keywords = vec!["land".to_owned()];
+    tools
+}
+
+/// Tools by server, in the order of their first tool.
+fn listings(tools: &[Tool]) -> Vec<Vec<Tool>> {
+    let mut listings: Vec<Vec<Tool>> = Vec::new();
+    for tool in tools {
+        match listings
+            .iter_mut()
+            .find(|listing| listing[0].server == tool.server)
+        {
+            Some(listing) => listing.push(tool.clone()),
+            None => listings.push(vec![tool.clone()]),
+        }
+    }
+    listings
+}
+
+/// The ranking over listings, as `server/name` with scores.
+fn ranking(listings: &[Vec<Tool>], query: &str) -> Vec<(String, f32)> {
+    let postings: Vec<Postings> = listings
+        .iter()
+        .map(|tools| Postings::build(tools.iter().map(Tool::document)))
+        .collect();
+    let hits = rank(&postings.iter().collect::<Vec<_>>(), query);
+    let shown = |hit: &Hit| {
+        let tool = &listings[hit.listing][hit.document];
+        (format!("{}/{}", tool.server, tool.name), hit.score)
+    };
+    hits.iter().map(shown).collect()
+}
+
+/// Checks the names of the tools that a query finds among `tools()`, best first.
+fn check(query: &str, expected: &[&str]) {
+    let found: Vec<String> = ranking(&listings(&tools()), query)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(found, expected, "for {query:?}");
+}
+
+#[test]
+fn words_are_ored_and_the_name_weighs_more_than_the_description() {
+    check(
+        "issue",
+        &[
+            "github/list_issues",
+            "github/create_issue",
+            "files/write_file",
+        ],
+    );
+    check(
+        "merge tab",
+        &["github/merge_pull_request", "browser/browserNavigate"],
+    );
+}
+
+#[test]
+fn endings_case_and_identifier_style_do_not_matter() {
+    check("Merging Pulled REQUESTS", &["github/merge_pull_request"]);
+    check("mergePullRequest", &["github/merge_pull_request"]);
+    check("http", &["notes/HTTPServerRestart"]);
+    check("httpserverrestart", &["notes/HTTPServerRestart"]);
+}
+
+#[test]
+fn server_properties_and_keywords_are_searched() {
+    check("trains", &["trains/get-tickets"]);
+    check("encoding", &["files/read_file"]);
+    check("charsets latin1", &["files/read_file"]);
+    check("land", &["github/merge_pull_request"]);
+}
+
+#[test]
+fn a_misspelt_word_finds_what_was_meant() {
+    check("screnshot", &["browser/take_screenshot"]);
+    check("screehsnot", &["browser/take_screenshot"]);
+    check("mereg", &["github/merge_pull_request"]);
+    check("nerge", &["github/merge_pull_request"]);
+    check("nergge", &[]);
+    check("tba", &[]);
+}
+
+#[test]
+fn the_beginning_of_a_word_finds_it_unless_it_is_a_word_itself() {
+    check("screensh", &["browser/take_screenshot"]);
+    check("tick", &["trains/get-tickets"]);
+    check("re", &[]);
+}
+
+#[test]
+fn stop_words_count_only_alone() {
+    check("please merge the", &["github/merge_pull_request"]);
+    check("it", &["notes/HTTPServerRestart", "files/write_file"]);
+}
+
+#[test]
+fn phrases_without_spaces_are_found_by_two_characters_or_one() {
+    check("余票", &["trains/get-tickets"]);
+    check("票", &["trains/get-tickets"]);
+    check("信余", &[]);
+}
+
+#[test]
+fn a_query_without_words_finds_nothing() {
+    check("", &[]);
+    check(" ?! ", &[]);
+}
+
+#[test]
+fn ties_go_by_server_and_name() {
+    let same = ["b/same", "a/same", "a/other"].map(|name| tool(name, "one text"));
+    let found = ranking(&[same.to_vec()], "text");
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a/other", "a/same", "b/same"]);
+}
+
+fn check_words(text: &str, expected: &[&str]) {
+    let mut words = Vec::new();
+    tokens::split(text, |word, form| match form {
+        Form::Part => words.push(word.to_owned()),
+        Form::Whole => words.push(format!("={word}")),
+        Form::Character => words.push(format!(".{word}")),
+    });
+    assert_eq!(words, expected, "in {text:?}");
+}
+
+#[test]
+fn identifiers_come_apart() {
+    check_words("create_issue-now.v", &["create", "issue", "now", "v"]);
+    check_words(
+        "getHTTPServer",
+        &["get", "http", "server", "=gethttpserver"],
+    );
+    check_words("URLs and PRs", &["urls", "and", "prs"]);
+    check_words("base64Url", &["base", "64", "url", "=base64url"]);
+    check_words("Größe ÄB", &["größe", "äb"]);
+    check_words("用a户名", &["用", "a", ".户", ".名", "户名"]);
+    check_words(&"x".repeat(65), &[]);
+}
+
+fn check_pieces(schema: &str, expected: &[Piece<'_>]) {
+    let mut found = Vec::new();
+    properties::walk(schema, |piece| found.push(format!("{piece:?}")));
+    let expected: Vec<String> = expected.iter().map(|piece| format!("{piece:?}")).collect();
+    assert_eq!(found, expected, "in {schema:.100}");
+}
+
+#[test]
+fn a_schema_gives_property_names_and_texts_in_reading_order() {
+    check_pieces(
+        r#"{"type": "object", "title": "no", "properties": {
+            "kind": {"enum": ["a", 1, "b"]},
+            "description": {"type": "array", "items": {"anyOf": [{"description": "x"}]}}},
+            "$defs": {"no": {"properties": {"inner": true}}}}"#,
+        &[
+            Piece::Name("kind"),
+            Piece::Name("description"),
+            Piece::Text("a"),
+            Piece::Text("b"),
+            Piece::Text("x"),
+            Piece::Name("inner"),
+        ],
+    );
+}
+
+#[test]
+fn a_schema_that_is_none_has_no_text() {
+    for schema in [
+        "",
+        "{",
+        "7",
+        "[]",
+        r#"{"properties": 1, "description": {}}"#,
+    ] {
+        check_pieces(schema, &[]);
+    }
+    let deep = r#"{"items":"#.repeat(100) + r#"{"description": "x"}"# + &"}".repeat(100);
+    check_pieces(&deep, &[]);
+}
+
+#[test]
+fn a_pattern_matches_names_texts_and_keywords() {
+    let matched = |pattern: &str| -> Vec<String> {
+        let pattern = Pattern::compile(pattern).unwrap();
+        let matches = |tool: &Tool| pattern.matches(&tool.document());
+        tools()
+            .into_iter()
+            .filter(matches)
+            .map(|tool| tool.name)
+            .collect()
+    };
+    assert_eq!(matched("^LIST_"), ["list_issues"]);
+    assert_eq!(matched("tab\\.$"), ["browserNavigate"]);
+    assert_eq!(matched("^land$"), ["merge_pull_request"]);
+}
+
+#[test]
+fn a_pattern_is_bounded() {
+    assert!(Pattern::compile(&"ä".repeat(256)).is_ok());
+    assert!(matches!(
+        Pattern::compile(&"a".repeat(257)),
+        Err(PatternError::TooLong { limit: 256 })
+    ));
+    assert!(matches!(
+        Pattern::compile("(a{1000}){1000}"),
+        Err(PatternError::TooComplex)
+    ));
+    assert!(matches!(
+        Pattern::compile("("),
+        Err(PatternError::Syntax(_))
+    ));
+}
+
+/// Words that meet often, so that ties, prefixes and misspellings happen.
+fn phrase() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "issue",
+        "issues",
+        "isue",
+        "create",
+        "creat",
+        "screenshot",
+        "screensh",
+        "GitHub",
+        "get",
+        "the",
+        "余票",
+        "票",
+        "v2",
+        "file",
+    ]);
+    prop::collection::vec(word, 1..5).prop_map(|words| words.join(" "))
+}
+
+fn some_tools() -> impl Strategy<Value = Vec<Tool>> {
+    let tool = ("[abc]", phrase(), phrase());
+    prop::collection::vec(tool, 1..12).prop_map(|tools| {
+        let numbered = tools.into_iter().enumerate();
+        let made = numbered.map(|(number, (server, name, description))| {
+            tool_of(&server, &format!("{name} {number}"), &description)
+        });
+        made.collect()
+    })
+}
+
+fn tool_of(server: &str, name: &str, description: &str) -> Tool {
+    tool(&format!("{server}/{name}"), description)
+}
+
+proptest! {
+    #[test]
+    fn pages_concatenate_to_the_ranking(length in 0_usize..40, limit in 0_usize..15) {
+        let ranking: Vec<usize> = (0..length).collect();
+        let mut read = Vec::new();
+        let mut next = Some(0);
+        while let Some(offset) = next {
+            let page = Page::of(&ranking, offset, limit);
+            prop_assert_eq!((page.offset, page.total), (offset, length));
+            read.extend_from_slice(page.items);
+            next = page.next;
+        }
+        prop_assert_eq!(read, ranking);
+    }
+
+    #[test]
+    fn the_order_of_listings_does_not_matter(
+        (tools, shuffled) in some_tools().prop_flat_map(|tools| {
+            let listings = listings(&tools);
+            (Just(listings.clone()), Just(listings).prop_shuffle())
+        }),
+        query in phrase(),
+    ) {
+        prop_assert_eq!(ranking(&tools, &query), ranking(&shuffled, &query));
+    }
+
+    #[test]
+    fn a_keyword_never_lowers_its_tools_rank(
+        mut tools in some_tools(),
+        chosen in any::<prop::sample::Index>(),
+        keyword in phrase(),
+    ) {
+        let chosen = chosen.index(tools.len());
+        let name = format!("{}/{}", tools[chosen].server, tools[chosen].name);
+        let position = |tools: &[Tool]| {
+            ranking(&listings(tools), &keyword).iter().position(|(found, _)| *found == name)
+        };
+        let before = position(&tools);
+        tools[chosen].keywords.push(keyword.clone());
+        let after = position(&tools).unwrap();
+        prop_assert!(before.is_none_or(|before| after <= before), "{before:?} to {after}");
+    }
+
+    #[test]
+    fn no_text_panics(
+        server in any::<String>(),
+        name in any::<String>(),
+        description in any::<String>(),
+        schema in r#"(\{"properties":)?[\{\["a:,1\]\}]{0,40}"#,
+        keywords in prop::collection::vec(any::<String>(), 0..3),
+        query in any::<String>(),
+    ) {
+        let tool = Tool { server, name, description, schema, keywords };
+        let names = Postings::build([tool.document()]);
+        rank(&[&names], &query);
+        rank(&[&names, &Postings::build([])], &tool.description);
+    }
+
+    #[test]
+    fn a_tool_is_found_by_each_of_its_words(tool in phrase(), query in phrase()) {
+        let tools = [vec![tool_of("a", &tool, "")], vec![tool_of("b", "other", "")]];
+        let shared = tool.split(' ').any(|word| query.split(' ').any(|typed| typed == word && word != "the"));
+        let found = ranking(&tools, &query);
+        prop_assert!(!shared || found.iter().any(|(name, _)| name.starts_with("a/")));
+    }
+}

@@ -1,0 +1,182 @@
+//! What a word is: identifiers come apart, case goes away, endings go away.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+/// A longer run of letters is an encoded blob, not a word.
+const LONGEST_WORD: usize = 64;
+
+/// How a word stood in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A word of its own, or one part of an identifier such as `HTTPServer`.
+    Part,
+    /// An identifier that also came apart into parts, so that both `GitHub` and `github` are found.
+    Whole,
+    /// One character of a longer Chinese, Japanese or Korean phrase.
+    Character,
+}
+
+/// Calls `emit` with each lower-case word of `text`, in order.
+pub(super) fn split(text: &str, mut emit: impl FnMut(&str, Form)) {
+    let mut lower = String::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some(&(start, first)) = chars.peek() {
+        match kind(first) {
+            Kind::Separator => {
+                chars.next();
+            }
+            Kind::Ideograph => {
+                let run = take_run(text, start, &mut chars, |kind| kind == Kind::Ideograph);
+                bigrams(run, &mut emit);
+            }
+            Kind::Lower | Kind::Upper | Kind::Digit => {
+                let run = take_run(text, start, &mut chars, |kind| {
+                    !matches!(kind, Kind::Separator | Kind::Ideograph)
+                });
+                parts(run, &mut lower, &mut emit);
+            }
+        }
+    }
+}
+
+/// The form under which a lower-case word is indexed; words that are not English stay as they are.
+pub(super) fn stem<'a>(stemmer: &Stemmer, word: &'a str) -> Cow<'a, str> {
+    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return Cow::Borrowed(word);
+    }
+    stemmer.stem(word)
+}
+
+pub(super) fn stemmer() -> Stemmer {
+    Stemmer::create(Algorithm::English)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Lower,
+    Upper,
+    Digit,
+    /// Chinese, Japanese and Korean characters: a run of them is a phrase, not a word.
+    Ideograph,
+    Separator,
+}
+
+fn kind(char: char) -> Kind {
+    match char {
+        'a'..='z' => Kind::Lower,
+        'A'..='Z' => Kind::Upper,
+        '0'..='9' => Kind::Digit,
+        _ if char.is_ascii() => Kind::Separator,
+        '\u{1100}'..='\u{11FF}'
+        | '\u{3005}'..='\u{3007}'
+        | '\u{3040}'..='\u{30FF}'
+        | '\u{3130}'..='\u{318F}'
+        | '\u{31F0}'..='\u{31FF}'
+        | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}'
+        | '\u{AC00}'..='\u{D7AF}'
+        | '\u{F900}'..='\u{FAFF}'
+        | '\u{FF66}'..='\u{FF9F}'
+        | '\u{20000}'..='\u{3FFFF}' => Kind::Ideograph,
+        _ if char.is_numeric() => Kind::Digit,
+        _ if char.is_uppercase() => Kind::Upper,
+        _ if char.is_alphanumeric() => Kind::Lower,
+        _ => Kind::Separator,
+    }
+}
+
+fn take_run<'a>(
+    text: &'a str,
+    start: usize,
+    chars: &mut Peekable<CharIndices<'_>>,
+    belongs: impl Fn(Kind) -> bool,
+) -> &'a str {
+    while chars.next_if(|&(_, char)| belongs(kind(char))).is_some() {}
+    let end = chars.peek().map_or(text.len(), |&(index, _)| index);
+    text.get(start..end).unwrap_or_default()
+}
+
+/// Such phrases have no spaces: each two neighbours count as a word, and each single character is
+/// there for queries of one character.
+fn bigrams(run: &str, emit: &mut impl FnMut(&str, Form)) {
+    let starts = || run.char_indices().map(|(index, _)| index);
+    let ends = |characters| starts().skip(characters).chain([run.len()]);
+    let single = if starts().nth(1).is_none() {
+        Form::Part
+    } else {
+        Form::Character
+    };
+    for (start, end) in starts().zip(ends(1)) {
+        emit(run.get(start..end).unwrap_or_default(), single);
+    }
+    for (start, end) in starts()
+        .zip(ends(2))
+        .take_while(|_| single == Form::Character)
+    {
+        emit(run.get(start..end).unwrap_or_default(), Form::Part);
+    }
+}
+
+/// Takes a run of letters and digits apart where the case or the kind of character changes.
+fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
+    let mut start = 0;
+    let mut chars = run.char_indices();
+    let mut before = chars.next().map_or(Kind::Separator, |(_, char)| kind(char));
+    while let Some((index, char)) = chars.next() {
+        let here = kind(char);
+        let apart = match (before, here) {
+            (Kind::Lower, Kind::Upper) => true,
+            (Kind::Upper, Kind::Upper) => starts_a_word(chars.as_str()),
+            (Kind::Digit, other) | (other, Kind::Digit) => other != Kind::Digit,
+            _ => false,
+        };
+        if apart {
+            emit_lower(
+                run.get(start..index).unwrap_or_default(),
+                Form::Part,
+                lower,
+                emit,
+            );
+            start = index;
+        }
+        before = here;
+    }
+    emit_lower(
+        run.get(start..).unwrap_or_default(),
+        Form::Part,
+        lower,
+        emit,
+    );
+    if start > 0 {
+        emit_lower(run, Form::Whole, lower, emit);
+    }
+}
+
+/// Whether the last capital belongs to the lower-case letters that follow it: so in `HTTPServer`,
+/// but not in `URLs`.
+fn starts_a_word(rest: &str) -> bool {
+    let mut rest = rest.chars();
+    match (rest.next(), rest.next().map(kind)) {
+        (Some('s'), following) => following == Some(Kind::Lower),
+        (Some(next), _) => kind(next) == Kind::Lower,
+        (None, _) => false,
+    }
+}
+
+fn emit_lower(word: &str, form: Form, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
+    if word.len() > LONGEST_WORD {
+        return;
+    }
+    lower.clear();
+    if word.is_ascii() {
+        lower.push_str(word);
+        lower.make_ascii_lowercase();
+    } else {
+        lower.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    emit(lower, form);
+}
