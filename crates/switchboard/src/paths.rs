@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
+use switchboard_core::name::ServerName;
+
 use crate::env::Environment;
 
 /// A file larger than this is no configuration and no state of ours.
@@ -53,8 +55,10 @@ impl Paths {
         self.config.join("mcp.json")
     }
 
-    pub fn listings(&self) -> PathBuf {
-        self.cache.join("listings")
+    /// Where the lists of one definition of a server are kept.
+    pub fn listing_of(&self, server: &ServerName, definition: &str) -> PathBuf {
+        let short = definition.get(..16).unwrap_or(definition);
+        self.cache.join("listings").join(format!("{}-{short}.listing", file_stem(server)))
     }
 
     pub fn results(&self) -> PathBuf {
@@ -65,9 +69,16 @@ impl Paths {
         self.state.join("trust.json")
     }
 
-    pub fn logs(&self) -> PathBuf {
-        self.state.join("logs")
+    /// Where a server's standard error goes.
+    pub fn log_of(&self, server: &ServerName) -> PathBuf {
+        self.state.join("logs").join(format!("{}.log", file_stem(server)))
     }
+}
+
+/// A server's name as a part of a file's name.
+pub(crate) fn file_stem(server: &ServerName) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    server.as_str().chars().map(plain).take(64).collect()
 }
 
 /// Makes a directory that only its owner can enter.

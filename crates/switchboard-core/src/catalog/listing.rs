@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::entry::Entry;
-use super::search::{Document, Postings};
+use super::search::Postings;
 use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, shown};
 
@@ -130,18 +130,11 @@ impl Listing {
 
     /// The search index of this listing.
     pub fn postings(&self) -> &Postings {
-        self.postings.get_or_init(|| {
-            Postings::build(self.entries.iter().zip(&self.keywords).map(|(entry, keywords)| {
-                Document {
-                    server: self.server.as_str(),
-                    name: entry.name.as_str(),
-                    title: entry.title.as_deref(),
-                    description: &entry.description,
-                    input_schema: entry.input_schema(),
-                    keywords,
-                }
-            }))
-        })
+        self.postings.get_or_init(|| Postings::build(self.documents()))
+    }
+
+    pub(super) fn keywords(&self) -> impl Iterator<Item = &[String]> {
+        self.keywords.iter().map(Vec::as_slice)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod disk;
 pub mod entry;
+pub mod find;
 pub mod listing;
 pub mod resolve;
 pub mod search;

@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 
 pub use classify::{CallError, DialError, ExitReason, LeaseError};
 pub use lease::Lease;
-pub(crate) use recipe::{Recipe, Transport};
+pub(crate) use recipe::{ProgramRecipe, Recipe, Transport};
 
 use crate::directory::Directory;
 use crate::dial::spawn::Spawner;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_core::config::expand::{self, Expanded};
+use switchboard_core::config::expand::{self, Expanded, Surroundings};
+use switchboard_core::config::values::{Template, TemplateMap};
 
 use super::DialError;
 use crate::dial::in_process::InProcess;
@@ -34,19 +35,13 @@ pub(crate) enum Transport {
 
 /// A program as the configuration writes it: expanded only when it is started.
 pub(crate) struct ProgramRecipe {
-    pub(crate) command: String,
-    pub(crate) args: Vec<String>,
-    pub(crate) env: Vec<(String, String)>,
-    pub(crate) cwd: Option<String>,
-    pub(crate) inherit: Inherit,
+    pub(crate) command: Template,
+    pub(crate) args: Vec<Template>,
+    pub(crate) env: TemplateMap,
+    pub(crate) cwd: Option<Template>,
+    /// Whether it gets the whole environment instead of a short list of harmless variables.
+    pub(crate) inherit_env: bool,
     pub(crate) environment: Environment,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inherit {
-    /// A short list of harmless variables.
-    Allowed,
-    All,
 }
 
 impl fmt::Debug for Transport {
@@ -62,31 +57,30 @@ impl fmt::Debug for Transport {
 impl ProgramRecipe {
     /// The program with every variable filled in.
     pub(crate) fn program(&self) -> Result<Program, DialError> {
-        let mut env: BTreeMap<String, String> = match self.inherit {
-            Inherit::Allowed => owned(self.environment.for_servers()),
-            Inherit::All => owned(self.environment.all()),
+        let variable = |name: &str| self.environment.variable(name).map(str::to_owned);
+        let home = self.environment.home().and_then(|home| home.to_str());
+        let with = Surroundings { variable: &variable, home };
+        let mut env: BTreeMap<String, String> = if self.inherit_env {
+            owned(self.environment.all())
+        } else {
+            owned(self.environment.for_servers())
         };
-        for (name, value) in &self.env {
-            env.insert(name.clone(), self.text(value)?);
+        for (name, value) in self.env.iter() {
+            match expand::expand_value(value, &with)? {
+                Expanded::Text(text) => env.insert(name.to_owned(), text),
+                Expanded::Command(_) => return Err(DialError::SecretCommand),
+            };
         }
         let cwd = match &self.cwd {
-            Some(cwd) => self.environment.cwd.join(self.text(cwd)?),
+            Some(cwd) => self.environment.cwd.join(expand::expand(cwd, &with)?),
             None => self.environment.cwd.clone(),
         };
         if !cwd.is_dir() {
             return Err(DialError::WorkingDirectory { path: cwd });
         }
-        let args = self.args.iter().map(|arg| self.text(arg)).collect::<Result<_, _>>()?;
-        Ok(Program { command: self.text(&self.command)?, args, env, cwd })
-    }
-
-    fn text(&self, template: &str) -> Result<String, DialError> {
-        let lookup = |name: &str| self.environment.variable(name).map(str::to_owned);
-        let home = self.environment.home().and_then(|home| home.to_str());
-        match expand::expand(template, &lookup, home)? {
-            Expanded::Text(text) => Ok(text),
-            Expanded::Command(_) => Err(DialError::SecretCommand),
-        }
+        let args = self.args.iter().map(|arg| expand::expand(arg, &with));
+        let args = args.collect::<Result<Vec<String>, _>>()?;
+        Ok(Program { command: expand::expand(&self.command, &with)?, args, env, cwd })
     }
 }
 

@@ -1,0 +1,152 @@
+//! Search, list and describe: answers from a snapshot, with nothing connected.
+
+use std::sync::Arc;
+
+use super::search::{self, Document, Page, Pattern, PatternError};
+use super::{Catalog, Item, Kind, Listing, ResolveError, Resolved};
+use crate::name::ServerName;
+use crate::reply::{Description, SearchHit, SearchPage, ToolLine, ToolPage};
+use crate::request::{Matching, PageRequest, SearchRequest, Signatures};
+use crate::schema;
+
+/// Why a search cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    #[error(transparent)]
+    Server(#[from] ResolveError),
+    #[error("the search is not a regular expression that can be used")]
+    Pattern(#[from] PatternError),
+}
+
+impl Catalog {
+    /// The tools that fit a search, best first.
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchPage, SearchError> {
+        let within = request.server.as_deref().map(|name| self.active_server(name)).transpose()?;
+        let listings: Vec<&Arc<Listing>> = self.listings(within.as_ref()).collect();
+        let ranking = match request.matching {
+            Matching::Words => ranked(&listings, &request.query),
+            Matching::Pattern => matching(&listings, &Pattern::compile(&request.query)?),
+        };
+        let page = Page::of(&ranking, request.page.offset, request.page.limit);
+        let hits = page.items.iter().filter_map(|(place, score)| {
+            let listing = listings.get(place.0)?;
+            let item = self.tools_of(&listing.server).nth(place.1)?;
+            let signature = schema::signature(item.shown, &item.entry.input_value());
+            Some(SearchHit { line: line(&item), score: *score, signature })
+        });
+        Ok(SearchPage {
+            query: request.query.clone(),
+            hits: hits.collect(),
+            total: page.total,
+            offset: page.offset,
+            next: page.next,
+            with_signatures: request.signatures == Signatures::Shown,
+            not_listed: match within {
+                Some(_) => Vec::new(),
+                None => self.not_listed_yet(),
+            },
+        })
+    }
+
+    /// A page of one server's tools, or of all tools.
+    pub fn page(&self, server: Option<&ServerName>, request: PageRequest) -> ToolPage {
+        let items: Vec<Item<'_>> = match server {
+            Some(server) => self.tools_of(server).collect(),
+            None => self.tools().collect(),
+        };
+        let page = Page::of(&items, request.offset, request.limit);
+        let listing = server.and_then(|server| self.listing(server));
+        ToolPage {
+            server: server.cloned(),
+            tools: page.items.iter().map(line).collect(),
+            total: page.total,
+            offset: page.offset,
+            next: page.next,
+            skipped: listing.map(|listing| listing.skipped.clone()).unwrap_or_default(),
+            has_instructions: listing.is_some_and(|listing| listing.instructions.is_some()),
+            not_listed: match server {
+                Some(_) => Vec::new(),
+                None => self.not_listed_yet(),
+            },
+        }
+    }
+
+    fn listings<'a>(
+        &'a self,
+        within: Option<&'a ServerName>,
+    ) -> impl Iterator<Item = &'a Arc<Listing>> {
+        self.shelves()
+            .filter(move |(server, shelf)| {
+                shelf.is_active() && within.is_none_or(|within| within == *server)
+            })
+            .filter_map(|(_, shelf)| shelf.listing.as_ref())
+    }
+}
+
+/// Listing and entry, and how well they fit.
+type Ranking = Vec<((usize, usize), f32)>;
+
+fn ranked(listings: &[&Arc<Listing>], query: &str) -> Ranking {
+    let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
+    let hits = search::rank(&postings, query).into_iter();
+    hits.map(|hit| ((hit.listing, hit.document), hit.score)).collect()
+}
+
+fn matching(listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
+    let mut found = Vec::new();
+    for (index, listing) in listings.iter().enumerate() {
+        for (entry, document) in listing.documents().enumerate() {
+            if pattern.matches(&document) {
+                found.push(((index, entry), 1.0));
+            }
+        }
+    }
+    found
+}
+
+fn line(item: &Item<'_>) -> ToolLine {
+    ToolLine {
+        shown: item.shown.to_string(),
+        server: item.server.clone(),
+        tool: item.entry.name.as_str().to_owned(),
+        description: item.entry.description.clone(),
+    }
+}
+
+impl Resolved {
+    /// Everything there is to say about the tool.
+    pub fn describe(&self) -> Description {
+        let input = self.entry.input_value();
+        let output = self.entry.output_schema();
+        let output_value = output.and_then(|schema| serde_json::from_str(schema).ok());
+        let item = Item { server: &self.server, shown: &self.shown, entry: &self.entry };
+        Description {
+            line: line(&item),
+            title: self.entry.title.clone(),
+            signature: schema::signature(&self.shown, &input),
+            parameters: schema::parameters(&input),
+            returns: output_value.as_ref().map(schema::output_shape),
+            resource: match &self.entry.kind {
+                Kind::Resource { uri } => Some(uri.clone()),
+                Kind::Tool => None,
+            },
+            input_schema: self.entry.input_schema().to_owned(),
+            output_schema: output.map(str::to_owned),
+            annotations: self.entry.raw_annotations().map(str::to_owned),
+        }
+    }
+}
+
+impl Listing {
+    /// The entries as the search sees them.
+    pub(super) fn documents(&self) -> impl Iterator<Item = Document<'_>> {
+        self.entries.iter().zip(self.keywords()).map(|(entry, keywords)| Document {
+            server: self.server.as_str(),
+            name: entry.name.as_str(),
+            title: entry.title.as_deref(),
+            description: &entry.description,
+            input_schema: entry.input_schema(),
+            keywords,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! THE PIPELINE: a tool call, top to bottom.
+
+use std::sync::Arc;
+
+use switchboard_core::approval::{Answer, Approved, By, Decision, decide};
+use switchboard_core::catalog::resolve::Checked;
+use switchboard_core::catalog::{Catalog, Kind, Resolution, Resolved};
+use switchboard_core::content::CallOutput;
+use switchboard_core::failure::Failure;
+use switchboard_core::reply::{Origin, Output, Reply};
+use switchboard_core::request::CallRequest;
+
+use crate::explain;
+use crate::session::Session;
+use crate::upstream::lease::Progress;
+use crate::upstream::{CallError, Lease};
+
+/// Runs one tool call for `session`. Read this function first.
+pub(crate) async fn call(
+    session: &Session,
+    call: CallRequest,
+    progress: Progress,
+) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog(); // One snapshot for the whole call.
+    let (catalog, target) = resolve(session, catalog, &call).await?;
+    let checked = target.check(call.args).map_err(explain::arguments)?;
+    let approved = approve(session, checked).await?;
+    let lease = lease(session, &approved).await?;
+    let approved = confirm(session, &catalog, approved).await?;
+    let raw = match lease.call(&approved, progress.clone()).await {
+        // The connection closed before anything was sent: one more try, on a new one.
+        Err(CallError::NotSent) => {
+            let lease = self::lease(session, &approved).await?;
+            lease.call(&approved, progress).await
+        }
+        outcome => outcome,
+    };
+    let raw = raw.map_err(|error| explain::call(error, approved.target()))?;
+    let content = match approved.target().entry.kind {
+        Kind::Tool => CallOutput::of_call(raw.as_str().to_owned()),
+        Kind::Resource { .. } => CallOutput::of_resource(raw.as_str().to_owned()),
+    };
+    let (content, result) = session.results.guard(content).await;
+    let (target, _) = approved.into_parts();
+    Ok(Reply::Output(Box::new(Output {
+        origin: Origin::Tool,
+        server: target.server,
+        name: target.entry.name.as_str().to_owned(),
+        content,
+        result,
+    })))
+}
+
+/// The tool that is meant. A server that was never listed is connected, and asked once more.
+async fn resolve(
+    session: &Session,
+    catalog: Arc<Catalog>,
+    call: &CallRequest,
+) -> Result<(Arc<Catalog>, Resolved), Failure> {
+    let within = call.server.as_deref();
+    match catalog.resolve(&call.tool, within).map_err(explain::resolve)? {
+        Resolution::Tool(target) => Ok((catalog, target)),
+        Resolution::Unlisted(server) => {
+            let upstream = session.gateway.upstream(&server)?;
+            let _listed = upstream.lease().await.map_err(|e| explain::lease(e, &server))?;
+            let catalog = session.gateway.catalog();
+            match catalog.resolve(&call.tool, within).map_err(explain::resolve)? {
+                Resolution::Tool(target) => Ok((catalog, target)),
+                Resolution::Unlisted(server) => Err(explain::no_lists(&server)),
+            }
+        }
+    }
+}
+
+/// The proof that the call may be made; asks the user where a rule says so.
+async fn approve(session: &Session, checked: Checked) -> Result<Approved, Failure> {
+    let rules = session.gateway.approval_rules(&checked.target.server);
+    match decide(&rules, &session.grants(), checked) {
+        Decision::Free(approved) => Ok(approved),
+        Decision::Ask(question) => {
+            let answer = session.host.approve(&question).await;
+            let target = question.target().clone();
+            let answer = answer.map_err(|nobody| explain::cannot_ask(nobody, &target))?;
+            if answer == Answer::No {
+                return Err(explain::denied(&target));
+            }
+            question
+                .settle(answer, &mut session.grants())
+                .map_err(|target| explain::denied(&target))
+        }
+    }
+}
+
+async fn lease(session: &Session, approved: &Approved) -> Result<Lease, Failure> {
+    let server = &approved.target().server;
+    let upstream = session.gateway.upstream(server)?;
+    upstream.lease().await.map_err(|error| explain::lease(error, server))
+}
+
+/// What was approved is what runs: if connecting brought another definition of the tool, the call
+/// is checked and decided once more on the new one.
+async fn confirm(
+    session: &Session,
+    before: &Arc<Catalog>,
+    approved: Approved,
+) -> Result<Approved, Failure> {
+    let now = session.gateway.catalog();
+    if Arc::ptr_eq(before, &now) {
+        return Ok(approved);
+    }
+    let old = approved.target();
+    let current = now.tools_of(&old.server).find(|item| item.entry.name == old.entry.name);
+    let Some(current) = current else {
+        return Err(explain::tool_gone(old));
+    };
+    if current.entry.same_definition(&old.entry) {
+        return Ok(approved);
+    }
+    let new = Resolved {
+        server: old.server.clone(),
+        shown: Arc::clone(current.shown),
+        entry: Arc::clone(current.entry),
+    };
+    if approved.by() == By::User {
+        return Err(explain::tool_changed(&new));
+    }
+    let (_, args) = approved.into_parts();
+    let checked = new.check(args).map_err(|(new, _)| explain::tool_changed(&new))?;
+    approve(session, checked).await
+}

@@ -1,0 +1,286 @@
+//! From an error inside to the failure that a face shows: code, subject, remedies.
+
+use switchboard_core::catalog::find::SearchError;
+use switchboard_core::catalog::resolve::ArgumentsError;
+use switchboard_core::catalog::{ResolveError, Resolved};
+use switchboard_core::failure::{Code, Failure, Hint, Subject};
+use switchboard_core::name::ServerName;
+use switchboard_core::request::RequestError;
+use switchboard_core::schema;
+
+use crate::host::CannotAsk;
+use crate::results::ResultError;
+use crate::upstream::{CallError, DialError, LeaseError};
+
+/// Causes that are born here.
+#[derive(Clone, Debug, thiserror::Error)]
+enum Cause {
+    #[error("the server `{0}` gives no instructions")]
+    NoInstructions(ServerName),
+    #[error("the server `{0}` has not been connected yet")]
+    NotConnected(ServerName),
+    #[error("the server `{0}` lists nothing")]
+    NoLists(ServerName),
+    #[error("the user said no to `{0}`")]
+    Denied(String),
+    #[error("`{0}` needs the user's approval")]
+    NeedsApproval(String, #[source] CannotAsk),
+    #[error("`{0}` is no longer what it was when this call was checked")]
+    Changed(String),
+    #[error("the server no longer has `{0}`")]
+    Gone(String),
+    #[error("no connected server lists the resource `{0}`")]
+    UnknownResource(String),
+    #[error("no connected server has the prompt `{0}`")]
+    UnknownPrompt(String),
+    #[error("several servers have the prompt `{0}`")]
+    AmbiguousPrompt(String),
+}
+
+/// A call of the `mcp` tool that asks for nothing that can be answered.
+pub fn request_error(error: RequestError) -> Failure {
+    let outside = matches!(error, RequestError::OutsideArgs { .. } | RequestError::ArgsAlone);
+    let failure = Failure::new(Code::BadRequest, Subject::Request, error);
+    if outside { failure.hint(Hint::UseArgs) } else { failure }
+}
+
+pub(crate) fn resolve(error: ResolveError) -> Failure {
+    let (code, subject, hints) = match &error {
+        ResolveError::NotFound { name, suggestions, unlisted } => {
+            let mut hints = Vec::new();
+            if !suggestions.is_empty() {
+                hints.push(Hint::DidYouMean(suggestions.clone()));
+            }
+            if !unlisted.is_empty() {
+                hints.push(Hint::NotListedYet(unlisted.clone()));
+            }
+            hints.push(Hint::Search(name.replace(['_', '-'], " ")));
+            (Code::UnknownTool, Subject::Request, hints)
+        }
+        ResolveError::Ambiguous { choices, .. } => {
+            (Code::AmbiguousTool, Subject::Request, vec![Hint::Choose(choices.clone())])
+        }
+        ResolveError::UnknownServer { suggestions, .. } => {
+            let mut hints = Vec::new();
+            if !suggestions.is_empty() {
+                hints.push(Hint::DidYouMean(suggestions.clone()));
+            }
+            hints.push(Hint::ListServers);
+            (Code::UnknownServer, Subject::Request, hints)
+        }
+        ResolveError::Disabled(server) => (
+            Code::ServerDisabled,
+            Subject::Server(server.clone()),
+            vec![Hint::Enable(server.clone())],
+        ),
+        ResolveError::Pending(server) => (
+            Code::TrustRequired,
+            Subject::Server(server.clone()),
+            vec![Hint::Trust(server.clone())],
+        ),
+    };
+    with_hints(Failure::new(code, subject, error), hints)
+}
+
+pub(crate) fn search(error: SearchError) -> Failure {
+    match error {
+        SearchError::Server(error) => resolve(error),
+        SearchError::Pattern(_) => Failure::new(Code::BadPattern, Subject::Request, error),
+    }
+}
+
+pub(crate) fn arguments((target, error): (Resolved, ArgumentsError)) -> Failure {
+    let expected = schema::expected(&target.entry.input_value());
+    Failure::new(Code::BadArguments, tool(&target), error).hint(Hint::Expected(expected))
+}
+
+pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
+    let subject = Subject::Server(server.clone());
+    let (code, mut hints) = match &error {
+        LeaseError::Dial(cause) => (dial_code(cause), dial_hints(cause, server)),
+        LeaseError::Backoff { retry_in, cause, .. } => {
+            let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
+            hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
+            (Code::Backoff, hints)
+        }
+        LeaseError::CrashLoop { retry_in, cause, .. } => {
+            let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
+            hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
+            (Code::CrashLoop, hints)
+        }
+        LeaseError::Disconnected => (Code::Disconnected, vec![Hint::Connect(server.clone())]),
+        LeaseError::ShuttingDown => (Code::ShuttingDown, Vec::new()),
+    };
+    hints.dedup();
+    with_hints(Failure::new(code, subject, Connecting { server: server.clone(), error }), hints)
+}
+
+/// Says which server it was; the cause says the rest.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use the server `{server}`")]
+struct Connecting {
+    server: ServerName,
+    #[source]
+    error: LeaseError,
+}
+
+fn dial_code(error: &DialError) -> Code {
+    match error {
+        DialError::Unsupported(_) | DialError::SecretCommand => Code::NotSupported,
+        DialError::TimedOut { .. } => Code::TimedOut,
+        DialError::Expand(_) => Code::Config,
+        DialError::NotFound { .. }
+        | DialError::Spawn { .. }
+        | DialError::WorkingDirectory { .. }
+        | DialError::Exited { .. }
+        | DialError::Refused { .. }
+        | DialError::Handshake(_)
+        | DialError::EndlessList { .. }
+        | DialError::MalformedList { .. }
+        | DialError::Lost { .. }
+        | DialError::Unresponsive => Code::ConnectFailed,
+    }
+}
+
+fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    match error {
+        DialError::NotFound { command } | DialError::Spawn { command, .. } => {
+            hints.push(Hint::CheckCommand(command.clone()));
+        }
+        DialError::TimedOut { .. } => hints.push(Hint::Setting("startTimeoutMs")),
+        DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
+        DialError::WorkingDirectory { .. }
+        | DialError::Expand(_)
+        | DialError::SecretCommand
+        | DialError::Unsupported(_)
+        | DialError::Exited { .. }
+        | DialError::Refused { .. }
+        | DialError::Handshake(_)
+        | DialError::MalformedList { .. }
+        | DialError::Lost { .. }
+        | DialError::Unresponsive => {}
+    }
+    if !error.stderr().is_empty() {
+        hints.push(Hint::Stderr(error.stderr().to_vec()));
+        hints.push(Hint::ReadLog(server.clone()));
+    }
+    hints
+}
+
+/// A call that was made and got no result.
+pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
+    let harmless = target.entry.annotations.read_only == Some(true)
+        || target.entry.annotations.idempotent == Some(true);
+    let mut failure = request(error.clone(), &target.server);
+    failure.subject = tool(target);
+    match &error {
+        CallError::Lost { .. } | CallError::TimedOut(_) if !harmless => {
+            if matches!(error, CallError::Lost { .. }) {
+                failure.code = Code::OutcomeUnknown;
+            }
+            failure.hints.push(Hint::CheckOutcome);
+        }
+        CallError::Refused(_) => {
+            let expected = schema::expected(&target.entry.input_value());
+            failure.hints.push(Hint::Expected(expected));
+        }
+        CallError::Lost { .. }
+        | CallError::TimedOut(_)
+        | CallError::TooLarge { .. }
+        | CallError::NotSent => {}
+    }
+    failure
+}
+
+pub(crate) fn request(error: CallError, server: &ServerName) -> Failure {
+    let (code, hints) = match &error {
+        CallError::Refused(_) => (Code::ServerError, Vec::new()),
+        CallError::TimedOut(_) => (Code::TimedOut, vec![Hint::Setting("requestTimeoutMs")]),
+        CallError::TooLarge { .. } => (Code::AnswerTooLarge, vec![Hint::Setting("maxFrameBytes")]),
+        CallError::Lost { stderr, .. } if stderr.is_empty() => (Code::ConnectionLost, Vec::new()),
+        CallError::Lost { stderr, .. } => {
+            (Code::ConnectionLost, vec![Hint::Stderr(stderr.clone()), Hint::ReadLog(server.clone())])
+        }
+        CallError::NotSent => (Code::ConnectionLost, vec![Hint::Connect(server.clone())]),
+    };
+    with_hints(Failure::new(code, Subject::Server(server.clone()), error), hints)
+}
+
+pub(crate) fn result(error: ResultError) -> Failure {
+    let code = match &error {
+        ResultError::Unknown { .. } => Code::UnknownResult,
+        ResultError::Io(_) => Code::Storage,
+        ResultError::Pattern(_) => Code::BadPattern,
+    };
+    Failure::new(code, Subject::Request, error)
+}
+
+pub(crate) fn unknown_server(server: &ServerName) -> Failure {
+    let error =
+        ResolveError::UnknownServer { name: server.to_string(), suggestions: Vec::new() };
+    resolve(error)
+}
+
+pub(crate) fn no_instructions(server: &ServerName, listed: bool) -> Failure {
+    let subject = Subject::Server(server.clone());
+    if listed {
+        return Failure::new(Code::NoInstructions, subject, Cause::NoInstructions(server.clone()));
+    }
+    Failure::new(Code::NoInstructions, subject, Cause::NotConnected(server.clone()))
+        .hint(Hint::Connect(server.clone()))
+}
+
+pub(crate) fn no_lists(server: &ServerName) -> Failure {
+    Failure::new(
+        Code::UnknownTool,
+        Subject::Server(server.clone()),
+        Cause::NoLists(server.clone()),
+    )
+}
+
+pub(crate) fn denied(target: &Resolved) -> Failure {
+    Failure::new(Code::ApprovalDenied, tool(target), Cause::Denied(target.shown.to_string()))
+}
+
+pub(crate) fn cannot_ask(nobody: CannotAsk, target: &Resolved) -> Failure {
+    let cause = Cause::NeedsApproval(target.shown.to_string(), nobody);
+    Failure::new(Code::ApprovalRequired, tool(target), cause).hint(Hint::AskUser)
+}
+
+pub(crate) fn tool_changed(target: &Resolved) -> Failure {
+    let expected = schema::expected(&target.entry.input_value());
+    Failure::new(Code::ToolChanged, tool(target), Cause::Changed(target.shown.to_string()))
+        .hint(Hint::Expected(expected))
+}
+
+pub(crate) fn tool_gone(target: &Resolved) -> Failure {
+    Failure::new(Code::ToolChanged, tool(target), Cause::Gone(target.shown.to_string()))
+        .hint(Hint::ListTools(target.server.clone()))
+}
+
+pub(crate) fn unknown_resource(uri: &str) -> Failure {
+    let uri = uri.chars().filter(|c| !c.is_control()).take(200).collect();
+    Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(uri))
+}
+
+pub(crate) fn unknown_prompt(name: &str) -> Failure {
+    let name = name.chars().filter(|c| !c.is_control()).take(200).collect();
+    Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(name))
+}
+
+pub(crate) fn ambiguous_prompt(name: &str, owners: &[&ServerName]) -> Failure {
+    let owners = owners.iter().map(|owner| owner.to_string()).collect();
+    let name = name.chars().filter(|c| !c.is_control()).take(200).collect();
+    Failure::new(Code::AmbiguousTool, Subject::Request, Cause::AmbiguousPrompt(name))
+        .hint(Hint::Choose(owners))
+}
+
+fn tool(target: &Resolved) -> Subject {
+    Subject::Tool { shown: target.shown.to_string(), server: target.server.clone() }
+}
+
+fn with_hints(mut failure: Failure, hints: Vec<Hint>) -> Failure {
+    failure.hints.extend(hints);
+    failure
+}

@@ -1,0 +1,61 @@
+//! Every MCP server behind one tool: the engine of Switchboard, as a library.
+//!
+//! A [`Gateway`] knows the servers and starts them when they are used. A [`Session`] is one
+//! conversation with it: it takes a [`Request`](request::Request) and gives a
+//! [`Reply`](reply::Reply) or a [`Failure`](failure::Failure).
+//!
+//! ```
+//! use switchboard::{Environment, Gateway, Headless};
+//! use switchboard::request::{CallRequest, Request};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+//! let gateway = Gateway::builder(environment).demo().build();
+//! let session = gateway.session(Headless);
+//!
+//! let args = serde_json::json!({ "a": 2, "b": 40 });
+//! let call = CallRequest {
+//!     tool: "demo_add".to_owned(),
+//!     server: None,
+//!     args: args.as_object().cloned().unwrap_or_default(),
+//! };
+//! let reply = session.handle(Request::Call(call)).await?;
+//! assert_eq!(switchboard::render::text::reply(&reply), "42");
+//! gateway.shutdown().await;
+//! # Ok(())
+//! # })
+//! # }
+//! ```
+//!
+//! Modules in reading order: [`gateway`], [`session`], then `call` (the pipeline) and `modes`;
+//! below them `upstream` (one actor a server), `directory` (what all servers offer) and `dial`
+//! (programs and in-process servers).
+
+pub mod gateway;
+pub mod session;
+mod call;
+mod modes;
+pub mod explain;
+pub mod host;
+pub mod load;
+pub mod trust;
+mod upstream;
+mod directory;
+pub mod dial;
+mod results;
+pub mod demo;
+pub mod env;
+pub mod paths;
+
+pub use env::Environment;
+pub use gateway::{Gateway, GatewayBuilder};
+pub use host::{Headless, Host};
+pub use session::Session;
+pub use upstream::lease::Progress;
+
+pub use switchboard_core::{
+    approval, catalog, config, content, failure, lifecycle, name, render, reply, request, schema,
+    tool_card,
+};

@@ -1,0 +1,255 @@
+//! Every mode of a session but the call: answers from snapshots, and a few that connect.
+
+use std::time::Duration;
+
+use switchboard_core::catalog::{Catalog, Resolution, Standing};
+use switchboard_core::content::CallOutput;
+use switchboard_core::failure::Failure;
+use switchboard_core::name::ServerName;
+use switchboard_core::reply::{
+    Origin, Output, Overview, PastFailure, Reply, ServerLine, ServerStatus,
+};
+use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
+
+use crate::explain;
+use crate::session::Session;
+use crate::upstream::{State, Status};
+
+/// A failure is news for this long; afterwards the server counts as not connected again.
+const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
+
+pub(crate) fn status(session: &Session) -> Reply {
+    let catalog = session.gateway.catalog();
+    let servers: Vec<ServerLine> =
+        catalog.shelves().map(|(name, _)| server_line(session, &catalog, name)).collect();
+    let connected =
+        servers.iter().filter(|server| server.status == ServerStatus::Connected).count();
+    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected })
+}
+
+fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
+    let listing = catalog.listing(name);
+    let upstream = session.gateway.upstream(name).ok().map(|upstream| upstream.status());
+    let standing = catalog.shelf(name).map_or(Standing::Active, |shelf| shelf.standing);
+    let status = status_of(standing, upstream.as_ref(), listing.is_some());
+    let failure = upstream.and_then(|status| status.last_failure).map(|failure| PastFailure {
+        ago: failure.at.elapsed(),
+        cause: chain(&*failure.cause),
+    });
+    let facts = session.gateway.facts(name);
+    ServerLine {
+        name: name.clone(),
+        status,
+        tools: listing.filter(|_| standing == Standing::Active).map(|l| l.tool_count()),
+        resources: listing.map_or(0, |listing| listing.resources.len()),
+        lifecycle: facts.lifecycle,
+        trust: facts.trust,
+        failure: failure.filter(|_| status == ServerStatus::Failed),
+        description: facts.description,
+        note: listing.and_then(|listing| note(listing)),
+    }
+}
+
+fn note(listing: &switchboard_core::catalog::Listing) -> Option<String> {
+    match listing.skipped.len() {
+        0 => None,
+        count => Some(format!("{count} left out")),
+    }
+}
+
+fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> ServerStatus {
+    match (standing, upstream) {
+        (Standing::Disabled, _) => return ServerStatus::Disabled,
+        (Standing::Pending, _) => return ServerStatus::Pending,
+        (Standing::Active, None) => {}
+        (Standing::Active, Some(status)) => match (status.state, &status.last_failure) {
+            (State::Connected, _) => return ServerStatus::Connected,
+            (State::Connecting { .. }, _) => return ServerStatus::Connecting,
+            (State::Down, Some(failure)) if failure.at.elapsed() < FAILURE_IS_NEWS => {
+                return ServerStatus::Failed;
+            }
+            (State::Down, _) => {}
+        },
+    }
+    if listed { ServerStatus::Cached } else { ServerStatus::NotConnected }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+/// Lists a server's tools; one that was never listed is connected for it.
+pub(crate) async fn list(
+    session: &Session,
+    server: &str,
+    page: PageRequest,
+) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog();
+    let server = catalog.active_server(server).map_err(explain::resolve)?;
+    let catalog = match catalog.listing(&server) {
+        Some(_) => catalog,
+        None => {
+            let upstream = session.gateway.upstream(&server)?;
+            let _listed = upstream.lease().await.map_err(|e| explain::lease(e, &server))?;
+            session.gateway.catalog()
+        }
+    };
+    Ok(Reply::Tools(catalog.page(Some(&server), page)))
+}
+
+pub(crate) fn search(session: &Session, request: &SearchRequest) -> Result<Reply, Failure> {
+    session.gateway.catalog().search(request).map(Reply::Found).map_err(explain::search)
+}
+
+pub(crate) async fn describe(
+    session: &Session,
+    tool: &str,
+    server: Option<&str>,
+) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog();
+    let found = match catalog.resolve(tool, server).map_err(explain::resolve)? {
+        Resolution::Tool(found) => found,
+        Resolution::Unlisted(owner) => {
+            let upstream = session.gateway.upstream(&owner)?;
+            let _listed = upstream.lease().await.map_err(|e| explain::lease(e, &owner))?;
+            match session.gateway.catalog().resolve(tool, server).map_err(explain::resolve)? {
+                Resolution::Tool(found) => found,
+                Resolution::Unlisted(owner) => return Err(explain::no_lists(&owner)),
+            }
+        }
+    };
+    Ok(Reply::Described(Box::new(found.describe())))
+}
+
+pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog();
+    let server = catalog.active_server(server).map_err(explain::resolve)?;
+    let listing = catalog.listing(&server);
+    match listing.and_then(|listing| listing.instructions.clone()) {
+        Some(text) => Ok(Reply::Instructions { server, text }),
+        None => Err(explain::no_instructions(&server, listing.is_some())),
+    }
+}
+
+/// Connects, whatever failed before; a server that is connected is listed again.
+pub(crate) async fn connect(session: &Session, server: &str) -> Result<Reply, Failure> {
+    let server = session.gateway.catalog().active_server(server).map_err(explain::resolve)?;
+    let upstream = session.gateway.upstream(&server)?;
+    let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
+    let page = session.gateway.catalog().page(Some(&server), PageRequest::default());
+    Ok(Reply::Connected(page))
+}
+
+pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {
+    let server = session.gateway.catalog().active_server(server).map_err(explain::resolve)?;
+    session.gateway.upstream(&server)?.disconnect().await;
+    Ok(Reply::Disconnected { servers: vec![server] })
+}
+
+pub(crate) async fn result(
+    session: &Session,
+    id: String,
+    view: ResultView,
+) -> Result<Reply, Failure> {
+    let page = session.results.read(&id, view).await.map_err(explain::result)?;
+    Ok(Reply::Stored { id, page })
+}
+
+pub(crate) fn resources(session: &Session, server: Option<&str>) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog();
+    let rows = in_scope(&catalog, server)?.into_iter().flat_map(|server| {
+        let listing = catalog.listing(&server).cloned();
+        listing.into_iter().flat_map(move |listing| {
+            let server = server.clone();
+            listing.resources.clone().into_iter().map(move |row| (server.clone(), row))
+        })
+    });
+    Ok(Reply::Resources(rows.collect()))
+}
+
+pub(crate) fn prompts(session: &Session, server: Option<&str>) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog();
+    let rows = in_scope(&catalog, server)?.into_iter().flat_map(|server| {
+        let listing = catalog.listing(&server).cloned();
+        listing.into_iter().flat_map(move |listing| {
+            let server = server.clone();
+            listing.prompts.clone().into_iter().map(move |row| (server.clone(), row))
+        })
+    });
+    Ok(Reply::Prompts(rows.collect()))
+}
+
+fn in_scope(catalog: &Catalog, server: Option<&str>) -> Result<Vec<ServerName>, Failure> {
+    match server {
+        Some(server) => Ok(vec![catalog.active_server(server).map_err(explain::resolve)?]),
+        None => Ok(catalog
+            .shelves()
+            .filter(|(_, shelf)| shelf.is_active())
+            .map(|(name, _)| name.clone())
+            .collect()),
+    }
+}
+
+/// Reads a resource of the server that lists it, or of the one that is named.
+pub(crate) async fn read_resource(
+    session: &Session,
+    uri: &str,
+    server: Option<&str>,
+) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog();
+    let scope = in_scope(&catalog, server)?;
+    let lists_it = |name: &&ServerName| {
+        catalog.listing(name).is_some_and(|l| l.resources.iter().any(|r| r.uri == uri))
+    };
+    // A server may serve more than it lists, so a named one is asked in any case.
+    let owner = scope.iter().find(lists_it).or(scope.first().filter(|_| server.is_some()));
+    let owner = owner.ok_or_else(|| explain::unknown_resource(uri))?;
+    let upstream = session.gateway.upstream(owner)?;
+    let lease = upstream.lease().await.map_err(|error| explain::lease(error, owner))?;
+    let raw = lease.read(uri).await.map_err(|error| explain::request(error, owner))?;
+    let content = CallOutput::of_resource(raw.as_str().to_owned());
+    output(session, Origin::Resource, owner, uri, content).await
+}
+
+pub(crate) async fn prompt(
+    session: &Session,
+    name: &str,
+    server: Option<&str>,
+    args: &serde_json::Map<String, serde_json::Value>,
+) -> Result<Reply, Failure> {
+    let catalog = session.gateway.catalog();
+    let scope = in_scope(&catalog, server)?;
+    let lists_it = |server: &&ServerName| {
+        catalog.listing(server).is_some_and(|l| l.prompts.iter().any(|p| p.name == name))
+    };
+    let owners: Vec<&ServerName> = scope.iter().filter(lists_it).collect();
+    let owner = match owners[..] {
+        [] => return Err(explain::unknown_prompt(name)),
+        [owner] => owner,
+        _ => return Err(explain::ambiguous_prompt(name, &owners)),
+    };
+    let upstream = session.gateway.upstream(owner)?;
+    let lease = upstream.lease().await.map_err(|error| explain::lease(error, owner))?;
+    let raw = lease.prompt(name, args).await.map_err(|error| explain::request(error, owner))?;
+    let content = CallOutput::of_prompt(raw.as_str().to_owned());
+    output(session, Origin::Prompt, owner, name, content).await
+}
+
+async fn output(
+    session: &Session,
+    origin: Origin,
+    server: &ServerName,
+    name: &str,
+    content: CallOutput<'static>,
+) -> Result<Reply, Failure> {
+    let (content, result) = session.results.guard(content).await;
+    let server = server.clone();
+    Ok(Reply::Output(Box::new(Output { origin, server, name: name.to_owned(), content, result })))
+}

@@ -1,0 +1,174 @@
+//! Keeps what was too large for an answer, so that it can be read on without calling again.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use switchboard_core::content::guard::{self, Guarded, Limits};
+use switchboard_core::content::page::{self, Page, Pattern, Window};
+use switchboard_core::content::{Audio, CallOutput, Settled};
+use switchboard_core::request::ResultView;
+
+use crate::paths;
+
+/// What one session may keep; the oldest results go first.
+const QUOTA: usize = 256 * 1024 * 1024;
+
+/// The result store of one session. Its files go when it does.
+#[derive(Debug)]
+pub(crate) struct Results {
+    directory: PathBuf,
+    limits: Limits,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    files: VecDeque<(String, usize)>,
+    bytes: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    #[error("there is no stored result `{id}` in this session")]
+    Unknown { id: String },
+    #[error("cannot read the stored result")]
+    Io(#[source] io::Error),
+    #[error("`grep` is not a regular expression that can be used")]
+    Pattern(#[source] page::PatternError),
+}
+
+impl Results {
+    pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
+        let name = format!("{}-{}", std::process::id(), random_id());
+        Results { directory: parent.join(name), limits, kept: Mutex::default() }
+    }
+
+    /// Brings an output to the size that a model sees; the whole is kept under an id.
+    pub(crate) async fn guard(
+        self: &std::sync::Arc<Self>,
+        mut output: CallOutput<'static>,
+    ) -> (CallOutput<'static>, Option<String>) {
+        if !output.spills(Audio::Native).is_empty() {
+            output = self.run(output, |results, output| results.save_blobs(output)).await;
+        }
+        match guard::guard(output, &self.limits) {
+            Guarded::Within(output) => (output, None),
+            Guarded::Over(capped) => {
+                let id = random_id();
+                let results = std::sync::Arc::clone(self);
+                let name = id.clone();
+                let stored = tokio::task::spawn_blocking(move || {
+                    let kept = results.save(&name, "txt", capped.whole().as_bytes());
+                    (kept, capped)
+                });
+                match stored.await {
+                    Ok((Ok(_), capped)) => (capped.with_id(&id), Some(id)),
+                    Ok((Err(error), capped)) => {
+                        tracing::warn!(%error, "cannot keep a large result");
+                        (capped.with_id("not kept"), None)
+                    }
+                    Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+                }
+            }
+        }
+    }
+
+    /// Reads a part of a stored result.
+    pub(crate) async fn read(
+        self: &std::sync::Arc<Self>,
+        id: &str,
+        view: ResultView,
+    ) -> Result<Page, ResultError> {
+        let known = self.kept().files.iter().any(|(kept, _)| kept == id);
+        if !known {
+            let id = id.chars().filter(|c| c.is_ascii_alphanumeric()).take(32).collect();
+            return Err(ResultError::Unknown { id });
+        }
+        let pattern = view.grep.as_deref().map(Pattern::new).transpose();
+        let pattern = pattern.map_err(ResultError::Pattern)?;
+        let path = self.directory.join(format!("{id}.txt"));
+        let limits = self.limits;
+        let read = tokio::task::spawn_blocking(move || {
+            let bytes = paths::read(&path)?.ok_or(io::ErrorKind::NotFound)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let window = Window { offset: view.offset, limit: view.limit };
+            Ok(match pattern {
+                Some(pattern) => page::grep(&text, &pattern, window, &limits),
+                None => page::page(&text, window, &limits),
+            })
+        });
+        match read.await {
+            Ok(page) => page.map_err(ResultError::Io),
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    async fn run<T: Send + 'static>(
+        self: &std::sync::Arc<Self>,
+        value: T,
+        work: impl FnOnce(&Results, T) -> T + Send + 'static,
+    ) -> T {
+        let results = std::sync::Arc::clone(self);
+        match tokio::task::spawn_blocking(move || work(&results, value)).await {
+            Ok(value) => value,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    /// Puts binary parts into private files and their paths into the text.
+    fn save_blobs(&self, mut output: CallOutput<'static>) -> CallOutput<'static> {
+        let blobs: Vec<_> = output
+            .spills(Audio::Native)
+            .into_iter()
+            .map(|spill| (spill.block, spill.extension, spill.decode()))
+            .collect();
+        for (block, extension, decoded) in blobs {
+            let saved = match decoded {
+                Ok(bytes) => {
+                    self.save(&random_id(), extension, &bytes).map_err(|error| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            match &saved {
+                Ok(path) => output.settle(block, Settled::SavedTo(&path.to_string_lossy())),
+                Err(reason) => output.settle(block, Settled::Omitted(reason)),
+            }
+        }
+        output
+    }
+
+    fn save(&self, name: &str, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        paths::private_dir(&self.directory)?;
+        let path = self.directory.join(format!("{name}.{extension}"));
+        paths::create_private(&path)?.write_all(bytes)?;
+        let mut kept = self.kept();
+        kept.bytes += bytes.len();
+        kept.files.push_back((name.to_owned(), bytes.len()));
+        while kept.bytes > QUOTA && kept.files.len() > 1 {
+            let Some((oldest, size)) = kept.files.pop_front() else { break };
+            kept.bytes -= size;
+            let _gone_already = fs::remove_file(self.directory.join(format!("{oldest}.txt")));
+        }
+        Ok(path)
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Results {
+    fn drop(&mut self) {
+        if !self.kept().files.is_empty() {
+            let _gone_already = fs::remove_dir_all(&self.directory);
+        }
+    }
+}
+
+/// Unguessable enough for a private directory, short enough to type.
+fn random_id() -> String {
+    std::iter::repeat_with(|| fastrand::char('a'..='z')).take(10).collect()
+}
