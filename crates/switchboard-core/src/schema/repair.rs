@@ -115,10 +115,10 @@ impl<'s> Repair<'s> {
     }
 }
 
-/// JSON in a string, where no string is wanted and the JSON is of a wanted type.
+/// JSON in a string, where the JSON is of a wanted type; the caller knows that a string is not.
 fn unpack(types: Types, value: &mut Value) {
     let Value::String(text) = value else { return };
-    if types.contain(Types::STRING) || !is_exact(text) {
+    if !is_exact(text) {
         return;
     }
     if let Ok(unpacked) = serde_json::from_str::<Value>(text)

@@ -226,6 +226,36 @@ fn two_readings_of_a_name_are_left_alone() {
 }
 
 #[test]
+fn a_name_that_an_open_schema_admits_is_left_alone() {
+    let schema = json!({"properties": {"name": {"type": "string"}, "count": {"type": "integer"}}});
+    assert_eq!(
+        outcome(&schema, json!({"Name": "x", "count": "1"})),
+        Ok(json!({"Name": "x", "count": 1})),
+    );
+}
+
+#[test]
+fn the_same_mismatch_is_named_once() {
+    let schema = json!({"allOf": [{"required": ["a"]}, {"required": ["a"]}]});
+    assert_eq!(
+        outcome(&schema, json!({})),
+        Err("`a` is required".to_owned())
+    );
+}
+
+#[test]
+fn a_format_is_left_to_the_server_in_every_dialect() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"a": {"type": "string", "format": "email"}}
+    });
+    assert_eq!(
+        outcome(&schema, json!({"a": "nobody"})),
+        Ok(json!({"a": "nobody"}))
+    );
+}
+
+#[test]
 fn the_dialect_decides_what_is_checked() {
     let schema =
         |dialect: Value| json!({"$schema": dialect, "properties": {"a": {"type": "string"}}});
