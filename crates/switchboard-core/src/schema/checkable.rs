@@ -178,7 +178,8 @@ impl Pass<'_> {
     }
 }
 
-/// Keywords that accept or refuse values, or that references lead into.
+/// Keywords that accept or refuse values, or that references lead into. `format` is not one of
+/// them: servers differ in what they take for an address or a date, so it is theirs to judge.
 fn is_checked(key: &str) -> bool {
     matches!(
         key,

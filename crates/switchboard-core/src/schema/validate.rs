@@ -40,7 +40,6 @@ impl Validator {
         let compiled = jsonschema::options()
             .with_draft(draft)
             .with_pattern_options(patterns)
-            .should_validate_formats(false)
             .offline()
             .build(&schema)
             .map_err(|_| SchemaError::Invalid)?;
