@@ -1,1 +1,25 @@
 //! JSON Schemas of tools: shown compactly, checked, repaired.
+//!
+//! A schema comes from a server and is hostile: everything here is bounded in depth, nodes and
+//! bytes, follows no reference out of the schema itself, and terminates on any JSON value.
+
+mod checkable;
+mod limits;
+mod mismatch;
+mod object;
+mod outline;
+mod refs;
+mod repair;
+mod shape;
+mod text;
+mod types;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+pub use limits::SchemaError;
+pub use mismatch::{Bound, Mismatch, Problem, Unit};
+pub use outline::{expected, parameters};
+pub use shape::{output_shape, signature};
+pub use validate::Validator;

@@ -1,0 +1,246 @@
+//! The part of a schema that can be checked here: closed, bounded, with linear patterns.
+
+use std::collections::HashSet;
+
+use regex::RegexBuilder;
+use serde_json::{Map, Value};
+
+use super::SchemaError;
+use super::refs;
+
+/// Memory for one compiled pattern.
+pub(super) const MAX_PATTERN_BYTES: usize = 64 * 1024;
+
+/// Patterns of one schema that are compiled; the rest goes unchecked.
+const MAX_PATTERNS: usize = 32;
+
+/// Leaving something out can leave another reference without its target; so often it is repaired.
+const MAX_PASSES: usize = 4;
+
+/// A copy of `schema` without what cannot be checked: references out of the schema, patterns
+/// beyond the linear engine, prose, keywords nobody defined. The copy accepts whatever the
+/// original accepts.
+pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
+    let mut dangling = HashSet::new();
+    let mut mode = Mode::Exact;
+    for _ in 0..MAX_PASSES {
+        let mut pass = Pass {
+            mode,
+            dangling: &dangling,
+            patterns: 0,
+            left_out: false,
+        };
+        let copy = pass.schema(schema, Place::Root);
+        let missing: HashSet<String> = references(&copy)
+            .filter(|reference| {
+                refs::pointer(reference).is_none_or(|at| copy.pointer(&at).is_none())
+            })
+            .map(str::to_owned)
+            .collect();
+        let settled = mode == Mode::Lenient || !pass.left_out;
+        if missing.is_empty() && settled {
+            return Ok(copy);
+        }
+        dangling.extend(missing);
+        mode = Mode::Lenient;
+    }
+    Err(SchemaError::Invalid)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Exact,
+    /// Something was left out, so its place accepts more than it should. Keywords that turn a
+    /// match into a refusal (`not`, `oneOf`, …) would now refuse valid values and go as well.
+    Lenient,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    Within,
+}
+
+struct Pass<'p> {
+    mode: Mode,
+    dangling: &'p HashSet<String>,
+    patterns: usize,
+    left_out: bool,
+}
+
+impl Pass<'_> {
+    fn schema(&mut self, schema: &Value, place: Place) -> Value {
+        let Value::Object(keywords) = schema else {
+            return schema.clone();
+        };
+        if self.is_foreign(keywords, place) {
+            self.left_out = true;
+            let kept = keywords
+                .iter()
+                .filter(|(key, _)| *key == "$defs" || *key == "definitions");
+            return kept
+                .map(|(key, value)| (key.clone(), self.keyword(key, value)))
+                .collect();
+        }
+        let mut copy = Map::new();
+        for (key, value) in keywords {
+            match key.as_str() {
+                "pattern" if !self.is_linear(value.as_str()) => self.left_out = true,
+                "patternProperties" if !self.are_linear(value) => self.left_out = true,
+                "not"
+                | "oneOf"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "minContains"
+                | "maxContains"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                    if self.mode == Mode::Lenient => {}
+                _ if is_checked(key) => {
+                    copy.insert(key.clone(), self.keyword(key, value));
+                }
+                _ => {}
+            }
+        }
+        if keywords.contains_key("patternProperties") && !copy.contains_key("patternProperties") {
+            copy.shift_remove("additionalProperties");
+        }
+        Value::Object(copy)
+    }
+
+    fn keyword(&mut self, key: &str, value: &Value) -> Value {
+        match (key, value) {
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+                | "dependencies",
+                Value::Object(schemas),
+            ) => schemas
+                .iter()
+                .map(|(name, schema)| (name.clone(), self.schema(schema, Place::Within)))
+                .collect(),
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+                schemas
+                    .iter()
+                    .map(|schema| self.schema(schema, Place::Within))
+                    .collect()
+            }
+            (
+                "items"
+                | "additionalItems"
+                | "additionalProperties"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedItems"
+                | "unevaluatedProperties",
+                schema,
+            ) => self.schema(schema, Place::Within),
+            (_, value) => value.clone(),
+        }
+    }
+
+    /// Whether the meaning of a schema depends on another document or on dynamic scope.
+    fn is_foreign(&self, keywords: &Map<String, Value>, place: Place) -> bool {
+        let reference = keywords.get("$ref").and_then(Value::as_str);
+        let unresolved =
+            reference.is_some_and(|it| refs::pointer(it).is_none() || self.dangling.contains(it));
+        let dynamic = ["$dynamicRef", "$recursiveRef"]
+            .iter()
+            .any(|key| keywords.contains_key(*key));
+        // A nested identifier moves the base of every reference below it.
+        let rebased = place == Place::Within
+            && ["$id", "$schema"]
+                .iter()
+                .any(|key| keywords.contains_key(*key));
+        unresolved || dynamic || rebased
+    }
+
+    fn are_linear(&mut self, patterns: &Value) -> bool {
+        let Value::Object(patterns) = patterns else {
+            return true;
+        };
+        patterns.keys().all(|pattern| self.is_linear(Some(pattern)))
+    }
+
+    fn is_linear(&mut self, pattern: Option<&str>) -> bool {
+        let Some(pattern) = pattern else { return true };
+        self.patterns += 1;
+        self.patterns <= MAX_PATTERNS
+            && RegexBuilder::new(pattern)
+                .size_limit(MAX_PATTERN_BYTES)
+                .build()
+                .is_ok()
+    }
+}
+
+/// Keywords that accept or refuse values, or that references lead into. `format` is not one of
+/// them: servers differ in what they take for an address or a date, so it is theirs to judge.
+fn is_checked(key: &str) -> bool {
+    matches!(
+        key,
+        "$defs"
+            | "$ref"
+            | "additionalItems"
+            | "additionalProperties"
+            | "allOf"
+            | "anyOf"
+            | "const"
+            | "contains"
+            | "definitions"
+            | "dependencies"
+            | "dependentRequired"
+            | "dependentSchemas"
+            | "else"
+            | "enum"
+            | "exclusiveMaximum"
+            | "exclusiveMinimum"
+            | "if"
+            | "items"
+            | "maxContains"
+            | "maxItems"
+            | "maxLength"
+            | "maxProperties"
+            | "maximum"
+            | "minContains"
+            | "minItems"
+            | "minLength"
+            | "minProperties"
+            | "minimum"
+            | "multipleOf"
+            | "not"
+            | "oneOf"
+            | "pattern"
+            | "patternProperties"
+            | "prefixItems"
+            | "properties"
+            | "propertyNames"
+            | "required"
+            | "then"
+            | "type"
+            | "unevaluatedItems"
+            | "unevaluatedProperties"
+            | "uniqueItems"
+    )
+}
+
+/// Every string under a `$ref` key, in whatever place.
+fn references(schema: &Value) -> impl Iterator<Item = &str> {
+    let mut pending = vec![schema];
+    let mut found = Vec::new();
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(Value::as_str));
+                pending.extend(fields.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    found.into_iter()
+}

@@ -1,0 +1,216 @@
+//! How large a schema may be, as written and with its references followed.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::refs;
+
+/// Why a schema is not used for checking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    #[error("the schema is nested deeper than {limit} levels")]
+    TooDeep { limit: usize },
+    #[error("the schema has more than {limit} nodes")]
+    TooManyNodes { limit: usize },
+    #[error("the schema is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    /// Small as written, but checking it would never end: references multiply.
+    #[error("the references of the schema expand to more than {limit} nodes")]
+    Expands { limit: usize },
+    /// Not hostile, merely wrong: a tool can be called without a check.
+    #[error("the schema is not a valid JSON Schema")]
+    Invalid,
+}
+
+/// What a schema may measure as it was sent.
+pub(super) const SCHEMA: Limits = Limits {
+    depth: 64,
+    nodes: 10_000,
+    bytes: 256 * 1024,
+};
+
+/// What arguments may measure: deeper ones than a JSON parser accepts cannot have been sent.
+pub(super) const ARGUMENTS: Limits = Limits {
+    depth: 256,
+    nodes: usize::MAX,
+    bytes: usize::MAX,
+};
+
+/// Nodes of a schema whose references are all followed; a cycle counts once.
+const MAX_EXPANDED_NODES: usize = 100_000;
+
+/// Levels of a schema whose references are all followed.
+const MAX_EXPANDED_DEPTH: usize = 256;
+
+/// How often one value may be looked at while arguments are checked.
+const MAX_VISITS_OF_A_VALUE: usize = 4_096;
+
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) depth: usize,
+    pub(super) nodes: usize,
+    pub(super) bytes: usize,
+}
+
+impl Limits {
+    /// Walks without recursion, because the depth is what is in question.
+    pub(super) fn admit(&self, value: &Value) -> Result<(), SchemaError> {
+        let (mut nodes, mut bytes) = (1_usize, 0_usize);
+        let mut pending = vec![(value, 1_usize)];
+        while let Some((value, depth)) = pending.pop() {
+            if depth > self.depth {
+                return Err(SchemaError::TooDeep { limit: self.depth });
+            }
+            match value {
+                Value::Null | Value::Bool(_) | Value::Number(_) => bytes += 8,
+                Value::String(text) => bytes += text.len() + 2,
+                Value::Array(items) => {
+                    nodes += items.len();
+                    bytes += items.len() + 2;
+                }
+                Value::Object(fields) => {
+                    nodes += fields.len();
+                    bytes += 2 + fields.keys().map(|key| key.len() + 4).sum::<usize>();
+                }
+            }
+            if nodes > self.nodes {
+                return Err(SchemaError::TooManyNodes { limit: self.nodes });
+            }
+            if bytes > self.bytes {
+                return Err(SchemaError::TooLarge { limit: self.bytes });
+            }
+            match value {
+                Value::Array(items) => pending.extend(items.iter().map(|item| (item, depth + 1))),
+                Value::Object(fields) => {
+                    pending.extend(fields.values().map(|field| (field, depth + 1)));
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a schema of harmless size whose references multiply or form a very long chain; says
+/// how deep arguments may be nested to be checked.
+///
+/// The schema must be within [`SCHEMA`].
+pub(super) fn admit_expansion(root: &Value) -> Result<usize, SchemaError> {
+    let extent = Expansion {
+        root,
+        measured: HashMap::new(),
+    }
+    .referenced(root, 0)?;
+    if extent.nodes > MAX_EXPANDED_NODES {
+        return Err(SchemaError::Expands {
+            limit: MAX_EXPANDED_NODES,
+        });
+    }
+    let (mut depth, mut visits) = (0, 1_usize);
+    while depth < ARGUMENTS.depth && visits <= MAX_VISITS_OF_A_VALUE {
+        visits = visits.saturating_mul(extent.loops);
+        depth += 1;
+    }
+    Ok(depth)
+}
+
+/// What following the references of a schema amounts to.
+#[derive(Clone, Copy)]
+struct Extent {
+    nodes: usize,
+    /// How often a cycle comes back to one and the same value: with two, a value that is nested
+    /// 30 deep would be checked 2^30 times.
+    loops: usize,
+}
+
+impl Extent {
+    fn add(&mut self, other: Extent) {
+        self.nodes = self.nodes.saturating_add(other.nodes);
+        self.loops = self.loops.saturating_add(other.loops);
+    }
+}
+
+struct Expansion<'s> {
+    root: &'s Value,
+    /// Per referenced schema; `None` while it is being measured, so that a cycle ends.
+    measured: HashMap<*const Value, Option<Extent>>,
+}
+
+impl<'s> Expansion<'s> {
+    fn schema(&mut self, schema: &'s Value, depth: usize) -> Result<Extent, SchemaError> {
+        if depth > MAX_EXPANDED_DEPTH {
+            return Err(SchemaError::TooDeep {
+                limit: MAX_EXPANDED_DEPTH,
+            });
+        }
+        let mut extent = Extent { nodes: 1, loops: 0 };
+        match schema {
+            Value::Array(items) => {
+                for item in items {
+                    extent.add(self.schema(item, depth + 1)?);
+                }
+            }
+            Value::Object(keywords) => {
+                for (key, value) in keywords {
+                    extent.add(self.keyword(key, value, depth + 1)?);
+                }
+                if let Some(target) = refs::target(self.root, schema) {
+                    extent.add(self.referenced(target, depth + 1)?);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        Ok(extent)
+    }
+
+    fn keyword(
+        &mut self,
+        key: &str,
+        value: &'s Value,
+        depth: usize,
+    ) -> Result<Extent, SchemaError> {
+        let named_schemas = matches!(
+            key,
+            "properties"
+                | "patternProperties"
+                | "dependentSchemas"
+                | "dependencies"
+                | "$defs"
+                | "definitions"
+        );
+        let Value::Object(schemas) = value else {
+            return self.schema(value, depth);
+        };
+        if !named_schemas {
+            return self.schema(value, depth);
+        }
+        let mut extent = Extent { nodes: 1, loops: 0 };
+        let mut most_loops = 0;
+        for schema in schemas.values() {
+            let each = self.schema(schema, depth + 1)?;
+            most_loops = most_loops.max(each.loops);
+            extent.add(each);
+        }
+        match key {
+            // Each property is a value of its own.
+            "properties" => extent.loops = most_loops,
+            // Definitions count where they are referred to.
+            "$defs" | "definitions" => extent.loops = 0,
+            _ => {}
+        }
+        Ok(extent)
+    }
+
+    fn referenced(&mut self, target: &'s Value, depth: usize) -> Result<Extent, SchemaError> {
+        match self.measured.get(&std::ptr::from_ref(target)) {
+            Some(Some(extent)) => return Ok(*extent),
+            Some(None) => return Ok(Extent { nodes: 1, loops: 1 }),
+            None => {}
+        }
+        self.measured.insert(target, None);
+        let extent = self.schema(target, depth)?;
+        self.measured.insert(target, Some(extent));
+        Ok(extent)
+    }
+}

@@ -1,0 +1,368 @@
+//! What is wrong with arguments, one pointed clause each.
+
+use std::fmt;
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::paths::LocationSegment;
+use serde_json::Value;
+
+use super::shape::{Detail, Shape};
+use super::{limits, object, text};
+
+/// Mismatches that one answer names; the rest shows when these are mended.
+const MAX_MISMATCHES: usize = 8;
+
+/// Alternatives within alternatives that are searched for the one that was meant.
+const MAX_ALTERNATIVES: usize = 8;
+
+const MAX_PATH_BYTES: usize = 160;
+const MAX_DETAIL_BYTES: usize = 240;
+
+/// One place where arguments do not fit the schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// `filters.states[2]`; empty for the arguments as a whole.
+    pub path: String,
+    pub problem: Problem,
+}
+
+/// What is wrong at a place. Texts are bounded and fit to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    Missing,
+    Unknown {
+        nearest: Option<String>,
+    },
+    WrongType {
+        expected: String,
+        found: &'static str,
+    },
+    NotAnOption {
+        options: String,
+    },
+    OutOfRange {
+        bound: Bound,
+        limit: String,
+    },
+    WrongSize {
+        bound: Bound,
+        limit: u64,
+        unit: Unit,
+    },
+    NotAMultiple {
+        of: String,
+    },
+    NoPatternMatch {
+        pattern: String,
+    },
+    Duplicates,
+    TooDeep {
+        limit: usize,
+    },
+    NoAlternative {
+        expected: String,
+    },
+    Refused,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    AtLeast,
+    AtMost,
+    MoreThan,
+    LessThan,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Characters,
+    Items,
+    Properties,
+}
+
+impl Mismatch {
+    pub(super) fn too_deep() -> Mismatch {
+        let limit = limits::ARGUMENTS.depth;
+        Mismatch {
+            path: String::new(),
+            problem: Problem::TooDeep { limit },
+        }
+    }
+}
+
+/// The first few errors in our words; `schema` is what the errors' paths point into.
+pub(super) fn collect<'e>(
+    schema: &Value,
+    errors: impl Iterator<Item = ValidationError<'e>>,
+) -> Vec<Mismatch> {
+    let mut mismatches = Mismatches {
+        schema,
+        found: Vec::new(),
+    };
+    for error in errors {
+        mismatches.add(&error, 0);
+    }
+    mismatches.found
+}
+
+struct Mismatches<'s> {
+    schema: &'s Value,
+    found: Vec<Mismatch>,
+}
+
+impl<'s> Mismatches<'s> {
+    fn add(&mut self, error: &ValidationError<'_>, level: usize) {
+        match error.kind() {
+            Kind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                self.push(path(error, Some(name)), Problem::Missing);
+            }
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
+                for name in unexpected.iter().take(MAX_MISMATCHES) {
+                    let nearest = self.nearest(error, name);
+                    self.push(path(error, Some(name)), Problem::Unknown { nearest });
+                }
+            }
+            Kind::AnyOf { context }
+            | Kind::OneOfNotValid { context }
+            | Kind::OneOfMultipleValid { context } => {
+                match meant(error, context).filter(|_| level < MAX_ALTERNATIVES) {
+                    Some(errors) => errors.iter().for_each(|error| self.add(error, level + 1)),
+                    None => self.push(path(error, None), self.no_alternative(error)),
+                }
+            }
+            kind => self.push(path(error, None), self.problem(kind, error)),
+        }
+    }
+
+    fn push(&mut self, path: String, problem: Problem) {
+        let mismatch = Mismatch { path, problem };
+        if self.found.len() < MAX_MISMATCHES && !self.found.contains(&mismatch) {
+            self.found.push(mismatch);
+        }
+    }
+
+    fn problem(&self, kind: &Kind, error: &ValidationError<'_>) -> Problem {
+        use Bound::{AtLeast, AtMost, LessThan, MoreThan};
+        let range = |bound, limit: &Value| Problem::OutOfRange {
+            bound,
+            limit: literal(limit),
+        };
+        let size = |bound, limit: &u64, unit| Problem::WrongSize {
+            bound,
+            limit: *limit,
+            unit,
+        };
+        match kind {
+            Kind::Type { kind } => Problem::WrongType {
+                expected: wanted(kind),
+                found: type_name(error.instance()),
+            },
+            Kind::Enum { .. } | Kind::Constant { .. } => Problem::NotAnOption {
+                options: self.expected(error),
+            },
+            Kind::Minimum { limit } => range(AtLeast, limit),
+            Kind::Maximum { limit } => range(AtMost, limit),
+            Kind::ExclusiveMinimum { limit } => range(MoreThan, limit),
+            Kind::ExclusiveMaximum { limit } => range(LessThan, limit),
+            Kind::MinLength { limit } => size(AtLeast, limit, Unit::Characters),
+            Kind::MaxLength { limit } => size(AtMost, limit, Unit::Characters),
+            Kind::MinItems { limit } => size(AtLeast, limit, Unit::Items),
+            Kind::MaxItems { limit } => size(AtMost, limit, Unit::Items),
+            Kind::MinProperties { limit } => size(AtLeast, limit, Unit::Properties),
+            Kind::MaxProperties { limit } => size(AtMost, limit, Unit::Properties),
+            Kind::AdditionalItems { limit } => size(
+                AtMost,
+                &u64::try_from(*limit).unwrap_or(u64::MAX),
+                Unit::Items,
+            ),
+            Kind::MultipleOf { multiple_of } => Problem::NotAMultiple {
+                of: multiple_of.to_string(),
+            },
+            Kind::Pattern { pattern } => Problem::NoPatternMatch {
+                pattern: text::cut(text::prose(pattern), MAX_DETAIL_BYTES),
+            },
+            Kind::UniqueItems => Problem::Duplicates,
+            _ => Problem::Refused,
+        }
+    }
+
+    fn no_alternative(&self, error: &ValidationError<'_>) -> Problem {
+        match self.expected(error) {
+            expected if expected == "any" => Problem::Refused,
+            expected => Problem::NoAlternative { expected },
+        }
+    }
+
+    /// The type that the schema around the failed keyword describes.
+    fn expected(&self, error: &ValidationError<'_>) -> String {
+        let described = self
+            .around(error)
+            .map(|at| Shape::new(self.schema, Detail::Short).describe(at));
+        text::cut(
+            described.unwrap_or_else(|| "any".to_owned()),
+            MAX_DETAIL_BYTES,
+        )
+    }
+
+    fn nearest(&self, error: &ValidationError<'_>, name: &str) -> Option<String> {
+        if name.len() > MAX_PATH_BYTES {
+            return None;
+        }
+        let lower = name.to_lowercase();
+        object::fields(self.schema, self.around(error)?)
+            .iter()
+            .filter(|field| field.name.len() <= MAX_PATH_BYTES)
+            .map(|field| {
+                (
+                    strsim::jaro_winkler(&lower, &field.name.to_lowercase()),
+                    field.name,
+                )
+            })
+            .filter(|(likeness, _)| *likeness >= 0.8)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, name)| text::name(name).into_owned())
+    }
+
+    fn around(&self, error: &ValidationError<'_>) -> Option<&'s Value> {
+        let (around, _) = error.schema_path().as_str().rsplit_once('/')?;
+        self.schema.pointer(around)
+    }
+}
+
+/// The errors of the one alternative whose type fits: the others were not meant.
+fn meant<'c>(
+    error: &ValidationError<'_>,
+    alternatives: &'c [Vec<ValidationError<'static>>],
+) -> Option<&'c [ValidationError<'static>]> {
+    let mut fitting = alternatives.iter().filter(|errors| {
+        !errors.is_empty()
+            && !errors.iter().any(|inner| {
+                matches!(
+                    inner.kind(),
+                    Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. }
+                ) && inner.instance_path() == error.instance_path()
+            })
+    });
+    match (fitting.next(), fitting.next()) {
+        (Some(errors), None) => Some(errors),
+        _ => None,
+    }
+}
+
+fn path(error: &ValidationError<'_>, property: Option<&str>) -> String {
+    let mut path = String::new();
+    let segments = error.instance_path().segments();
+    for segment in segments.chain(property.map(|name| LocationSegment::Property(name.into()))) {
+        match segment {
+            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
+            LocationSegment::Property(name) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&text::name(&name));
+            }
+        }
+    }
+    text::cut(path, MAX_PATH_BYTES)
+}
+
+fn literal(value: &Value) -> String {
+    text::cut(text::literal(value), MAX_DETAIL_BYTES)
+}
+
+fn wanted(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(name) => with_article(name.as_str()).to_owned(),
+        TypeKind::Multiple(names) => {
+            let names: Vec<&str> = names
+                .iter()
+                .map(|name| with_article(name.as_str()))
+                .collect();
+            names.join(" or ")
+        }
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    with_article(match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    })
+}
+
+fn with_article(name: &str) -> &'static str {
+    match name {
+        "boolean" => "a boolean",
+        "number" => "a number",
+        "integer" => "an integer",
+        "string" => "a string",
+        "array" => "an array",
+        "object" => "an object",
+        _ => "null",
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => write!(f, "the object of arguments {}", self.problem),
+            path => write!(f, "`{path}` {}", self.problem),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Missing => f.write_str("is required"),
+            Problem::Unknown { nearest: None } => f.write_str("is not a parameter"),
+            Problem::Unknown {
+                nearest: Some(name),
+            } => {
+                write!(f, "is not a parameter, did you mean `{name}`?")
+            }
+            Problem::WrongType { expected, found } => write!(f, "must be {expected}, not {found}"),
+            Problem::NotAnOption { options } => write!(f, "must be {options}"),
+            Problem::OutOfRange { bound, limit } => write!(f, "must be {bound} {limit}"),
+            Problem::WrongSize { bound, limit, unit } => {
+                write!(f, "must have {bound} {limit} {unit}")
+            }
+            Problem::NotAMultiple { of } => write!(f, "must be a multiple of {of}"),
+            Problem::NoPatternMatch { pattern } => write!(f, "must match the pattern `{pattern}`"),
+            Problem::Duplicates => f.write_str("must not hold the same item twice"),
+            Problem::TooDeep { limit } => {
+                write!(f, "must not be nested deeper than {limit} levels")
+            }
+            Problem::NoAlternative { expected } => write!(f, "must fit `{expected}`"),
+            Problem::Refused => f.write_str("has a value that the schema refuses"),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bound::AtLeast => "at least",
+            Bound::AtMost => "at most",
+            Bound::MoreThan => "more than",
+            Bound::LessThan => "less than",
+        })
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Characters => "characters",
+            Unit::Items => "items",
+            Unit::Properties => "properties",
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! The properties of an object schema, with `$ref` and `allOf` merged in.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::refs;
+
+/// Stands for the schema of a property that is required but not declared.
+static ANYTHING: Value = Value::Bool(true);
+
+/// Schemas that are merged into one object; a cycle of `allOf` ends here.
+const MAX_PARTS: usize = 16;
+
+/// Properties of one object that are looked at.
+const MAX_FIELDS: usize = 1_000;
+
+/// One property as an object schema declares it.
+#[derive(Clone, Copy)]
+pub(super) struct Field<'s> {
+    pub(super) name: &'s str,
+    pub(super) schema: &'s Value,
+    pub(super) presence: Presence,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    Required,
+    Optional,
+}
+
+/// Required properties in declared order, then optional ones; the first declaration of a name wins.
+pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
+    let mut fields: Vec<Field<'s>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut required: Vec<&str> = Vec::new();
+    for part in parts(root, schema) {
+        if let Some(Value::Object(properties)) = part.get("properties") {
+            for (name, schema) in properties {
+                if fields.len() < MAX_FIELDS && !places.contains_key(name.as_str()) {
+                    places.insert(name, fields.len());
+                    fields.push(Field {
+                        name,
+                        schema,
+                        presence: Presence::Optional,
+                    });
+                }
+            }
+        }
+        if let Some(Value::Array(names)) = part.get("required") {
+            required.extend(names.iter().filter_map(Value::as_str).take(MAX_FIELDS));
+        }
+    }
+    for name in required {
+        let place = *places.entry(name).or_insert(fields.len());
+        if let Some(field) = fields.get_mut(place) {
+            field.presence = Presence::Required;
+        } else if fields.len() < MAX_FIELDS {
+            fields.push(Field {
+                name,
+                schema: &ANYTHING,
+                presence: Presence::Required,
+            });
+        }
+    }
+    fields.sort_by_key(|field| field.presence == Presence::Optional);
+    fields
+}
+
+/// Whether [`fields`] would find any.
+pub(super) fn has_fields(root: &Value, schema: &Value) -> bool {
+    parts(root, schema).iter().any(|part| {
+        part.get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(|it| !it.is_empty())
+            || part
+                .get("required")
+                .and_then(Value::as_array)
+                .is_some_and(|it| !it.is_empty())
+    })
+}
+
+/// The schema of properties without a declared name, where one says something.
+pub(super) fn extra<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
+    let extra = refs::resolve(root, schema)?.get("additionalProperties")?;
+    extra
+        .as_object()
+        .filter(|keywords| !keywords.is_empty())
+        .map(|_| extra)
+}
+
+/// The schema itself and all that hold together with it at the same place.
+fn parts<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
+    let mut parts = vec![schema];
+    let mut next = 0;
+    while let Some(part) = parts.get(next).copied() {
+        next += 1;
+        let all_of = part
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        for part in refs::target(root, part).into_iter().chain(all_of) {
+            if parts.len() < MAX_PARTS && !parts.iter().any(|known| std::ptr::eq(*known, part)) {
+                parts.push(part);
+            }
+        }
+    }
+    parts
+}

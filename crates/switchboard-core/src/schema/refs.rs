@@ -1,0 +1,52 @@
+//! References within one schema; nothing here leaves it.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// References that are followed before a chain of them counts as a cycle.
+const MAX_HOPS: usize = 16;
+
+/// What the `$ref` of `schema` points at, when it is a JSON pointer into `root`.
+pub(super) fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
+    let reference = schema.get("$ref")?.as_str()?;
+    root.pointer(&pointer(reference)?)
+}
+
+/// The schema behind a chain of references; none for a cycle or one that leads nowhere.
+pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
+    let mut schema = schema;
+    for _ in 0..MAX_HOPS {
+        if schema.get("$ref").is_none() {
+            return Some(schema);
+        }
+        schema = target(root, schema)?;
+    }
+    None
+}
+
+/// The JSON pointer in a `#…` reference; anchors and other documents have none.
+pub(super) fn pointer(reference: &str) -> Option<Cow<'_, str>> {
+    let fragment = reference.strip_prefix('#')?;
+    if !fragment.is_empty() && !fragment.starts_with('/') {
+        return None;
+    }
+    if !fragment.contains('%') {
+        return Some(Cow::Borrowed(fragment));
+    }
+    let mut decoded = Vec::with_capacity(fragment.len());
+    let mut bytes = fragment.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let (high, low) = (hex(bytes.next()?)?, hex(bytes.next()?)?);
+            decoded.push(high * 16 + low);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    String::from_utf8(decoded).ok().map(Cow::Owned)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16)?.try_into().ok()
+}

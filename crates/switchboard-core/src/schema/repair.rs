@@ -1,0 +1,235 @@
+//! Arguments that are wrong in a way that has one reading, put right.
+
+use serde_json::{Map, Value};
+
+use super::object::{self, Field, Presence};
+use super::refs;
+use super::types::Types;
+
+/// Levels of arguments that are looked at.
+const MAX_LEVELS: usize = 64;
+
+/// Places that are looked at; a schema can name the same place many times.
+const MAX_PLACES: usize = 20_000;
+
+/// Decimal digits that a binary floating point number keeps.
+const EXACT_DIGITS: usize = 15;
+
+/// Changes only what `schema` refuses: JSON in a string, one value for a list, letter case of an
+/// option, and letter case or `-` for `_` in a property name.
+pub(super) fn repair(schema: &Value, args: &mut Value) {
+    Repair {
+        root: schema,
+        places_left: MAX_PLACES,
+    }
+    .place(schema, args, 0);
+}
+
+struct Repair<'s> {
+    root: &'s Value,
+    places_left: usize,
+}
+
+impl<'s> Repair<'s> {
+    fn place(&mut self, schema: &'s Value, value: &mut Value, level: usize) {
+        let Some(schema) = refs::resolve(self.root, schema) else {
+            return;
+        };
+        if level > MAX_LEVELS || self.places_left == 0 {
+            return;
+        }
+        self.places_left -= 1;
+        let types = Types::of(self.root, schema);
+        if !types.contain(Types::of_value(value)) {
+            unpack(types, value);
+        }
+        if types.without(Types::NULL) == Types::ARRAY && !types.contain(Types::of_value(value)) {
+            self.wrap(schema, value, level);
+        }
+        if let Value::String(text) = value {
+            respell(self.root, schema, text);
+        }
+        if let Some(Value::Array(parts)) = schema.get("allOf") {
+            for part in parts {
+                self.place(part, value, level + 1);
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(branches)) = schema.get(keyword) {
+                let mut fitting = branches
+                    .iter()
+                    .filter(|branch| Types::of(self.root, branch).contain(Types::of_value(value)));
+                if let (Some(branch), None) = (fitting.next(), fitting.next()) {
+                    self.place(branch, value, level + 1);
+                }
+            }
+        }
+        match value {
+            Value::Object(properties) => self.object(schema, properties, level),
+            Value::Array(items) => self.array(schema, items, level),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// One value where a list of such values is wanted.
+    fn wrap(&mut self, schema: &'s Value, value: &mut Value, level: usize) {
+        let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
+            return;
+        };
+        let looks_like_list =
+            matches!(value, Value::String(text) if text.trim_start().starts_with('['));
+        if looks_like_list {
+            return;
+        }
+        let mut item = value.clone();
+        self.place(items, &mut item, level + 1);
+        let types = Types::of(self.root, items);
+        if types != Types::ANY && types.contain(Types::of_value(&item)) {
+            *value = Value::Array(vec![item]);
+        }
+    }
+
+    fn object(&mut self, schema: &'s Value, properties: &mut Map<String, Value>, level: usize) {
+        let fields = object::fields(self.root, schema);
+        rename(schema, &fields, properties);
+        let extra = object::extra(self.root, schema);
+        let declared = schema.get("properties");
+        for (name, value) in properties {
+            if let Some(schema) = declared.and_then(|declared| declared.get(name)).or(extra) {
+                self.place(schema, value, level + 1);
+            }
+        }
+    }
+
+    fn array(&mut self, schema: &'s Value, items: &mut [Value], level: usize) {
+        let leading = schema
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .map_or(&[][..], |it| it);
+        let rest = schema.get("items").filter(|items| items.is_object());
+        for (index, item) in items.iter_mut().enumerate() {
+            if let Some(schema) = leading.get(index).or(rest) {
+                self.place(schema, item, level + 1);
+            }
+        }
+    }
+}
+
+/// JSON in a string, where the JSON is of a wanted type; the caller knows that a string is not.
+fn unpack(types: Types, value: &mut Value) {
+    let Value::String(text) = value else { return };
+    if !is_exact(text) {
+        return;
+    }
+    if let Ok(unpacked) = serde_json::from_str::<Value>(text)
+        && types.contain(Types::of_value(&unpacked))
+    {
+        *value = unpacked;
+    }
+}
+
+/// Whether every number in a JSON text survives being parsed.
+fn is_exact(json: &str) -> bool {
+    let mut in_string = false;
+    let mut escaped = false;
+    let outside = json.split(|c: char| {
+        let quote = c == '"' && !escaped;
+        escaped = in_string && c == '\\' && !escaped;
+        in_string ^= quote;
+        in_string || !(c.is_ascii_digit() || "+-.eE".contains(c))
+    });
+    outside
+        .filter(|token| token.contains(|c: char| c.is_ascii_digit()))
+        .all(|number| {
+            let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+            let digits = mantissa
+                .chars()
+                .filter(char::is_ascii_digit)
+                .skip_while(|c| *c == '0')
+                .count();
+            let keeps_digits =
+                digits <= EXACT_DIGITS && number.parse::<f64>().is_ok_and(f64::is_normal);
+            digits == 0
+                || keeps_digits
+                || number.parse::<i64>().is_ok()
+                || number.parse::<u64>().is_ok()
+        })
+}
+
+/// An option in the wrong letter case.
+fn respell(root: &Value, schema: &Value, text: &mut String) {
+    let mut options = Vec::new();
+    if collect_options(root, schema, &mut options, 0).is_none() || options.contains(&text.as_str())
+    {
+        return;
+    }
+    options.dedup();
+    let lower = text.to_lowercase();
+    let mut same = options
+        .iter()
+        .filter(|option| option.to_lowercase() == lower);
+    if let (Some(option), None) = (same.next(), same.next()) {
+        *text = (*option).to_owned();
+    }
+}
+
+/// All strings that a schema admits; none where it does not list them.
+fn collect_options<'s>(
+    root: &'s Value,
+    schema: &'s Value,
+    options: &mut Vec<&'s str>,
+    level: usize,
+) -> Option<()> {
+    let schema = refs::resolve(root, schema)?;
+    if let Some(value) = schema.get("const") {
+        options.extend(value.as_str());
+        return Some(());
+    }
+    if let Some(Value::Array(values)) = schema.get("enum") {
+        options.extend(values.iter().filter_map(Value::as_str));
+        return Some(());
+    }
+    let branches = ["anyOf", "oneOf"]
+        .iter()
+        .find_map(|key| schema.get(*key)?.as_array());
+    match branches {
+        Some(branches) if level < 4 => branches
+            .iter()
+            .try_for_each(|branch| collect_options(root, branch, options, level + 1)),
+        _ if Types::of(root, schema).contain(Types::STRING) => None,
+        _ => Some(()),
+    }
+}
+
+/// Gives a property its declared name, where the name as sent is refused or the declared one is
+/// missed.
+fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Value>) {
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    let is_declared = |name: &str| fields.iter().any(|field| field.name == name);
+    let mut renames: Vec<(String, &str)> = Vec::new();
+    for name in properties.keys().filter(|name| !is_declared(name)) {
+        let folded = fold(name);
+        let mut same = fields.iter().filter(|field| fold(field.name) == folded);
+        if let (Some(field), None) = (same.next(), same.next())
+            && (closed || field.presence == Presence::Required)
+            && !properties.contains_key(field.name)
+        {
+            renames.push((name.clone(), field.name));
+        }
+    }
+    for (sent, declared) in &renames {
+        let rivals = renames
+            .iter()
+            .filter(|(_, other)| other == declared)
+            .count();
+        if rivals == 1
+            && let Some(value) = properties.shift_remove(sent)
+        {
+            properties.insert((*declared).to_owned(), value);
+        }
+    }
+}
+
+fn fold(name: &str) -> String {
+    name.to_lowercase().replace('-', "_")
+}

@@ -1,0 +1,312 @@
+//! A schema as a compact type on one line.
+
+use serde_json::{Map, Value};
+
+use super::object::{self, Field, Presence};
+use super::{refs, text};
+
+/// A signature in a search answer; longer ones are cut at a parameter.
+const MAX_SIGNATURE_BYTES: usize = 600;
+
+/// The type of a tool's structured result.
+const MAX_OUTPUT_BYTES: usize = 600;
+
+/// Defaults longer than this are left to `describe`.
+const MAX_DEFAULT_BYTES: usize = 24;
+
+/// Levels of any kind that are followed.
+const MAX_LEVELS: usize = 24;
+
+/// A tool as a call: `list_issues(owner: string, state?: "open"|"closed" = "open")`.
+pub fn signature(name: &str, input_schema: &Value) -> String {
+    let mut shape = Shape::new(input_schema, Detail::Short);
+    let mut line = text::name(name).into_owned();
+    line.push('(');
+    let fields = object::fields(input_schema, input_schema);
+    if fields.is_empty() {
+        match shape.describe(input_schema).as_str() {
+            "object" | "any" => {}
+            alternatives => line.push_str(alternatives),
+        }
+    }
+    for (index, field) in fields.iter().enumerate() {
+        let parameter = shape.parameter(field);
+        if line.len() + parameter.len() > MAX_SIGNATURE_BYTES {
+            line.push_str(if index == 0 { "…" } else { ", …" });
+            break;
+        }
+        if index > 0 {
+            line.push_str(", ");
+        }
+        line.push_str(&parameter);
+    }
+    text::cut(line, MAX_SIGNATURE_BYTES + 8) + ")"
+}
+
+/// The type of a tool's structured result on one line.
+pub fn output_shape(schema: &Value) -> String {
+    text::cut(
+        Shape::new(schema, Detail::Short).describe(schema),
+        MAX_OUTPUT_BYTES,
+    )
+}
+
+/// How much of a type goes into its text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Few options of an enum, properties of nested objects.
+    Short,
+    /// All options; nested objects are named only, because their properties follow elsewhere.
+    Outline,
+}
+
+impl Detail {
+    fn options(self) -> usize {
+        match self {
+            Detail::Short => 6,
+            Detail::Outline => 1_000,
+        }
+    }
+
+    /// Schemas looked at for one text: references can name the same schema many times.
+    fn nodes(self) -> usize {
+        match self {
+            Detail::Short => 1_000,
+            Detail::Outline => 2_500,
+        }
+    }
+
+    fn nested_objects(self) -> usize {
+        match self {
+            Detail::Short => 2,
+            Detail::Outline => 0,
+        }
+    }
+}
+
+pub(super) struct Shape<'s> {
+    root: &'s Value,
+    detail: Detail,
+    /// References being followed: meeting one again is a cycle.
+    following: Vec<&'s Value>,
+    nodes_left: usize,
+    levels_left: usize,
+    objects_left: usize,
+}
+
+impl<'s> Shape<'s> {
+    pub(super) fn new(root: &'s Value, detail: Detail) -> Self {
+        Shape {
+            root,
+            detail,
+            following: Vec::new(),
+            nodes_left: detail.nodes(),
+            levels_left: MAX_LEVELS,
+            objects_left: detail.nested_objects(),
+        }
+    }
+
+    pub(super) fn describe(&mut self, schema: &'s Value) -> String {
+        if self.levels_left == 0 || self.nodes_left == 0 {
+            return "any".to_owned();
+        }
+        self.nodes_left -= 1;
+        self.levels_left -= 1;
+        let text = match schema {
+            Value::Object(keywords) => self.describe_keywords(schema, keywords),
+            Value::Bool(false) => "never".to_owned(),
+            _ => "any".to_owned(),
+        };
+        self.levels_left += 1;
+        text
+    }
+
+    fn parameter(&mut self, field: &Field<'s>) -> String {
+        let mark = match field.presence {
+            Presence::Required => "",
+            Presence::Optional => "?",
+        };
+        let mut parameter = format!(
+            "{}{mark}: {}",
+            text::name(field.name),
+            self.describe(field.schema)
+        );
+        let default = field.schema.get("default").filter(|value| !value.is_null());
+        if let Some(default) = default.map(text::literal)
+            && default.len() <= MAX_DEFAULT_BYTES
+        {
+            parameter.push_str(" = ");
+            parameter.push_str(&default);
+        }
+        parameter
+    }
+
+    fn describe_keywords(&mut self, schema: &'s Value, keywords: &'s Map<String, Value>) -> String {
+        if keywords.contains_key("$ref") {
+            return self.describe_reference(schema);
+        }
+        if let Some(value) = keywords.get("const") {
+            return text::literal(value);
+        }
+        if let Some(Value::Array(options)) = keywords.get("enum") {
+            return self.describe_options(options);
+        }
+        let alternatives = ["anyOf", "oneOf"]
+            .iter()
+            .find_map(|key| keywords.get(*key)?.as_array());
+        if let Some(alternatives) = alternatives
+            && !keywords.contains_key("properties")
+        {
+            let types: Vec<String> = alternatives
+                .iter()
+                .map(|branch| self.describe(branch))
+                .collect();
+            // Branches that only name required properties say nothing about the type.
+            if !types.is_empty() && types.iter().any(|text| text != "any") {
+                return union(types);
+            }
+        }
+        let mut types: Vec<String> = match keywords.get("type") {
+            Some(Value::String(name)) => vec![self.describe_named(schema, name)],
+            Some(Value::Array(names)) => {
+                let names = names.iter().filter_map(Value::as_str).take(7);
+                names
+                    .map(|name| self.describe_named(schema, name))
+                    .collect()
+            }
+            _ if keywords.contains_key("properties") => vec![self.describe_object(schema)],
+            _ if keywords.contains_key("items") => vec![self.describe_array(schema)],
+            _ => vec![self.describe_all_of(schema)],
+        };
+        if keywords.get("nullable") == Some(&Value::Bool(true)) {
+            types.push("null".to_owned());
+        }
+        union(types)
+    }
+
+    fn describe_reference(&mut self, schema: &'s Value) -> String {
+        let Some(target) = refs::target(self.root, schema) else {
+            return "any".to_owned();
+        };
+        if self
+            .following
+            .iter()
+            .any(|known| std::ptr::eq(*known, target))
+        {
+            let is_object = target.get("type").is_some_and(|name| name == "object");
+            return if is_object { "object" } else { "any" }.to_owned();
+        }
+        self.following.push(target);
+        let text = self.describe(target);
+        self.following.pop();
+        text
+    }
+
+    fn describe_options(&mut self, options: &[Value]) -> String {
+        let shown = self.detail.options();
+        let mut texts: Vec<String> = options.iter().take(shown).map(text::literal).collect();
+        if options.len() > shown {
+            texts.push("…".to_owned());
+        }
+        union(texts)
+    }
+
+    fn describe_named(&mut self, schema: &'s Value, name: &str) -> String {
+        match name {
+            "object" => self.describe_object(schema),
+            "array" => self.describe_array(schema),
+            "string" | "number" | "integer" | "boolean" | "null" => name.to_owned(),
+            _ => "any".to_owned(),
+        }
+    }
+
+    fn describe_array(&mut self, schema: &'s Value) -> String {
+        let tuple = ["prefixItems", "items"]
+            .iter()
+            .find_map(|key| schema.get(*key)?.as_array());
+        if let Some(items) = tuple {
+            let items: Vec<String> = items.iter().map(|item| self.describe(item)).collect();
+            return format!("[{}]", items.join(", "));
+        }
+        let item = schema
+            .get("items")
+            .map_or("any".to_owned(), |item| self.describe(item));
+        if is_union(&item) {
+            format!("({item})[]")
+        } else {
+            format!("{item}[]")
+        }
+    }
+
+    fn describe_object(&mut self, schema: &'s Value) -> String {
+        if self.objects_left == 0 || !object::has_fields(self.root, schema) {
+            return self
+                .describe_map(schema)
+                .unwrap_or_else(|| "object".to_owned());
+        }
+        let fields = object::fields(self.root, schema);
+        self.objects_left -= 1;
+        let mut texts = Vec::new();
+        for field in &fields {
+            if self.nodes_left == 0 {
+                texts.push("…".to_owned());
+                break;
+            }
+            texts.push(self.parameter(field));
+        }
+        self.objects_left += 1;
+        format!("{{{}}}", texts.join(", "))
+    }
+
+    /// An object whose keys are data: `{[key]: number}`.
+    fn describe_map(&mut self, schema: &'s Value) -> Option<String> {
+        if schema.get("properties").is_some() {
+            return None;
+        }
+        let extra = object::extra(self.root, schema)?;
+        Some(format!("{{[key]: {}}}", self.describe(extra)))
+    }
+
+    fn describe_all_of(&mut self, schema: &'s Value) -> String {
+        let Some(Value::Array(parts)) = schema.get("allOf") else {
+            return "any".to_owned();
+        };
+        if object::has_fields(self.root, schema) {
+            return self.describe_object(schema);
+        }
+        let mut texts = parts.iter().map(|part| self.describe(part));
+        texts
+            .find(|text| text != "any")
+            .unwrap_or_else(|| "any".to_owned())
+    }
+}
+
+/// Types joined with `|`, each once, `any` swallowing the rest.
+fn union(types: Vec<String>) -> String {
+    if types.iter().any(|text| text == "any") {
+        return "any".to_owned();
+    }
+    let mut seen = std::collections::HashSet::new();
+    let distinct: Vec<&str> = types
+        .iter()
+        .map(String::as_str)
+        .filter(|text| seen.insert(*text))
+        .collect();
+    distinct.join("|")
+}
+
+/// Whether a `|` stands outside of brackets and quotes.
+fn is_union(text: &str) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_i32, false, false);
+    text.chars().any(|c| {
+        let in_text = in_string;
+        in_string ^= c == '"' && !escaped;
+        escaped = in_text && c == '\\' && !escaped;
+        match c {
+            '{' | '[' | '(' if !in_text => depth += 1,
+            '}' | ']' | ')' if !in_text => depth -= 1,
+            _ => {}
+        }
+        c == '|' && !in_text && depth == 0
+    })
+}

@@ -1,0 +1,6 @@
+//! Behaviour of the schema module.
+
+mod check;
+mod hostile;
+mod outline;
+mod signature;

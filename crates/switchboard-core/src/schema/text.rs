@@ -1,0 +1,99 @@
+//! Text of servers made safe to show: on one line, without hidden characters, bounded.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::limits;
+
+/// Longest name or enum value that is shown in full.
+const MAX_WORD_BYTES: usize = 200;
+
+/// Largest structured default or constant that is shown.
+const LITERAL: limits::Limits = limits::Limits {
+    depth: 16,
+    nodes: 256,
+    bytes: 4096,
+};
+
+/// Prose on one line: white space collapses to a space, hidden characters are dropped.
+pub(super) fn prose(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        let start = line.len();
+        line.extend(word.chars().filter(|c| !is_hidden(*c)));
+        if line.len() > start && start > 0 {
+            line.insert(start, ' ');
+        }
+    }
+    line
+}
+
+/// A property name: bare when it is an identifier, otherwise quoted.
+pub(super) fn name(text: &str) -> Cow<'_, str> {
+    let identifier = !text.is_empty()
+        && text.len() <= MAX_WORD_BYTES
+        && !text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_$-".contains(c));
+    if identifier {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(quoted(text))
+    }
+}
+
+/// A JSON value on one line; what is too large to show becomes `…`.
+pub(super) fn literal(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        value if LITERAL.admit(value).is_ok() => escape_hidden(&value.to_string()),
+        _ => "…".to_owned(),
+    }
+}
+
+/// The text within `max` bytes, ending in `…` when something was cut.
+pub(super) fn cut(mut text: String, max: usize) -> String {
+    if text.len() > max {
+        let end = text.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// A JSON string; a hidden character is escaped, so that a reader can still write it.
+fn quoted(text: &str) -> String {
+    let shown = text
+        .get(..text.floor_char_boundary(MAX_WORD_BYTES))
+        .unwrap_or_default();
+    let mut quoted = escape_hidden(&Value::from(shown).to_string());
+    if shown.len() < text.len() {
+        quoted.insert(quoted.len() - 1, '…');
+    }
+    quoted
+}
+
+fn escape_hidden(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hidden(c) || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// Characters that change or hide text without being seen: zero-width, bidirectional, tags.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}

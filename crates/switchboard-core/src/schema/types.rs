@@ -1,0 +1,107 @@
+//! The JSON types that a schema admits at its own place.
+
+use serde_json::Value;
+
+use super::refs;
+
+/// How far `allOf`, `anyOf` and `oneOf` are followed; beyond it every type counts as admitted.
+const MAX_LEVELS: usize = 6;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Types(u8);
+
+impl Types {
+    pub(super) const NONE: Types = Types(0);
+    pub(super) const NULL: Types = Types(1);
+    pub(super) const BOOLEAN: Types = Types(1 << 1);
+    pub(super) const STRING: Types = Types(1 << 2);
+    pub(super) const ARRAY: Types = Types(1 << 3);
+    pub(super) const OBJECT: Types = Types(1 << 4);
+    pub(super) const INTEGER: Types = Types(1 << 5);
+    /// A number with a fraction; `number` in a schema is this and `INTEGER`.
+    const FRACTION: Types = Types(1 << 6);
+    pub(super) const ANY: Types = Types(0x7f);
+
+    pub(super) fn of(root: &Value, schema: &Value) -> Types {
+        Types::admitted(root, schema, 0)
+    }
+
+    pub(super) fn of_value(value: &Value) -> Types {
+        match value {
+            Value::Null => Types::NULL,
+            Value::Bool(_) => Types::BOOLEAN,
+            Value::String(_) => Types::STRING,
+            Value::Array(_) => Types::ARRAY,
+            Value::Object(_) => Types::OBJECT,
+            Value::Number(number) if number.as_f64().is_some_and(|n| n.fract() == 0.0) => {
+                Types::INTEGER
+            }
+            Value::Number(_) => Types::FRACTION,
+        }
+    }
+
+    pub(super) fn contain(self, other: Types) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(super) fn without(self, other: Types) -> Types {
+        Types(self.0 & !other.0)
+    }
+
+    fn admitted(root: &Value, schema: &Value, level: usize) -> Types {
+        let Some(schema) = refs::resolve(root, schema) else {
+            return Types::ANY;
+        };
+        if level > MAX_LEVELS {
+            return Types::ANY;
+        }
+        let mut types = match schema.get("type") {
+            Some(Value::String(name)) => Types::named(name),
+            Some(Value::Array(names)) => {
+                union(names.iter().filter_map(Value::as_str), Types::named)
+            }
+            _ => Types::ANY,
+        };
+        if let Some(value) = schema.get("const") {
+            types = types.and(Types::of_value(value));
+        }
+        if let Some(Value::Array(values)) = schema.get("enum") {
+            types = types.and(union(values, Types::of_value));
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(branches)) = schema.get(keyword) {
+                let admitted = |branch| Types::admitted(root, branch, level + 1);
+                types = types.and(union(branches, admitted));
+            }
+        }
+        if let Some(Value::Array(parts)) = schema.get("allOf") {
+            for part in parts {
+                types = types.and(Types::admitted(root, part, level + 1));
+            }
+        }
+        types
+    }
+
+    fn named(name: &str) -> Types {
+        match name {
+            "null" => Types::NULL,
+            "boolean" => Types::BOOLEAN,
+            "string" => Types::STRING,
+            "array" => Types::ARRAY,
+            "object" => Types::OBJECT,
+            "integer" => Types::INTEGER,
+            "number" => Types(Types::INTEGER.0 | Types::FRACTION.0),
+            _ => Types::ANY,
+        }
+    }
+
+    fn and(self, other: Types) -> Types {
+        Types(self.0 & other.0)
+    }
+}
+
+fn union<T>(values: impl IntoIterator<Item = T>, types: impl Fn(T) -> Types) -> Types {
+    values
+        .into_iter()
+        .fold(Types::NONE, |all, value| Types(all.0 | types(value).0))
+}

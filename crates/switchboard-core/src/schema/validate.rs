@@ -1,0 +1,97 @@
+//! Arguments of a call, checked against the tool's input schema.
+
+use jsonschema::{Draft, PatternOptions};
+use serde_json::{Map, Value};
+
+use super::checkable::{self, checkable};
+use super::limits::{self, Limits, SchemaError};
+use super::mismatch::{self, Mismatch};
+use super::repair::repair;
+
+/// A compiled input schema.
+#[derive(Debug)]
+pub struct Validator {
+    /// What was compiled: repair and messages look at it.
+    schema: Value,
+    /// Arguments nested deeper pass unchecked: a recursive schema can make a check of them endless.
+    max_depth: usize,
+    /// None where the dialect is unknown, so that nothing can be said about arguments.
+    compiled: Option<jsonschema::Validator>,
+}
+
+impl Validator {
+    /// Compiles a schema; its `$schema` decides the dialect, 2020-12 without one.
+    ///
+    /// Never looks outside the schema: what another document defines is not checked.
+    pub fn compile(input_schema: &Value) -> Result<Validator, SchemaError> {
+        limits::SCHEMA.admit(input_schema)?;
+        let Some(draft) = dialect(input_schema) else {
+            return Ok(Validator {
+                schema: Value::Bool(true),
+                max_depth: 0,
+                compiled: None,
+            });
+        };
+        let max_depth = limits::admit_expansion(input_schema)?;
+        let schema = checkable(input_schema)?;
+        let patterns = PatternOptions::regex()
+            .size_limit(checkable::MAX_PATTERN_BYTES)
+            .dfa_size_limit(checkable::MAX_PATTERN_BYTES);
+        let compiled = jsonschema::options()
+            .with_draft(draft)
+            .with_pattern_options(patterns)
+            .offline()
+            .build(&schema)
+            .map_err(|_| SchemaError::Invalid)?;
+        Ok(Validator {
+            schema,
+            max_depth,
+            compiled: Some(compiled),
+        })
+    }
+
+    /// Returns valid arguments untouched; otherwise repairs what has only one reading and checks
+    /// the result.
+    pub fn check(&self, args: Map<String, Value>) -> Result<Map<String, Value>, Vec<Mismatch>> {
+        let Some(compiled) = &self.compiled else {
+            return Ok(args);
+        };
+        let mut args = Value::Object(args);
+        if limits::ARGUMENTS.admit(&args).is_err() {
+            return Err(vec![Mismatch::too_deep()]);
+        }
+        let checked = Limits {
+            depth: self.max_depth,
+            ..limits::ARGUMENTS
+        };
+        if checked.admit(&args).is_ok() && !compiled.is_valid(&args) {
+            repair(&self.schema, &mut args);
+            let mismatches = mismatch::collect(&self.schema, compiled.iter_errors(&args));
+            if !mismatches.is_empty() {
+                return Err(mismatches);
+            }
+        }
+        match args {
+            Value::Object(args) => Ok(args),
+            // Repair changes what an object holds, not that the arguments are one.
+            _ => Ok(Map::new()),
+        }
+    }
+}
+
+/// The dialect that `$schema` names, if it is one that can be compiled.
+fn dialect(schema: &Value) -> Option<Draft> {
+    let Some(uri) = schema.get("$schema") else {
+        return Some(Draft::Draft202012);
+    };
+    let uri = uri.as_str()?.trim_end_matches('#');
+    let (_, path) = uri.split_once("://json-schema.org/")?;
+    match path {
+        "draft/2020-12/schema" => Some(Draft::Draft202012),
+        "draft/2019-09/schema" => Some(Draft::Draft201909),
+        "draft-07/schema" => Some(Draft::Draft7),
+        "draft-06/schema" => Some(Draft::Draft6),
+        "draft-04/schema" => Some(Draft::Draft4),
+        _ => None,
+    }
+}
