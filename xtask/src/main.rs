@@ -8,8 +8,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask test [--quick] | tidy | search-run CORPUS QUERIES OUT";
+const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -21,34 +21,21 @@ pub(crate) fn run(corpus: &Path, queries: &Path, out: &Path) -> Result<(), Searc
     for tool in read_lines::<Tool>(corpus)? {
         servers.entry(tool.server.clone()).or_default().push(tool);
     }
-    let listings: Vec<Postings> = servers
-        .values()
-        .map(|tools| Postings::build(tools.iter().map(Tool::document)))
-        .collect();
+    let listings: Vec<Postings> =
+        servers.values().map(|tools| Postings::build(tools.iter().map(Tool::document))).collect();
     let listings: Vec<&Postings> = listings.iter().collect();
     let servers: Vec<&Vec<Tool>> = servers.values().collect();
 
-    let written = |cause| SearchRunError::Write {
-        path: out.to_owned(),
-        cause,
-    };
+    let written = |cause| SearchRunError::Write { path: out.to_owned(), cause };
     let mut output = BufWriter::new(File::create(out).map_err(written)?);
     for query in read_lines::<Query>(queries)? {
         let hits = rank(&listings, &query.query);
-        let tools = hits
-            .iter()
-            .filter_map(|hit| servers.get(hit.listing)?.get(hit.document));
+        let tools = hits.iter().filter_map(|hit| servers.get(hit.listing)?.get(hit.document));
         let ranked = tools.take(RANKED).map(|tool| tool.id.as_str()).collect();
-        serde_json::to_writer(
-            &mut output,
-            &Ranking {
-                id: &query.id,
-                ranked,
-            },
-        )
-        .map_err(io::Error::from)
-        .and_then(|()| output.write_all(b"\n"))
-        .map_err(written)?;
+        serde_json::to_writer(&mut output, &Ranking { id: &query.id, ranked })
+            .map_err(io::Error::from)
+            .and_then(|()| output.write_all(b"\n"))
+            .map_err(written)?;
     }
     output.flush().map_err(written)
 }
@@ -113,14 +100,9 @@ struct Ranking<'a> {
 }
 
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, SearchRunError> {
-    let text = fs::read_to_string(path).map_err(|cause| SearchRunError::Read {
-        path: path.to_owned(),
-        cause,
-    })?;
-    let lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty());
+    let text = fs::read_to_string(path)
+        .map_err(|cause| SearchRunError::Read { path: path.to_owned(), cause })?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
             serde_json::from_str(line).map_err(|cause| SearchRunError::Line {

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use globset::Glob;
 use serde_json::{Map, Value};
 
-use crate::config::values::{ApprovePolicy, ToolRule};
 use crate::catalog::resolve::{Checked, Resolved};
+use crate::config::values::{ApprovePolicy, ToolRule};
 use crate::name::{ServerName, ToolId};
 
 /// The rules for one server.

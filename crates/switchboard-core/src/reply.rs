@@ -16,14 +16,22 @@ pub enum Reply {
     Tools(ToolPage),
     /// A server was connected or refreshed; its tools.
     Connected(ToolPage),
-    Disconnected { servers: Vec<ServerName> },
+    Disconnected {
+        servers: Vec<ServerName>,
+    },
     Found(SearchPage),
     Described(Box<Description>),
-    Instructions { server: ServerName, text: String },
+    Instructions {
+        server: ServerName,
+        text: String,
+    },
     /// What a tool, a resource or a prompt gave.
     Output(Box<Output>),
     /// A part of a stored result.
-    Stored { id: String, page: Page },
+    Stored {
+        id: String,
+        page: Page,
+    },
     Resources(Vec<(ServerName, Resource)>),
     Prompts(Vec<(ServerName, Prompt)>),
 }

@@ -75,7 +75,8 @@ async fn resolve(
 /// The proof that the call may be made; asks the user where a rule says so.
 async fn approve(session: &Session, checked: Checked) -> Result<Approved, Failure> {
     let rules = session.gateway.approval_rules(&checked.target.server);
-    match decide(&rules, &session.grants(), checked) {
+    let decision = decide(&rules, &session.grants(), checked);
+    match decision {
         Decision::Free(approved) => Ok(approved),
         Decision::Ask(question) => {
             let answer = session.host.approve(&question).await;

@@ -92,7 +92,9 @@ async fn answer(method: &str, params: &Value, peer: &Peer) -> Result<Value, RpcE
             let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
             Ok(json!({ "messages": [message] }))
         }
-        "resources/read" | "prompts/get" => Err(RpcError::new(INVALID_PARAMS, "there is no such thing")),
+        "resources/read" | "prompts/get" => {
+            Err(RpcError::new(INVALID_PARAMS, "there is no such thing"))
+        }
         _ => Err(RpcError::new(METHOD_NOT_FOUND, "the demo server does not know this method")),
     }
 }

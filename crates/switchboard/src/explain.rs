@@ -199,9 +199,10 @@ pub(crate) fn request(error: CallError, server: &ServerName) -> Failure {
         CallError::TimedOut(_) => (Code::TimedOut, vec![Hint::Setting("requestTimeoutMs")]),
         CallError::TooLarge { .. } => (Code::AnswerTooLarge, vec![Hint::Setting("maxFrameBytes")]),
         CallError::Lost { stderr, .. } if stderr.is_empty() => (Code::ConnectionLost, Vec::new()),
-        CallError::Lost { stderr, .. } => {
-            (Code::ConnectionLost, vec![Hint::Stderr(stderr.clone()), Hint::ReadLog(server.clone())])
-        }
+        CallError::Lost { stderr, .. } => (
+            Code::ConnectionLost,
+            vec![Hint::Stderr(stderr.clone()), Hint::ReadLog(server.clone())],
+        ),
         CallError::NotSent => (Code::ConnectionLost, vec![Hint::Connect(server.clone())]),
     };
     with_hints(Failure::new(code, Subject::Server(server.clone()), error), hints)
@@ -217,8 +218,7 @@ pub(crate) fn result(error: ResultError) -> Failure {
 }
 
 pub(crate) fn unknown_server(server: &ServerName) -> Failure {
-    let error =
-        ResolveError::UnknownServer { name: server.to_string(), suggestions: Vec::new() };
+    let error = ResolveError::UnknownServer { name: server.to_string(), suggestions: Vec::new() };
     resolve(error)
 }
 
@@ -232,11 +232,7 @@ pub(crate) fn no_instructions(server: &ServerName, listed: bool) -> Failure {
 }
 
 pub(crate) fn no_lists(server: &ServerName) -> Failure {
-    Failure::new(
-        Code::UnknownTool,
-        Subject::Server(server.clone()),
-        Cause::NoLists(server.clone()),
-    )
+    Failure::new(Code::UnknownTool, Subject::Server(server.clone()), Cause::NoLists(server.clone()))
 }
 
 pub(crate) fn denied(target: &Resolved) -> Failure {

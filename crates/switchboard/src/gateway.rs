@@ -34,7 +34,7 @@ use crate::paths::Paths;
 use crate::results::Results;
 use crate::session::Session;
 use crate::upstream::{
-    Partition, ProgramRecipe, Recipe, Surroundings, Transport, Upstream, UpstreamKey,
+    Partition, ProgramRecipe, Recipe, Surroundings, Transport, Upstream, UpstreamKey, Words,
 };
 
 /// Connects at the same time, over all servers.
@@ -235,7 +235,9 @@ impl GatewayBuilder {
             {
                 let facts = self.facts(&pending.definition, TrustLevel::Pending);
                 parts.facts.insert(name.clone(), facts);
-                parts.shelves.insert(name, shelf(&pending.definition, self.settings(), Standing::Pending));
+                parts
+                    .shelves
+                    .insert(name, shelf(&pending.definition, self.settings(), Standing::Pending));
             }
         }
         for (name, server) in &self.in_process {
@@ -253,19 +255,19 @@ impl GatewayBuilder {
             Trust::Approved(_) => TrustLevel::Approved,
         };
         parts.facts.insert(name.clone(), self.facts(definition, trust));
-        let standing =
-            if definition.is_disabled() { Standing::Disabled } else { Standing::Active };
+        let standing = if definition.is_disabled() { Standing::Disabled } else { Standing::Active };
         parts.shelves.insert(name.clone(), shelf(definition, self.settings(), standing));
         if standing == Standing::Active {
             let hash = definition_hash(definition).to_string();
-            let file = CacheFile {
-                path: self.paths.listing_of(&name, &hash),
-                definition: hash,
-            };
+            let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
             let policy = listing_policy(definition, self.settings());
             parts.plans.insert(name.clone(), Plan { policy, file: Some(file) });
             let transport = self.transport(server);
-            parts.recipes.push((name.clone(), self.recipe(&name, definition, transport), policy_of(definition, self.settings())));
+            parts.recipes.push((
+                name.clone(),
+                self.recipe(&name, definition, transport),
+                policy_of(definition, self.settings()),
+            ));
         }
     }
 
@@ -325,10 +327,9 @@ impl GatewayBuilder {
 
     fn transport(&self, server: &Server) -> Transport {
         let definition = &server.definition;
-        let program = |command, args| {
+        let program = |words| {
             Transport::Program(Box::new(ProgramRecipe {
-                command,
-                args,
+                words,
                 env: definition.env.clone().unwrap_or_default(),
                 cwd: definition.cwd.clone(),
                 inherit_env: definition.inherit_env == Some(true),
@@ -336,14 +337,10 @@ impl GatewayBuilder {
             }))
         };
         match &server.transport {
-            Configured::Stdio { command, args } => program(command.clone(), args.clone()),
-            Configured::CommandLine { words } => {
-                let mut words = words.iter().map(|word| word.as_str().into());
-                match words.next() {
-                    Some(command) => program(command, words.collect()),
-                    None => Transport::Unsupported("an empty command line"),
-                }
+            Configured::Stdio { command, args } => {
+                program(Words::Templates { command: command.clone(), args: args.clone() })
             }
+            Configured::CommandLine { words } => program(Words::Literal(words.clone())),
             Configured::Http { .. } => Transport::Unsupported("HTTP"),
             Configured::WebSocket { .. } => Transport::Unsupported("WebSocket"),
             Configured::Socket { .. } => Transport::Unsupported("a Unix socket"),

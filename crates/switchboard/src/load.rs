@@ -71,7 +71,8 @@ pub fn load(
             Ok(Some(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
             Ok(None) => None,
             Err(error) => {
-                unreadable.push(Diagnostic::unreadable(&path.to_string_lossy(), &error.to_string()));
+                unreadable
+                    .push(Diagnostic::unreadable(&path.to_string_lossy(), &error.to_string()));
                 None
             }
         };

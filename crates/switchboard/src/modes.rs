@@ -32,10 +32,9 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
     let upstream = session.gateway.upstream(name).ok().map(|upstream| upstream.status());
     let standing = catalog.shelf(name).map_or(Standing::Active, |shelf| shelf.standing);
     let status = status_of(standing, upstream.as_ref(), listing.is_some());
-    let failure = upstream.and_then(|status| status.last_failure).map(|failure| PastFailure {
-        ago: failure.at.elapsed(),
-        cause: chain(&*failure.cause),
-    });
+    let failure = upstream
+        .and_then(|status| status.last_failure)
+        .map(|failure| PastFailure { ago: failure.at.elapsed(), cause: chain(&*failure.cause) });
     let facts = session.gateway.facts(name);
     ServerLine {
         name: name.clone(),

@@ -31,7 +31,7 @@ struct Kept {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ResultError {
+pub(crate) enum ResultError {
     #[error("there is no stored result `{id}` in this session")]
     Unknown { id: String },
     #[error("cannot read the stored result")]

@@ -18,7 +18,11 @@ pub struct TrustStore {
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error("cannot use the approvals in `{}`", path.display())]
-    Io { path: PathBuf, #[source] cause: io::Error },
+    Io {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
     /// Nothing counts as approved, and the file is left as it is.
     #[error("the approvals in `{}` do not read; move the file away to start anew", path.display())]
     Damaged { path: PathBuf },
@@ -52,7 +56,12 @@ impl TrustStore {
     }
 
     /// Writes down that the user approved this definition.
-    pub fn approve(&self, hash: &TrustHash, server: &str, project: &Path) -> Result<(), TrustError> {
+    pub fn approve(
+        &self,
+        hash: &TrustHash,
+        server: &str,
+        project: &Path,
+    ) -> Result<(), TrustError> {
         self.change(|approvals| {
             let approval =
                 Approval { server: server.to_owned(), project: project.display().to_string() };

@@ -100,15 +100,8 @@ impl Auth {
     }
 }
 
-const AUTH_KEYS: &[&str] = &[
-    "type",
-    "username",
-    "password",
-    "passwordEnv",
-    "header",
-    "key",
-    "keyEnv",
-];
+const AUTH_KEYS: &[&str] =
+    &["type", "username", "password", "passwordEnv", "header", "key", "keyEnv"];
 
 choice! {
     enum AuthWord {
@@ -308,10 +301,7 @@ impl RequestHeadersCommand {
                     timeout = milliseconds(reader, at, value)?;
                     if timeout > Self::MAX_TIMEOUT {
                         let expected = "from 1 to 60000 (milliseconds)";
-                        let kind = DiagnosticKind::OutOfRange {
-                            key: at.clone(),
-                            expected,
-                        };
+                        let kind = DiagnosticKind::OutOfRange { key: at.clone(), expected };
                         return Err(reader.error(value.start(), kind));
                     }
                 }
@@ -319,23 +309,13 @@ impl RequestHeadersCommand {
             }
         }
         let command = command.ok_or_else(|| missing(reader, value, key, "command"))?;
-        Ok(Self {
-            command,
-            args,
-            env,
-            timeout,
-        })
+        Ok(Self { command, args, env, timeout })
     }
 }
 
 impl Canonical for RequestHeadersCommand {
     fn encode(&self, canon: &mut Canon) {
-        let Self {
-            command,
-            args,
-            env,
-            timeout,
-        } = self;
+        let Self { command, args, env, timeout } = self;
         command.encode(canon);
         args.encode(canon);
         env.encode(canon);
@@ -344,10 +324,5 @@ impl Canonical for RequestHeadersCommand {
 }
 
 fn missing(reader: &mut Reader<'_>, value: &Value<'_>, key: &str, name: &str) -> Reported {
-    reader.error(
-        value.start(),
-        DiagnosticKind::MissingKey {
-            key: format!("{key}.{name}"),
-        },
-    )
+    reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.{name}") })
 }

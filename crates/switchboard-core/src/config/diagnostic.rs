@@ -37,11 +37,7 @@ impl fmt::Display for Diagnostic {
         if let Some(path) = &self.path {
             write!(f, "{path}:")?;
         }
-        write!(
-            f,
-            "{}:{}: {}: {}",
-            self.line, self.column, self.level, self.kind
-        )
+        write!(f, "{}:{}: {}: {}", self.line, self.column, self.level, self.kind)
     }
 }
 
@@ -75,26 +71,15 @@ pub enum DiagnosticKind {
     #[error("`{key}` has more than {limit} entries")]
     TooManyEntries { key: String, limit: usize },
     #[error("`{key}` must be {expected}, found {found}")]
-    WrongType {
-        key: String,
-        expected: &'static str,
-        found: Found,
-    },
+    WrongType { key: String, expected: &'static str, found: Found },
     #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
-    NotAChoice {
-        key: String,
-        choices: &'static [&'static str],
-        found: String,
-    },
+    NotAChoice { key: String, choices: &'static [&'static str], found: String },
     #[error("`{key}` must be {expected}")]
     OutOfRange { key: String, expected: &'static str },
     #[error("`{key}` is missing")]
     MissingKey { key: String },
     #[error("unknown key `{key}`{}", Nearest(nearest))]
-    UnknownKey {
-        key: String,
-        nearest: Option<&'static str>,
-    },
+    UnknownKey { key: String, nearest: Option<&'static str> },
     #[error("`{key}` is given twice, the last one counts")]
     DuplicateKey { key: String },
     /// A repository must not decide how far it is trusted.
@@ -109,10 +94,7 @@ pub enum DiagnosticKind {
     #[error("the `url` of server `{server}` is a command line with an open quote")]
     OpenQuote { server: String },
     #[error("the `type` of server `{server}` does not go with its `{endpoint}`")]
-    TypeMismatch {
-        server: String,
-        endpoint: &'static str,
-    },
+    TypeMismatch { server: String, endpoint: &'static str },
 }
 
 /// The JSON type that stood where another was expected.

@@ -104,9 +104,7 @@ fn expand_text(text: &str, with: &Surroundings<'_>) -> Result<String, ExpandErro
                     (Some(value), _) => expanded.push_str(value),
                     (None, Some(default)) => expanded.push_str(default),
                     (None, None) => {
-                        return Err(ExpandError::MissingVariable {
-                            name: name.to_owned(),
-                        });
+                        return Err(ExpandError::MissingVariable { name: name.to_owned() });
                     }
                 }
             }
@@ -119,19 +117,14 @@ fn expand_text(text: &str, with: &Surroundings<'_>) -> Result<String, ExpandErro
 fn bounded(bytes: usize) -> Result<(), ExpandError> {
     match bytes {
         0..=MAX_EXPANDED_BYTES => Ok(()),
-        _ => Err(ExpandError::TooLarge {
-            limit: MAX_EXPANDED_BYTES,
-        }),
+        _ => Err(ExpandError::TooLarge { limit: MAX_EXPANDED_BYTES }),
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Segment<'t> {
     Text(&'t str),
-    Variable {
-        name: &'t str,
-        default: Option<&'t str>,
-    },
+    Variable { name: &'t str, default: Option<&'t str> },
 }
 
 /// Anything that is not quite one of the forms is plain text.
@@ -146,20 +139,11 @@ fn segments(text: &str) -> Vec<Segment<'_>> {
             continue;
         };
         let before = plain.len() - candidate.len();
-        segments.extend(
-            plain
-                .get(..before)
-                .filter(|t| !t.is_empty())
-                .map(Segment::Text),
-        );
+        segments.extend(plain.get(..before).filter(|t| !t.is_empty()).map(Segment::Text));
         segments.push(segment);
         (plain, rest) = (after, after);
     }
-    segments.extend(
-        Some(plain)
-            .filter(|text| !text.is_empty())
-            .map(Segment::Text),
-    );
+    segments.extend(Some(plain).filter(|text| !text.is_empty()).map(Segment::Text));
     segments
 }
 
@@ -168,13 +152,7 @@ fn variable(text: &str) -> Option<(Segment<'_>, &str)> {
     if let Some(rest) = text.strip_prefix("$env:") {
         let end = rest.find(|c| !is_name_char(c)).unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
-        return (!name.is_empty()).then_some((
-            Segment::Variable {
-                name,
-                default: None,
-            },
-            after,
-        ));
+        return (!name.is_empty()).then_some((Segment::Variable { name, default: None }, after));
     }
     let braced = match text.strip_prefix("${") {
         Some(rest) => rest.strip_prefix("env:").unwrap_or(rest),
@@ -209,26 +187,16 @@ mod tests {
         }
     }
 
-    const WITH: Surroundings<'_> = Surroundings {
-        variable: &lookup,
-        home: Some("/home/u"),
-    };
+    const WITH: Surroundings<'_> = Surroundings { variable: &lookup, home: Some("/home/u") };
 
     fn check(text: &str, expected: Result<&str, &str>) {
         let expanded = expand(&Template::new(text), &WITH).map_err(|error| error.to_string());
-        assert_eq!(
-            expanded.as_deref().map_err(String::as_str),
-            expected,
-            "{text}"
-        );
+        assert_eq!(expanded.as_deref().map_err(String::as_str), expected, "{text}");
     }
 
     #[test]
     fn every_form_of_a_variable_is_expanded_once() {
-        check(
-            "${A}-${env:A}-$env:A-{env:A}",
-            Ok("alpha-alpha-alpha-alpha"),
-        );
+        check("${A}-${env:A}-$env:A-{env:A}", Ok("alpha-alpha-alpha-alpha"));
         check("${X:-d}${A:-d}${EMPTY:-d}${EMPTY}${env:X:-}", Ok("dalphad"));
         check("${NEST}", Ok("${A} ~ !x $env:A {env:A}"));
         check("${X:-${A}}", Ok("${A}"));
@@ -237,9 +205,8 @@ mod tests {
 
     #[test]
     fn what_is_not_quite_a_variable_is_text() {
-        for text in [
-            "$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x",
-        ] {
+        for text in ["$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x"]
+        {
             check(text, Ok(text));
         }
     }
@@ -251,51 +218,31 @@ mod tests {
         check("~other", Ok("~other"));
         check(" ~", Ok(" ~"));
         let homeless = Surroundings { home: None, ..WITH };
-        assert_eq!(
-            expand(&Template::new("~"), &homeless),
-            Err(ExpandError::NoHome)
-        );
+        assert_eq!(expand(&Template::new("~"), &homeless), Err(ExpandError::NoHome));
     }
 
     #[test]
     fn a_missing_variable_is_named_and_a_flood_is_stopped() {
         check("a${X}", Err("the environment variable `X` is not set"));
         check("{env:Y}", Err("the environment variable `Y` is not set"));
-        check(
-            "${BIG}${BIG}",
-            Err("the expanded value is larger than 65536 bytes"),
-        );
+        check("${BIG}${BIG}", Err("the expanded value is larger than 65536 bytes"));
     }
 
     #[test]
     fn a_value_that_begins_with_a_bang_is_a_command() {
         let check = |text: &str, expected: Result<Expanded, ExpandError>| {
-            assert!(
-                expand_value(&Template::new(text), &WITH) == expected,
-                "{text}"
-            );
+            assert!(expand_value(&Template::new(text), &WITH) == expected, "{text}");
         };
         let command = |words: &[&str]| {
-            Ok(Expanded::Command(
-                words.iter().map(|word| (*word).to_owned()).collect(),
-            ))
+            Ok(Expanded::Command(words.iter().map(|word| (*word).to_owned()).collect()))
         };
         check("!pass show 'a b'", command(&["pass", "show", "a b"]));
-        check(
-            "!~/bin/get ${NEST}",
-            command(&["/home/u/bin/get", "${A} ~ !x $env:A {env:A}"]),
-        );
+        check("!~/bin/get ${NEST}", command(&["/home/u/bin/get", "${A} ~ !x $env:A {env:A}"]));
         check("!!x ${A}", Ok(Expanded::Text("!x alpha".to_owned())));
-        check(
-            "${NEST}",
-            Ok(Expanded::Text("${A} ~ !x $env:A {env:A}".to_owned())),
-        );
+        check("${NEST}", Ok(Expanded::Text("${A} ~ !x $env:A {env:A}".to_owned())));
         check("! ", Err(ExpandError::EmptyCommand));
         check("!a 'b", Err(ExpandError::OpenQuote));
-        check(
-            "!a ${BIG} ${BIG}",
-            Err(ExpandError::TooLarge { limit: 65_536 }),
-        );
+        check("!a ${BIG} ${BIG}", Err(ExpandError::TooLarge { limit: 65_536 }));
     }
 
     #[test]

@@ -52,11 +52,7 @@ pub(super) fn choice<C: Choice>(reader: &mut Reader<'_>, key: &str, value: &Valu
     let word = string(reader, key, value)?;
     C::from_word(&word).ok_or_else(|| {
         let (key, found) = (key.to_owned(), join("", &word));
-        let kind = DiagnosticKind::NotAChoice {
-            key,
-            choices: C::WORDS,
-            found,
-        };
+        let kind = DiagnosticKind::NotAChoice { key, choices: C::WORDS, found };
         reader.error(value.start(), kind)
     })
 }
@@ -74,8 +70,7 @@ fn list<T>(
         return Err(reader.too_many_entries(key, value));
     }
     let read = array.elements.iter().enumerate();
-    read.map(|(index, value)| element(reader, &format!("{key}[{index}]"), value))
-        .collect()
+    read.map(|(index, value)| element(reader, &format!("{key}[{index}]"), value)).collect()
 }
 
 pub(super) fn strings(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<String>> {
@@ -97,10 +92,7 @@ pub(super) fn template_map(
 ) -> Read<TemplateMap> {
     let mut pairs = Vec::new();
     for member in reader.members(key, value)? {
-        pairs.push((
-            member.name.to_owned(),
-            template(reader, &member.key, member.value)?,
-        ));
+        pairs.push((member.name.to_owned(), template(reader, &member.key, member.value)?));
     }
     Ok(TemplateMap(pairs))
 }
@@ -112,10 +104,7 @@ pub(super) fn keywords(
 ) -> Read<Vec<(String, Vec<String>)>> {
     let mut keywords = Vec::new();
     for member in reader.members(key, value)? {
-        keywords.push((
-            member.name.to_owned(),
-            strings(reader, &member.key, member.value)?,
-        ));
+        keywords.push((member.name.to_owned(), strings(reader, &member.key, member.value)?));
     }
     Ok(keywords)
 }
@@ -207,12 +196,7 @@ pub(super) fn output_guard(
     value: &Value<'_>,
 ) -> Read<OutputGuard> {
     let mut limits = OutputGuard::DEFAULT;
-    let OutputGuard::Limits {
-        max_bytes,
-        max_lines,
-        details_max_bytes,
-    } = &mut limits
-    else {
+    let OutputGuard::Limits { max_bytes, max_lines, details_max_bytes } = &mut limits else {
         return Ok(limits);
     };
     match value {

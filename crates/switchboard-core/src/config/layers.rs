@@ -24,10 +24,7 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             stack(&mut drafts, layer);
         }
     }
-    let mut config = Config {
-        diagnostics,
-        ..Config::default()
-    };
+    let mut config = Config { diagnostics, ..Config::default() };
     for (name, draft) in drafts {
         config.settle(name, draft, &settings, approvals);
     }
@@ -166,14 +163,7 @@ impl Config {
             keep_asking(&mut definition, users, settings);
             if draft.forbidden.is_empty() && (approvals.is_approved)(&hash) {
                 let trust = Trust::Approved(hash);
-                self.servers.insert(
-                    name,
-                    Server {
-                        definition,
-                        transport,
-                        trust,
-                    },
-                );
+                self.servers.insert(name, Server { definition, transport, trust });
                 return;
             }
             let reason = if draft.forbidden.is_empty() {
@@ -182,27 +172,13 @@ impl Config {
                 PendingReason::ForbiddenKeys(draft.forbidden)
             };
             let name = name.clone();
-            self.pending.push(PendingServer {
-                name,
-                definition,
-                transport,
-                hash,
-                origin,
-                reason,
-            });
+            self.pending.push(PendingServer { name, definition, transport, hash, origin, reason });
         }
         if let Some((definition, origin)) = draft.user
             && let Some(transport) = self.transport(&name, &definition, &origin)
         {
             let trust = Trust::UserFile;
-            self.servers.insert(
-                name,
-                Server {
-                    definition,
-                    transport,
-                    trust,
-                },
-            );
+            self.servers.insert(name, Server { definition, transport, trust });
         }
     }
 
@@ -217,18 +193,9 @@ impl Config {
             Err(kind) => kind,
         };
         let key = ["command", "url", "socket"];
-        let at = key
-            .iter()
-            .find_map(|key| definition.origins.get(key))
-            .unwrap_or(origin);
+        let at = key.iter().find_map(|key| definition.origins.get(key)).unwrap_or(origin);
         let (path, line, column) = (Some(at.path.clone()), at.line, at.column);
-        self.diagnostics.push(Diagnostic {
-            level: Level::Error,
-            path,
-            line,
-            column,
-            kind,
-        });
+        self.diagnostics.push(Diagnostic { level: Level::Error, path, line, column, kind });
         None
     }
 }

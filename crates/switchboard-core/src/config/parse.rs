@@ -19,12 +19,7 @@ pub fn parse(text: &str, source: &Source) -> ParsedFile {
     let mut reader = Reader::new(text, source);
     let mut file = ParsedFile::default();
     if text.len() > MAX_FILE_BYTES {
-        reader.error(
-            0,
-            DiagnosticKind::FileTooLarge {
-                limit: MAX_FILE_BYTES,
-            },
-        );
+        reader.error(0, DiagnosticKind::FileTooLarge { limit: MAX_FILE_BYTES });
     } else {
         match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
             Ok(parsed) => {
@@ -130,9 +125,7 @@ impl ParsedFile {
             }
             let origin = reader.origin(member.offset);
             let key = (member.name, member.key.as_str());
-            let read = self
-                .settings
-                .read_setting(reader, key, member.value, origin);
+            let read = self.settings.read_setting(reader, key, member.value, origin);
             if read.is_none() {
                 reader.unknown_key(&member, SettingsEntry::KEYS);
             }
@@ -186,33 +179,17 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
         entry.origins.insert("disabled", origin);
     }
     let endpoints = [&entry.command, &entry.url, &entry.socket];
-    if endpoints
-        .iter()
-        .filter(|endpoint| endpoint.is_some())
-        .count()
-        > 1
-    {
-        let kind = DiagnosticKind::SeveralEndpoints {
-            server: join("", server.name),
-        };
+    if endpoints.iter().filter(|endpoint| endpoint.is_some()).count() > 1 {
+        let kind = DiagnosticKind::SeveralEndpoints { server: join("", server.name) };
         reader.error(server.offset, kind);
         sound = false;
     }
     let origin = reader.origin(server.offset);
-    sound.then(|| ParsedServer {
-        name: server.name.to_owned(),
-        entry,
-        origin,
-        forbidden,
-    })
+    sound.then(|| ParsedServer { name: server.name.to_owned(), entry, origin, forbidden })
 }
 
 fn known_server_keys() -> Vec<&'static str> {
-    ServerEntry::KEYS
-        .iter()
-        .copied()
-        .chain(["enabled", "timeout"])
-        .collect()
+    ServerEntry::KEYS.iter().copied().chain(["enabled", "timeout"]).collect()
 }
 
 fn is_project(reader: &Reader<'_>) -> bool {
@@ -246,15 +223,8 @@ fn setting_loosens(member: &Member<'_>) -> bool {
 /// to be trusted.
 fn claims_trust(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let claims = [
-        "trust",
-        "allow",
-        "alwaysallow",
-        "approve",
-        "autoapprove",
-        "bypass",
-        "permission",
-    ];
+    let claims =
+        ["trust", "allow", "alwaysallow", "approve", "autoapprove", "bypass", "permission"];
     claims.iter().any(|claim| name.starts_with(claim)) || name == "proxy"
 }
 

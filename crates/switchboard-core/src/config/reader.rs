@@ -41,21 +41,13 @@ pub(super) struct Member<'v> {
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str, source: &'t Source) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let line_starts = std::iter::once(0)
-            .chain(breaks.map(|(at, _)| at + 1))
-            .collect();
+        let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
         let mut char_counts = vec![0];
         for stride in text.as_bytes().chunks(CHAR_COUNT_STRIDE) {
             let before = char_counts.last().copied().unwrap_or_default();
             char_counts.push(before + char_starts(stride));
         }
-        Self {
-            text,
-            source,
-            line_starts,
-            char_counts,
-            diagnostics: Vec::new(),
-        }
+        Self { text, source, line_starts, char_counts, diagnostics: Vec::new() }
     }
 
     pub(super) fn into_diagnostics(self) -> Vec<Diagnostic> {
@@ -68,11 +60,7 @@ impl<'t> Reader<'t> {
 
     pub(super) fn origin(&self, offset: usize) -> Origin {
         let (line, column) = self.position(offset);
-        Origin {
-            path: self.source.path.clone(),
-            line,
-            column,
-        }
+        Origin { path: self.source.path.clone(), line, column }
     }
 
     pub(super) fn error(&mut self, offset: usize, kind: DiagnosticKind) -> Reported {
@@ -117,12 +105,7 @@ impl<'t> Reader<'t> {
                 ObjectPropName::Word(word) => word.start(),
             };
             let name = property.name.as_str();
-            let member = Member {
-                name,
-                key: join(key, name),
-                offset,
-                value: &property.value,
-            };
+            let member = Member { name, key: join(key, name), offset, value: &property.value };
             match seen.insert(name, members.len()) {
                 Some(earlier) => {
                     let key = member.key.clone();
@@ -153,21 +136,11 @@ impl<'t> Reader<'t> {
             Value::Object(_) => Found::Object,
         };
         let key = if key.is_empty() { "(root)" } else { key }.to_owned();
-        self.error(
-            value.start(),
-            DiagnosticKind::WrongType {
-                key,
-                expected,
-                found,
-            },
-        )
+        self.error(value.start(), DiagnosticKind::WrongType { key, expected, found })
     }
 
     pub(super) fn too_many_entries(&mut self, key: &str, value: &Value<'_>) -> Reported {
-        let kind = DiagnosticKind::TooManyEntries {
-            key: key.to_owned(),
-            limit: MAX_ENTRIES,
-        };
+        let kind = DiagnosticKind::TooManyEntries { key: key.to_owned(), limit: MAX_ENTRIES };
         self.error(value.start(), kind)
     }
 
@@ -185,45 +158,25 @@ impl<'t> Reader<'t> {
         // The last one is an error, so that nothing can hide behind a heap of warnings.
         let (level, kind) = match self.diagnostics.len() {
             0..MAX_PROBLEMS => (level, kind),
-            MAX_PROBLEMS => (
-                Level::Error,
-                DiagnosticKind::TooManyProblems {
-                    limit: MAX_PROBLEMS,
-                },
-            ),
+            MAX_PROBLEMS => (Level::Error, DiagnosticKind::TooManyProblems { limit: MAX_PROBLEMS }),
             _ => return,
         };
         let (line, column) = self.position(offset);
         let path = Some(self.source.path.clone());
-        self.diagnostics.push(Diagnostic {
-            level,
-            path,
-            line,
-            column,
-            kind,
-        });
+        self.diagnostics.push(Diagnostic { level, path, line, column, kind });
     }
 
     fn position(&self, offset: usize) -> (u32, u32) {
-        let line = self
-            .line_starts
-            .partition_point(|start| *start <= offset)
-            .max(1);
+        let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
         let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
         let chars = self.chars_before(offset);
         let column = chars.saturating_sub(self.chars_before(start)) + 1;
-        (
-            u32::try_from(line).unwrap_or(u32::MAX),
-            u32::try_from(column).unwrap_or(u32::MAX),
-        )
+        (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }
 
     fn chars_before(&self, offset: usize) -> usize {
         let counted = offset / CHAR_COUNT_STRIDE;
-        let tail = self
-            .text
-            .as_bytes()
-            .get(counted * CHAR_COUNT_STRIDE..offset);
+        let tail = self.text.as_bytes().get(counted * CHAR_COUNT_STRIDE..offset);
         let before = self.char_counts.get(counted).copied().unwrap_or_default();
         before + char_starts(tail.unwrap_or_default())
     }
@@ -236,11 +189,7 @@ fn char_starts(bytes: &[u8]) -> usize {
 /// `parent.name`, clipped and without control characters.
 pub(super) fn join(parent: &str, name: &str) -> String {
     let clean = |c: char| {
-        if c.is_control() {
-            char::REPLACEMENT_CHARACTER
-        } else {
-            c
-        }
+        if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }
     };
     let name = name.chars().map(clean);
     let dot = if parent.is_empty() { "" } else { "." };

@@ -144,10 +144,7 @@ impl ServerEntry {
         let endpoints = [&upper.command, &upper.url, &upper.socket];
         if endpoints.iter().any(|endpoint| endpoint.is_some()) {
             let mine = [&self.command, &self.url, &self.socket];
-            let same_kind = mine
-                .iter()
-                .zip(endpoints)
-                .all(|(a, b)| a.is_some() == b.is_some());
+            let same_kind = mine.iter().zip(endpoints).all(|(a, b)| a.is_some() == b.is_some());
             let same = mine.iter().zip(endpoints).all(|(a, b)| *a == b);
             if !same {
                 self.clear(Inherits::SameEndpoint);

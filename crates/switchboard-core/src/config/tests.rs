@@ -22,10 +22,7 @@ const USER: Tier = Tier::User;
 const PROJECT: Tier = Tier::Project;
 
 fn source(path: &str, tier: Tier) -> Source {
-    Source {
-        path: path.into(),
-        tier,
-    }
+    Source { path: path.into(), tier }
 }
 
 fn entry(fields: &str) -> ServerEntry {
@@ -39,18 +36,10 @@ fn entry(fields: &str) -> ServerEntry {
 fn summary(file: &ParsedFile) -> String {
     let mut lines = Vec::new();
     for server in &file.servers {
-        let keys = server
-            .entry
-            .origins
-            .iter()
-            .map(|(key, at)| format!(" {key}:{}", at.line));
+        let keys = server.entry.origins.iter().map(|(key, at)| format!(" {key}:{}", at.line));
         lines.push(format!("{}{}", server.name, keys.collect::<String>()));
     }
-    let settings = file
-        .settings
-        .origins
-        .iter()
-        .map(|(key, at)| format!("{key} = {}", at.line));
+    let settings = file.settings.origins.iter().map(|(key, at)| format!("{key} = {}", at.line));
     lines.extend(settings);
     lines.extend(file.diagnostics.iter().map(ToString::to_string));
     lines.join("\n")
@@ -72,19 +61,9 @@ fn every_field_is_read_into_its_type() {
         "debug": true, "trace": false, "enabled": false, "name": "n", "description": "d" }"#,
     );
     let template = |text: &str| Some(Template::new(text));
-    let words = |words: &[&str]| {
-        words
-            .iter()
-            .map(|word| (*word).to_owned())
-            .collect::<Vec<_>>()
-    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let pairs = |pairs: &[(&str, &str)]| {
-        TemplateMap(
-            pairs
-                .iter()
-                .map(|(n, v)| ((*n).to_owned(), Template::new(*v)))
-                .collect(),
-        )
+        TemplateMap(pairs.iter().map(|(n, v)| ((*n).to_owned(), Template::new(*v))).collect())
     };
     let expected = ServerEntry {
         command: template("npx"),
@@ -138,63 +117,28 @@ fn what_may_be_secret_is_not_printed() {
         "headers": {"A": "hunter2"}, "oauth": {"clientSecret": "hunter2"}, "args": ["hunter2"],
         "auth": {"type": "api-key", "key": "hunter2"}}"#;
     let printed = format!("{:?}", entry(secret));
-    assert!(
-        printed.contains("api_key") || printed.contains("ApiKey"),
-        "{printed}"
-    );
+    assert!(printed.contains("api_key") || printed.contains("ApiKey"), "{printed}");
     assert!(!printed.contains("hunter2"), "{printed}");
 }
 
 #[test]
 fn a_url_may_take_the_forms_of_other_transports() {
     fn check(fields: &str, expected: Result<Transport, &str>) {
-        let transport = entry(fields)
-            .transport("s")
-            .map_err(|kind| kind.to_string());
+        let transport = entry(fields).transport("s").map_err(|kind| kind.to_string());
         assert_eq!(transport, expected.map_err(str::to_owned), "{fields}");
     }
-    let http = |url: &str, mode| {
-        Ok(Transport::Http {
-            url: Template::new(url),
-            mode,
-        })
-    };
+    let http = |url: &str, mode| Ok(Transport::Http { url: Template::new(url), mode });
     let words = |words: &[&str]| {
-        Ok(Transport::CommandLine {
-            words: words.iter().map(ToString::to_string).collect(),
-        })
+        Ok(Transport::CommandLine { words: words.iter().map(ToString::to_string).collect() })
     };
-    check(
-        r#"{"url": "HTTPS://h/mcp"}"#,
-        http("HTTPS://h/mcp", HttpMode::Negotiated),
-    );
+    check(r#"{"url": "HTTPS://h/mcp"}"#, http("HTTPS://h/mcp", HttpMode::Negotiated));
     check(r#"{"url": "sse://h/s"}"#, http("http://h/s", HttpMode::Sse));
-    check(
-        r#"{"url": "https+sse://h/s"}"#,
-        http("https://h/s", HttpMode::Sse),
-    );
-    check(
-        r#"{"url": "${BASE}/mcp"}"#,
-        http("${BASE}/mcp", HttpMode::Negotiated),
-    );
-    check(
-        r#"{"url": "http://h", "type": "sse"}"#,
-        http("http://h", HttpMode::Sse),
-    );
-    check(
-        r#"{"url": "wss://h"}"#,
-        Ok(Transport::WebSocket {
-            url: Template::new("wss://h"),
-        }),
-    );
-    check(
-        r#"{"url": "npx -y 'a b' http://h"}"#,
-        words(&["npx", "-y", "a b", "http://h"]),
-    );
-    check(
-        r#"{"url": "ftp://h"}"#,
-        Err("Invalid protocol in the `url` of server `s`"),
-    );
+    check(r#"{"url": "https+sse://h/s"}"#, http("https://h/s", HttpMode::Sse));
+    check(r#"{"url": "${BASE}/mcp"}"#, http("${BASE}/mcp", HttpMode::Negotiated));
+    check(r#"{"url": "http://h", "type": "sse"}"#, http("http://h", HttpMode::Sse));
+    check(r#"{"url": "wss://h"}"#, Ok(Transport::WebSocket { url: Template::new("wss://h") }));
+    check(r#"{"url": "npx -y 'a b' http://h"}"#, words(&["npx", "-y", "a b", "http://h"]));
+    check(r#"{"url": "ftp://h"}"#, Err("Invalid protocol in the `url` of server `s`"));
     check(
         r#"{"url": "npx 'a"}"#,
         Err("the `url` of server `s` is a command line with an open quote"),
@@ -203,36 +147,21 @@ fn a_url_may_take_the_forms_of_other_transports() {
         r#"{"command": "x", "type": "http"}"#,
         Err("the `type` of server `s` does not go with its `command`"),
     );
-    check(
-        r#"{"env": {}}"#,
-        Err("server `s` needs one of `command`, `url` and `socket`"),
-    );
-    check(
-        r#"{"socket": "/s"}"#,
-        Ok(Transport::Socket {
-            path: Template::new("/s"),
-        }),
-    );
+    check(r#"{"env": {}}"#, Err("server `s` needs one of `command`, `url` and `socket`"));
+    check(r#"{"socket": "/s"}"#, Ok(Transport::Socket { path: Template::new("/s") }));
 }
 
 /// Files named `f0`, `f1` … of these tiers; `approved` decides on hashes.
 fn merged(files: &[(Tier, &str)], approved: &dyn Fn(&TrustHash) -> bool) -> Config {
     let layer = |(index, (tier, text)): (usize, &(Tier, &str))| {
         let source = source(&format!("f{index}"), *tier);
-        Layer {
-            file: parse(text, &source),
-            source,
-        }
+        Layer { file: parse(text, &source), source }
     };
     let layers: Vec<Layer> = files.iter().enumerate().map(layer).collect();
     let file_hashes = |_: &ServerEntry| Vec::new();
     merge(
         &layers,
-        &Approvals {
-            project_root: "/p",
-            file_hashes: &file_hashes,
-            is_approved: approved,
-        },
+        &Approvals { project_root: "/p", file_hashes: &file_hashes, is_approved: approved },
     )
 }
 
@@ -248,11 +177,7 @@ fn a_valid_file_has_no_diagnostics_and_a_deep_one_is_refused() {
     assert_eq!(parse(VALID, &source("f", USER)).diagnostics, []);
     for open in ["[", "{\"a\":"] {
         let deep = parse(&open.repeat(100_000), &source("f", USER));
-        let clauses: Vec<String> = deep
-            .diagnostics
-            .iter()
-            .map(|d| d.kind.to_string())
-            .collect();
+        let clauses: Vec<String> = deep.diagnostics.iter().map(|d| d.kind.to_string()).collect();
         assert_eq!(clauses, ["maximum nesting depth exceeded"]);
     }
 }

@@ -41,10 +41,7 @@ impl ServerEntry {
     /// `server` is the name for the message.
     pub fn transport(&self, server: &str) -> Result<Transport, DiagnosticKind> {
         let server = &join("", server);
-        let named = |endpoint| DiagnosticKind::TypeMismatch {
-            server: server.to_owned(),
-            endpoint,
-        };
+        let named = |endpoint| DiagnosticKind::TypeMismatch { server: server.to_owned(), endpoint };
         match (&self.command, &self.url, &self.socket) {
             (Some(command), None, None) => match self.transport_type {
                 None | Some(TransportType::Stdio) => Ok(Transport::Stdio {
@@ -58,12 +55,8 @@ impl ServerEntry {
                 None => Ok(Transport::Socket { path: path.clone() }),
                 Some(_) => Err(named("socket")),
             },
-            (None, None, None) => Err(DiagnosticKind::NoEndpoint {
-                server: server.to_owned(),
-            }),
-            _ => Err(DiagnosticKind::SeveralEndpoints {
-                server: server.to_owned(),
-            }),
+            (None, None, None) => Err(DiagnosticKind::NoEndpoint { server: server.to_owned() }),
+            _ => Err(DiagnosticKind::SeveralEndpoints { server: server.to_owned() }),
         }
     }
 }
@@ -80,9 +73,7 @@ fn from_url(
         Some("sse" | "http+sse" | "https+sse") => TransportType::Sse,
         Some("ws" | "wss") => TransportType::WebSocket,
         Some(_) => {
-            return Err(DiagnosticKind::InvalidProtocol {
-                server: server.to_owned(),
-            });
+            return Err(DiagnosticKind::InvalidProtocol { server: server.to_owned() });
         }
         // A variable in front hides the scheme. A URL is the reading that starts no program.
         None if text.starts_with('$') || text.starts_with("{env:") => TransportType::Http,
@@ -123,11 +114,7 @@ fn command_line(server: &str, text: &str) -> Result<Transport, DiagnosticKind> {
         Ok(words) if words.first().is_some_and(|word| !word.is_empty()) => {
             Ok(Transport::CommandLine { words })
         }
-        Ok(_) => Err(DiagnosticKind::NoEndpoint {
-            server: server.to_owned(),
-        }),
-        Err(words::OpenQuote) => Err(DiagnosticKind::OpenQuote {
-            server: server.to_owned(),
-        }),
+        Ok(_) => Err(DiagnosticKind::NoEndpoint { server: server.to_owned() }),
+        Err(words::OpenQuote) => Err(DiagnosticKind::OpenQuote { server: server.to_owned() }),
     }
 }

@@ -45,21 +45,14 @@ pub fn definition_hash(definition: &ServerEntry) -> DefinitionHash {
     definition.socket.encode(&mut canon);
     sorted_names(definition.env.as_ref()).encode(&mut canon);
     sorted_names(definition.headers.as_ref()).encode(&mut canon);
-    definition
-        .auth
-        .as_ref()
-        .map(|auth| Auth::kind(auth).to_owned())
-        .encode(&mut canon);
+    definition.auth.as_ref().map(|auth| Auth::kind(auth).to_owned()).encode(&mut canon);
     definition.protocol_version.encode(&mut canon);
     DefinitionHash(canon.finish())
 }
 
 fn sorted_names(map: Option<&TemplateMap>) -> Vec<String> {
-    let mut names: Vec<String> = map
-        .into_iter()
-        .flat_map(TemplateMap::names)
-        .map(str::to_owned)
-        .collect();
+    let mut names: Vec<String> =
+        map.into_iter().flat_map(TemplateMap::names).map(str::to_owned).collect();
     names.sort_unstable();
     names
 }
@@ -117,24 +110,17 @@ pub fn scripts_in(definition: &ServerEntry) -> Vec<String> {
     if let Ok(transport) = definition.transport("") {
         match transport {
             Transport::Stdio { command, args } => {
-                std::iter::once(&command)
-                    .chain(&args)
-                    .for_each(|word| add(word.source()));
+                std::iter::once(&command).chain(&args).for_each(|word| add(word.source()));
             }
             Transport::CommandLine { words } => words.iter().for_each(|word| add(word)),
             Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => {}
         }
     }
     if let Some(program) = &definition.request_headers_command {
-        std::iter::once(&program.command)
-            .chain(&program.args)
-            .for_each(|word| add(word.source()));
+        std::iter::once(&program.command).chain(&program.args).for_each(|word| add(word.source()));
     }
     for value in command_values(definition) {
-        words::split(value)
-            .into_iter()
-            .flatten()
-            .for_each(|word| add(&word));
+        words::split(value).into_iter().flatten().for_each(|word| add(&word));
     }
     scripts
 }
@@ -145,14 +131,8 @@ fn command_values(definition: &ServerEntry) -> impl Iterator<Item = &str> {
     let values = maps.flat_map(TemplateMap::iter).map(|(_, value)| value);
     let secret = match &definition.auth {
         Some(
-            Auth::Basic {
-                password: Credential::Inline(secret),
-                ..
-            }
-            | Auth::ApiKey {
-                key: Credential::Inline(secret),
-                ..
-            },
+            Auth::Basic { password: Credential::Inline(secret), .. }
+            | Auth::ApiKey { key: Credential::Inline(secret), .. },
         ) => Some(secret),
         _ => None,
     };
@@ -160,10 +140,7 @@ fn command_values(definition: &ServerEntry) -> impl Iterator<Item = &str> {
         Some(OAuth::With(options)) => options.client_secret.as_ref(),
         Some(OAuth::Off) | None => None,
     };
-    let values = values
-        .chain(&definition.bearer_token)
-        .chain(secret)
-        .chain(client_secret);
+    let values = values.chain(&definition.bearer_token).chain(secret).chain(client_secret);
     let commands = values.filter_map(|value| value.source().strip_prefix('!'));
     commands.filter(|line| !line.starts_with('!'))
 }

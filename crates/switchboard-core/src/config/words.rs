@@ -21,9 +21,7 @@ pub fn split(line: &str) -> Result<Vec<String>, OpenQuote> {
                 }
             }
             '"' => quoted(&mut chars, word.get_or_insert_default())?,
-            '\\' => word
-                .get_or_insert_default()
-                .push(chars.next().unwrap_or('\\')),
+            '\\' => word.get_or_insert_default().push(chars.next().unwrap_or('\\')),
             c => word.get_or_insert_default().push(c),
         }
     }
@@ -63,10 +61,7 @@ mod tests {
     fn a_line_is_split_at_spaces_outside_quotes() {
         check("", Ok(&[]));
         check("  npx  -y\tserver ", Ok(&["npx", "-y", "server"]));
-        check(
-            r#"sh 'a "b" \' "c 'd' \" \\ \n""#,
-            Ok(&["sh", r#"a "b" \"#, r#"c 'd' " \ \n"#]),
-        );
+        check(r#"sh 'a "b" \' "c 'd' \" \\ \n""#, Ok(&["sh", r#"a "b" \"#, r#"c 'd' " \ \n"#]));
         check(r"a\ b \'c\' d\", Ok(&["a b", "'c'", r"d\"]));
         check(r#"one'two'"three" '' """#, Ok(&["onetwothree", "", ""]));
         check("$HOME `id` $(id); &", Ok(&["$HOME", "`id`", "$(id);", "&"]));

@@ -128,8 +128,7 @@ fn is_json(text: &str) -> bool {
 }
 
 fn beginning(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_PART_BYTES))
-        .unwrap_or_default()
+    text.get(..text.floor_char_boundary(MAX_PART_BYTES)).unwrap_or_default()
 }
 
 fn push_images(json: &mut String, output: &CallOutput<'_>) {
@@ -163,11 +162,7 @@ mod tests {
 
     use super::*;
 
-    const ASKED: Asked<'static> = Asked {
-        mode: "call",
-        server: "git\"hub",
-        tool: "t",
-    };
+    const ASKED: Asked<'static> = Asked { mode: "call", server: "git\"hub", tool: "t" };
 
     fn of(raw: &str) -> String {
         of_output(&ASKED, &CallOutput::of_call(raw))
@@ -204,11 +199,7 @@ mod tests {
             of(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"no"}],"isError":true},"data":{"raw":"no"},"errorType":"MCPToolError","originalError":[{"type":"text","text":"no"}]}"#
         );
-        let fault = Fault {
-            error_type: ErrorType::Connection,
-            original: "gone",
-            code: "timeout",
-        };
+        let fault = Fault { error_type: ErrorType::Connection, original: "gone", code: "timeout" };
         assert_snapshot!(
             of_fault(&ASKED, &fault),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","errorType":"MCPConnectionError","originalError":"gone","code":"timeout"}"#

@@ -26,22 +26,9 @@ pub(super) struct CallFields<'a, C> {
 
 impl<'a> CallFields<'a, &'a RawValue> {
     pub(super) fn with_odd_content(self) -> CallFields<'a, Items<'a>> {
-        let CallFields {
-            content,
-            structured,
-            is_error,
-            meta,
-        } = self;
-        let content = content.map(|odd| Items {
-            first: vec![odd],
-            rest: None,
-        });
-        CallFields {
-            content,
-            structured,
-            is_error,
-            meta,
-        }
+        let CallFields { content, structured, is_error, meta } = self;
+        let content = content.map(|odd| Items { first: vec![odd], rest: None });
+        CallFields { content, structured, is_error, meta }
     }
 }
 
@@ -86,15 +73,9 @@ impl Items<'_> {
     /// From the first item to the last, without the brackets.
     pub(super) fn span(&self, raw: &str) -> Option<Span> {
         let first = self.first.first()?;
-        let last = self
-            .rest
-            .map(|(_, last)| last)
-            .or(self.first.last().copied())?;
+        let last = self.rest.map(|(_, last)| last).or(self.first.last().copied())?;
         let start = Span::within(raw, first.get()).start;
-        Some(Span {
-            start,
-            end: Span::within(raw, last.get()).end,
-        })
+        Some(Span { start, end: Span::within(raw, last.get()).end })
     }
 }
 

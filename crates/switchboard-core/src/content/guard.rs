@@ -14,20 +14,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub const DEFAULT: Limits = Limits {
-        max_bytes: 51_200,
-        max_lines: 2_000,
-    };
-    pub const OFF: Limits = Limits {
-        max_bytes: usize::MAX,
-        max_lines: usize::MAX,
-    };
+    pub const DEFAULT: Limits = Limits { max_bytes: 51_200, max_lines: 2_000 };
+    pub const OFF: Limits = Limits { max_bytes: usize::MAX, max_lines: usize::MAX };
 
     /// Below this there is no room for the two lines that say what was left out.
-    pub const LEAST: Limits = Limits {
-        max_bytes: 320,
-        max_lines: 4,
-    };
+    pub const LEAST: Limits = Limits { max_bytes: 320, max_lines: 4 };
 
     /// Raised to [`Limits::LEAST`].
     pub(super) fn workable(&self) -> Limits {
@@ -75,11 +66,7 @@ pub fn guard<'a>(output: CallOutput<'a>, limits: &Limits) -> Guarded<'a> {
         return Guarded::Within(output);
     }
     let whole = text.into_owned();
-    Guarded::Over(Capped {
-        output,
-        whole,
-        limits,
-    })
+    Guarded::Over(Capped { output, whole, limits })
 }
 
 impl<'a> Capped<'a> {
@@ -90,11 +77,7 @@ impl<'a> Capped<'a> {
 
     /// The output with head and tail of its text, within the limits for an id of up to 64 bytes.
     pub fn with_id(self, id: &str) -> CallOutput<'a> {
-        let Capped {
-            mut output,
-            whole,
-            limits,
-        } = self;
+        let Capped { mut output, whole, limits } = self;
         let mut capped = Some(Block::Note(shortened(&whole, &limits, id)));
         let blocks = std::mem::take(&mut output.blocks);
         for block in blocks {
@@ -114,11 +97,9 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
     let mut lines = 0;
     for block in &output.blocks {
         let (head, body, newline) = match block {
-            Block::Text { head, text, .. } => (
-                head.as_str(),
-                Cow::Borrowed(between_quotes(text.of(&output.raw))),
-                b'\\',
-            ),
+            Block::Text { head, text, .. } => {
+                (head.as_str(), Cow::Borrowed(between_quotes(text.of(&output.raw))), b'\\')
+            }
             Block::Note(_) | Block::Json(_) | Block::Blob { .. } => {
                 ("", block.text(&output.raw), b'\n')
             }
@@ -147,9 +128,7 @@ fn shortened(whole: &str, limits: &Limits, id: &str) -> String {
         words::bytes(whole.len()),
     );
     // Two lines of ours, three line breaks.
-    let bytes = limits
-        .max_bytes
-        .saturating_sub(foot.len() + MARKER_BYTES + 3);
+    let bytes = limits.max_bytes.saturating_sub(foot.len() + MARKER_BYTES + 3);
     let lines = limits.max_lines.saturating_sub(2);
     let (head_bytes, head_lines) = (bytes / 10 * 7, (lines / 10 * 7).max(1));
 
@@ -163,9 +142,7 @@ fn shortened(whole: &str, limits: &Limits, id: &str) -> String {
 
 fn left_out(head: &str, middle: &str) -> String {
     let size = words::bytes(middle.len());
-    let whole_lines = middle
-        .strip_prefix('\n')
-        .and_then(|rest| rest.strip_suffix('\n'));
+    let whole_lines = middle.strip_prefix('\n').and_then(|rest| rest.strip_suffix('\n'));
     let lines_before = count(head, b'\n');
     match whole_lines {
         Some(lines) => {
@@ -216,14 +193,6 @@ pub(super) fn line_count(text: &str) -> usize {
 
 fn count(text: &str, wanted: u8) -> usize {
     // The compiler reads many bytes at a time when the sum fits in one; results have megabytes.
-    let count = |chunk: &[u8]| {
-        chunk
-            .iter()
-            .map(|&byte| u8::from(byte == wanted))
-            .sum::<u8>()
-    };
-    text.as_bytes()
-        .chunks(usize::from(u8::MAX))
-        .map(|chunk| usize::from(count(chunk)))
-        .sum()
+    let count = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(byte == wanted)).sum::<u8>();
+    text.as_bytes().chunks(usize::from(u8::MAX)).map(|chunk| usize::from(count(chunk))).sum()
 }

@@ -15,10 +15,7 @@ pub(super) fn unescaped(quoted: &str) -> Cow<'_, str> {
 }
 
 pub(super) fn between_quotes(quoted: &str) -> &str {
-    quoted
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-        .unwrap_or(quoted)
+    quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(quoted)
 }
 
 /// Decodes straight into `out`: serde_json would hold a second copy while it decodes, and refuses
@@ -64,18 +61,14 @@ fn decode_unit(text: &str) -> (char, &str) {
         let decoded = char::from_u32(joined).unwrap_or(char::REPLACEMENT_CHARACTER);
         return (decoded, low.get(4..).unwrap_or_default());
     }
-    (
-        char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER),
-        after,
-    )
+    (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), after)
 }
 
 pub(super) fn push_json_string(out: &mut String, text: &str) {
     struct Utf8<'s>(&'s mut String);
     impl io::Write for Utf8<'_> {
         fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-            self.0
-                .push_str(str::from_utf8(piece).map_err(io::Error::other)?);
+            self.0.push_str(str::from_utf8(piece).map_err(io::Error::other)?);
             Ok(piece.len())
         }
         fn flush(&mut self) -> io::Result<()> {

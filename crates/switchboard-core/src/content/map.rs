@@ -74,13 +74,7 @@ pub(super) fn resource(raw: &str) -> Mapped {
     });
     let content = fields.contents.span(raw);
     let meta = fields.meta.map(|json| Span::within(raw, json.get()));
-    Mapped {
-        blocks: mapper.finish(),
-        structured: None,
-        content,
-        meta,
-        is_error: false,
-    }
+    Mapped { blocks: mapper.finish(), structured: None, content, meta, is_error: false }
 }
 
 pub(super) fn prompt(raw: &str) -> Mapped {
@@ -105,9 +99,7 @@ pub(super) fn prompt(raw: &str) -> Mapped {
     let several = fields.messages.first.len() > 1;
     mapper.each(&fields.messages, |mapper, item| {
         let Ok(message) = serde_json::from_str::<Message<'_>>(item.get()) else {
-            mapper
-                .blocks
-                .push(Block::Json(Span::within(raw, item.get())));
+            mapper.blocks.push(Block::Json(Span::within(raw, item.get())));
             return;
         };
         let before = mapper.blocks.len();
@@ -119,13 +111,7 @@ pub(super) fn prompt(raw: &str) -> Mapped {
     });
     let content = fields.messages.span(raw);
     let meta = fields.meta.map(|json| Span::within(raw, json.get()));
-    Mapped {
-        blocks: mapper.finish(),
-        structured: None,
-        content,
-        meta,
-        is_error: false,
-    }
+    Mapped { blocks: mapper.finish(), structured: None, content, meta, is_error: false }
 }
 
 /// The note in place of a blob that has no file.
@@ -162,18 +148,9 @@ pub(super) fn extension(mime: &str) -> &'static str {
 
 /// A result that is no object, or has a field twice, is shown whole.
 fn unreadable(raw: &str) -> Mapped {
-    let all = Span {
-        start: 0,
-        end: raw.len(),
-    };
+    let all = Span { start: 0, end: raw.len() };
     let blocks = vec![Block::Json(all)];
-    Mapped {
-        blocks,
-        structured: None,
-        content: None,
-        meta: None,
-        is_error: false,
-    }
+    Mapped { blocks, structured: None, content: None, meta: None, is_error: false }
 }
 
 struct Mapper<'r> {
@@ -186,13 +163,7 @@ struct Mapper<'r> {
 
 impl<'r> Mapper<'r> {
     fn new(raw: &'r str) -> Mapper<'r> {
-        Mapper {
-            raw,
-            blocks: Vec::new(),
-            images: 0,
-            image_bytes: 0,
-            images_left_out: 0,
-        }
+        Mapper { raw, blocks: Vec::new(), images: 0, image_bytes: 0, images_left_out: 0 }
     }
 
     fn each(&mut self, items: &Items<'_>, map: impl Fn(&mut Mapper<'r>, &RawValue)) {
@@ -221,11 +192,7 @@ impl<'r> Mapper<'r> {
         match fields.kind.as_ref() {
             "text" => {
                 let text = Span::within(self.raw, string(fields.text)?);
-                Some(Block::Text {
-                    json: Some(json),
-                    head: String::new(),
-                    text,
-                })
+                Some(Block::Text { json: Some(json), head: String::new(), text })
             }
             "image" => self.media(fields, json, "image/png").map(Block::Image),
             "audio" => self.media(fields, json, "audio/wav").map(Block::Audio),
@@ -256,21 +223,13 @@ impl<'r> Mapper<'r> {
 
     fn resource(&self, fields: &ResourceFields<'_>, head: String) -> Option<Block> {
         if let Some(text) = string(fields.text) {
-            return Some(Block::Text {
-                json: None,
-                head,
-                text: Span::within(self.raw, text),
-            });
+            return Some(Block::Text { json: None, head, text: Span::within(self.raw, text) });
         }
         let data = string(fields.blob)?;
         let uri = line(fields.uri, MAX_URI_CHARS).unwrap_or_default();
         let mime = line(fields.mime, MAX_MIME_CHARS)
             .unwrap_or_else(|| "application/octet-stream".to_owned());
-        let media = MediaSpan {
-            json: None,
-            mime,
-            data: Span::within(self.raw, data),
-        };
+        let media = MediaSpan { json: None, mime, data: Span::within(self.raw, data) };
         Some(Block::Blob { uri, media })
     }
 
@@ -314,8 +273,7 @@ impl<'r> Mapper<'r> {
     fn finish(mut self) -> Vec<Block> {
         if self.images_left_out > 0 {
             let images = words::plural(self.images_left_out, "more image");
-            self.blocks
-                .push(Block::Note(format!("[{images} left out]")));
+            self.blocks.push(Block::Note(format!("[{images} left out]")));
         }
         let is_empty = |block: &Block| {
             matches!(block, Block::Text { head, text, .. }
@@ -356,7 +314,5 @@ fn is_base64(data: &str) -> bool {
     !digits.is_empty()
         && data.len().is_multiple_of(4)
         && data.len() - digits.len() <= 2
-        && digits
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+        && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }

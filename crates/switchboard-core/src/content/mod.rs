@@ -113,21 +113,8 @@ impl<'a> CallOutput<'a> {
         } else {
             raw
         };
-        let map::Mapped {
-            blocks,
-            structured,
-            content,
-            meta,
-            is_error,
-        } = map(&raw);
-        CallOutput {
-            raw,
-            blocks,
-            structured,
-            content,
-            meta,
-            is_error,
-        }
+        let map::Mapped { blocks, structured, content, meta, is_error } = map(&raw);
+        CallOutput { raw, blocks, structured, content, meta, is_error }
     }
 
     pub fn is_error(&self) -> bool {
@@ -189,12 +176,7 @@ impl<'a> CallOutput<'a> {
                 }
             };
             let Media { mime, data } = stored.view(&self.raw);
-            spills.push(Spill {
-                block: index,
-                extension: map::extension(mime),
-                mime,
-                data,
-            });
+            spills.push(Spill { block: index, extension: map::extension(mime), mime, data });
         }
         spills
     }
@@ -271,10 +253,7 @@ impl Span {
     /// Where `part`, which was borrowed from `raw`, stands in it.
     fn within(raw: &str, part: &str) -> Span {
         let start = part.as_ptr().addr().wrapping_sub(raw.as_ptr().addr());
-        Span {
-            start,
-            end: start.wrapping_add(part.len()),
-        }
+        Span { start, end: start.wrapping_add(part.len()) }
     }
 
     fn of(self, raw: &str) -> &str {
@@ -316,10 +295,7 @@ struct MediaSpan {
 
 impl MediaSpan {
     fn view<'o>(&'o self, raw: &'o str) -> Media<'o> {
-        Media {
-            mime: &self.mime,
-            data: unescaped(self.data.of(raw)),
-        }
+        Media { mime: &self.mime, data: unescaped(self.data.of(raw)) }
     }
 
     fn push_json(&self, kind: &str, raw: &str, out: &mut String) {
@@ -375,9 +351,7 @@ impl Block {
 
     fn push_json(&self, raw: &str, out: &mut String) {
         match self {
-            Block::Text {
-                json: Some(json), ..
-            } => out.push_str(json.of(raw)),
+            Block::Text { json: Some(json), .. } => out.push_str(json.of(raw)),
             Block::Image(media) => media.push_json("image", raw, out),
             Block::Audio(media) => media.push_json("audio", raw, out),
             Block::Text { json: None, .. }

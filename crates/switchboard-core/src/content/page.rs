@@ -37,18 +37,10 @@ pub fn page(text: &str, window: Window, limits: &Limits) -> Page {
     }
     let last = window.offset.saturating_add(sheet.shown);
     let place = if sheet.shown == 0 {
-        format!(
-            "no lines from offset {}, {} in all",
-            window.offset,
-            words::plural(total, "line")
-        )
+        format!("no lines from offset {}, {} in all", window.offset, words::plural(total, "line"))
     } else {
         let first = words::thousands(window.offset + 1);
-        format!(
-            "lines {first}-{} of {}",
-            words::thousands(last),
-            words::thousands(total)
-        )
+        format!("lines {first}-{} of {}", words::thousands(last), words::thousands(total))
     };
     sheet.finish(&place, total)
 }
@@ -84,10 +76,7 @@ pub struct Pattern(Regex);
 /// Why a pattern is not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
-    #[error(
-        "the pattern has {chars} characters, at most {} are taken",
-        Pattern::MAX_CHARS
-    )]
+    #[error("the pattern has {chars} characters, at most {} are taken", Pattern::MAX_CHARS)]
     TooLong { chars: usize },
     #[error("cannot read the pattern")]
     Invalid {
@@ -168,9 +157,7 @@ impl Sheet {
         let mut line = line;
         if too_long {
             self.cut = Some((index, line.len()));
-            line = line
-                .get(..line.floor_char_boundary(self.bytes_left - 1))
-                .unwrap_or_default();
+            line = line.get(..line.floor_char_boundary(self.bytes_left - 1)).unwrap_or_default();
         }
         self.text.push_str(line);
         self.text.push('\n');
@@ -184,19 +171,13 @@ impl Sheet {
         self.text.push_str(place);
         if let Some((index, length)) = self.cut {
             let length = words::bytes(length);
-            self.text
-                .push_str(&format!(" · line {} cut, it has {length}", index + 1));
+            self.text.push_str(&format!(" · line {} cut, it has {length}", index + 1));
         }
         if let Some(next) = self.next {
             self.text.push_str(&format!(" · next offset: {next}"));
         }
         self.text.push(']');
-        Page {
-            text: self.text,
-            total,
-            shown: self.shown,
-            next: self.next,
-        }
+        Page { text: self.text, total, shown: self.shown, next: self.next }
     }
 }
 
@@ -212,10 +193,7 @@ mod tests {
     }
 
     fn window(offset: usize, limit: usize) -> Window {
-        Window {
-            offset,
-            limit: Some(limit),
-        }
+        Window { offset, limit: Some(limit) }
     }
 
     #[test]
@@ -223,18 +201,9 @@ mod tests {
         let check = |at: Window, expected: &str| {
             assert_eq!(page(&numbered(1_200), at, &Limits::DEFAULT).text, expected);
         };
-        check(
-            window(0, 2),
-            "line 1\nline 2\n[lines 1-2 of 1,200 · next offset: 2]",
-        );
-        check(
-            window(1_198, 9),
-            "line 1199\nline 1200\n[lines 1,199-1,200 of 1,200]",
-        );
-        check(
-            window(1_200, 9),
-            "[no lines from offset 1200, 1,200 lines in all]",
-        );
+        check(window(0, 2), "line 1\nline 2\n[lines 1-2 of 1,200 · next offset: 2]");
+        check(window(1_198, 9), "line 1199\nline 1200\n[lines 1,199-1,200 of 1,200]");
+        check(window(1_200, 9), "[no lines from offset 1200, 1,200 lines in all]");
         check(
             window(usize::MAX, 9),
             &format!("[no lines from offset {}, 1,200 lines in all]", usize::MAX),
@@ -244,10 +213,7 @@ mod tests {
     #[test]
     fn a_giant_line_is_cut_and_the_next_one_reachable() {
         let text = format!("a\n{}\nz", "é".repeat(1_000));
-        let limits = Limits {
-            max_bytes: 500,
-            max_lines: 10,
-        };
+        let limits = Limits { max_bytes: 500, max_lines: 10 };
         let first = page(&text, Window::default(), &limits);
         assert_eq!((first.shown, first.next), (1, Some(1)));
         let second = page(&text, window(1, 9), &limits);
@@ -264,42 +230,23 @@ mod tests {
     fn grep_gives_numbered_lines() {
         let check = |pattern: &str, at: Window, expected: &str| {
             let pattern = Pattern::new(pattern).unwrap();
-            assert_eq!(
-                grep(&numbered(120), &pattern, at, &Limits::DEFAULT).text,
-                expected
-            );
+            assert_eq!(grep(&numbered(120), &pattern, at, &Limits::DEFAULT).text, expected);
         };
         check(
             "7$",
             window(0, 2),
             "7: line 7\n17: line 17\n[2 of 12 matches in 120 lines · next offset: 26]",
         );
-        check(
-            "7$",
-            window(26, 1),
-            "27: line 27\n[1 of 10 matches in 94 lines · next offset: 36]",
-        );
-        check(
-            "(?i)LINE 120",
-            Window::default(),
-            "120: line 120\n[1 of 1 match in 120 lines]",
-        );
-        check(
-            "nothing",
-            Window::default(),
-            "[0 of 0 matches in 120 lines]",
-        );
+        check("7$", window(26, 1), "27: line 27\n[1 of 10 matches in 94 lines · next offset: 36]");
+        check("(?i)LINE 120", Window::default(), "120: line 120\n[1 of 1 match in 120 lines]");
+        check("nothing", Window::default(), "[0 of 0 matches in 120 lines]");
     }
 
     #[test]
     fn grep_shows_what_surrounds_a_match_in_a_giant_line() {
         let text = format!("{}NEEDLE{}", "é".repeat(9_000), "é".repeat(9_000));
-        let found = grep(
-            &text,
-            &Pattern::new("NEEDLE").unwrap(),
-            Window::default(),
-            &Limits::DEFAULT,
-        );
+        let found =
+            grep(&text, &Pattern::new("NEEDLE").unwrap(), Window::default(), &Limits::DEFAULT);
         assert!(found.text.starts_with("1: …é") && found.text.contains("NEEDLE"));
         assert!(found.text.len() < 2_200, "{}", found.text.len());
     }

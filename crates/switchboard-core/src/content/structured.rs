@@ -26,20 +26,14 @@ fn wrapped(json: &str) -> Option<&str> {
         #[serde(borrow)]
         result: &'a RawValue,
     }
-    serde_json::from_str::<Wrapped<'_>>(json)
-        .ok()
-        .map(|wrapped| wrapped.result.get())
+    serde_json::from_str::<Wrapped<'_>>(json).ok().map(|wrapped| wrapped.result.get())
 }
 
 fn tells(text: &str, json: &str) -> bool {
     if json.starts_with('"') {
         return text == unescaped(json);
     }
-    if text
-        .chars()
-        .filter(significant())
-        .eq(json.chars().filter(significant()))
-    {
+    if text.chars().filter(significant()).eq(json.chars().filter(significant())) {
         return true;
     }
     // Same value in another spelling: order of keys, escapes.

@@ -13,11 +13,7 @@ fn shown(output: &CallOutput<'_>) -> String {
     let mut content = String::new();
     output.write_content(&mut content);
     let blocks: Vec<&serde_json::value::RawValue> = serde_json::from_str(&content).unwrap();
-    blocks
-        .iter()
-        .map(|block| block.get())
-        .collect::<Vec<_>>()
-        .join("\n")
+    blocks.iter().map(|block| block.get()).collect::<Vec<_>>().join("\n")
 }
 
 fn call(raw: &str) -> String {
@@ -64,14 +60,8 @@ mod blocks {
         let image = r#"{"type":"image","data":"aGk="}"#;
         let raw = format!(r#"{{"content":[{}]}}"#, vec![image; 35].join(","));
         let output = CallOutput::of_call(raw);
-        let images = output
-            .parts()
-            .filter(|part| matches!(part, Part::Image(_)))
-            .count();
-        assert_eq!(
-            (images, output.text().as_ref()),
-            (32, "[3 more images left out]")
-        );
+        let images = output.parts().filter(|part| matches!(part, Part::Image(_))).count();
+        assert_eq!((images, output.text().as_ref()), (32, "[3 more images left out]"));
     }
 
     #[test]
@@ -103,18 +93,12 @@ mod blocks {
         check("{}", "(empty result)");
         check(r#"{"content":[]}"#, "(empty result)");
         check(r#"{"content":null}"#, "(empty result)");
-        check(
-            r#"{"content":[{"type":"text","text":""}]}"#,
-            "(empty result)",
-        );
+        check(r#"{"content":[{"type":"text","text":""}]}"#, "(empty result)");
         check(r#"{"content":{"type":"text","text":"one"}}"#, "one");
         check(r#"{"content":"bare"}"#, r#""bare""#);
         check("[1,2]", "[1,2]");
         check("null", "null");
-        check(
-            r#"{"content":[],"content":[]}"#,
-            r#"{"content":[],"content":[]}"#,
-        );
+        check(r#"{"content":[],"content":[]}"#, r#"{"content":[],"content":[]}"#);
         check(
             r#"{"content":[{"type":"text","text":"a\ud83d\ude00\ud83d!\u00e9\"\\\b\f\n\r\t\/"}]}"#,
             "a😀\u{fffd}!é\"\\\u{8}\u{c}\n\r\t/",
@@ -200,11 +184,7 @@ mod structured {
             once,
             "{\n  \"a\": [1, 2],\n  \"b\": \"x y\"\n}",
         );
-        check(
-            r#"{"b":"x\u0020y","a":[1,2]}"#,
-            once,
-            r#"{"b":"x\u0020y","a":[1,2]}"#,
-        );
+        check(r#"{"b":"x\u0020y","a":[1,2]}"#, once, r#"{"b":"x\u0020y","a":[1,2]}"#);
         check("sunny", r#"{"result":"sunny"}"#, "sunny");
         check("[1, 2]", r#"{"result":[1,2]}"#, "[1, 2]");
         check("plain", r#""plain""#, "plain");
@@ -214,16 +194,8 @@ mod structured {
     fn it_is_appended_when_the_text_says_something_else() {
         check("done", r#"{"a": 1}"#, "done\n{\"a\":1}");
         check(r#"{"a":1}"#, r#"{"a":2}"#, "{\"a\":1}\n{\"a\":2}");
-        check(
-            r#"{"a":"x y"}"#,
-            r#"{"a":"xy"}"#,
-            "{\"a\":\"x y\"}\n{\"a\":\"xy\"}",
-        );
-        check(
-            "5",
-            r#"{"result":5,"unit":"m"}"#,
-            "5\n{\"result\":5,\"unit\":\"m\"}",
-        );
+        check(r#"{"a":"x y"}"#, r#"{"a":"xy"}"#, "{\"a\":\"x y\"}\n{\"a\":\"xy\"}");
+        check("5", r#"{"result":5,"unit":"m"}"#, "5\n{\"result\":5,\"unit\":\"m\"}");
         check("{\"a\":1", r#"{"a":1}"#, "{\"a\":1\n{\"a\":1}");
     }
 
@@ -252,17 +224,11 @@ mod spills {
         let mut output = CallOutput::of_call(BOTH);
         let plans = |output: &CallOutput<'_>, audio| {
             let spills = output.spills(audio);
-            spills
-                .iter()
-                .map(|s| (s.block, s.extension, s.decode().unwrap()))
-                .collect::<Vec<_>>()
+            spills.iter().map(|s| (s.block, s.extension, s.decode().unwrap())).collect::<Vec<_>>()
         };
         let hi = || b"hi".to_vec();
         assert_eq!(plans(&output, Audio::Native), [(1, "pdf", hi())]);
-        assert_eq!(
-            plans(&output, Audio::Stored),
-            [(1, "pdf", hi()), (2, "mp3", hi())]
-        );
+        assert_eq!(plans(&output, Audio::Stored), [(1, "pdf", hi()), (2, "mp3", hi())]);
 
         output.settle(0, Settled::SavedTo("/never"));
         output.settle(1, Settled::SavedTo("/r/1.pdf"));
@@ -310,10 +276,8 @@ mod guarding {
     use super::*;
 
     fn texts(texts: &[String]) -> CallOutput<'static> {
-        let blocks: Vec<Value> = texts
-            .iter()
-            .map(|text| json!({"type": "text", "text": text}))
-            .collect();
+        let blocks: Vec<Value> =
+            texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
         CallOutput::of_call(json!({"content": blocks}).to_string())
     }
 
@@ -331,10 +295,7 @@ mod guarding {
     #[test]
     fn many_lines_keep_head_and_tail() {
         let text: Vec<String> = (1..=5_000).map(|n| format!("line {n}")).collect();
-        let limits = Limits {
-            max_lines: 12,
-            ..Limits::DEFAULT
-        };
+        let limits = Limits { max_lines: 12, ..Limits::DEFAULT };
         let output = over(texts(&[text.join("\n")]), &limits).with_id("r7");
         assert_snapshot!(output.text(), @r"
         line 1
@@ -355,10 +316,7 @@ mod guarding {
     #[test]
     fn many_bytes_are_cut_between_lines() {
         let line = "x".repeat(99);
-        let output = over(
-            texts(&[vec![line.as_str(); 1_000].join("\n")]),
-            &Limits::DEFAULT,
-        );
+        let output = over(texts(&[vec![line.as_str(); 1_000].join("\n")]), &Limits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
         let (ours, whole): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with('['));
         assert_eq!(ours.len(), 2);
@@ -369,26 +327,17 @@ mod guarding {
     fn a_giant_line_is_cut_by_bytes() {
         let output = over(texts(&["é".repeat(60_000)]), &Limits::DEFAULT).with_id("r1");
         let text = output.text();
-        assert!(
-            text.len() <= 51_200 && text.len() > 50_000,
-            "{}",
-            text.len()
-        );
+        assert!(text.len() <= 51_200 && text.len() > 50_000, "{}", text.len());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
-        assert_eq!(
-            lines[1],
-            "[… 67.4 KiB left out, from within the line at offset 0 …]"
-        );
+        assert_eq!(lines[1], "[… 67.4 KiB left out, from within the line at offset 0 …]");
         assert!(lines[0].len() > 2 * lines[2].len());
     }
 
     #[test]
     fn a_giant_line_after_a_short_one_shows_its_beginning() {
-        let output = over(
-            texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]),
-            &Limits::DEFAULT,
-        );
+        let output =
+            over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &Limits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
         assert!(text.starts_with("ok\nBEGINxxx") && text.contains("xxxEND\nok\n[result: r1 "));
         assert!(text.contains("within the line at offset 1 "));

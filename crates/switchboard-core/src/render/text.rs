@@ -233,12 +233,12 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::ReadLog(server) => format!("The log of `{server}` may say more"),
         Hint::Setting(name) => format!("The user can raise the setting `{name}`"),
         Hint::AskUser => "Ask the user; this host cannot ask for you".to_owned(),
-        Hint::UseArgs => "Example: mcp({ tool: \"demo_add\", args: { \"a\": 2, \"b\": 40 } })".to_owned(),
+        Hint::UseArgs => {
+            "Example: mcp({ tool: \"demo_add\", args: { \"a\": 2, \"b\": 40 } })".to_owned()
+        }
         Hint::CheckCommand(command) => {
             format!("Check that `{}` is installed and can be run", clean_line(command, LINE))
         }
-        Hint::CheckOutcome => {
-            "It may have taken effect: check before you call it again".to_owned()
-        }
+        Hint::CheckOutcome => "It may have taken effect: check before you call it again".to_owned(),
     }
 }

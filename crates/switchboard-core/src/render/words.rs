@@ -15,9 +15,7 @@ pub fn plural(count: usize, noun: &str) -> String {
     {
         return format!("{count_text} {stem}ies");
     }
-    let hisses = ["s", "x", "z", "ch", "sh"]
-        .iter()
-        .any(|end| noun.ends_with(end));
+    let hisses = ["s", "x", "z", "ch", "sh"].iter().any(|end| noun.ends_with(end));
     format!("{count_text} {noun}{}", if hisses { "es" } else { "s" })
 }
 
@@ -28,11 +26,7 @@ pub fn list<T: AsRef<str>>(items: &[T], cap: usize) -> String {
     let mut out = String::new();
     for (index, item) in items.iter().take(shown).enumerate() {
         if index > 0 {
-            out.push_str(if more == 0 && index + 1 == shown {
-                " and "
-            } else {
-                ", "
-            });
+            out.push_str(if more == 0 && index + 1 == shown { " and " } else { ", " });
         }
         out.push_str(item.as_ref());
     }
@@ -117,10 +111,7 @@ pub fn clean_line(text: &str, max: usize) -> Cow<'_, str> {
         }
         width += atom.push_to(&mut out);
         if width > max {
-            let keep = out
-                .char_indices()
-                .nth(max.saturating_sub(1))
-                .map_or(0, |(at, _)| at);
+            let keep = out.char_indices().nth(max.saturating_sub(1)).map_or(0, |(at, _)| at);
             out.truncate(keep);
             if max > 0 {
                 out.push('…');
@@ -134,9 +125,7 @@ pub fn clean_line(text: &str, max: usize) -> Cow<'_, str> {
 /// Foreign text with its lines and tabs, otherwise as harmless as [`clean_line`], in `max_bytes`.
 pub fn clean_block(text: &str, max_bytes: usize) -> Cow<'_, str> {
     let plain = text.len() <= max_bytes
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'\n' | b'\t' | 0x20..0x7f));
+        && text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | 0x20..0x7f));
     if plain {
         return Cow::Borrowed(text);
     }
@@ -227,14 +216,8 @@ fn atoms(text: &str) -> impl Iterator<Item = Atom> {
 fn after_colour(text: &str) -> Option<&str> {
     const LONGEST: usize = 32;
     let body = text.strip_prefix("\u{1b}[")?;
-    let end = body
-        .bytes()
-        .take(LONGEST)
-        .position(|byte| !matches!(byte, 0x20..=0x3f))?;
-    let is_final = body
-        .as_bytes()
-        .get(end)
-        .is_some_and(|byte| matches!(byte, 0x40..=0x7e));
+    let end = body.bytes().take(LONGEST).position(|byte| !matches!(byte, 0x20..=0x3f))?;
+    let is_final = body.as_bytes().get(end).is_some_and(|byte| matches!(byte, 0x40..=0x7e));
     if is_final { body.get(end + 1..) } else { None }
 }
 
@@ -304,11 +287,7 @@ mod tests {
             "\\u{1b}]8;;http://x\\u{7}y",
             "\\u{1b}]8;;http://x\\u{7}y",
         );
-        check(
-            "\u{1b}Pq\u{1b}\\",
-            "\\u{1b}Pq\\u{1b}\\",
-            "\\u{1b}Pq\\u{1b}\\",
-        );
+        check("\u{1b}Pq\u{1b}\\", "\\u{1b}Pq\\u{1b}\\", "\\u{1b}Pq\\u{1b}\\");
         check("\u{1b}\u{1b}[0m[31mx", "\\u{1b}[31mx", "\\u{1b}[31mx");
         check("\u{1b}[31", "\\u{1b}[31", "\\u{1b}[31");
         check(

@@ -24,12 +24,7 @@ pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
     let mut dangling = HashSet::new();
     let mut mode = Mode::Exact;
     for _ in 0..MAX_PASSES {
-        let mut pass = Pass {
-            mode,
-            dangling: &dangling,
-            patterns: 0,
-            left_out: false,
-        };
+        let mut pass = Pass { mode, dangling: &dangling, patterns: 0, left_out: false };
         let copy = pass.schema(schema, Place::Root);
         let missing: HashSet<String> = references(&copy)
             .filter(|reference| {
@@ -75,12 +70,8 @@ impl Pass<'_> {
         };
         if self.is_foreign(keywords, place) {
             self.left_out = true;
-            let kept = keywords
-                .iter()
-                .filter(|(key, _)| *key == "$defs" || *key == "definitions");
-            return kept
-                .map(|(key, value)| (key.clone(), self.keyword(key, value)))
-                .collect();
+            let kept = keywords.iter().filter(|(key, _)| *key == "$defs" || *key == "definitions");
+            return kept.map(|(key, value)| (key.clone(), self.keyword(key, value))).collect();
         }
         let mut copy = Map::new();
         for (key, value) in keywords {
@@ -121,10 +112,7 @@ impl Pass<'_> {
                 .map(|(name, schema)| (name.clone(), self.schema(schema, Place::Within)))
                 .collect(),
             ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
-                schemas
-                    .iter()
-                    .map(|schema| self.schema(schema, Place::Within))
-                    .collect()
+                schemas.iter().map(|schema| self.schema(schema, Place::Within)).collect()
             }
             (
                 "items"
@@ -149,14 +137,11 @@ impl Pass<'_> {
         let reference = keywords.get("$ref").and_then(Value::as_str);
         let unresolved =
             reference.is_some_and(|it| refs::pointer(it).is_none() || self.dangling.contains(it));
-        let dynamic = ["$dynamicRef", "$recursiveRef"]
-            .iter()
-            .any(|key| keywords.contains_key(*key));
+        let dynamic =
+            ["$dynamicRef", "$recursiveRef"].iter().any(|key| keywords.contains_key(*key));
         // A nested identifier moves the base of every reference below it.
         let rebased = place == Place::Within
-            && ["$id", "$schema"]
-                .iter()
-                .any(|key| keywords.contains_key(*key));
+            && ["$id", "$schema"].iter().any(|key| keywords.contains_key(*key));
         unresolved || dynamic || rebased
     }
 
@@ -171,10 +156,7 @@ impl Pass<'_> {
         let Some(pattern) = pattern else { return true };
         self.patterns += 1;
         self.patterns <= MAX_PATTERNS
-            && RegexBuilder::new(pattern)
-                .size_limit(MAX_PATTERN_BYTES)
-                .build()
-                .is_ok()
+            && RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build().is_ok()
     }
 }
 

@@ -24,18 +24,10 @@ pub enum SchemaError {
 }
 
 /// What a schema may measure as it was sent.
-pub(super) const SCHEMA: Limits = Limits {
-    depth: 64,
-    nodes: 10_000,
-    bytes: 256 * 1024,
-};
+pub(super) const SCHEMA: Limits = Limits { depth: 64, nodes: 10_000, bytes: 256 * 1024 };
 
 /// What arguments may measure: deeper ones than a JSON parser accepts cannot have been sent.
-pub(super) const ARGUMENTS: Limits = Limits {
-    depth: 256,
-    nodes: usize::MAX,
-    bytes: usize::MAX,
-};
+pub(super) const ARGUMENTS: Limits = Limits { depth: 256, nodes: usize::MAX, bytes: usize::MAX };
 
 /// Nodes of a schema whose references are all followed; a cycle counts once.
 const MAX_EXPANDED_NODES: usize = 100_000;
@@ -97,15 +89,9 @@ impl Limits {
 ///
 /// The schema must be within [`SCHEMA`].
 pub(super) fn admit_expansion(root: &Value) -> Result<usize, SchemaError> {
-    let extent = Expansion {
-        root,
-        measured: HashMap::new(),
-    }
-    .referenced(root, 0)?;
+    let extent = Expansion { root, measured: HashMap::new() }.referenced(root, 0)?;
     if extent.nodes > MAX_EXPANDED_NODES {
-        return Err(SchemaError::Expands {
-            limit: MAX_EXPANDED_NODES,
-        });
+        return Err(SchemaError::Expands { limit: MAX_EXPANDED_NODES });
     }
     let (mut depth, mut visits) = (0, 1_usize);
     while depth < ARGUMENTS.depth && visits <= MAX_VISITS_OF_A_VALUE {
@@ -140,9 +126,7 @@ struct Expansion<'s> {
 impl<'s> Expansion<'s> {
     fn schema(&mut self, schema: &'s Value, depth: usize) -> Result<Extent, SchemaError> {
         if depth > MAX_EXPANDED_DEPTH {
-            return Err(SchemaError::TooDeep {
-                limit: MAX_EXPANDED_DEPTH,
-            });
+            return Err(SchemaError::TooDeep { limit: MAX_EXPANDED_DEPTH });
         }
         let mut extent = Extent { nodes: 1, loops: 0 };
         match schema {

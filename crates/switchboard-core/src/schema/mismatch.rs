@@ -31,38 +31,16 @@ pub struct Mismatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     Missing,
-    Unknown {
-        nearest: Option<String>,
-    },
-    WrongType {
-        expected: String,
-        found: &'static str,
-    },
-    NotAnOption {
-        options: String,
-    },
-    OutOfRange {
-        bound: Bound,
-        limit: String,
-    },
-    WrongSize {
-        bound: Bound,
-        limit: u64,
-        unit: Unit,
-    },
-    NotAMultiple {
-        of: String,
-    },
-    NoPatternMatch {
-        pattern: String,
-    },
+    Unknown { nearest: Option<String> },
+    WrongType { expected: String, found: &'static str },
+    NotAnOption { options: String },
+    OutOfRange { bound: Bound, limit: String },
+    WrongSize { bound: Bound, limit: u64, unit: Unit },
+    NotAMultiple { of: String },
+    NoPatternMatch { pattern: String },
     Duplicates,
-    TooDeep {
-        limit: usize,
-    },
-    NoAlternative {
-        expected: String,
-    },
+    TooDeep { limit: usize },
+    NoAlternative { expected: String },
     Refused,
 }
 
@@ -84,10 +62,7 @@ pub enum Unit {
 impl Mismatch {
     pub(super) fn too_deep() -> Mismatch {
         let limit = limits::ARGUMENTS.depth;
-        Mismatch {
-            path: String::new(),
-            problem: Problem::TooDeep { limit },
-        }
+        Mismatch { path: String::new(), problem: Problem::TooDeep { limit } }
     }
 }
 
@@ -96,10 +71,7 @@ pub(super) fn collect<'e>(
     schema: &Value,
     errors: impl Iterator<Item = ValidationError<'e>>,
 ) -> Vec<Mismatch> {
-    let mut mismatches = Mismatches {
-        schema,
-        found: Vec::new(),
-    };
+    let mut mismatches = Mismatches { schema, found: Vec::new() };
     for error in errors {
         mismatches.add(&error, 0);
     }
@@ -146,23 +118,15 @@ impl<'s> Mismatches<'s> {
 
     fn problem(&self, kind: &Kind, error: &ValidationError<'_>) -> Problem {
         use Bound::{AtLeast, AtMost, LessThan, MoreThan};
-        let range = |bound, limit: &Value| Problem::OutOfRange {
-            bound,
-            limit: literal(limit),
-        };
-        let size = |bound, limit: &u64, unit| Problem::WrongSize {
-            bound,
-            limit: *limit,
-            unit,
-        };
+        let range = |bound, limit: &Value| Problem::OutOfRange { bound, limit: literal(limit) };
+        let size = |bound, limit: &u64, unit| Problem::WrongSize { bound, limit: *limit, unit };
         match kind {
-            Kind::Type { kind } => Problem::WrongType {
-                expected: wanted(kind),
-                found: type_name(error.instance()),
-            },
-            Kind::Enum { .. } | Kind::Constant { .. } => Problem::NotAnOption {
-                options: self.expected(error),
-            },
+            Kind::Type { kind } => {
+                Problem::WrongType { expected: wanted(kind), found: type_name(error.instance()) }
+            }
+            Kind::Enum { .. } | Kind::Constant { .. } => {
+                Problem::NotAnOption { options: self.expected(error) }
+            }
             Kind::Minimum { limit } => range(AtLeast, limit),
             Kind::Maximum { limit } => range(AtMost, limit),
             Kind::ExclusiveMinimum { limit } => range(MoreThan, limit),
@@ -173,14 +137,12 @@ impl<'s> Mismatches<'s> {
             Kind::MaxItems { limit } => size(AtMost, limit, Unit::Items),
             Kind::MinProperties { limit } => size(AtLeast, limit, Unit::Properties),
             Kind::MaxProperties { limit } => size(AtMost, limit, Unit::Properties),
-            Kind::AdditionalItems { limit } => size(
-                AtMost,
-                &u64::try_from(*limit).unwrap_or(u64::MAX),
-                Unit::Items,
-            ),
-            Kind::MultipleOf { multiple_of } => Problem::NotAMultiple {
-                of: multiple_of.to_string(),
-            },
+            Kind::AdditionalItems { limit } => {
+                size(AtMost, &u64::try_from(*limit).unwrap_or(u64::MAX), Unit::Items)
+            }
+            Kind::MultipleOf { multiple_of } => {
+                Problem::NotAMultiple { of: multiple_of.to_string() }
+            }
             Kind::Pattern { pattern } => Problem::NoPatternMatch {
                 pattern: text::cut(text::prose(pattern), MAX_DETAIL_BYTES),
             },
@@ -198,13 +160,9 @@ impl<'s> Mismatches<'s> {
 
     /// The type that the schema around the failed keyword describes.
     fn expected(&self, error: &ValidationError<'_>) -> String {
-        let described = self
-            .around(error)
-            .map(|at| Shape::new(self.schema, Detail::Short).describe(at));
-        text::cut(
-            described.unwrap_or_else(|| "any".to_owned()),
-            MAX_DETAIL_BYTES,
-        )
+        let described =
+            self.around(error).map(|at| Shape::new(self.schema, Detail::Short).describe(at));
+        text::cut(described.unwrap_or_else(|| "any".to_owned()), MAX_DETAIL_BYTES)
     }
 
     fn nearest(&self, error: &ValidationError<'_>, name: &str) -> Option<String> {
@@ -215,12 +173,7 @@ impl<'s> Mismatches<'s> {
         object::fields(self.schema, self.around(error)?)
             .iter()
             .filter(|field| field.name.len() <= MAX_PATH_BYTES)
-            .map(|field| {
-                (
-                    strsim::jaro_winkler(&lower, &field.name.to_lowercase()),
-                    field.name,
-                )
-            })
+            .map(|field| (strsim::jaro_winkler(&lower, &field.name.to_lowercase()), field.name))
             .filter(|(likeness, _)| *likeness >= 0.8)
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .map(|(_, name)| text::name(name).into_owned())
@@ -277,10 +230,7 @@ fn wanted(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(name) => with_article(name.as_str()).to_owned(),
         TypeKind::Multiple(names) => {
-            let names: Vec<&str> = names
-                .iter()
-                .map(|name| with_article(name.as_str()))
-                .collect();
+            let names: Vec<&str> = names.iter().map(|name| with_article(name.as_str())).collect();
             names.join(" or ")
         }
     }
@@ -323,9 +273,7 @@ impl fmt::Display for Problem {
         match self {
             Problem::Missing => f.write_str("is required"),
             Problem::Unknown { nearest: None } => f.write_str("is not a parameter"),
-            Problem::Unknown {
-                nearest: Some(name),
-            } => {
+            Problem::Unknown { nearest: Some(name) } => {
                 write!(f, "is not a parameter, did you mean `{name}`?")
             }
             Problem::WrongType { expected, found } => write!(f, "must be {expected}, not {found}"),

@@ -39,11 +39,7 @@ pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
             for (name, schema) in properties {
                 if fields.len() < MAX_FIELDS && !places.contains_key(name.as_str()) {
                     places.insert(name, fields.len());
-                    fields.push(Field {
-                        name,
-                        schema,
-                        presence: Presence::Optional,
-                    });
+                    fields.push(Field { name, schema, presence: Presence::Optional });
                 }
             }
         }
@@ -56,11 +52,7 @@ pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
         if let Some(field) = fields.get_mut(place) {
             field.presence = Presence::Required;
         } else if fields.len() < MAX_FIELDS {
-            fields.push(Field {
-                name,
-                schema: &ANYTHING,
-                presence: Presence::Required,
-            });
+            fields.push(Field { name, schema: &ANYTHING, presence: Presence::Required });
         }
     }
     fields.sort_by_key(|field| field.presence == Presence::Optional);
@@ -70,23 +62,15 @@ pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
 /// Whether [`fields`] would find any.
 pub(super) fn has_fields(root: &Value, schema: &Value) -> bool {
     parts(root, schema).iter().any(|part| {
-        part.get("properties")
-            .and_then(Value::as_object)
-            .is_some_and(|it| !it.is_empty())
-            || part
-                .get("required")
-                .and_then(Value::as_array)
-                .is_some_and(|it| !it.is_empty())
+        part.get("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty())
+            || part.get("required").and_then(Value::as_array).is_some_and(|it| !it.is_empty())
     })
 }
 
 /// The schema of properties without a declared name, where one says something.
 pub(super) fn extra<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let extra = refs::resolve(root, schema)?.get("additionalProperties")?;
-    extra
-        .as_object()
-        .filter(|keywords| !keywords.is_empty())
-        .map(|_| extra)
+    extra.as_object().filter(|keywords| !keywords.is_empty()).map(|_| extra)
 }
 
 /// The schema itself and all that hold together with it at the same place.
@@ -95,11 +79,7 @@ fn parts<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     let mut next = 0;
     while let Some(part) = parts.get(next).copied() {
         next += 1;
-        let all_of = part
-            .get("allOf")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let all_of = part.get("allOf").and_then(Value::as_array).into_iter().flatten();
         for part in refs::target(root, part).into_iter().chain(all_of) {
             if parts.len() < MAX_PARTS && !parts.iter().any(|known| std::ptr::eq(*known, part)) {
                 parts.push(part);

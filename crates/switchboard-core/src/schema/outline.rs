@@ -7,16 +7,10 @@ use super::shape::{Detail, Shape};
 use super::{refs, text};
 
 /// For `describe`: nothing of a sane tool is lost.
-const FULL: Bounds = Bounds {
-    bytes: 32 * 1024,
-    description: 4 * 1024,
-};
+const FULL: Bounds = Bounds { bytes: 32 * 1024, description: 4 * 1024 };
 
 /// For the answer to wrong arguments, which comes unasked.
-const TIGHT: Bounds = Bounds {
-    bytes: 3 * 1024,
-    description: 160,
-};
+const TIGHT: Bounds = Bounds { bytes: 3 * 1024, description: 160 };
 
 /// Nesting that is shown.
 const MAX_LEVELS: usize = 12;
@@ -58,11 +52,7 @@ fn outline(schema: &Value, bounds: Bounds) -> String {
     let objects = outline.objects(schema);
     outline.nested(&objects, "", 0);
     if let ([], Some(extra)) = (objects.as_slice(), object::extra(schema, schema)) {
-        let field = Field {
-            name: "",
-            schema: extra,
-            presence: Presence::Optional,
-        };
+        let field = Field { name: "", schema: extra, presence: Presence::Optional };
         outline.parameter("[key]", &field, 0);
     }
     if outline.text.is_empty() {
@@ -70,11 +60,7 @@ fn outline(schema: &Value, bounds: Bounds) -> String {
     }
     if outline.text.len() > bounds.bytes {
         let end = outline.text.floor_char_boundary(bounds.bytes);
-        let line_end = outline
-            .text
-            .get(..end)
-            .and_then(|text| text.rfind('\n'))
-            .unwrap_or(end);
+        let line_end = outline.text.get(..end).and_then(|text| text.rfind('\n')).unwrap_or(end);
         outline.text.truncate(line_end);
         outline.text.push_str("\n…");
     }
@@ -113,10 +99,7 @@ impl<'s> Outline<'s> {
                 let line = format!("| {}", text::cut(description, self.bounds.description));
                 self.line(level, line.trim_end());
             }
-            let known = self
-                .shown
-                .iter()
-                .find(|(known, _)| std::ptr::eq(*known, *object));
+            let known = self.shown.iter().find(|(known, _)| std::ptr::eq(*known, *object));
             if let Some((_, parameter)) = known {
                 let line = match *parameter {
                     "" => "as the parameters themselves".to_owned(),
@@ -130,16 +113,10 @@ impl<'s> Outline<'s> {
                 self.parameter(&text::name(field.name), &field, level);
             }
             if let Some(schema) = object::extra(self.root, object) {
-                let field = Field {
-                    name: under,
-                    schema,
-                    presence: Presence::Optional,
-                };
+                let field = Field { name: under, schema, presence: Presence::Optional };
                 self.parameter("[key]", &field, level);
             }
-            let variants = ["anyOf", "oneOf"]
-                .iter()
-                .filter_map(|key| object.get(*key)?.as_array());
+            let variants = ["anyOf", "oneOf"].iter().filter_map(|key| object.get(*key)?.as_array());
             for branch in variants.flatten().take(MAX_ALTERNATIVES) {
                 self.line(level, "|");
                 let objects = self.objects(branch);
@@ -231,27 +208,17 @@ impl<'s> Outline<'s> {
             if objects.len() > 1 && objects.iter().any(|object| std::ptr::eq(*object, resolved)) {
                 continue;
             }
-            let is_item = ["items", "additionalProperties"].iter().any(|key| {
-                schema
-                    .get(*key)
-                    .is_some_and(|item| std::ptr::eq(item, part))
-            });
-            self.gather(
-                notes,
-                part,
-                objects,
-                if is_item { "each " } else { prefix },
-                step + 1,
-            );
+            let is_item = ["items", "additionalProperties"]
+                .iter()
+                .any(|key| schema.get(*key).is_some_and(|item| std::ptr::eq(item, part)));
+            self.gather(notes, part, objects, if is_item { "each " } else { prefix }, step + 1);
         }
     }
 }
 
 impl<'s> Notes<'s> {
     fn add(&mut self, schema: &'s Value, prefix: &str) {
-        self.default = self
-            .default
-            .or(schema.get("default").filter(|_| prefix.is_empty()));
+        self.default = self.default.or(schema.get("default").filter(|_| prefix.is_empty()));
         if let Some(description) = schema.get("description").and_then(Value::as_str)
             && !description.trim().is_empty()
             && !self.descriptions.contains(&description)
@@ -270,14 +237,7 @@ impl<'s> Notes<'s> {
 /// Schemas that say more about the same parameter.
 fn parts(schema: &Value) -> Vec<&Value> {
     let mut parts = Vec::new();
-    for key in [
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "prefixItems",
-        "items",
-        "additionalProperties",
-    ] {
+    for key in ["anyOf", "oneOf", "allOf", "prefixItems", "items", "additionalProperties"] {
         match schema.get(key) {
             Some(Value::Array(listed)) => parts.extend(listed.iter().take(MAX_ALTERNATIVES)),
             Some(part @ Value::Object(_)) => parts.push(part),
@@ -296,11 +256,7 @@ fn limits(schema: &Value) -> Vec<String> {
     let shown = |key: &str| keywords.get(key).map(text::literal);
     let range = |low: &str, high: &str| match (shown(low), shown(high)) {
         (None, None) => None,
-        (low, high) => Some(format!(
-            "{}..{}",
-            low.unwrap_or_default(),
-            high.unwrap_or_default()
-        )),
+        (low, high) => Some(format!("{}..{}", low.unwrap_or_default(), high.unwrap_or_default())),
     };
     if let Some(Value::String(format)) = keywords.get("format") {
         limits.push(text::name(format).into_owned());

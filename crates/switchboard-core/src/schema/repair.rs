@@ -18,11 +18,7 @@ const EXACT_DIGITS: usize = 15;
 /// Changes only what `schema` refuses: JSON in a string, one value for a list, letter case of an
 /// option, and letter case or `-` for `_` in a property name.
 pub(super) fn repair(schema: &Value, args: &mut Value) {
-    Repair {
-        root: schema,
-        places_left: MAX_PLACES,
-    }
-    .place(schema, args, 0);
+    Repair { root: schema, places_left: MAX_PLACES }.place(schema, args, 0);
 }
 
 struct Repair<'s> {
@@ -102,10 +98,7 @@ impl<'s> Repair<'s> {
     }
 
     fn array(&mut self, schema: &'s Value, items: &mut [Value], level: usize) {
-        let leading = schema
-            .get("prefixItems")
-            .and_then(Value::as_array)
-            .map_or(&[][..], |it| it);
+        let leading = schema.get("prefixItems").and_then(Value::as_array).map_or(&[][..], |it| it);
         let rest = schema.get("items").filter(|items| items.is_object());
         for (index, item) in items.iter_mut().enumerate() {
             if let Some(schema) = leading.get(index).or(rest) {
@@ -138,22 +131,17 @@ fn is_exact(json: &str) -> bool {
         in_string ^= quote;
         in_string || !(c.is_ascii_digit() || "+-.eE".contains(c))
     });
-    outside
-        .filter(|token| token.contains(|c: char| c.is_ascii_digit()))
-        .all(|number| {
-            let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-            let digits = mantissa
-                .chars()
-                .filter(char::is_ascii_digit)
-                .skip_while(|c| *c == '0')
-                .count();
-            let keeps_digits =
-                digits <= EXACT_DIGITS && number.parse::<f64>().is_ok_and(f64::is_normal);
-            digits == 0
-                || keeps_digits
-                || number.parse::<i64>().is_ok()
-                || number.parse::<u64>().is_ok()
-        })
+    outside.filter(|token| token.contains(|c: char| c.is_ascii_digit())).all(|number| {
+        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+        let digits =
+            mantissa.chars().filter(char::is_ascii_digit).skip_while(|c| *c == '0').count();
+        let keeps_digits =
+            digits <= EXACT_DIGITS && number.parse::<f64>().is_ok_and(f64::is_normal);
+        digits == 0
+            || keeps_digits
+            || number.parse::<i64>().is_ok()
+            || number.parse::<u64>().is_ok()
+    })
 }
 
 /// An option in the wrong letter case.
@@ -165,9 +153,7 @@ fn respell(root: &Value, schema: &Value, text: &mut String) {
     }
     options.dedup();
     let lower = text.to_lowercase();
-    let mut same = options
-        .iter()
-        .filter(|option| option.to_lowercase() == lower);
+    let mut same = options.iter().filter(|option| option.to_lowercase() == lower);
     if let (Some(option), None) = (same.next(), same.next()) {
         *text = (*option).to_owned();
     }
@@ -189,13 +175,11 @@ fn collect_options<'s>(
         options.extend(values.iter().filter_map(Value::as_str));
         return Some(());
     }
-    let branches = ["anyOf", "oneOf"]
-        .iter()
-        .find_map(|key| schema.get(*key)?.as_array());
+    let branches = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array());
     match branches {
-        Some(branches) if level < 4 => branches
-            .iter()
-            .try_for_each(|branch| collect_options(root, branch, options, level + 1)),
+        Some(branches) if level < 4 => {
+            branches.iter().try_for_each(|branch| collect_options(root, branch, options, level + 1))
+        }
         _ if Types::of(root, schema).contain(Types::STRING) => None,
         _ => Some(()),
     }
@@ -218,10 +202,7 @@ fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Val
         }
     }
     for (sent, declared) in &renames {
-        let rivals = renames
-            .iter()
-            .filter(|(_, other)| other == declared)
-            .count();
+        let rivals = renames.iter().filter(|(_, other)| other == declared).count();
         if rivals == 1
             && let Some(value) = properties.shift_remove(sent)
         {

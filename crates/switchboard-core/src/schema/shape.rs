@@ -45,10 +45,7 @@ pub fn signature(name: &str, input_schema: &Value) -> String {
 
 /// The type of a tool's structured result on one line.
 pub fn output_shape(schema: &Value) -> String {
-    text::cut(
-        Shape::new(schema, Detail::Short).describe(schema),
-        MAX_OUTPUT_BYTES,
-    )
+    text::cut(Shape::new(schema, Detail::Short).describe(schema), MAX_OUTPUT_BYTES)
 }
 
 /// How much of a type goes into its text.
@@ -126,11 +123,8 @@ impl<'s> Shape<'s> {
             Presence::Required => "",
             Presence::Optional => "?",
         };
-        let mut parameter = format!(
-            "{}{mark}: {}",
-            text::name(field.name),
-            self.describe(field.schema)
-        );
+        let mut parameter =
+            format!("{}{mark}: {}", text::name(field.name), self.describe(field.schema));
         let default = field.schema.get("default").filter(|value| !value.is_null());
         if let Some(default) = default.map(text::literal)
             && default.len() <= MAX_DEFAULT_BYTES
@@ -151,16 +145,12 @@ impl<'s> Shape<'s> {
         if let Some(Value::Array(options)) = keywords.get("enum") {
             return self.describe_options(options);
         }
-        let alternatives = ["anyOf", "oneOf"]
-            .iter()
-            .find_map(|key| keywords.get(*key)?.as_array());
+        let alternatives = ["anyOf", "oneOf"].iter().find_map(|key| keywords.get(*key)?.as_array());
         if let Some(alternatives) = alternatives
             && !keywords.contains_key("properties")
         {
-            let types: Vec<String> = alternatives
-                .iter()
-                .map(|branch| self.describe(branch))
-                .collect();
+            let types: Vec<String> =
+                alternatives.iter().map(|branch| self.describe(branch)).collect();
             // Branches that only name required properties say nothing about the type.
             if !types.is_empty() && types.iter().any(|text| text != "any") {
                 return union(types);
@@ -170,9 +160,7 @@ impl<'s> Shape<'s> {
             Some(Value::String(name)) => vec![self.describe_named(schema, name)],
             Some(Value::Array(names)) => {
                 let names = names.iter().filter_map(Value::as_str).take(7);
-                names
-                    .map(|name| self.describe_named(schema, name))
-                    .collect()
+                names.map(|name| self.describe_named(schema, name)).collect()
             }
             _ if keywords.contains_key("properties") => vec![self.describe_object(schema)],
             _ if keywords.contains_key("items") => vec![self.describe_array(schema)],
@@ -188,11 +176,7 @@ impl<'s> Shape<'s> {
         let Some(target) = refs::target(self.root, schema) else {
             return "any".to_owned();
         };
-        if self
-            .following
-            .iter()
-            .any(|known| std::ptr::eq(*known, target))
-        {
+        if self.following.iter().any(|known| std::ptr::eq(*known, target)) {
             let is_object = target.get("type").is_some_and(|name| name == "object");
             return if is_object { "object" } else { "any" }.to_owned();
         }
@@ -221,28 +205,18 @@ impl<'s> Shape<'s> {
     }
 
     fn describe_array(&mut self, schema: &'s Value) -> String {
-        let tuple = ["prefixItems", "items"]
-            .iter()
-            .find_map(|key| schema.get(*key)?.as_array());
+        let tuple = ["prefixItems", "items"].iter().find_map(|key| schema.get(*key)?.as_array());
         if let Some(items) = tuple {
             let items: Vec<String> = items.iter().map(|item| self.describe(item)).collect();
             return format!("[{}]", items.join(", "));
         }
-        let item = schema
-            .get("items")
-            .map_or("any".to_owned(), |item| self.describe(item));
-        if is_union(&item) {
-            format!("({item})[]")
-        } else {
-            format!("{item}[]")
-        }
+        let item = schema.get("items").map_or("any".to_owned(), |item| self.describe(item));
+        if is_union(&item) { format!("({item})[]") } else { format!("{item}[]") }
     }
 
     fn describe_object(&mut self, schema: &'s Value) -> String {
         if self.objects_left == 0 || !object::has_fields(self.root, schema) {
-            return self
-                .describe_map(schema)
-                .unwrap_or_else(|| "object".to_owned());
+            return self.describe_map(schema).unwrap_or_else(|| "object".to_owned());
         }
         let fields = object::fields(self.root, schema);
         self.objects_left -= 1;
@@ -275,9 +249,7 @@ impl<'s> Shape<'s> {
             return self.describe_object(schema);
         }
         let mut texts = parts.iter().map(|part| self.describe(part));
-        texts
-            .find(|text| text != "any")
-            .unwrap_or_else(|| "any".to_owned())
+        texts.find(|text| text != "any").unwrap_or_else(|| "any".to_owned())
     }
 }
 
@@ -287,11 +259,8 @@ fn union(types: Vec<String>) -> String {
         return "any".to_owned();
     }
     let mut seen = std::collections::HashSet::new();
-    let distinct: Vec<&str> = types
-        .iter()
-        .map(String::as_str)
-        .filter(|text| seen.insert(*text))
-        .collect();
+    let distinct: Vec<&str> =
+        types.iter().map(String::as_str).filter(|text| seen.insert(*text)).collect();
     distinct.join("|")
 }
 

@@ -11,11 +11,7 @@ use super::limits;
 const MAX_WORD_BYTES: usize = 200;
 
 /// Largest structured default or constant that is shown.
-const LITERAL: limits::Limits = limits::Limits {
-    depth: 16,
-    nodes: 256,
-    bytes: 4096,
-};
+const LITERAL: limits::Limits = limits::Limits { depth: 16, nodes: 256, bytes: 4096 };
 
 /// Prose on one line: white space collapses to a space, hidden characters are dropped.
 pub(super) fn prose(text: &str) -> String {
@@ -35,14 +31,8 @@ pub(super) fn name(text: &str) -> Cow<'_, str> {
     let identifier = !text.is_empty()
         && text.len() <= MAX_WORD_BYTES
         && !text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_$-".contains(c));
-    if identifier {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(quoted(text))
-    }
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_$-".contains(c));
+    if identifier { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
 }
 
 /// A JSON value on one line; what is too large to show becomes `…`.
@@ -66,9 +56,7 @@ pub(super) fn cut(mut text: String, max: usize) -> String {
 
 /// A JSON string; a hidden character is escaped, so that a reader can still write it.
 fn quoted(text: &str) -> String {
-    let shown = text
-        .get(..text.floor_char_boundary(MAX_WORD_BYTES))
-        .unwrap_or_default();
+    let shown = text.get(..text.floor_char_boundary(MAX_WORD_BYTES)).unwrap_or_default();
     let mut quoted = escape_hidden(&Value::from(shown).to_string());
     if shown.len() < text.len() {
         quoted.insert(quoted.len() - 1, '…');

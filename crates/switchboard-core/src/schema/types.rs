@@ -101,7 +101,5 @@ impl Types {
 }
 
 fn union<T>(values: impl IntoIterator<Item = T>, types: impl Fn(T) -> Types) -> Types {
-    values
-        .into_iter()
-        .fold(Types::NONE, |all, value| Types(all.0 | types(value).0))
+    values.into_iter().fold(Types::NONE, |all, value| Types(all.0 | types(value).0))
 }

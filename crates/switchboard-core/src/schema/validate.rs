@@ -26,11 +26,7 @@ impl Validator {
     pub fn compile(input_schema: &Value) -> Result<Validator, SchemaError> {
         limits::SCHEMA.admit(input_schema)?;
         let Some(draft) = dialect(input_schema) else {
-            return Ok(Validator {
-                schema: Value::Bool(true),
-                max_depth: 0,
-                compiled: None,
-            });
+            return Ok(Validator { schema: Value::Bool(true), max_depth: 0, compiled: None });
         };
         let max_depth = limits::admit_expansion(input_schema)?;
         let schema = checkable(input_schema)?;
@@ -43,11 +39,7 @@ impl Validator {
             .offline()
             .build(&schema)
             .map_err(|_| SchemaError::Invalid)?;
-        Ok(Validator {
-            schema,
-            max_depth,
-            compiled: Some(compiled),
-        })
+        Ok(Validator { schema, max_depth, compiled: Some(compiled) })
     }
 
     /// Returns valid arguments untouched; otherwise repairs what has only one reading and checks
@@ -60,10 +52,7 @@ impl Validator {
         if limits::ARGUMENTS.admit(&args).is_err() {
             return Err(vec![Mismatch::too_deep()]);
         }
-        let checked = Limits {
-            depth: self.max_depth,
-            ..limits::ARGUMENTS
-        };
+        let checked = Limits { depth: self.max_depth, ..limits::ARGUMENTS };
         if checked.admit(&args).is_ok() && !compiled.is_valid(&args) {
             repair(&self.schema, &mut args);
             let mismatches = mismatch::collect(&self.schema, compiled.iter_errors(&args));

@@ -23,9 +23,7 @@ use super::incoming::News;
 use super::lease::Lease;
 use super::list::{self, Bounds};
 use super::recipe::Recipe;
-use super::{
-    Command, DialError, ExitReason, LastFailure, LeaseError, State, Status, Surroundings,
-};
+use super::{Command, DialError, ExitReason, LastFailure, LeaseError, State, Status, Surroundings};
 
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -34,7 +32,7 @@ enum Done {
     Dialled { generation: Generation, outcome: Result<(Connection, RawListing), DialError> },
     Ended { generation: Generation, reason: ExitReason },
     Pinged { generation: Generation, alive: bool },
-    Listed { generation: Generation, outcome: Result<RawListing, DialError> },
+    Listed { outcome: Result<RawListing, DialError> },
 }
 
 pub(super) struct Actor {
@@ -177,7 +175,7 @@ impl Actor {
                 self.failed(DialError::Unresponsive);
                 self.feed(Input::PingFailed { generation, jitter });
             }
-            Done::Listed { generation: _, outcome } => {
+            Done::Listed { outcome } => {
                 if let Ok(listing) = outcome {
                     self.surroundings.directory.publish(&self.server, listing);
                 }
@@ -216,7 +214,8 @@ impl Actor {
                 Effect::Dial { generation } => self.dial(generation),
                 Effect::Grant { waiter, generation } => self.grant(waiter, generation),
                 Effect::Refuse { waiter, refusal } => {
-                    let cause = self.last_failure.as_ref().map(|failure| Arc::clone(&failure.cause));
+                    let cause =
+                        self.last_failure.as_ref().map(|failure| Arc::clone(&failure.cause));
                     if let Some(reply) = self.waiting.remove(&waiter) {
                         let _asker_gone = reply.send(Err(LeaseError::refused(refusal, cause)));
                     }
@@ -268,7 +267,6 @@ impl Actor {
             return;
         };
         let lease = Lease::new(
-            self.server.clone(),
             connection.clone(),
             generation,
             self.recipe.request_timeout,
@@ -294,8 +292,7 @@ impl Actor {
             let patience = Patience { timeout: Some(PING_TIMEOUT), progress: None };
             let answer = peer.request("ping", |_| String::new(), patience).await;
             // An error is an answer: the server lives.
-            let alive =
-                matches!(answer, Ok(_) | Err(switchboard_wire::RequestError::Refused(_)));
+            let alive = matches!(answer, Ok(_) | Err(switchboard_wire::RequestError::Refused(_)));
             Done::Pinged { generation, alive }
         });
     }
@@ -309,7 +306,7 @@ impl Actor {
         };
         self.work.spawn(async move {
             let outcome = list::list_all(&connection.peer, &connection.hello, bounds).await;
-            Done::Listed { generation: 0, outcome }
+            Done::Listed { outcome }
         });
     }
 

@@ -15,11 +15,15 @@ use switchboard_wire::{RequestError, RpcError};
 
 /// Why no connection came about.
 #[derive(Debug, thiserror::Error)]
-pub enum DialError {
+pub(crate) enum DialError {
     #[error("the program `{command}` was not found")]
     NotFound { command: String },
     #[error("cannot start `{command}`")]
-    Spawn { command: String, #[source] cause: io::Error },
+    Spawn {
+        command: String,
+        #[source]
+        cause: io::Error,
+    },
     #[error("the working directory `{}` does not exist", path.display())]
     WorkingDirectory { path: PathBuf },
     #[error("a value of the server's entry cannot be filled in")]
@@ -33,7 +37,11 @@ pub enum DialError {
     #[error("the server ended while it was starting ({exit})")]
     Exited { exit: ExitReason, stderr: Vec<String> },
     #[error("the server answered `{stage}` with an error")]
-    Refused { stage: &'static str, #[source] cause: RpcError },
+    Refused {
+        stage: &'static str,
+        #[source]
+        cause: RpcError,
+    },
     #[error("the server does not speak MCP as we know it")]
     Handshake(#[source] HandshakeError),
     #[error("the server's list of {what} does not end")]
@@ -55,7 +63,7 @@ impl DialError {
     }
 
     /// The last lines that the server wrote to its standard error.
-    pub fn stderr(&self) -> &[String] {
+    pub(crate) fn stderr(&self) -> &[String] {
         match self {
             DialError::TimedOut { stderr, .. }
             | DialError::Exited { stderr, .. }
@@ -77,13 +85,23 @@ impl DialError {
 
 /// Why a caller got no lease.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum LeaseError {
+pub(crate) enum LeaseError {
     #[error("cannot connect")]
     Dial(#[source] Arc<DialError>),
     #[error("the last try failed {} ago, the next one is in {}", seconds(*.since), seconds(*.retry_in))]
-    Backoff { since: Duration, retry_in: Duration, #[source] cause: Option<Arc<DialError>> },
+    Backoff {
+        since: Duration,
+        retry_in: Duration,
+        #[source]
+        cause: Option<Arc<DialError>>,
+    },
     #[error("the server went down {crashes} times in three minutes, the next try is in {}", seconds(*.retry_in))]
-    CrashLoop { crashes: usize, retry_in: Duration, #[source] cause: Option<Arc<DialError>> },
+    CrashLoop {
+        crashes: usize,
+        retry_in: Duration,
+        #[source]
+        cause: Option<Arc<DialError>>,
+    },
     #[error("the server was disconnected meanwhile")]
     Disconnected,
     #[error("the gateway is shutting down")]
@@ -115,7 +133,7 @@ impl LeaseError {
 
 /// Why a request over a live connection got no result.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum CallError {
+pub(crate) enum CallError {
     #[error("the server answered with an error")]
     Refused(#[source] RpcError),
     #[error("the server did not answer within {} s", .0.as_secs_f32())]
@@ -131,7 +149,10 @@ pub enum CallError {
 
 impl CallError {
     /// `ended` is what is known of the connection's end.
-    pub(super) fn of(error: RequestError, ended: impl FnOnce() -> (ExitReason, Vec<String>)) -> CallError {
+    pub(super) fn of(
+        error: RequestError,
+        ended: impl FnOnce() -> (ExitReason, Vec<String>),
+    ) -> CallError {
         match error {
             RequestError::Refused(error) => CallError::Refused(error),
             RequestError::TimedOut(after) => CallError::TimedOut(after),
@@ -147,7 +168,7 @@ impl CallError {
 
 /// How a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitReason {
+pub(crate) enum ExitReason {
     Code(i32),
     Signal(i32),
     /// Its streams closed, but the program was still there.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use switchboard_core::approval::Approved;
 use switchboard_core::catalog::Kind;
 use switchboard_core::lifecycle::Generation;
-use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::write_text;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Raw, RequestError};
@@ -19,8 +18,7 @@ const OBITUARY: Duration = Duration::from_millis(150);
 
 /// A held connection.
 #[derive(Debug)]
-pub struct Lease {
-    server: ServerName,
+pub(crate) struct Lease {
     connection: Connection,
     generation: Generation,
     timeout: Duration,
@@ -32,21 +30,20 @@ pub type Progress = Option<mpsc::Sender<Raw>>;
 
 impl Lease {
     pub(super) fn new(
-        server: ServerName,
         connection: Connection,
         generation: Generation,
         timeout: Duration,
         released: mpsc::UnboundedSender<Generation>,
     ) -> Lease {
-        Lease { server, connection, generation, timeout, released }
-    }
-
-    pub fn server(&self) -> &ServerName {
-        &self.server
+        Lease { connection, generation, timeout, released }
     }
 
     /// Makes an approved call; a resource is read. The answer is the server's own, word for word.
-    pub async fn call(&self, approved: &Approved, progress: Progress) -> Result<Raw, CallError> {
+    pub(crate) async fn call(
+        &self,
+        approved: &Approved,
+        progress: Progress,
+    ) -> Result<Raw, CallError> {
         match &approved.target().entry.kind {
             Kind::Resource { uri } => self.read(uri).await,
             Kind::Tool => {
@@ -57,12 +54,12 @@ impl Lease {
         }
     }
 
-    pub async fn read(&self, uri: &str) -> Result<Raw, CallError> {
+    pub(crate) async fn read(&self, uri: &str) -> Result<Raw, CallError> {
         let params = serde_json::json!({ "uri": uri }).to_string();
         self.ask("resources/read", |_| params, None).await
     }
 
-    pub async fn prompt(
+    pub(crate) async fn prompt(
         &self,
         name: &str,
         args: &serde_json::Map<String, serde_json::Value>,

@@ -18,12 +18,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-pub use classify::{CallError, DialError, ExitReason, LeaseError};
-pub use lease::Lease;
-pub(crate) use recipe::{ProgramRecipe, Recipe, Transport};
+pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError};
+pub(crate) use lease::Lease;
+pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words};
 
-use crate::directory::Directory;
 use crate::dial::spawn::Spawner;
+use crate::directory::Directory;
 
 /// Commands that may wait for the actor.
 const QUEUE: usize = 64;
@@ -45,7 +45,6 @@ pub(crate) enum Partition {
 /// A handle to one upstream; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
-    server: ServerName,
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
 }
@@ -99,9 +98,9 @@ impl Upstream {
         let (commands, inbox) = mpsc::channel(QUEUE);
         let (publish, status) = watch::channel(Status { state: State::Down, last_failure: None });
         let tasks = surroundings.tasks.clone();
-        let actor = actor::Actor::new(server.clone(), recipe, policy, surroundings, publish);
+        let actor = actor::Actor::new(server, recipe, policy, surroundings, publish);
         tasks.spawn(actor.run(inbox));
-        Upstream { server, commands, status }
+        Upstream { commands, status }
     }
 
     /// A connection, held while the lease lives. Connects if it must.
@@ -109,12 +108,7 @@ impl Upstream {
         self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply }).await
     }
 
-    /// A connection, whatever failed before.
-    pub(crate) async fn connect(&self) -> Result<Lease, LeaseError> {
-        self.acquire(|reply| Command::Acquire { urgency: Urgency::Explicit, reply }).await
-    }
-
-    /// A connection whose lists are fresh.
+    /// A connection whose lists are fresh, whatever failed before.
     pub(crate) async fn refresh(&self) -> Result<Lease, LeaseError> {
         self.acquire(|reply| Command::Refresh { reply }).await
     }
@@ -134,10 +128,6 @@ impl Upstream {
 
     pub(crate) fn status(&self) -> Status {
         self.status.borrow().clone()
-    }
-
-    pub(crate) fn server(&self) -> &ServerName {
-        &self.server
     }
 
     async fn acquire(

@@ -35,13 +35,22 @@ pub(crate) enum Transport {
 
 /// A program as the configuration writes it: expanded only when it is started.
 pub(crate) struct ProgramRecipe {
-    pub(crate) command: Template,
-    pub(crate) args: Vec<Template>,
+    pub(crate) words: Words,
     pub(crate) env: TemplateMap,
     pub(crate) cwd: Option<Template>,
     /// Whether it gets the whole environment instead of a short list of harmless variables.
     pub(crate) inherit_env: bool,
     pub(crate) environment: Environment,
+}
+
+/// A command and its arguments.
+pub(crate) enum Words {
+    Templates {
+        command: Template,
+        args: Vec<Template>,
+    },
+    /// A command line, in which nothing is expanded.
+    Literal(Vec<String>),
 }
 
 impl fmt::Debug for Transport {
@@ -78,9 +87,17 @@ impl ProgramRecipe {
         if !cwd.is_dir() {
             return Err(DialError::WorkingDirectory { path: cwd });
         }
-        let args = self.args.iter().map(|arg| expand::expand(arg, &with));
-        let args = args.collect::<Result<Vec<String>, _>>()?;
-        Ok(Program { command: expand::expand(&self.command, &with)?, args, env, cwd })
+        let (command, args) = match &self.words {
+            Words::Templates { command, args } => {
+                let args = args.iter().map(|arg| expand::expand(arg, &with));
+                (expand::expand(command, &with)?, args.collect::<Result<Vec<String>, _>>()?)
+            }
+            Words::Literal(words) => match words.split_first() {
+                Some((command, args)) => (command.clone(), args.to_vec()),
+                None => (String::new(), Vec::new()),
+            },
+        };
+        Ok(Program { command, args, env, cwd })
     }
 }
 

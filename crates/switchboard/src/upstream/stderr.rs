@@ -36,7 +36,7 @@ impl Tail {
         if lines.len() == KEPT_LINES {
             lines.pop_front();
         }
-        lines.push_back(text);
+        lines.push_back(text.into_owned());
     }
 }
 

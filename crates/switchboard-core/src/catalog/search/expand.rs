@@ -33,10 +33,7 @@ pub(super) fn meanings(listings: &[&Postings], word: &QueryWord) -> Vec<Meaning>
             let Some(weight) = spelling.likeness(candidate) else {
                 continue;
             };
-            let meaning = found.entry(candidate).or_insert(Meaning {
-                weight,
-                places: Vec::new(),
-            });
+            let meaning = found.entry(candidate).or_insert(Meaning { weight, places: Vec::new() });
             meaning.places.push((listing, number));
         }
     }

@@ -26,9 +26,7 @@ const LARGEST_PROGRAM: usize = 1 << 20;
 impl Pattern {
     pub fn compile(pattern: &str) -> Result<Pattern, PatternError> {
         if pattern.chars().nth(LONGEST_PATTERN).is_some() {
-            return Err(PatternError::TooLong {
-                limit: LONGEST_PATTERN,
-            });
+            return Err(PatternError::TooLong { limit: LONGEST_PATTERN });
         }
         RegexBuilder::new(pattern)
             .case_insensitive(true)
@@ -44,14 +42,10 @@ impl Pattern {
 
     /// Whether the name, the title, the description or a keyword of a tool matches.
     pub fn matches(&self, document: &Document<'_>) -> bool {
-        [
-            Some(document.name),
-            document.title,
-            Some(document.description),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(document.keywords.iter().map(String::as_str))
-        .any(|text| self.0.is_match(text))
+        [Some(document.name), document.title, Some(document.description)]
+            .into_iter()
+            .flatten()
+            .chain(document.keywords.iter().map(String::as_str))
+            .any(|text| self.0.is_match(text))
     }
 }

@@ -131,9 +131,7 @@ impl Outline {
     /// or shorter by one, and changes at most two members of the set.
     pub(super) fn fewest_edits(self, other: Outline) -> u32 {
         let changes = ((self.0 ^ other.0) & !Self::LENGTH).count_ones();
-        changes
-            .div_ceil(2)
-            .max(self.length().abs_diff(other.length()))
+        changes.div_ceil(2).max(self.length().abs_diff(other.length()))
     }
 
     fn length(self) -> u32 {
@@ -175,17 +173,11 @@ impl Postings {
     /// The documents that have a word, each with its entries.
     pub(super) fn occurrences(&self, word: u32) -> impl Iterator<Item = (usize, &[Entry])> {
         let word = word as usize;
-        let start = word
-            .checked_sub(1)
-            .and_then(|before| self.ends.get(before))
-            .copied();
+        let start = word.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         let end = self.ends.get(word).copied().unwrap_or_default();
-        let entries = self
-            .entries
-            .get(start.unwrap_or_default() as usize..end as usize);
-        let documents = entries
-            .unwrap_or_default()
-            .chunk_by(|one, next| one.document() == next.document());
+        let entries = self.entries.get(start.unwrap_or_default() as usize..end as usize);
+        let documents =
+            entries.unwrap_or_default().chunk_by(|one, next| one.document() == next.document());
         documents.filter_map(|entries| Some((entries.first()?.document(), entries)))
     }
 
@@ -235,18 +227,8 @@ impl Builder {
         for keyword in document.keywords {
             self.read(keyword, Field::Keywords, &mut budget, &mut indexed);
         }
-        self.read(
-            document.server,
-            Field::Server,
-            &mut { LONGEST_NAME },
-            &mut indexed,
-        );
-        self.read(
-            document.name,
-            Field::Name,
-            &mut { LONGEST_NAME },
-            &mut indexed,
-        );
+        self.read(document.server, Field::Server, &mut { LONGEST_NAME }, &mut indexed);
+        self.read(document.name, Field::Name, &mut { LONGEST_NAME }, &mut indexed);
         let title = document.title.unwrap_or_default();
         self.read(title, Field::Title, &mut { LONGEST_NAME }, &mut indexed);
         let (lead, rest) = after_first_sentence(document.description);
@@ -262,10 +244,11 @@ impl Builder {
 
         self.current.sort_unstable();
         let runs = self.current.chunk_by(|one, next| one == next);
-        self.found.extend(runs.filter_map(|run| {
-            run.first()
-                .map(|&(word, entry)| (word, entry.counted(run.len())))
-        }));
+        self.found.extend(
+            runs.filter_map(|run| {
+                run.first().map(|&(word, entry)| (word, entry.counted(run.len())))
+            }),
+        );
         self.current.clear();
         for (total, &length) in self.totals.iter_mut().zip(&indexed.lengths) {
             total.words += u64::from(length);
@@ -276,9 +259,7 @@ impl Builder {
 
     /// Adds the words of `text` as far as the field's budget of bytes goes.
     fn read(&mut self, text: &str, field: Field, budget: &mut usize, indexed: &mut Indexed) {
-        let text = text
-            .get(..text.floor_char_boundary(*budget))
-            .unwrap_or_default();
+        let text = text.get(..text.floor_char_boundary(*budget)).unwrap_or_default();
         *budget -= text.len();
         let entry = Entry::new(self.documents.len(), field);
         let mut words = 0_u16;
@@ -325,9 +306,7 @@ impl Builder {
             *next += 1;
         }
         let numbers = 0..vocabulary.len() as u32;
-        let outlines = numbers
-            .map(|word| Outline::of(vocabulary.word(word)))
-            .collect();
+        let outlines = numbers.map(|word| Outline::of(vocabulary.word(word))).collect();
         Postings {
             outlines,
             ends,
@@ -356,7 +335,5 @@ fn after_first_sentence(description: &str) -> (&str, &str) {
             break;
         }
     }
-    description
-        .split_at_checked(end)
-        .unwrap_or((description, ""))
+    description.split_at_checked(end).unwrap_or((description, ""))
 }

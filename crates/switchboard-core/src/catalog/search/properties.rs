@@ -44,11 +44,7 @@ pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
                 }
             }
             (Place::Schema, Value::Array(schemas)) => {
-                open.extend(
-                    schemas
-                        .iter()
-                        .map(|schema| (Place::Schema, schema, depth + 1)),
-                );
+                open.extend(schemas.iter().map(|schema| (Place::Schema, schema, depth + 1)));
             }
             (Place::Properties, Value::Object(properties)) => {
                 for (name, schema) in properties {
@@ -57,11 +53,7 @@ pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
                 }
             }
             (Place::Definitions, Value::Object(schemas)) => {
-                open.extend(
-                    schemas
-                        .values()
-                        .map(|schema| (Place::Schema, schema, depth + 1)),
-                );
+                open.extend(schemas.values().map(|schema| (Place::Schema, schema, depth + 1)));
             }
             (Place::Text, Value::String(text)) => emit(Piece::Text(text)),
             (Place::Text, Value::Array(values)) => {

@@ -17,10 +17,7 @@ pub(super) struct QueryWord {
 
 /// The distinct words of a query; stop words count only if there is nothing else.
 pub(super) fn parse(query: &str) -> Vec<QueryWord> {
-    let end = query
-        .char_indices()
-        .nth(LONGEST_QUERY)
-        .map_or(query.len(), |(index, _)| index);
+    let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(index, _)| index);
     let query = query.get(..end).unwrap_or_default();
     let stemmer = tokens::stemmer();
     let mut words: Vec<QueryWord> = Vec::new();
@@ -29,18 +26,10 @@ pub(super) fn parse(query: &str) -> Vec<QueryWord> {
         if form == Form::Character {
             return;
         }
-        let list = if STOP_WORDS.contains(&typed) {
-            &mut stop_words
-        } else {
-            &mut words
-        };
+        let list = if STOP_WORDS.contains(&typed) { &mut stop_words } else { &mut words };
         let stem = tokens::stem(&stemmer, typed);
         if list.len() < MOST_WORDS && list.iter().all(|word| word.stem != stem) {
-            list.push(QueryWord {
-                typed: typed.to_owned(),
-                stem: stem.into_owned(),
-                form,
-            });
+            list.push(QueryWord { typed: typed.to_owned(), stem: stem.into_owned(), form });
         }
     });
     if words.is_empty() { stop_words } else { words }

@@ -70,10 +70,7 @@ fn known(listings: &[&Postings], word: &QueryWord) -> Option<Meaning> {
     for (listing, postings) in listings.iter().enumerate() {
         places.extend(postings.find(key).map(|number| (listing, number)));
     }
-    (!places.is_empty()).then_some(Meaning {
-        weight: 1.0,
-        places,
-    })
+    (!places.is_empty()).then_some(Meaning { weight: 1.0, places })
 }
 
 struct Scores<'a> {
@@ -120,11 +117,7 @@ impl<'a> Scores<'a> {
                 let (weight, by_length) = importance(field);
                 let total = totals.get(field as usize).copied().unwrap_or_default();
                 let average = total.words.max(1) as f32 / total.documents.max(1) as f32;
-                Norm {
-                    weight,
-                    constant: 1.0 - by_length,
-                    per_word: by_length / average,
-                }
+                Norm { weight, constant: 1.0 - by_length, per_word: by_length / average }
             }),
             words: 0,
         }
@@ -173,19 +166,12 @@ impl<'a> Scores<'a> {
             for (document, tally) in tallies.iter().enumerate() {
                 if tally.matched > 0 {
                     let score = tally.score * (1.0 + bonus * f32::from(tally.matched));
-                    hits.push(Hit {
-                        listing,
-                        document,
-                        score,
-                    });
+                    hits.push(Hit { listing, document, score });
                 }
             }
         }
         hits.sort_unstable_by(|one, other| {
-            other
-                .score
-                .total_cmp(&one.score)
-                .then_with(|| self.by_name(one, other))
+            other.score.total_cmp(&one.score).then_with(|| self.by_name(one, other))
         });
         hits
     }

@@ -42,19 +42,13 @@ fn tool(name: &str, description: &str) -> Tool {
 
 fn tools() -> Vec<Tool> {
     let mut tools = vec![
-        tool(
-            "browser/take_screenshot",
-            "Capture the page as an image. Saves a file.",
-        ),
+        tool("browser/take_screenshot", "Capture the page as an image. Saves a file."),
         tool("browser/browserNavigate", "Open a URL in the tab."),
         tool("github/create_issue", "Open a new issue in a repository."),
         tool("github/list_issues", "List the issues of a repository."),
         tool("github/merge_pull_request", "Merge a pull request."),
         tool("files/read_file", "Read a file from disk."),
-        tool(
-            "files/write_file",
-            "Write text to a file, creating an issue report if it fails.",
-        ),
+        tool("files/write_file", "Write text to a file, creating an issue report if it fails."),
         tool("trains/get-tickets", "查询12306余票信息。"),
         tool("notes/HTTPServerRestart", "Restarts it."),
     ];
@@ -69,10 +63,7 @@ fn tools() -> Vec<Tool> {
 fn listings(tools: &[Tool]) -> Vec<Vec<Tool>> {
     let mut listings: Vec<Vec<Tool>> = Vec::new();
     for tool in tools {
-        match listings
-            .iter_mut()
-            .find(|listing| listing[0].server == tool.server)
-        {
+        match listings.iter_mut().find(|listing| listing[0].server == tool.server) {
             Some(listing) => listing.push(tool.clone()),
             None => listings.push(vec![tool.clone()]),
         }
@@ -82,10 +73,8 @@ fn listings(tools: &[Tool]) -> Vec<Vec<Tool>> {
 
 /// The ranking over listings, as `server/name` with scores.
 fn ranking(listings: &[Vec<Tool>], query: &str) -> Vec<(String, f32)> {
-    let postings: Vec<Postings> = listings
-        .iter()
-        .map(|tools| Postings::build(tools.iter().map(Tool::document)))
-        .collect();
+    let postings: Vec<Postings> =
+        listings.iter().map(|tools| Postings::build(tools.iter().map(Tool::document))).collect();
     let hits = rank(&postings.iter().collect::<Vec<_>>(), query);
     let shown = |hit: &Hit| {
         let tool = &listings[hit.listing][hit.document];
@@ -96,27 +85,15 @@ fn ranking(listings: &[Vec<Tool>], query: &str) -> Vec<(String, f32)> {
 
 /// Checks the names of the tools that a query finds among `tools()`, best first.
 fn check(query: &str, expected: &[&str]) {
-    let found: Vec<String> = ranking(&listings(&tools()), query)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let found: Vec<String> =
+        ranking(&listings(&tools()), query).into_iter().map(|(name, _)| name).collect();
     assert_eq!(found, expected, "for {query:?}");
 }
 
 #[test]
 fn words_are_ored_and_the_name_weighs_more_than_the_description() {
-    check(
-        "issue",
-        &[
-            "github/list_issues",
-            "github/create_issue",
-            "files/write_file",
-        ],
-    );
-    check(
-        "merge tab",
-        &["github/merge_pull_request", "browser/browserNavigate"],
-    );
+    check("issue", &["github/list_issues", "github/create_issue", "files/write_file"]);
+    check("merge tab", &["github/merge_pull_request", "browser/browserNavigate"]);
 }
 
 #[test]
@@ -192,10 +169,7 @@ fn check_words(text: &str, expected: &[&str]) {
 #[test]
 fn identifiers_come_apart() {
     check_words("create_issue-now.v", &["create", "issue", "now", "v"]);
-    check_words(
-        "getHTTPServer",
-        &["get", "http", "server", "=gethttpserver"],
-    );
+    check_words("getHTTPServer", &["get", "http", "server", "=gethttpserver"]);
     check_words("URLs and PRs", &["urls", "and", "prs"]);
     check_words("base64Url", &["base", "64", "url", "=base64url"]);
     check_words("Größe ÄB", &["größe", "äb"]);
@@ -230,13 +204,7 @@ fn a_schema_gives_property_names_and_texts_in_reading_order() {
 
 #[test]
 fn a_schema_that_is_none_has_no_text() {
-    for schema in [
-        "",
-        "{",
-        "7",
-        "[]",
-        r#"{"properties": 1, "description": {}}"#,
-    ] {
+    for schema in ["", "{", "7", "[]", r#"{"properties": 1, "description": {}}"#] {
         check_pieces(schema, &[]);
     }
     let deep = r#"{"items":"#.repeat(100) + r#"{"description": "x"}"# + &"}".repeat(100);
@@ -248,11 +216,7 @@ fn a_pattern_matches_names_texts_and_keywords() {
     let matched = |pattern: &str| -> Vec<String> {
         let pattern = Pattern::compile(pattern).unwrap();
         let matches = |tool: &Tool| pattern.matches(&tool.document());
-        tools()
-            .into_iter()
-            .filter(matches)
-            .map(|tool| tool.name)
-            .collect()
+        tools().into_iter().filter(matches).map(|tool| tool.name).collect()
     };
     assert_eq!(matched("^LIST_"), ["list_issues"]);
     assert_eq!(matched("tab\\.$"), ["browserNavigate"]);
@@ -266,14 +230,8 @@ fn a_pattern_is_bounded() {
         Pattern::compile(&"a".repeat(257)),
         Err(PatternError::TooLong { limit: 256 })
     ));
-    assert!(matches!(
-        Pattern::compile("(a{1000}){1000}"),
-        Err(PatternError::TooComplex)
-    ));
-    assert!(matches!(
-        Pattern::compile("("),
-        Err(PatternError::Syntax(_))
-    ));
+    assert!(matches!(Pattern::compile("(a{1000}){1000}"), Err(PatternError::TooComplex)));
+    assert!(matches!(Pattern::compile("("), Err(PatternError::Syntax(_))));
 }
 
 /// Words that meet often, so that ties, prefixes and misspellings happen.

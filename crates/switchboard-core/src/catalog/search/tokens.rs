@@ -105,18 +105,11 @@ fn take_run<'a>(
 fn bigrams(run: &str, emit: &mut impl FnMut(&str, Form)) {
     let starts = || run.char_indices().map(|(index, _)| index);
     let ends = |characters| starts().skip(characters).chain([run.len()]);
-    let single = if starts().nth(1).is_none() {
-        Form::Part
-    } else {
-        Form::Character
-    };
+    let single = if starts().nth(1).is_none() { Form::Part } else { Form::Character };
     for (start, end) in starts().zip(ends(1)) {
         emit(run.get(start..end).unwrap_or_default(), single);
     }
-    for (start, end) in starts()
-        .zip(ends(2))
-        .take_while(|_| single == Form::Character)
-    {
+    for (start, end) in starts().zip(ends(2)).take_while(|_| single == Form::Character) {
         emit(run.get(start..end).unwrap_or_default(), Form::Part);
     }
 }
@@ -135,22 +128,12 @@ fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
             _ => false,
         };
         if apart {
-            emit_lower(
-                run.get(start..index).unwrap_or_default(),
-                Form::Part,
-                lower,
-                emit,
-            );
+            emit_lower(run.get(start..index).unwrap_or_default(), Form::Part, lower, emit);
             start = index;
         }
         before = here;
     }
-    emit_lower(
-        run.get(start..).unwrap_or_default(),
-        Form::Part,
-        lower,
-        emit,
-    );
+    emit_lower(run.get(start..).unwrap_or_default(), Form::Part, lower, emit);
     if start > 0 {
         emit_lower(run, Form::Whole, lower, emit);
     }

@@ -20,9 +20,9 @@ pub(super) struct Key<'a> {
 impl<'a> Key<'a> {
     /// FNV-1a. Forged collisions are harmless here: `Vocabulary` sorts by hash and then reads on.
     pub(super) fn new(word: &'a str) -> Self {
-        let hash = word.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        });
+        let hash = word
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Key { word, hash }
     }
 }
@@ -57,14 +57,9 @@ struct Words {
 impl Words {
     fn word(&self, number: u32) -> &str {
         let number = number as usize;
-        let start = number
-            .checked_sub(1)
-            .and_then(|before| self.ends.get(before))
-            .copied();
+        let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         let end = self.ends.get(number).copied().unwrap_or_default();
-        self.text
-            .get(start.unwrap_or_default() as usize..end as usize)
-            .unwrap_or_default()
+        self.text.get(start.unwrap_or_default() as usize..end as usize).unwrap_or_default()
     }
 
     fn push(&mut self, word: &str) -> u32 {
@@ -114,14 +109,10 @@ impl Interner {
         self.words.text.shrink_to_fit();
         self.words.ends.shrink_to_fit();
         let numbers = 0..self.words.ends.len() as u32;
-        let mut by_hash: Vec<(u32, u32)> = numbers
-            .map(|number| (Key::new(self.words.word(number)).hash, number))
-            .collect();
+        let mut by_hash: Vec<(u32, u32)> =
+            numbers.map(|number| (Key::new(self.words.word(number)).hash, number)).collect();
         by_hash.sort_unstable();
-        Vocabulary {
-            words: self.words,
-            by_hash,
-        }
+        Vocabulary { words: self.words, by_hash }
     }
 
     /// The word's number, or the free slot where it would stand.

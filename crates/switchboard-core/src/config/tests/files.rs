@@ -3,11 +3,7 @@
 use super::*;
 
 fn check(tier: Tier, text: &str, expected: &str) {
-    assert_eq!(
-        summary(&parse(text, &source("f", tier))),
-        expected.trim(),
-        "{text}"
-    );
+    assert_eq!(summary(&parse(text, &source("f", tier))), expected.trim(), "{text}");
 }
 
 #[test]
@@ -28,26 +24,10 @@ fn a_file_without_content_is_empty() {
 
 #[test]
 fn a_syntax_error_is_one_error_with_its_place() {
-    check(
-        USER,
-        "{\n  \"mcpServers\": {",
-        "f:2:17: error: unterminated object",
-    );
-    check(
-        USER,
-        "{\n \"é\": 1 \"b\": 2}",
-        "f:2:8: error: expected comma",
-    );
-    check(
-        USER,
-        "{'a': 1}",
-        "f:1:2: error: single-quoted strings are not allowed",
-    );
-    check(
-        USER,
-        "{} {}",
-        "f:1:4: error: text cannot contain more than one JSON value",
-    );
+    check(USER, "{\n  \"mcpServers\": {", "f:2:17: error: unterminated object");
+    check(USER, "{\n \"é\": 1 \"b\": 2}", "f:2:8: error: expected comma");
+    check(USER, "{'a': 1}", "f:1:2: error: single-quoted strings are not allowed");
+    check(USER, "{} {}", "f:1:4: error: text cannot contain more than one JSON value");
 }
 
 #[test]
@@ -71,11 +51,7 @@ f:4:40: error: `mcpServers.c.args[1]` must be a string, found null
 f:5:8: error: `mcpServers.d` must be an object, found an array
 f:7:20: error: `mcpServers.f.command` must be a string that is not empty",
     );
-    check(
-        USER,
-        "[]",
-        "f:1:1: error: `(root)` must be an object, found an array",
-    );
+    check(USER, "[]", "f:1:1: error: `(root)` must be an object, found an array");
     check(
         USER,
         r#"{"settings": 1}"#,
@@ -171,36 +147,26 @@ f:9:41: error: `settings.trustProject` is not allowed in a project file
 f:10:4: error: `trusted` is not allowed in a project file",
     );
     let user = parse(text, &source("f", USER));
-    assert!(
-        user.diagnostics
-            .iter()
-            .all(|diagnostic| !diagnostic.is_error())
-    );
+    assert!(user.diagnostics.iter().all(|diagnostic| !diagnostic.is_error()));
 }
 
 #[test]
 fn problems_and_their_keys_are_bounded() {
-    let keys: String = (0..300)
-        .map(|n| format!("\"k{n}\\u001b{}\": 1,", "x".repeat(200)))
-        .collect();
+    let keys: String =
+        (0..300).map(|n| format!("\"k{n}\\u001b{}\": 1,", "x".repeat(200))).collect();
     let file = parse(&format!("{{{keys}}}"), &source("f", USER));
     let last = file.diagnostics.last().unwrap();
     assert_eq!(file.diagnostics.len(), 201);
     assert!(last.is_error());
     assert_eq!(last.kind, DiagnosticKind::TooManyProblems { limit: 200 });
     let shown = file.diagnostics[0].to_string();
-    assert!(
-        shown.chars().count() < 120 && !shown.contains('\u{1b}'),
-        "{shown}"
-    );
+    assert!(shown.chars().count() < 120 && !shown.contains('\u{1b}'), "{shown}");
 }
 
 #[test]
 fn a_place_in_a_huge_line_is_found_quickly_and_in_characters() {
     let fields = r#""command": "é", "debug": true, "trace": true, "name": "n""#;
-    let servers: String = (0..990)
-        .map(|n| format!("\"s{n}\": {{{fields}}},"))
-        .collect();
+    let servers: String = (0..990).map(|n| format!("\"s{n}\": {{{fields}}},")).collect();
     let padding = "é".repeat(400_000);
     let text = format!("{{/*{padding}*/\"mcpServers\": {{{servers}}}, \"é\": 1, \"zz\": 1}}");
     let file = parse(&text, &source("f", USER));

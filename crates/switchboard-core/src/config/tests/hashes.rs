@@ -31,38 +31,17 @@ fn every_change_of_a_definition_changes_its_trust_hash() {
         (r#""H": "1""#, r#""H": "2""#),
         (r#""H": "1""#, r#""H1": """#),
         (r#""approveTools": true"#, r#""approveTools": ["*"]"#),
-        (
-            r#""approveTools": true"#,
-            r#""approveTools": true, "disabled": false"#,
-        ),
-        (
-            r#""approveTools": true"#,
-            r#""approveTools": true, "auth": "bearer""#,
-        ),
-        (
-            r#""approveTools": true"#,
-            r#""approveTools": true, "bearerToken": "t""#,
-        ),
-        (
-            r#""approveTools": true"#,
-            r#""approveTools": true, "oauth": {"scope": "s"}"#,
-        ),
-        (
-            r#""approveTools": true"#,
-            r#""approveTools": true, "timeout": 1000"#,
-        ),
-        (
-            r#""approveTools": true"#,
-            r#""approveTools": true, "idleTimeout": 1"#,
-        ),
+        (r#""approveTools": true"#, r#""approveTools": true, "disabled": false"#),
+        (r#""approveTools": true"#, r#""approveTools": true, "auth": "bearer""#),
+        (r#""approveTools": true"#, r#""approveTools": true, "bearerToken": "t""#),
+        (r#""approveTools": true"#, r#""approveTools": true, "oauth": {"scope": "s"}"#),
+        (r#""approveTools": true"#, r#""approveTools": true, "timeout": 1000"#),
+        (r#""approveTools": true"#, r#""approveTools": true, "idleTimeout": 1"#),
     ];
     let mut hashes = std::collections::HashSet::from([trusted(BASE)]);
     for (from, to) in mutations {
         assert!(BASE.contains(from), "{from}");
-        assert!(
-            hashes.insert(trusted(&BASE.replace(from, to))),
-            "{from} to {to}"
-        );
+        assert!(hashes.insert(trusted(&BASE.replace(from, to))), "{from} to {to}");
     }
     let base = entry(BASE);
     let file = |path: &str, content| -> Vec<FileHash> { vec![(path.to_owned(), [content; 32])] };
@@ -94,14 +73,8 @@ fn the_cache_hash_covers_the_listing_and_no_secret() {
         (r#""A": "1", "B": "2""#, r#""B": "2", "A": "1""#),
         (r#""H": "1""#, r#""H": "secret""#),
         (r#""lazy""#, r#""eager""#),
-        (
-            r#""approveTools": true"#,
-            r#""toolPrefix": "none", "timeout": 1000"#,
-        ),
-        (
-            r#""approveTools": true"#,
-            r#""includeTools": ["x"], "bearerToken": "secret""#,
-        ),
+        (r#""approveTools": true"#, r#""toolPrefix": "none", "timeout": 1000"#),
+        (r#""approveTools": true"#, r#""includeTools": ["x"], "bearerToken": "secret""#),
     ] {
         assert_eq!(base, hash(from, to), "{from} to {to}");
     }

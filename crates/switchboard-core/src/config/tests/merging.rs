@@ -11,10 +11,7 @@ fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
     let files: Vec<(Tier, &str)> = wrapped.iter().map(|(t, s)| (*t, s.as_str())).collect();
     let config = merged(&files, &|_| approval);
     let show = |entry: &ServerEntry| {
-        let origins = entry
-            .origins
-            .iter()
-            .map(|(key, at)| format!(" {key}={}", at.path));
+        let origins = entry.origins.iter().map(|(key, at)| format!(" {key}={}", at.path));
         origins.collect::<String>()
     };
     let mut lines = Vec::new();
@@ -61,21 +58,9 @@ fn a_changed_endpoint_inherits_nothing_that_was_given_to_the_old_one() {
     let local = r#"{"command": "a", "args": ["x"], "cwd": "/", "env": {"A": "1"},
         "inheritEnv": true, "approveTools": true, "includeTools": []}"#;
     let other_url = r#"{"url": "https://b"}"#;
-    check(
-        &[(USER, remote), (USER, other_url)],
-        false,
-        "user: lifecycle=f0 type=f0 url=f1",
-    );
-    check(
-        &[(USER, remote), (PROJECT, other_url)],
-        true,
-        "approved: lifecycle=f0 type=f0 url=f1",
-    );
-    check(
-        &[(USER, remote), (USER, r#"{"command": "b"}"#)],
-        false,
-        "user: command=f1 lifecycle=f0",
-    );
+    check(&[(USER, remote), (USER, other_url)], false, "user: lifecycle=f0 type=f0 url=f1");
+    check(&[(USER, remote), (PROJECT, other_url)], true, "approved: lifecycle=f0 type=f0 url=f1");
+    check(&[(USER, remote), (USER, r#"{"command": "b"}"#)], false, "user: command=f1 lifecycle=f0");
     check(
         &[(USER, local), (USER, r#"{"command": "b"}"#)],
         false,
@@ -88,18 +73,12 @@ fn a_changed_endpoint_inherits_nothing_that_was_given_to_the_old_one() {
     );
     // An entry without an endpoint was meant for none that a repository names.
     check(
-        &[
-            (USER, r#"{"env": {"A": "1"}}"#),
-            (PROJECT, r#"{"command": "a"}"#),
-        ],
+        &[(USER, r#"{"env": {"A": "1"}}"#), (PROJECT, r#"{"command": "a"}"#)],
         true,
         "approved: command=f1",
     );
     check(
-        &[
-            (USER, r#"{"env": {"A": "1"}}"#),
-            (PROJECT, r#"{"command": "a"}"#),
-        ],
+        &[(USER, r#"{"env": {"A": "1"}}"#), (PROJECT, r#"{"command": "a"}"#)],
         false,
         "
 pending: command=f1
@@ -116,24 +95,12 @@ fn a_projects_entry_is_pending_and_the_users_stands_until_it_is_approved() {
         false,
         "user: command=f0 env=f0\npending: args=f1 command=f0 env=f0",
     );
-    check(
-        &[(USER, user), (PROJECT, theirs)],
-        true,
-        "approved: args=f1 command=f0 env=f0",
-    );
+    check(&[(USER, user), (PROJECT, theirs)], true, "approved: args=f1 command=f0 env=f0");
     check(&[(PROJECT, user)], false, "pending: command=f0 env=f0");
     // Two files of a project make one question.
-    check(
-        &[(PROJECT, user), (PROJECT, theirs)],
-        false,
-        "pending: args=f1 command=f0 env=f0",
-    );
+    check(&[(PROJECT, user), (PROJECT, theirs)], false, "pending: args=f1 command=f0 env=f0");
     // Order of tiers does not depend on the caller.
-    check(
-        &[(PROJECT, theirs), (USER, user)],
-        true,
-        "approved: args=f0 command=f1 env=f1",
-    );
+    check(&[(PROJECT, theirs), (USER, user)], true, "approved: args=f0 command=f1 env=f1");
 }
 
 #[test]
@@ -149,16 +116,9 @@ f0:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file",
 #[test]
 fn a_server_without_an_endpoint_is_dropped() {
     let error = "error: server `s` needs one of `command`, `url` and `socket`";
+    check(&[(USER, r#"{"debug": true}"#)], false, &format!("f0:1:17: {error}"));
     check(
-        &[(USER, r#"{"debug": true}"#)],
-        false,
-        &format!("f0:1:17: {error}"),
-    );
-    check(
-        &[
-            (USER, r#"{"command": "x"}"#),
-            (PROJECT, r#"{"type": "sse"}"#),
-        ],
+        &[(USER, r#"{"command": "x"}"#), (PROJECT, r#"{"type": "sse"}"#)],
         true,
         "user: command=f0
 f0:1:23: error: the `type` of server `s` does not go with its `command`",
@@ -174,11 +134,7 @@ fn settings_have_defaults_and_a_project_can_only_add_to_what_is_asked_about() {
         "approve": "none"}, "mcpServers": {"s": {"command": "x", "approveTools": ["c"]}}}"#;
     let config = merged(&[(USER, user), (PROJECT, project)], &|_| true);
     let rule = |globs: &[&str]| ToolRule::Matching(globs.iter().map(ToString::to_string).collect());
-    let guard = OutputGuard::Limits {
-        max_bytes: 51_200,
-        max_lines: 9,
-        details_max_bytes: 16_384,
-    };
+    let guard = OutputGuard::Limits { max_bytes: 51_200, max_lines: 9, details_max_bytes: 16_384 };
     let expected = Settings {
         approve_tools: rule(&["a", "b"]),
         tool_prefix: ToolPrefix::None,
@@ -188,8 +144,5 @@ fn settings_have_defaults_and_a_project_can_only_add_to_what_is_asked_about() {
     };
     assert_eq!(config.settings, expected);
     assert_eq!(config.settings_origins["toolPrefix"].path.as_ref(), "f1");
-    assert_eq!(
-        config.servers["s"].definition.approve_tools,
-        Some(rule(&["c", "a", "b"]))
-    );
+    assert_eq!(config.servers["s"].definition.approve_tools, Some(rule(&["c", "a", "b"])));
 }

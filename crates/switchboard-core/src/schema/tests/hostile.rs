@@ -90,10 +90,7 @@ fn references_that_multiply_are_refused() {
 fn a_long_chain_of_references_is_refused() {
     let mut defs = Map::new();
     for level in 0..3_000 {
-        defs.insert(
-            format!("d{level}"),
-            json!({"$ref": format!("#/$defs/d{}", level + 1)}),
-        );
+        defs.insert(format!("d{level}"), json!({"$ref": format!("#/$defs/d{}", level + 1)}));
     }
     let schema = json!({"$defs": defs, "properties": {"a": {"$ref": "#/$defs/d0"}}});
     check(&schema, Err(SchemaError::TooDeep { limit: 256 }));
@@ -115,16 +112,8 @@ fn a_pattern_runs_in_linear_time() {
     let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}, "b": {"pattern": "(x{1,1000}){1,1000}"}}});
     let validator = Validator::compile(&schema).unwrap();
     let hostile = "a".repeat(50_000) + "!";
-    assert!(
-        validator
-            .check(json!({"a": hostile}).as_object().unwrap().clone())
-            .is_err()
-    );
-    assert!(
-        validator
-            .check(json!({"b": "anything"}).as_object().unwrap().clone())
-            .is_ok()
-    );
+    assert!(validator.check(json!({"a": hostile}).as_object().unwrap().clone()).is_err());
+    assert!(validator.check(json!({"b": "anything"}).as_object().unwrap().clone()).is_ok());
 }
 
 #[test]
@@ -132,10 +121,7 @@ fn arguments_nested_too_deep_are_refused() {
     let validator = Validator::compile(&json!({"properties": {"a": {"$ref": "#"}}})).unwrap();
     let mismatches = validator.check(nested_arguments(300)).unwrap_err();
     let texts: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        texts,
-        ["the object of arguments must not be nested deeper than 256 levels"]
-    );
+    assert_eq!(texts, ["the object of arguments must not be nested deeper than 256 levels"]);
 }
 
 #[test]
@@ -146,12 +132,7 @@ fn recursion_that_branches_cannot_make_a_check_endless() {
     assert!(validator.check(nested_arguments(1)).is_err());
     assert!(validator.check(nested_arguments(200)).is_ok());
     let tree = json!({"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}});
-    assert!(
-        Validator::compile(&tree)
-            .unwrap()
-            .check(nested_arguments(200))
-            .is_err()
-    );
+    assert!(Validator::compile(&tree).unwrap().check(nested_arguments(200)).is_err());
 }
 
 /// JSON that looks like a schema more often than not.
@@ -210,10 +191,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
             prop::collection::vec((keyword.clone(), inner), 0..6).prop_map(|fields| {
-                fields
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value))
-                    .collect()
+                fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
             }),
         ]
     })

@@ -97,15 +97,9 @@ fn alternatives_beside_properties_are_kept() {
 
 #[test]
 fn a_tool_without_parameters_says_so() {
-    assert_eq!(
-        parameters(&json!({"type": "object", "properties": {}})),
-        "(no parameters)"
-    );
+    assert_eq!(parameters(&json!({"type": "object", "properties": {}})), "(no parameters)");
     assert_eq!(parameters(&json!(7)), "(no parameters)");
-    assert_eq!(
-        parameters(&json!({"additionalProperties": {"type": "number"}})),
-        "[key]?: number"
-    );
+    assert_eq!(parameters(&json!({"additionalProperties": {"type": "number"}})), "[key]?: number");
 }
 
 #[test]
@@ -119,19 +113,11 @@ fn descriptions_cannot_break_the_line_or_hide_text() {
 fn errors_show_the_same_lines_within_a_tighter_bound() {
     assert_eq!(expected(&issue_search()), parameters(&issue_search()));
     let properties: serde_json::Map<String, Value> = (0..300)
-        .map(|n| {
-            (
-                format!("p{n}"),
-                json!({"type": "string", "description": "long ".repeat(100)}),
-            )
-        })
+        .map(|n| (format!("p{n}"), json!({"type": "string", "description": "long ".repeat(100)})))
         .collect();
     let schema = json!({"properties": properties});
     let tight = expected(&schema);
-    assert!(
-        tight.len() <= 3 * 1024 + 4 && tight.ends_with("…"),
-        "{tight}"
-    );
+    assert!(tight.len() <= 3 * 1024 + 4 && tight.ends_with("…"), "{tight}");
     assert!(parameters(&schema).len() <= 32 * 1024 + 4);
 }
 

@@ -12,10 +12,7 @@ fn check(schema: Value, expected: &str) {
 /// A schema with one required parameter `a`.
 #[track_caller]
 fn check_type(schema: Value, expected: &str) {
-    check(
-        json!({"properties": {"a": schema}, "required": ["a"]}),
-        &format!("a: {expected}"),
-    );
+    check(json!({"properties": {"a": schema}, "required": ["a"]}), &format!("a: {expected}"));
 }
 
 #[test]
@@ -42,24 +39,12 @@ fn every_kind_of_type_has_a_compact_text() {
     check_type(json!(true), "any");
     check_type(json!({"type": ["string", "null"]}), "string|null");
     check_type(json!({"type": "string", "nullable": true}), "string|null");
-    check_type(
-        json!({"anyOf": [{"type": "string"}, {"type": "number"}]}),
-        "string|number",
-    );
+    check_type(json!({"anyOf": [{"type": "string"}, {"type": "number"}]}), "string|number");
     check_type(json!({"oneOf": [{"const": "x"}, {"const": 2}]}), r#""x"|2"#);
-    check_type(
-        json!({"type": "array", "items": {"type": "string"}}),
-        "string[]",
-    );
+    check_type(json!({"type": "array", "items": {"type": "string"}}), "string[]");
     check_type(json!({"type": "array"}), "any[]");
-    check_type(
-        json!({"type": "array", "items": {"type": ["string", "null"]}}),
-        "(string|null)[]",
-    );
-    check_type(
-        json!({"type": "array", "items": {"enum": ["a|b"]}}),
-        r#""a|b"[]"#,
-    );
+    check_type(json!({"type": "array", "items": {"type": ["string", "null"]}}), "(string|null)[]");
+    check_type(json!({"type": "array", "items": {"enum": ["a|b"]}}), r#""a|b"[]"#);
     check_type(
         json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}),
         "[string, number]",
@@ -82,10 +67,7 @@ fn every_kind_of_type_has_a_compact_text() {
 fn objects_are_shown_to_a_small_depth() {
     let leaf = json!({"type": "object", "properties": {"d": {"type": "string"}}});
     let inner = json!({"type": "object", "properties": {"c": leaf}});
-    check_type(
-        json!({"type": "object", "properties": {"b": inner}}),
-        "{b?: {c?: object}}",
-    );
+    check_type(json!({"type": "object", "properties": {"b": inner}}), "{b?: {c?: object}}");
 }
 
 #[test]
@@ -129,9 +111,8 @@ fn names_and_options_cannot_hide_characters() {
 
 #[test]
 fn a_long_signature_is_cut_at_a_parameter() {
-    let properties: serde_json::Map<String, Value> = (0..500)
-        .map(|n| (format!("parameter_{n}"), json!({"type": "string"})))
-        .collect();
+    let properties: serde_json::Map<String, Value> =
+        (0..500).map(|n| (format!("parameter_{n}"), json!({"type": "string"}))).collect();
     let line = signature("t", &json!({"properties": properties}));
     assert!(line.len() <= 620, "{}", line.len());
     assert!(line.ends_with("?: string, …)"), "{line}");
