@@ -1,0 +1,50 @@
+//! One client over the standard streams of this process.
+
+use std::io;
+use std::time::Duration;
+
+use switchboard::Gateway;
+use switchboard_wire::peer::{self, Limits};
+use switchboard_wire::stdio;
+use tokio_util::sync::CancellationToken;
+
+use crate::service::Service;
+
+/// How long requests that were accepted may take after the client closed its end.
+const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
+
+/// How long they may take after we were asked to stop.
+const DRAIN_AFTER_STOP: Duration = Duration::from_secs(5);
+
+/// Serves until the client closes its end or `stop` is cancelled; every request that was accepted
+/// before is answered first, within a limit. The caller shuts the gateway down.
+pub async fn serve(gateway: Gateway, stop: CancellationToken) -> io::Result<()> {
+    let limits =
+        Limits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
+    let (peer, reader, writer) = peer::open(stdio::input(), stdio::output(), limits);
+    let mut service = Service::new(&gateway, peer.clone());
+    let calls = service.calls();
+    let reading_and_draining = async {
+        let drain = tokio::select! {
+            ended = reader.run(&mut service) => {
+                if let Err(error) = ended {
+                    tracing::warn!(%error, "cannot read from the client");
+                }
+                DRAIN_AFTER_EOF
+            }
+            () = stop.cancelled() => DRAIN_AFTER_STOP,
+        };
+        calls.drain(drain).await;
+        peer.finish().await;
+        std::future::pending::<()>().await;
+    };
+    // The writer ends last: when all is said, or when the client is gone.
+    let written = tokio::select! {
+        written = writer.run() => written,
+        () = reading_and_draining => Ok(()),
+    };
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
