@@ -82,6 +82,36 @@ mod tests {
     fn every_failure_has_its_exit_code() {
         let codes: Vec<String> =
             Code::ALL.iter().map(|code| format!("{} {code}", Exit::from(*code).number())).collect();
-        insta::assert_snapshot!(codes.join("\n"));
+        insta::assert_snapshot!(codes.join("\n"), @r#"
+        2 bad_request
+        2 unknown_tool
+        2 ambiguous_tool
+        2 unknown_server
+        2 unknown_resource
+        2 unknown_prompt
+        2 unknown_result
+        2 server_disabled
+        4 trust_required
+        2 bad_arguments
+        2 bad_pattern
+        4 approval_required
+        4 approval_denied
+        2 tool_changed
+        2 no_instructions
+        2 not_supported
+        2 config
+        5 connect_failed
+        5 backoff
+        5 crash_loop
+        5 starting
+        5 timed_out
+        5 connection_lost
+        5 outcome_unknown
+        5 answer_too_large
+        5 server_error
+        5 disconnected
+        5 shutting_down
+        2 storage
+        "#);
     }
 }

@@ -63,24 +63,24 @@ pub(crate) fn line(failure: &Failure) -> String {
 fn wording(hint: &Hint, palette: Palette) -> String {
     let command = |words: &str| palette.command(format!("`switchboard {words}`")).to_string();
     match hint {
-        Hint::DidYouMean(names) => format!("did you mean {}?", quoted(names)),
-        Hint::Choose(names) => format!("choose one of {}", quoted(names)),
+        Hint::DidYouMean(names) => format!("did you mean {}?", alternatives(names)),
+        Hint::Choose(names) => format!("it could be {}", alternatives(names)),
         Hint::Expected(parameters) => format!("it takes:\n{}", indented(parameters)),
         Hint::Search(words) => {
-            let words = shell_words(words);
-            format!("find it with {}", command(&format!("search {words}")))
+            let words: Vec<String> = words.split_whitespace().map(word).collect();
+            format!("find it with {}", command(&format!("search {}", words.join(" "))))
         }
         Hint::NotListedYet(servers) => not_listed(servers, palette),
         Hint::ListServers => format!("see the servers with {}", command("status")),
         Hint::ListTools(server) => {
-            format!("see its tools with {}", command(&format!("tools {}", typed(server))))
+            format!("see its tools with {}", command(&format!("tools {}", word(server.as_str()))))
         }
         Hint::Connect(server) => {
-            format!("try again with {}", command(&format!("connect {}", typed(server))))
+            format!("try again with {}", command(&format!("connect {}", word(server.as_str()))))
         }
         Hint::Trust(server) => format!(
             "look at its definition and approve it with {}",
-            command(&format!("trust {}", typed(server)))
+            command(&format!("trust {}", word(server.as_str())))
         ),
         Hint::Enable(server) => {
             format!("take `disabled` out of the entry of `{}`", clean_line(server.as_str(), 100))
@@ -88,7 +88,7 @@ fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::RetryAfter(wait) => format!("wait for {}", duration(*wait)),
         Hint::Stderr(lines) => format!("its last words:\n{}", indented(&lines.join("\n"))),
         Hint::ReadLog(server) => {
-            format!("read its log with {}", command(&format!("logs {}", typed(server))))
+            format!("read its log with {}", command(&format!("logs {}", word(server.as_str()))))
         }
         Hint::Setting(name) => format!("raise the setting `{name}`"),
         Hint::AskUser => "say yes on a terminal, or beforehand with `--yes`".to_owned(),
@@ -103,7 +103,7 @@ fn wording(hint: &Hint, palette: Palette) -> String {
 /// Servers whose tools nobody knows yet, and how to learn them.
 pub(crate) fn not_listed(servers: &[ServerName], palette: Palette) -> String {
     let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
-    let first = servers.first().map(typed).unwrap_or_default();
+    let first = servers.first().map(|first| word(first.as_str())).unwrap_or_default();
     format!(
         "{} not listed yet: {} (try {})",
         plural(servers.len(), "server"),
@@ -112,10 +112,15 @@ pub(crate) fn not_listed(servers: &[ServerName], palette: Palette) -> String {
     )
 }
 
-fn quoted(names: &[String]) -> String {
+/// `a`, `b` or `c`; more than a few are cut.
+fn alternatives(names: &[String]) -> String {
     let quoted: Vec<String> =
-        names.iter().map(|name| format!("`{}`", clean_line(name, 100))).collect();
-    list(&quoted, NAMES)
+        names.iter().take(NAMES).map(|name| format!("`{}`", clean_line(name, 100))).collect();
+    match &quoted[..] {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
 }
 
 fn indented(block: &str) -> String {
@@ -123,14 +128,10 @@ fn indented(block: &str) -> String {
     block.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// A name as one types it in a shell.
-fn typed(server: &ServerName) -> String {
-    shell_words(server.as_str())
-}
-
-fn shell_words(text: &str) -> String {
+/// Text as one word of a shell.
+fn word(text: &str) -> String {
     let text = clean_line(text, 100);
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | ':');
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     if text.chars().all(plain) {
         return text.into_owned();
     }

@@ -1,6 +1,6 @@
 //! What typed words become.
 
-use proptest::prelude::*;
+use proptest::{prop_assert_eq, proptest};
 use serde_json::json;
 
 use super::*;
@@ -118,7 +118,7 @@ fn arguments_of_prompts_are_texts() {
 
 proptest! {
     #[test]
-    fn a_declared_text_is_kept_to_the_byte(text in any::<String>()) {
+    fn a_declared_text_is_kept_to_the_byte(text in proptest::arbitrary::any::<String>()) {
         let words = [format!("text={text}")];
         let args = typed(Map::new(), pairs(&words).unwrap(), &schema());
         prop_assert_eq!(args.get("text"), Some(&Value::from(text)));

@@ -53,7 +53,10 @@ pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wi
     if empty && !wish.follow {
         printer.note("no server has written to a log yet");
     }
-    while wish.follow {
+    if !wish.follow {
+        return Ok(Exit::Done);
+    }
+    loop {
         tokio::time::sleep(LOOK).await;
         for log in &mut logs {
             for line in log.news()? {
@@ -61,7 +64,6 @@ pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wi
             }
         }
     }
-    Ok(Exit::Done)
 }
 
 /// The log of one server, as far as it was read.
