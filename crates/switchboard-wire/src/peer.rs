@@ -322,17 +322,12 @@ pub struct Reader<R> {
 
 impl<R: AsyncRead + Unpin> Reader<R> {
     /// Reads until the other side closes or the stream breaks. Whoever waits for an answer then
-    /// learns that none comes.
+    /// learns that none comes; also when the future is dropped before.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
-        let ended = loop {
-            match self.frames.next().await {
-                Ok(Some(frame)) => self.take_frame(frame, handler),
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        self.peer.close();
-        ended
+        while let Some(frame) = self.frames.next().await? {
+            self.take_frame(frame, handler);
+        }
+        Ok(())
     }
 
     fn take_frame(&mut self, frame: Frame, handler: &mut dyn Handler) {
@@ -420,6 +415,12 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             true
         });
         known == Some(true)
+    }
+}
+
+impl<R> Drop for Reader<R> {
+    fn drop(&mut self) {
+        self.peer.close();
     }
 }
 

@@ -178,3 +178,19 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
     let second = peer.request("big", |_| String::new(), Patience::default()).await.unwrap();
     assert_eq!(second.as_str(), "\"xxxxxxxxxx\"");
 }
+
+/// The owner of both halves stops the reader when the writer or the program ends first.
+#[tokio::test(start_paused = true)]
+async fn everyone_who_waits_learns_that_the_reader_was_stopped() {
+    let (near, _far) = pipe::pair();
+    let (peer, reader, _writer) = open(near.reader, near.writer, Limits::default());
+    let asking = peer.request("hold", |_| "{}".to_owned(), Patience::default());
+    tokio::pin!(asking);
+    tokio::select! {
+        biased;
+        _ = &mut asking => panic!("nobody answers"),
+        () = std::future::ready(()) => drop(reader),
+    }
+    let outcome = tokio::time::timeout(Duration::from_secs(1), asking).await.unwrap();
+    assert!(matches!(outcome, Err(RequestError::Closed)), "{outcome:?}");
+}

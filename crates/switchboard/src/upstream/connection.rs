@@ -205,10 +205,17 @@ impl Body {
             }
             FarSide::Program { mut process, stderr } => {
                 let mut exited = None;
+                let program_ended = async {
+                    tokio::select! {
+                        _ = writer.run() => {}
+                        status = process.exited() => exited = status.ok(),
+                    }
+                    // Its last answer may still stand in the pipe.
+                    tokio::time::sleep(LAST_WORDS).await;
+                };
                 let stopped = tokio::select! {
                     _ = reader.run(&mut incoming) => false,
-                    _ = writer.run() => false,
-                    status = process.exited() => { exited = status.ok(); false },
+                    () = program_ended => false,
                     () = stop.cancelled() => true,
                 };
                 // Both halves are dropped: the program sees the end of its input.
