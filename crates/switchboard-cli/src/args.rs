@@ -63,6 +63,7 @@ pub(crate) enum Command {
     /// List the tools of all servers, or of one
     #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json")]
     Tools {
+        /// Only this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     /// Show what a tool does and takes
     #[command(after_help = "Example:\n  switchboard describe demo_add")]
     Describe {
+        /// Its name, with or without the prefix of its server
         tool: String,
         /// Look on this server only
         #[arg(long)]
@@ -84,6 +86,7 @@ pub(crate) enum Command {
     /// Show what a server says about its own use
     #[command(after_help = "Example:\n  switchboard instructions github")]
     Instructions {
+        /// Its name
         server: String,
         #[command(flatten)]
         format: Format,
@@ -100,6 +103,7 @@ pub(crate) enum Command {
     /// List the resources of all servers, or of one
     #[command(after_help = "Example:\n  switchboard resources demo")]
     Resources {
+        /// Only this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -107,6 +111,7 @@ pub(crate) enum Command {
     /// Read a resource
     #[command(after_help = "Example:\n  switchboard read demo://notes")]
     Read {
+        /// Its address, as `switchboard resources` shows it
         uri: String,
         /// Ask this server, even if it does not list the resource
         #[arg(long)]
@@ -117,6 +122,7 @@ pub(crate) enum Command {
     /// List the prompts of all servers, or of one
     #[command(after_help = "Example:\n  switchboard prompts demo")]
     Prompts {
+        /// Only this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -124,6 +130,7 @@ pub(crate) enum Command {
     /// Fill in a prompt and print its messages
     #[command(after_help = "Example:\n  switchboard prompt greet name=Ada")]
     Prompt {
+        /// Its name, as `switchboard prompts` shows it
         name: String,
         /// The prompt's arguments
         #[arg(value_name = "KEY=VALUE")]
@@ -140,6 +147,7 @@ pub(crate) enum Command {
         Example:\n  switchboard connect github"
     )]
     Connect {
+        /// Its name
         server: String,
         #[command(flatten)]
         format: Format,
@@ -150,6 +158,7 @@ pub(crate) enum Command {
         Example:\n  switchboard disconnect github"
     )]
     Disconnect {
+        /// Its name
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         server: Option<String>,
         /// All servers
@@ -159,6 +168,7 @@ pub(crate) enum Command {
     /// Connect and list all servers afresh, or one, as `connect` does
     #[command(after_help = "Example:\n  switchboard reconnect github")]
     Reconnect {
+        /// Only this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -166,6 +176,7 @@ pub(crate) enum Command {
     /// Show what servers wrote to their standard error
     #[command(after_help = "Examples:\n  switchboard logs github -n 200\n  switchboard logs -f")]
     Logs {
+        /// Only this server
         server: Option<String>,
         /// Go on as lines are written
         #[arg(short, long)]
@@ -198,7 +209,10 @@ pub(crate) enum Command {
     #[command(
         after_help = "Example:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard"
     )]
-    Completions { shell: Shell },
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -224,6 +238,7 @@ pub(crate) struct Search {
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
+    /// Its name, with or without the prefix of its server
     pub(crate) tool: String,
     /// The tool's arguments; they win over `--args`
     #[arg(value_name = "KEY=VALUE")]

@@ -14,7 +14,7 @@ use switchboard::{Progress, Session};
 use crate::args::Format;
 use crate::boot::App;
 use crate::report;
-use crate::show;
+use crate::show::{self, Look};
 use crate::spinner::Spinner;
 
 /// Everything on one page: a person can scroll.
@@ -124,11 +124,21 @@ impl Conversation<'_> {
         })
     }
 
+    /// Says which servers were not asked; those that failed were named already.
+    pub(crate) fn mention(&self, not_listed: &[ServerName]) {
+        let tried = self.session.gateway().settings().first_listing;
+        if !tried && !not_listed.is_empty() {
+            let printer = self.app.printer;
+            printer.note(&report::not_listed(not_listed, printer.err));
+        }
+    }
+
     pub(crate) fn print(&self, reply: &Reply, format: Format) -> std::io::Result<()> {
         let printer = self.app.printer;
         if format.json {
             return printer.json(&json::reply(reply));
         }
-        printer.text(&show::reply(reply, printer.out))
+        let look = Look { palette: printer.out, columns: printer.columns };
+        printer.text(&show::reply(reply, look))
     }
 }

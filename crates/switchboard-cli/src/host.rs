@@ -34,11 +34,12 @@ impl Host for Terminal {
             return Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)));
         }
         Box::pin(async move {
-            let _hidden = self.spinner.hide();
+            let hidden = self.spinner.hide();
             let printer = self.printer;
             printer.note(&described(question, printer));
             let asked = format!("Call it? {}", printer.err.aside("[y/N]"));
             let answer = tokio::task::spawn_blocking(move || printer.ask(&asked)).await;
+            hidden.answered();
             match answer {
                 Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y") => Ok(Answer::Once),
                 Ok(Ok(_)) => Ok(Answer::No),

@@ -15,6 +15,8 @@ pub(crate) struct Printer {
     pub(crate) out: Palette,
     /// The colours of standard error.
     pub(crate) err: Palette,
+    /// How wide a line of standard output should be.
+    pub(crate) columns: usize,
     out_is_terminal: bool,
     err_is_terminal: bool,
     in_is_terminal: bool,
@@ -31,6 +33,7 @@ impl Printer {
         Printer {
             out: palette(AutoStream::choice(&io::stdout())),
             err: palette(AutoStream::choice(&io::stderr())),
+            columns: columns(),
             out_is_terminal: io::stdout().is_terminal(),
             err_is_terminal: io::stderr().is_terminal(),
             in_is_terminal: io::stdin().is_terminal(),
@@ -114,5 +117,13 @@ impl Printer {
         } else {
             let _closed = self.text(&styled(self.out));
         }
+    }
+}
+
+/// The width of the terminal; a file has room for what is worth reading in a list.
+fn columns() -> usize {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        Ok(_) | Err(_) => 160,
     }
 }

@@ -9,7 +9,6 @@ use switchboard::reply::{
 };
 use switchboard::{catalog, render};
 
-use crate::report;
 use crate::style::Palette;
 
 /// Hits that are shown with signature and description; the others get a line.
@@ -20,13 +19,25 @@ const LINE: usize = 100;
 const PARAGRAPH: usize = 300;
 const BLOCK: usize = 256 * 1024;
 
+/// Room for a description, however long the name is.
+const SOME_WORDS: usize = 30;
+
+/// How text is to look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) palette: Palette,
+    /// How wide a line may be.
+    pub(crate) columns: usize,
+}
+
 /// The text of a reply; an output is printed block by block elsewhere.
-pub(crate) fn reply(reply: &Reply, palette: Palette) -> String {
+pub(crate) fn reply(reply: &Reply, look: Look) -> String {
+    let palette = look.palette;
     let mut out = String::new();
     match reply {
         Reply::Status(overview) => status(&mut out, overview, palette),
-        Reply::Tools(page) | Reply::Connected(page) => tools(&mut out, page, palette),
-        Reply::Found(page) => found(&mut out, page, palette),
+        Reply::Tools(page) | Reply::Connected(page) => tools(&mut out, page, look),
+        Reply::Found(page) => found(&mut out, page, look),
         Reply::Described(description) => described(&mut out, description, palette),
         Reply::Instructions { text, .. } => out.push_str(&clean_block(text, BLOCK)),
         Reply::Resources(resources) => self::resources(&mut out, resources, palette),
@@ -73,23 +84,23 @@ fn server_line(server: &ServerLine, palette: Palette) -> String {
     format!("{glyph} {}{rest}", palette.name(name))
 }
 
-fn tools(out: &mut String, page: &ToolPage, palette: Palette) {
+fn tools(out: &mut String, page: &ToolPage, look: Look) {
     let mut server = None;
     for tool in &page.tools {
         if page.server.is_none() && server != Some(&tool.server) {
             let gap = if server.is_some() { "\n" } else { "" };
             let name = clean_line(tool.server.as_str(), NAME);
-            let _ = writeln!(out, "{gap}{}", palette.heading(name));
+            let _ = writeln!(out, "{gap}{}", look.palette.heading(name));
             server = Some(&tool.server);
         }
-        let _ = writeln!(out, "{}", tool_line(tool, palette));
+        let _ = writeln!(out, "{}", tool_line(tool, look));
     }
 }
 
 /// What there is to say beside the tools themselves.
 pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
     let mut remarks = Vec::new();
-    if page.tools.is_empty() && page.not_listed.is_empty() {
+    if page.tools.is_empty() {
         remarks.push("no tools".to_owned());
     }
     if !page.skipped.is_empty() {
@@ -102,29 +113,26 @@ pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
         let command = palette.command(format!("`switchboard instructions {server}`"));
         remarks.push(format!("it has instructions: {command}"));
     }
-    remarks.extend(not_listed(&page.not_listed, palette));
     remarks
 }
 
-pub(crate) fn not_listed(servers: &[ServerName], palette: Palette) -> Option<String> {
-    (!servers.is_empty()).then(|| report::not_listed(servers, palette))
-}
-
-fn tool_line(tool: &ToolLine, palette: Palette) -> String {
-    let name = palette.name(clean_line(&tool.shown, NAME));
-    match clean_line(&tool.description, LINE) {
-        about if about.is_empty() => name.to_string(),
-        about => format!("{name}  {about}"),
+/// One line of the terminal: the name whole, and of the description what fits.
+fn tool_line(tool: &ToolLine, look: Look) -> String {
+    let name = clean_line(&tool.shown, NAME);
+    let room = look.columns.saturating_sub(name.chars().count() + 2).max(SOME_WORDS);
+    match clean_line(&tool.description, room) {
+        about if about.is_empty() => look.palette.name(name).to_string(),
+        about => format!("{}  {about}", look.palette.name(name)),
     }
 }
 
-fn found(out: &mut String, page: &SearchPage, palette: Palette) {
+fn found(out: &mut String, page: &SearchPage, look: Look) {
     for (index, hit) in page.hits.iter().enumerate() {
         if index >= FULL_HITS || page.offset > 0 {
-            let _ = writeln!(out, "{}", tool_line(&hit.line, palette));
+            let _ = writeln!(out, "{}", tool_line(&hit.line, look));
             continue;
         }
-        let signature = signature(&hit.signature, &hit.line.shown, palette);
+        let signature = signature(&hit.signature, &hit.line.shown, look.palette);
         let about = clean_line(&hit.line.description, PARAGRAPH);
         let _ = writeln!(out, "{signature}\n  {about}");
     }
@@ -192,3 +200,6 @@ fn row(out: &mut String, (what, server): (&str, &ServerName), about: &str, palet
     let line = format!("{what} {server}  {}", clean_line(about, LINE));
     let _ = writeln!(out, "{}", line.trim_end());
 }
+
+#[cfg(test)]
+mod tests;

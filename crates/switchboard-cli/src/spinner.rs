@@ -61,7 +61,7 @@ impl Spinner {
         if self.printer.is_watched() {
             self.printer.redraw("");
         }
-        Hidden { hidden: Arc::clone(&self.hidden) }
+        Hidden { spinner: self.clone(), answered: false }
     }
 
     /// Prints a warning above the line.
@@ -75,12 +75,23 @@ impl Spinner {
 
 /// While it lives, nothing is drawn.
 pub(crate) struct Hidden {
-    hidden: Arc<AtomicBool>,
+    spinner: Spinner,
+    answered: bool,
+}
+
+impl Hidden {
+    /// The question was answered with Enter, so the cursor stands on a new line.
+    pub(crate) fn answered(mut self) {
+        self.answered = true;
+    }
 }
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        self.hidden.store(false, Ordering::Relaxed);
+        if !self.answered {
+            self.spinner.printer.note("");
+        }
+        self.spinner.hidden.store(false, Ordering::Relaxed);
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) async fn tools(
     {
         let printer = talk.app.printer;
         show::remarks(page, printer.err).iter().for_each(|remark| printer.note(remark));
+        talk.mention(&page.not_listed);
     }
     Ok(Exit::Done)
 }
@@ -62,9 +63,7 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
             let total = thousands(page.total);
             printer.note(&format!("{shown} of {total}; more with `--offset {next}`"));
         }
-        if let Some(remark) = show::not_listed(&page.not_listed, printer.err) {
-            printer.note(&remark);
-        }
+        talk.mention(&page.not_listed);
     }
     Ok(Exit::Done)
 }

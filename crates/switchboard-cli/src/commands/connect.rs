@@ -1,10 +1,8 @@
 //! Connecting by hand. No connection outlives the command, and the words say so.
 
+use switchboard::render::words::{clean_line, plural};
 use switchboard::reply::Reply;
 use switchboard::request::Request;
-
-use serde_json::Value;
-use switchboard::render::words::clean_line;
 
 use crate::args::Format;
 use crate::conversation::{ALL, Conversation};
@@ -45,14 +43,13 @@ pub(super) async fn reconnect(
     let names: Vec<String> = active.map(|(name, _)| name.as_str().to_owned()).collect();
     let printer = talk.app.printer;
     let mut exit = Exit::Done;
-    let mut answers = Vec::new();
     for server in names {
         let request = Request::Connect { server: server.clone() };
         match talk.ask(request, "listing").await {
             Ok(Reply::Connected(page)) if !format.json => {
                 printer.note(&listed(&server, page.total))
             }
-            Ok(reply) => answers.push(switchboard::render::json::reply(&reply)),
+            Ok(_) => {}
             Err(failure) => {
                 exit = Exit::from(failure.code);
                 printer.warn(&report::line(&failure));
@@ -60,7 +57,7 @@ pub(super) async fn reconnect(
         }
     }
     if format.json {
-        printer.json(&Value::Array(answers))?;
+        talk.print(&Reply::Tools(talk.session.gateway().catalog().page(None, ALL)), format)?;
     }
     Ok(exit)
 }
@@ -77,6 +74,6 @@ pub(super) fn disconnect(talk: &Conversation<'_>, server: Option<&str>) -> Outco
 }
 
 fn listed(server: &str, tools: usize) -> String {
-    let tools = switchboard::render::words::plural(tools, "tool");
+    let tools = plural(tools, "tool");
     format!("listed {tools} of `{}`; the connection is closed again", clean_line(server, 100))
 }

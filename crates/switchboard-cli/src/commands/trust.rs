@@ -24,8 +24,6 @@ enum Refusal {
     Unknown { name: String },
     #[error("`{name}` was not approved in this project")]
     NotApproved { name: String },
-    #[error("`{name}` cannot be approved while the project's file sets {keys} for it")]
-    Forbidden { name: String, keys: String },
     #[error("the approvals cannot be changed")]
     Store(#[source] TrustError),
 }
@@ -39,6 +37,9 @@ impl Refusal {
 pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
     let loaded = app.load_and_warn()?;
     let chosen = chosen(app, &loaded, names)?;
+    if chosen.is_empty() && !names.is_empty() {
+        return Ok(Exit::Done);
+    }
     if chosen.is_empty() {
         app.printer.note("nothing to approve: no server of this project is pending");
         return Ok(Exit::Done);
@@ -56,8 +57,9 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
         let name = clean_line(&pending.name, 100);
         if let PendingReason::ForbiddenKeys(keys) = &pending.reason {
             let keys = clean_line(&list(keys, 8), 500).into_owned();
-            let refusal = Refusal::Forbidden { name: name.into_owned(), keys };
-            return Err(refusal.with(Code::Config).into());
+            app.printer.warn(&format!("`{name}` cannot be approved while the file has {keys}"));
+            exit = Exit::Usage;
+            continue;
         }
         let palette = app.printer.err;
         let asked =
@@ -65,7 +67,7 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
         let printer = app.printer;
         if !answered_yes(tokio::task::spawn_blocking(move || printer.ask(&asked)).await) {
             app.printer.note(&format!("`{name}` stays pending"));
-            exit = Exit::NotApproved;
+            exit = if exit == Exit::Done { Exit::NotApproved } else { exit };
             continue;
         }
         store
