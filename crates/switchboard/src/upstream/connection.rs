@@ -205,11 +205,19 @@ impl Body {
             }
             FarSide::Program { mut process, stderr } => {
                 let mut exited = None;
-                let stopped = tokio::select! {
-                    _ = reader.run(&mut incoming) => false,
-                    _ = writer.run() => false,
-                    status = process.exited() => { exited = status.ok(); false },
-                    () = stop.cancelled() => true,
+                let stopped = {
+                    let mut reading = std::pin::pin!(reader.run(&mut incoming));
+                    tokio::select! {
+                        _ = &mut reading => false,
+                        _ = writer.run() => false,
+                        status = process.exited() => {
+                            exited = status.ok();
+                            // Answers that it gave before it ended still count.
+                            let _all_read = tokio::time::timeout(LAST_WORDS, reading).await;
+                            false
+                        }
+                        () = stop.cancelled() => true,
+                    }
                 };
                 // Both halves are dropped: the program sees the end of its input.
                 let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
