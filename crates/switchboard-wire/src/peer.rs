@@ -210,6 +210,11 @@ impl Peer {
         let _sender_lives = flow.wait_for(|flow| *flow == Flow::Closed).await;
     }
 
+    /// Whether the connection has closed already.
+    pub fn is_closed(&self) -> bool {
+        *self.shared.flow.borrow() == Flow::Closed
+    }
+
     /// Answers and lines that belonged to nobody.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
@@ -324,15 +329,10 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     /// Reads until the other side closes or the stream breaks. Whoever waits for an answer then
     /// learns that none comes.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
-        let ended = loop {
-            match self.frames.next().await {
-                Ok(Some(frame)) => self.take_frame(frame, handler),
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        self.peer.close();
-        ended
+        while let Some(frame) = self.frames.next().await? {
+            self.take_frame(frame, handler);
+        }
+        Ok(())
     }
 
     fn take_frame(&mut self, frame: Frame, handler: &mut dyn Handler) {
@@ -420,6 +420,13 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             true
         });
         known == Some(true)
+    }
+}
+
+impl<R> Drop for Reader<R> {
+    /// However the reading ends, also by an owner that gives it up: no more answers come.
+    fn drop(&mut self) {
+        self.peer.close();
     }
 }
 
