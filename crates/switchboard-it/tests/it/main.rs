@@ -1,0 +1,3 @@
+//! Every test above the core, in one binary.
+
+mod lifecycle;
