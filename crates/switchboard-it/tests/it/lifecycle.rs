@@ -1,17 +1,19 @@
 //! When servers are started, kept, stopped and tried again; every clock here is paused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use switchboard::failure::{Code, Failure, Hint};
 use switchboard::request::Request;
-use switchboard_it::harness::{World, call, pass};
+use switchboard_it::harness::{Setup, World, call, pass};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A server whose entry says more than its script.
-fn world_where(fields: &str, script: &str) -> switchboard_it::harness::Setup {
+fn world_where(fields: &str, script: &str) -> Setup {
     World::with(&format!(
         r#"{{ "mcpServers": {{ "demo": {{ "command": "fixture-server", "args": ["{script}"], {fields} }} }} }}"#
     ))
@@ -46,14 +48,16 @@ async fn a_lazy_server_connects_on_the_first_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hundred_first_calls_make_one_connection() {
-    let world = World::of("demo", "slow").start();
-    let calls = (0..100).map(|n| world.call("demo_echo", json!({ "text": n.to_string() })));
-    let mut answers = Vec::new();
-    for call in futures(calls).await {
-        answers.push(call.unwrap());
+    let world = Arc::new(World::of("demo", "slow").start());
+    let mut calls = JoinSet::new();
+    for n in 0..100 {
+        let world = Arc::clone(&world);
+        calls.spawn(async move {
+            let answer = world.call("demo_echo", json!({ "text": n.to_string() })).await;
+            assert_eq!(answer.unwrap(), n.to_string());
+        });
     }
-    let expected: Vec<String> = (0..100).map(|n| n.to_string()).collect();
-    assert_eq!(answers, expected);
+    calls.join_all().await;
     assert_eq!(world.fixture("demo").ledger().connections, 1);
 }
 
@@ -307,26 +311,4 @@ async fn a_call_whose_caller_went_away_holds_nothing() {
     pass(11 * MINUTE).await;
     let ledger = world.fixture("demo").ledger();
     assert_eq!((ledger.connections, ledger.open), (1, 0), "connected, then stopped for being idle");
-}
-
-/// Runs all side by side, in order of the answers wanted.
-async fn futures<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    let mut running: Vec<_> = work.map(Box::pin).collect();
-    let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();
-    std::future::poll_fn(move |context| {
-        let mut pending = false;
-        for (future, slot) in running.iter_mut().zip(&mut done) {
-            if slot.is_none() {
-                match future.as_mut().poll(context) {
-                    std::task::Poll::Ready(value) => *slot = Some(value),
-                    std::task::Poll::Pending => pending = true,
-                }
-            }
-        }
-        if pending {
-            return std::task::Poll::Pending;
-        }
-        std::task::Poll::Ready(done.iter_mut().filter_map(Option::take).collect())
-    })
-    .await
 }
