@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use regex::Regex;
 use serde_json::{Map, Value};
 use switchboard::approval::Answer;
 use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
@@ -191,6 +192,23 @@ pub async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
     // The clock moves on only when nobody has anything left to do.
     tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// An answer without what differs from run to run: ids of stored results, and times.
+pub fn filtered(text: &str) -> String {
+    let text = match stored_id(text) {
+        Some(id) => text.replace(id, "ID"),
+        None => text.to_owned(),
+    };
+    let times = Regex::new(r"\b\d+ ?(ms|s|m|h)\b").expect("a valid pattern");
+    times.replace_all(&text, "[TIME]").into_owned()
+}
+
+/// The id that a capped answer names.
+pub fn stored_id(text: &str) -> Option<&str> {
+    let (_, rest) = text.rsplit_once("result: ")?;
+    let end = rest.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(rest.len());
+    rest.get(..end).filter(|id| id.len() == 10)
 }
 
 /// A call as a face makes it.

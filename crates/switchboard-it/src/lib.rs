@@ -15,6 +15,8 @@
 //! state.release();
 //! ```
 
+pub mod faces;
 pub mod fixture;
 pub mod harness;
 pub mod host;
+pub mod scenario;

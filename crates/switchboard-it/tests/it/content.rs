@@ -5,13 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use switchboard_it::harness::World;
-
-/// The id that a capped answer names.
-fn id_in(text: &str) -> String {
-    let (_, rest) = text.rsplit_once("result: ").expect("a capped answer names its result");
-    rest.chars().take_while(char::is_ascii_alphanumeric).collect()
-}
+use switchboard_it::harness::{World, stored_id};
 
 fn stored(world: &World) -> Vec<PathBuf> {
     let results = world.home().path().join("switchboard/cache/results");
@@ -63,7 +57,7 @@ async fn a_large_result_is_capped_and_the_rest_is_read_by_its_id() {
     let shown = world.call("demo_big", json!({ "bytes": 200_000 })).await.unwrap();
     assert!(shown.len() <= 51 * 1024, "{} bytes", shown.len());
     assert!(shown.starts_with("line 1 of a long answer\nline 2 "), "the head is there");
-    let id = id_in(&shown);
+    let id = stored_id(&shown).unwrap().to_owned();
     let files = stored(&world);
     assert_eq!(files.iter().map(|file| mode(file)).collect::<Vec<_>>(), [0o600]);
     assert_eq!(fs::metadata(&files[0]).unwrap().len(), 200_000);
@@ -87,7 +81,7 @@ line 3002 of a long answer
 async fn a_stored_result_belongs_to_its_session_and_goes_with_it() {
     let world = World::of("demo", "everything").start();
     let shown = world.call("demo_big", json!({ "bytes": 200_000 })).await.unwrap();
-    let id = id_in(&shown);
+    let id = stored_id(&shown).unwrap().to_owned();
     let files = stored(&world);
     let World { gateway, session, .. } = world;
     let other = gateway.session(switchboard::Headless);

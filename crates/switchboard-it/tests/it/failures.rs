@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regex::Regex;
 use serde_json::json;
 use switchboard::approval::Answer;
 use switchboard::failure::{Code, Failure};
 use switchboard::request::{Request, ResultView};
 use switchboard::{explain, render, request};
-use switchboard_it::harness::{World, call, pass};
+use switchboard_it::harness::{World, call, filtered, pass, stored_id};
 
 /// A server for each way to fail, and one that works.
 const CONFIG: &str = r#"{
@@ -119,8 +118,7 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     let shown = world.call("demo_big", json!({ "bytes": 60_000 })).await.unwrap();
     let results = world.home().path().join("switchboard/cache/results");
     std::fs::remove_dir_all(results).unwrap();
-    let (_, id) = shown.rsplit_once("result: ").unwrap();
-    let id = id.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let id = stored_id(&shown).unwrap().to_owned();
     seen.push((
         "a stored result that vanished",
         handle(Request::Result { id, view: ResultView::default() }).await,
@@ -143,11 +141,10 @@ async fn every_failure_says_what_why_and_what_to_do() {
 
     let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut table = String::new();
-    let times = Regex::new(r"\d+ ?(ms|s|m)\b").unwrap();
     for (request, failure) in &seen {
         *codes.entry(failure.code.as_str()).or_default() += 1;
         let text = render::text::failure(failure);
-        table.push_str(&format!("=== {request}\n{}\n\n", times.replace_all(&text, "[TIME]")));
+        table.push_str(&format!("=== {request}\n{}\n\n", filtered(&text)));
     }
     let unseen: Vec<Code> = Code::ALL
         .into_iter()

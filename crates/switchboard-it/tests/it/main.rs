@@ -1,5 +1,7 @@
 //! Every test above the core, in one binary.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 mod approval;
 mod cache;
 mod calls;
@@ -8,4 +10,5 @@ mod definitions;
 mod failures;
 mod lifecycle;
 mod listing;
+mod scenarios;
 mod trust;
