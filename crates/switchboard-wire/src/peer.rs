@@ -329,10 +329,15 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     /// Reads until the other side closes or the stream breaks. Whoever waits for an answer then
     /// learns that none comes.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
-        while let Some(frame) = self.frames.next().await? {
-            self.take_frame(frame, handler);
-        }
-        Ok(())
+        let ended = loop {
+            match self.frames.next().await {
+                Ok(Some(frame)) => self.take_frame(frame, handler),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.peer.close();
+        ended
     }
 
     fn take_frame(&mut self, frame: Frame, handler: &mut dyn Handler) {
@@ -424,7 +429,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 }
 
 impl<R> Drop for Reader<R> {
-    /// However the reading ends, also by an owner that gives it up: no more answers come.
+    /// Nobody reads any more, however that came about: whoever waits for an answer learns it.
     fn drop(&mut self) {
         self.peer.close();
     }
