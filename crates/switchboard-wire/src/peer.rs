@@ -202,6 +202,11 @@ impl Peer {
         let _sender_lives = flow.wait_for(|flow| *flow == Flow::Closed).await;
     }
 
+    /// Whether the connection has closed already.
+    pub fn is_closed(&self) -> bool {
+        *self.shared.flow.borrow() == Flow::Closed
+    }
+
     /// Answers and lines that belonged to nobody.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)

@@ -60,6 +60,16 @@ impl End {
         };
         (reason, self.tail.lines())
     }
+
+    /// How it ended and what it said last, if it has ended.
+    pub(super) fn known(&self) -> Option<(ExitReason, Vec<String>)> {
+        let reason = (*self.exit.borrow())?;
+        Some((reason, self.tail.lines()))
+    }
+
+    pub(super) fn last_words(&self) -> Vec<String> {
+        self.tail.lines()
+    }
 }
 
 /// A connection whose two ends have been opened, before anything was said.
