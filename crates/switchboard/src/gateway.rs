@@ -76,6 +76,14 @@ pub struct GatewayBuilder {
     in_process: BTreeMap<String, Arc<dyn InProcess>>,
     spawner: Arc<dyn Spawner>,
     limits: Option<Limits>,
+    starts: Starts,
+}
+
+/// When servers start and stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Starts {
+    AsConfigured,
+    OnDemand,
 }
 
 impl Gateway {
@@ -88,6 +96,7 @@ impl Gateway {
             in_process: BTreeMap::new(),
             spawner: Arc::new(ProcessGroups),
             limits: None,
+            starts: Starts::AsConfigured,
         }
     }
 
@@ -221,7 +230,15 @@ impl GatewayBuilder {
         self
     }
 
-    /// Starts the gateway; no server is started by this. Needs a tokio runtime.
+    /// Every server starts when it is first used, whatever its lifecycle says, for a face that
+    /// answers one question and ends.
+    #[must_use]
+    pub fn on_demand(mut self) -> GatewayBuilder {
+        self.starts = Starts::OnDemand;
+        self
+    }
+
+    /// Starts the gateway, and with it the servers whose lifecycle asks for that. Needs a tokio runtime.
     pub fn build(self) -> Gateway {
         let mut parts = Parts::default();
         for (name, server) in &self.config.servers {
@@ -272,7 +289,7 @@ impl GatewayBuilder {
             parts.recipes.push((
                 name.clone(),
                 self.recipe(&name, definition, transport),
-                policy_of(definition, self.settings()),
+                self.policy(definition),
             ));
         }
     }
@@ -284,7 +301,7 @@ impl GatewayBuilder {
         let policy = listing_policy(&definition, self.settings());
         parts.plans.insert(name.clone(), Plan { policy, file: None });
         let recipe = self.recipe(&name, &definition, Transport::InProcess(server));
-        parts.recipes.push((name, recipe, policy_of(&definition, self.settings())));
+        parts.recipes.push((name, recipe, self.policy(&definition)));
     }
 
     fn start(self, parts: Parts) -> Gateway {
@@ -320,6 +337,13 @@ impl GatewayBuilder {
 
     fn settings(&self) -> &Settings {
         &self.config.settings
+    }
+
+    fn policy(&self, definition: &ServerEntry) -> Policy {
+        match self.starts {
+            Starts::AsConfigured => policy_of(definition, self.settings()),
+            Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },
+        }
     }
 
     fn facts(&self, definition: &ServerEntry, trust: TrustLevel) -> Facts {

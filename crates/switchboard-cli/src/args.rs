@@ -1,0 +1,322 @@
+//! The command line: every command, every flag, and an example for each that takes arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Every MCP server, one tool
+///
+/// Without a command, the status of all servers is shown.
+#[derive(Debug, Parser)]
+#[command(name = "switchboard", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Globals {
+    /// Read this file instead of the user's `mcp.json`
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) config: Option<PathBuf>,
+    /// Work as if started in this directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+    /// Say what happens on standard error; twice and thrice say more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How a reading command answers.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Format {
+    /// Answer in JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the `mcp` tool on standard input and output, for a host
+    #[command(after_help = "Example, in the configuration of a host:\n  \
+        { \"mcpServers\": { \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"serve\"] } } }")]
+    Serve,
+    /// Show all servers; connects nothing
+    Status {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// List the tools of all servers, or of one
+    #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json")]
+    Tools {
+        /// Only this server
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Find tools by what they do, best match first
+    #[command(after_help = "Examples:\n  switchboard search create issue\n  \
+        switchboard search --regex '^list_' --server github")]
+    Search(Search),
+    /// Show what a tool does and takes
+    #[command(after_help = "Example:\n  switchboard describe demo_add")]
+    Describe {
+        /// Its name, with or without the prefix of its server
+        tool: String,
+        /// Look on this server only
+        #[arg(long)]
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Show what a server says about its own use
+    #[command(after_help = "Example:\n  switchboard instructions github")]
+    Instructions {
+        /// Its name
+        server: String,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Call a tool and print its result whole
+    #[command(
+        after_help = "Values are typed by the tool's schema; `key:=JSON` is taken as JSON.\n\n\
+        Examples:\n  switchboard call demo_add a=2 b=40\n  \
+        switchboard call files_write_file path=notes.md content='# Notes'\n  \
+        switchboard call search --server docs --args '{\"query\": \"rust\", \"limit\": 5}'\n  \
+        jq '{query: .q}' in.json | switchboard call docs_search --args -"
+    )]
+    Call(Call),
+    /// List the resources of all servers, or of one
+    #[command(after_help = "Example:\n  switchboard resources demo")]
+    Resources {
+        /// Only this server
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Read a resource
+    #[command(after_help = "Example:\n  switchboard read demo://notes")]
+    Read {
+        /// Its address, as `switchboard resources` shows it
+        uri: String,
+        /// Ask this server, even if it does not list the resource
+        #[arg(long)]
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// List the prompts of all servers, or of one
+    #[command(after_help = "Example:\n  switchboard prompts demo")]
+    Prompts {
+        /// Only this server
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Fill in a prompt and print its messages
+    #[command(after_help = "Example:\n  switchboard prompt greet name=Ada")]
+    Prompt {
+        /// Its name, as `switchboard prompts` shows it
+        name: String,
+        /// The prompt's arguments
+        #[arg(value_name = "KEY=VALUE")]
+        arguments: Vec<String>,
+        /// Look on this server only
+        #[arg(long)]
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Connect a server afresh, list its tools and close it again
+    #[command(
+        after_help = "The connection ends with the command; what was listed stays known.\n\n\
+        Example:\n  switchboard connect github"
+    )]
+    Connect {
+        /// Its name
+        server: String,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Say what there is to disconnect: nothing, between two commands
+    #[command(
+        after_help = "Each command starts the servers that it needs and stops them when it ends.\n\n\
+        Example:\n  switchboard disconnect github"
+    )]
+    Disconnect {
+        /// Its name
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        server: Option<String>,
+        /// All servers
+        #[arg(long)]
+        all: bool,
+    },
+    /// Connect and list all servers afresh, or one, as `connect` does
+    #[command(after_help = "Example:\n  switchboard reconnect github")]
+    Reconnect {
+        /// Only this server
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Show what servers wrote to their standard error
+    #[command(after_help = "Examples:\n  switchboard logs github -n 200\n  switchboard logs -f")]
+    Logs {
+        /// Only this server
+        server: Option<String>,
+        /// Go on as lines are written
+        #[arg(short, long)]
+        follow: bool,
+        /// How many of the last lines
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+        lines: usize,
+    },
+    /// Take a short tour on the built-in server
+    Demo,
+    /// Look at the servers of this project and approve them, one by one
+    #[command(after_help = "Example:\n  switchboard trust github")]
+    Trust {
+        /// Only these
+        #[arg(value_name = "SERVER")]
+        servers: Vec<String>,
+    },
+    /// Take back the approval of servers of this project
+    #[command(after_help = "Example:\n  switchboard untrust github")]
+    Untrust {
+        #[arg(value_name = "SERVER", required = true)]
+        servers: Vec<String>,
+    },
+    /// Look at the configuration files
+    Config {
+        #[command(subcommand)]
+        command: Config,
+    },
+    /// Print completions for a shell
+    #[command(
+        after_help = "Example:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// What the tool should do; any word counts
+    #[arg(required = true)]
+    pub(crate) words: Vec<String>,
+    /// How many hits at most
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    /// How many hits to skip
+    #[arg(long, default_value_t = 0)]
+    pub(crate) offset: usize,
+    /// Take the words as a regular expression over names and descriptions
+    #[arg(long)]
+    pub(crate) regex: bool,
+    /// Search this server only
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// Its name, with or without the prefix of its server
+    pub(crate) tool: String,
+    /// The tool's arguments; they win over `--args`
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+    /// The tool's arguments as a JSON object, or from a file, or from standard input
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    pub(crate) args: Option<String>,
+    /// Approve the call beforehand, where a rule asks
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Look on this server only
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Print the files that are looked for, lowest layer first
+    Path {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Check the configuration files
+    Check {
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+impl Command {
+    /// How failures are to be told, too.
+    pub(crate) fn format(&self) -> Format {
+        match self {
+            Command::Status { format }
+            | Command::Tools { format, .. }
+            | Command::Describe { format, .. }
+            | Command::Instructions { format, .. }
+            | Command::Resources { format, .. }
+            | Command::Read { format, .. }
+            | Command::Prompts { format, .. }
+            | Command::Prompt { format, .. }
+            | Command::Connect { format, .. }
+            | Command::Reconnect { format, .. }
+            | Command::Search(Search { format, .. })
+            | Command::Call(Call { format, .. })
+            | Command::Config { command: Config::Path { format } | Config::Check { format } } => {
+                *format
+            }
+            Command::Serve
+            | Command::Disconnect { .. }
+            | Command::Logs { .. }
+            | Command::Demo
+            | Command::Trust { .. }
+            | Command::Untrust { .. }
+            | Command::Completions { .. } => Format::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_with_arguments_has_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let has_example = command.get_after_help().is_some();
+            let takes_values = command.get_positionals().next().is_some();
+            assert!(has_example || !takes_values, "{} has no example", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! From the global flags to a gateway, and back to a clean end: no server outlives the command.
+
+use std::path::PathBuf;
+
+use switchboard::config::diagnostic::{Diagnostic, Level};
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::load::{self, LoadOptions, Loaded};
+use switchboard::paths::Paths;
+use switchboard::render::words::clean_line;
+use switchboard::{Environment, Gateway, GatewayBuilder};
+
+use crate::args::Globals;
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::host::{Consent, Terminal};
+use crate::printer::Printer;
+use crate::report::Outcome;
+use crate::signals::Signals;
+use crate::spinner::Spinner;
+use crate::style::Palette;
+
+/// What every command starts from.
+pub(crate) struct App {
+    pub(crate) printer: Printer,
+    pub(crate) environment: Environment,
+    pub(crate) paths: Paths,
+    /// The directory that the command was typed in; files on the command line are relative to it.
+    pub(crate) typed_in: PathBuf,
+    /// Replaces the user's own configuration file.
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot work in `{}`", path.display())]
+struct NoDirectory {
+    path: PathBuf,
+    #[source]
+    cause: std::io::Error,
+}
+
+impl App {
+    pub(crate) fn new(globals: &Globals, printer: Printer) -> Result<App, Failure> {
+        let mut environment = Environment::of_process();
+        let typed_in = environment.cwd.clone();
+        let project = globals.cwd.as_deref().map_or(typed_in.clone(), |cwd| typed_in.join(cwd));
+        // One project has one path, so that an approval is found again.
+        environment.cwd = project.canonicalize().map_err(|cause| {
+            let subject = Subject::Config { path: project.display().to_string() };
+            Failure::new(Code::BadRequest, subject, NoDirectory { path: project, cause })
+        })?;
+        let config = globals.config.as_deref().map(|path| typed_in.join(path));
+        let paths = Paths::of(&environment);
+        Ok(App { printer, environment, paths, typed_in, config })
+    }
+
+    /// Reads the configuration without a word about it.
+    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+        let options =
+            LoadOptions { config: self.config.clone(), project: self.environment.cwd.clone() };
+        load::load(&self.environment, &self.paths, &options).map_err(|error| {
+            let load::LoadError::Missing { path } = &error;
+            let subject = Subject::Config { path: path.display().to_string() };
+            Failure::new(Code::Config, subject, error)
+        })
+    }
+
+    /// Reads the configuration; what is wrong with it is said on standard error.
+    pub(crate) fn load_and_warn(&self) -> Result<Loaded, Failure> {
+        let loaded = self.load()?;
+        for diagnostic in &loaded.config.diagnostics {
+            self.printer.note(&diagnostic_line(diagnostic, self.printer.err));
+        }
+        if let Some(problem) = &loaded.trust_problem {
+            self.printer.warn(&clean_line(&problem.to_string(), 500));
+        }
+        Ok(loaded)
+    }
+
+    /// A gateway with the configured servers, or with the demo server if nothing is configured.
+    pub(crate) fn gateway(&self) -> Result<GatewayBuilder, Failure> {
+        let loaded = self.load_and_warn()?;
+        // A file that does not read is no reason to show something else instead.
+        let broken = loaded.config.diagnostics.iter().any(Diagnostic::is_error);
+        let builder = Gateway::builder(self.environment.clone()).config(loaded.config);
+        Ok(if broken { builder } else { builder.demo_if_empty() })
+    }
+
+    /// Opens a session for one command. Servers start only when it uses them, and all are stopped
+    /// when it ends, however it ends.
+    pub(crate) async fn with_session(
+        &self,
+        consent: Consent,
+        command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
+    ) -> Outcome {
+        let gateway = self.gateway()?.on_demand().without_output_guard().build();
+        self.converse(gateway, consent, command).await
+    }
+
+    /// The same on a given gateway.
+    pub(crate) async fn converse(
+        &self,
+        gateway: Gateway,
+        consent: Consent,
+        command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
+    ) -> Outcome {
+        let mut signals = Signals::listen();
+        let spinner = Spinner::new(self.printer);
+        let host = Terminal { printer: self.printer, spinner: spinner.clone(), consent };
+        let conversation = Conversation { app: self, session: gateway.session(host), spinner };
+        let outcome = tokio::select! {
+            outcome = command(&conversation) => outcome,
+            () = signals.stop() => Ok(Exit::Interrupted),
+        };
+        drop(conversation);
+        tokio::select! {
+            () = gateway.shutdown() => outcome,
+            () = signals.stop() => Ok(Exit::Interrupted),
+        }
+    }
+}
+
+/// `error: path:line:column: what is wrong`.
+pub(crate) fn diagnostic_line(diagnostic: &Diagnostic, palette: Palette) -> String {
+    let level = match diagnostic.level {
+        Level::Error => palette.error("error:"),
+        Level::Warning => palette.warning("warning:"),
+    };
+    let path = clean_line(diagnostic.path.as_deref().unwrap_or_default(), 500);
+    let place = format!("{path}:{}:{}", diagnostic.line, diagnostic.column);
+    let problem = diagnostic.kind.to_string();
+    format!("{level} {}: {}", palette.name(place), clean_line(&problem, 1_000))
+}

@@ -1,0 +1,200 @@
+//! Arguments of a call as people type them: `key=value` typed by the tool's schema, and JSON.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::request::{RequestError, read_args};
+
+/// How far `$ref` and alternatives of a schema are followed.
+const DEPTH: usize = 8;
+
+/// Why arguments cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArgsError {
+    #[error("`{word}` is not of the form `key=value`")]
+    NotAPair { word: String },
+    #[error("`{key}` is given twice")]
+    Twice { key: String },
+    #[error("the value of `{key}` is not valid JSON (line {line}, column {column})")]
+    Value { key: String, line: usize, column: usize },
+    #[error("the value of `--args` cannot be used")]
+    Args(#[source] RequestError),
+    #[error("cannot read the arguments from `{}`", path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("cannot read the arguments from standard input")]
+    Stdin(#[source] std::io::Error),
+}
+
+impl From<ArgsError> for Failure {
+    fn from(error: ArgsError) -> Failure {
+        Failure::new(Code::BadArguments, Subject::Request, error)
+    }
+}
+
+/// A word of the command line, split at its `=`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Pair {
+    key: String,
+    value: Typed,
+}
+
+#[derive(Debug, PartialEq)]
+enum Typed {
+    /// `key=text`: the schema says what it is.
+    Text(String),
+    /// `key:=json`.
+    Json(Value),
+}
+
+/// Splits the words; what a key's value means is left to the schema.
+pub(crate) fn pairs(words: &[String]) -> Result<Vec<Pair>, ArgsError> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    for word in words {
+        let pair = pair(word)?;
+        if pairs.iter().any(|known| known.key == pair.key) {
+            return Err(ArgsError::Twice { key: pair.key });
+        }
+        pairs.push(pair);
+    }
+    Ok(pairs)
+}
+
+fn pair(word: &str) -> Result<Pair, ArgsError> {
+    let (key, text) = word.split_once('=').unwrap_or_default();
+    let (key, value) = match key.strip_suffix(':') {
+        None => (key, Typed::Text(text.to_owned())),
+        Some(key) => {
+            let value = serde_json::from_str(text).map_err(|error| ArgsError::Value {
+                key: key.to_owned(),
+                line: error.line(),
+                column: error.column(),
+            })?;
+            (key, Typed::Json(value))
+        }
+    };
+    if key.is_empty() {
+        return Err(ArgsError::NotAPair { word: word.to_owned() });
+    }
+    Ok(Pair { key: key.to_owned(), value })
+}
+
+/// Reads the text of `--args`, which holds a JSON object.
+pub(crate) fn object(text: &str) -> Result<Map<String, Value>, ArgsError> {
+    read_args(Value::String(text.to_owned())).map_err(ArgsError::Args)
+}
+
+/// Lays the pairs over `base`, each value as the tool's input schema has it.
+pub(crate) fn typed(
+    mut base: Map<String, Value>,
+    pairs: Vec<Pair>,
+    schema: &Value,
+) -> Map<String, Value> {
+    for Pair { key, value } in pairs {
+        let value = match value {
+            Typed::Json(value) => value,
+            Typed::Text(text) => {
+                let property = schema.get("properties").and_then(|all| all.get(&key));
+                let declared =
+                    property.map_or(Declared::Open, |property| declared(schema, property, DEPTH));
+                value_of(text, declared)
+            }
+        };
+        base.insert(key, value);
+    }
+    base
+}
+
+/// Arguments of a prompt are texts, whatever they look like.
+pub(crate) fn texts(words: &[String]) -> Result<Map<String, Value>, ArgsError> {
+    let mut texts = Map::new();
+    for word in words {
+        let (key, text) = word.split_once('=').unwrap_or_default();
+        if key.is_empty() {
+            return Err(ArgsError::NotAPair { word: word.to_owned() });
+        }
+        if texts.insert(key.to_owned(), Value::from(text)).is_some() {
+            return Err(ArgsError::Twice { key: key.to_owned() });
+        }
+    }
+    Ok(texts)
+}
+
+/// What a schema admits, as far as it matters to a typed word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Declared {
+    /// A string is admitted, so the word is one.
+    Text,
+    /// Something, but no string.
+    Other,
+    /// Nothing is said.
+    Open,
+}
+
+fn value_of(text: String, declared: Declared) -> Value {
+    let parsed = match declared {
+        Declared::Text => None,
+        // What does not parse stays a text, and the check of the arguments points at it.
+        Declared::Other => serde_json::from_str(&text).ok(),
+        Declared::Open => serde_json::from_str(&text).ok().filter(|value| match value {
+            // Digits that a number would not keep are rather an id or a version.
+            Value::Number(number) => number.to_string() == text,
+            Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
+            Value::Null | Value::String(_) => false,
+        }),
+    };
+    parsed.unwrap_or(Value::String(text))
+}
+
+fn declared(root: &Value, schema: &Value, depth: usize) -> Declared {
+    let Some(depth) = depth.checked_sub(1) else { return Declared::Open };
+    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+        let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return target.map_or(Declared::Open, |target| declared(root, target, depth));
+    }
+    let by_name = |name: &Value| match name.as_str() {
+        Some("string") => Declared::Text,
+        Some(_) => Declared::Other,
+        None => Declared::Open,
+    };
+    let by_value = |value: &Value| match value {
+        Value::String(_) => Declared::Text,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Declared::Other
+        }
+    };
+    if let Some(names) = schema.get("type") {
+        return match names {
+            Value::Array(names) => any(names.iter().map(by_name)),
+            name => by_name(name),
+        };
+    }
+    if let Some(value) = schema.get("const") {
+        return by_value(value);
+    }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return any(values.iter().map(by_value));
+    }
+    for keyword in ["anyOf", "oneOf", "allOf"] {
+        if let Some(branches) = schema.get(keyword).and_then(Value::as_array) {
+            return any(branches.iter().map(|branch| declared(root, branch, depth)));
+        }
+    }
+    Declared::Open
+}
+
+/// A text where one is admitted; something else only if everything says so.
+fn any(declared: impl Iterator<Item = Declared>) -> Declared {
+    let all: Vec<Declared> = declared.collect();
+    if all.contains(&Declared::Text) {
+        return Declared::Text;
+    }
+    if all.is_empty() || all.contains(&Declared::Open) { Declared::Open } else { Declared::Other }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! What typed words become.
+
+use proptest::{prop_assert_eq, proptest};
+use serde_json::json;
+
+use super::*;
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "$defs": { "count": { "type": "integer" }, "loop": { "$ref": "#/$defs/loop" } },
+        "properties": {
+            "text": { "type": "string" },
+            "count": { "type": "integer" },
+            "ratio": { "type": "number" },
+            "deep": { "type": "boolean" },
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "where": { "type": "object" },
+            "nothing": { "type": "null" },
+            "either": { "type": ["string", "integer"] },
+            "maybe": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+            "level": { "enum": [1, 2, 3] },
+            "word": { "enum": ["1", "2"] },
+            "by_ref": { "$ref": "#/$defs/count" },
+            "endless": { "$ref": "#/$defs/loop" },
+            "open": {},
+        },
+    })
+}
+
+fn check(words: &[&str], expected: Value) {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let seen = match pairs(&words) {
+        Ok(pairs) => Value::Object(typed(Map::new(), pairs, &schema())),
+        Err(error) => Value::from(error.to_string()),
+    };
+    assert_eq!(seen, expected, "{words:?}");
+}
+
+#[test]
+fn values_are_typed_by_the_schema() {
+    check(&["text=007"], json!({ "text": "007" }));
+    check(&["text=true"], json!({ "text": "true" }));
+    check(&["text="], json!({ "text": "" }));
+    check(&["text=a=b"], json!({ "text": "a=b" }));
+    check(&["text=@file"], json!({ "text": "@file" }));
+    check(&["count=2", "ratio=2.5"], json!({ "count": 2, "ratio": 2.5 }));
+    check(&["ratio=1e3"], json!({ "ratio": 1000.0 }));
+    check(&["deep=true"], json!({ "deep": true }));
+    check(&["tags=[\"a\"]"], json!({ "tags": ["a"] }));
+    check(&["where={\"a\": 1}"], json!({ "where": { "a": 1 } }));
+    check(&["nothing=null", "maybe=null"], json!({ "nothing": null, "maybe": null }));
+    check(&["either=5"], json!({ "either": "5" }));
+    check(&["level=2", "word=2"], json!({ "level": 2, "word": "2" }));
+    check(&["by_ref=2"], json!({ "by_ref": 2 }));
+    check(&["endless=2"], json!({ "endless": 2 }));
+}
+
+#[test]
+fn what_does_not_fit_stays_a_text_for_the_check_to_point_at() {
+    check(&["count=two"], json!({ "count": "two" }));
+    check(&["tags=a"], json!({ "tags": "a" }));
+}
+
+#[test]
+fn without_a_declaration_only_plain_json_is_json() {
+    check(&["open=2", "other=true"], json!({ "open": 2, "other": true }));
+    check(&["open=[1]", "other={}"], json!({ "open": [1], "other": {} }));
+    check(&["open=null", "other=\"x\""], json!({ "open": "null", "other": "\"x\"" }));
+    check(&["open=007", "other=1.10"], json!({ "open": "007", "other": "1.10" }));
+    let id = "12345678901234567890123";
+    check(&[&format!("open={id}")], json!({ "open": id }));
+}
+
+#[test]
+fn a_colon_forces_json() {
+    check(&["text:=7", "open:=null"], json!({ "text": 7, "open": null }));
+    check(&["open:=\"x\""], json!({ "open": "x" }));
+    check(&["open:={"], json!("the value of `open` is not valid JSON (line 1, column 1)"));
+}
+
+#[test]
+fn words_that_are_no_pairs_are_refused() {
+    check(&["text"], json!("`text` is not of the form `key=value`"));
+    check(&["=x"], json!("`=x` is not of the form `key=value`"));
+    check(&[":=1"], json!("`:=1` is not of the form `key=value`"));
+    check(&["open=1", "open=2"], json!("`open` is given twice"));
+}
+
+#[test]
+fn pairs_win_over_the_object() {
+    let base = object(r#"{"text": "a", "count": 1}"#).unwrap();
+    let merged = typed(base, pairs(&["count=2".to_owned()]).unwrap(), &schema());
+    assert_eq!(Value::Object(merged), json!({ "text": "a", "count": 2 }));
+}
+
+#[test]
+fn a_broken_object_is_pointed_at() {
+    let check = |text: &str, expected: &str| {
+        let failure = Failure::from(object(text).unwrap_err());
+        assert_eq!(failure.to_string(), expected);
+    };
+    check(
+        "{\n  \"a\": }",
+        "the value of `--args` cannot be used: `args` is not valid JSON (line 2, column 8)",
+    );
+    check(
+        "[1]",
+        "the value of `--args` cannot be used: `args` must hold a JSON object, not an array",
+    );
+}
+
+#[test]
+fn arguments_of_prompts_are_texts() {
+    let words = ["a=1".to_owned(), "b:=true".to_owned()];
+    assert_eq!(Value::Object(texts(&words).unwrap()), json!({ "a": "1", "b:": "true" }));
+}
+
+proptest! {
+    #[test]
+    fn a_declared_text_is_kept_to_the_byte(text in proptest::arbitrary::any::<String>()) {
+        let words = [format!("text={text}")];
+        let args = typed(Map::new(), pairs(&words).unwrap(), &schema());
+        prop_assert_eq!(args.get("text"), Some(&Value::from(text)));
+    }
+}

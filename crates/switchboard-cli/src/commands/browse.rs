@@ -1,0 +1,124 @@
+//! Looking around: status, tools, search, describe, instructions, resources, prompts.
+
+use switchboard::render::words::{clean_line, thousands};
+use switchboard::reply::Reply;
+use switchboard::request::{Matching, PageRequest, Request, SearchRequest, Signatures};
+
+use crate::args::{Format, Search};
+use crate::conversation::{ALL, Conversation};
+use crate::exit::Exit;
+use crate::report::Outcome;
+use crate::show;
+
+pub(super) async fn status(talk: &Conversation<'_>, format: Format) -> Outcome {
+    let reply = talk.session.handle(Request::Status).await?;
+    talk.print(&reply, format)?;
+    Ok(Exit::Done)
+}
+
+pub(super) async fn tools(
+    talk: &Conversation<'_>,
+    server: Option<&str>,
+    format: Format,
+) -> Outcome {
+    talk.list_unlisted(server).await?;
+    let reply = match server {
+        Some(server) => {
+            talk.ask(Request::List { server: server.to_owned(), page: ALL }, "listing").await?
+        }
+        None => Reply::Tools(talk.session.gateway().catalog().page(None, ALL)),
+    };
+    talk.print(&reply, format)?;
+    if let Reply::Tools(page) = &reply
+        && !format.json
+    {
+        let printer = talk.app.printer;
+        show::remarks(page, printer.err).iter().for_each(|remark| printer.note(remark));
+        talk.mention(&page.not_listed);
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
+    let Search { words, limit, offset, regex, server, format } = search;
+    talk.list_unlisted(server.as_deref()).await?;
+    let request = SearchRequest {
+        query: words.join(" "),
+        matching: if regex { Matching::Pattern } else { Matching::Words },
+        server,
+        signatures: Signatures::Shown,
+        page: PageRequest { offset, limit: limit.into() },
+    };
+    let reply = talk.session.handle(Request::Search(request)).await?;
+    talk.print(&reply, format)?;
+    if let Reply::Found(page) = &reply
+        && !format.json
+    {
+        let printer = talk.app.printer;
+        if page.total == 0 {
+            printer.note(&format!("no tool matches `{}`", clean_line(&page.query, 200)));
+        }
+        if let Some(next) = page.next {
+            let shown = thousands(page.offset + page.hits.len());
+            let total = thousands(page.total);
+            printer.note(&format!("{shown} of {total}; more with `--offset {next}`"));
+        }
+        talk.mention(&page.not_listed);
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn describe(
+    talk: &Conversation<'_>,
+    (tool, server): (&str, Option<&str>),
+    format: Format,
+) -> Outcome {
+    let description = talk.describe(tool, server).await?;
+    talk.print(&Reply::Described(description), format)?;
+    Ok(Exit::Done)
+}
+
+pub(super) async fn instructions(
+    talk: &Conversation<'_>,
+    server: String,
+    format: Format,
+) -> Outcome {
+    talk.list_unlisted(Some(&server)).await?;
+    let reply = talk.session.handle(Request::Instructions { server }).await?;
+    talk.print(&reply, format)?;
+    Ok(Exit::Done)
+}
+
+pub(super) async fn resources(
+    talk: &Conversation<'_>,
+    server: Option<String>,
+    format: Format,
+) -> Outcome {
+    talk.list_unlisted(server.as_deref()).await?;
+    let reply = talk.session.handle(Request::Resources { server }).await?;
+    talk.print(&reply, format)?;
+    if let Reply::Resources(rows) = &reply
+        && rows.is_empty()
+        && !format.json
+    {
+        talk.app.printer.note("no resources");
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn prompts(
+    talk: &Conversation<'_>,
+    server: Option<String>,
+    format: Format,
+) -> Outcome {
+    talk.list_unlisted(server.as_deref()).await?;
+    let reply = talk.session.handle(Request::Prompts { server }).await?;
+    talk.print(&reply, format)?;
+    if let Reply::Prompts(rows) = &reply
+        && rows.is_empty()
+        && !format.json
+    {
+        talk.app.printer.note("no prompts");
+    }
+    Ok(Exit::Done)
+}

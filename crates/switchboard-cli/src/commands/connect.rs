@@ -1,0 +1,79 @@
+//! Connecting by hand. No connection outlives the command, and the words say so.
+
+use switchboard::render::words::{clean_line, plural};
+use switchboard::reply::Reply;
+use switchboard::request::Request;
+
+use crate::args::Format;
+use crate::conversation::{ALL, Conversation};
+use crate::exit::Exit;
+use crate::report::{self, Outcome};
+use crate::show;
+
+pub(super) async fn connect(talk: &Conversation<'_>, server: &str, format: Format) -> Outcome {
+    let request = Request::Connect { server: server.to_owned() };
+    let reply = talk.ask(request, "listing").await?;
+    let Reply::Connected(page) = &reply else {
+        talk.print(&reply, format)?;
+        return Ok(Exit::Done);
+    };
+    // The engine's answer is a page for a model.
+    let page = talk.session.gateway().catalog().page(page.server.as_ref(), ALL);
+    let printer = talk.app.printer;
+    let count = page.total;
+    let remarks = show::remarks(&page, printer.err);
+    talk.print(&Reply::Connected(page), format)?;
+    if !format.json {
+        remarks.iter().for_each(|remark| printer.note(remark));
+        printer.note(&listed(server, count));
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn reconnect(
+    talk: &Conversation<'_>,
+    server: Option<&str>,
+    format: Format,
+) -> Outcome {
+    if let Some(server) = server {
+        return connect(talk, server, format).await;
+    }
+    let catalog = talk.session.gateway().catalog();
+    let active = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
+    let names: Vec<String> = active.map(|(name, _)| name.as_str().to_owned()).collect();
+    let printer = talk.app.printer;
+    let mut exit = Exit::Done;
+    for server in names {
+        let request = Request::Connect { server: server.clone() };
+        match talk.ask(request, "listing").await {
+            Ok(Reply::Connected(page)) if !format.json => {
+                printer.note(&listed(&server, page.total))
+            }
+            Ok(_) => {}
+            Err(failure) => {
+                exit = Exit::from(failure.code);
+                printer.warn(&report::line(&failure));
+            }
+        }
+    }
+    if format.json {
+        talk.print(&Reply::Tools(talk.session.gateway().catalog().page(None, ALL)), format)?;
+    }
+    Ok(exit)
+}
+
+pub(super) fn disconnect(talk: &Conversation<'_>, server: Option<&str>) -> Outcome {
+    if let Some(server) = server {
+        talk.server(server)?;
+    }
+    talk.app.printer.note(
+        "nothing to disconnect: each command starts the servers that it needs and stops them when \
+         it ends",
+    );
+    Ok(Exit::Done)
+}
+
+fn listed(server: &str, tools: usize) -> String {
+    let tools = plural(tools, "tool");
+    format!("listed {tools} of `{}`; the connection is closed again", clean_line(server, 100))
+}

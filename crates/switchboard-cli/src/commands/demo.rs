@@ -1,0 +1,68 @@
+//! A short tour on the built-in server: each command line, and what it really prints.
+
+use serde_json::json;
+use switchboard::Gateway;
+use switchboard::request::{
+    CallRequest, Matching, PageRequest, Request, SearchRequest, Signatures,
+};
+
+use crate::args::Format;
+use crate::boot::App;
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::host::Consent;
+use crate::report::Outcome;
+
+pub(super) async fn tour(app: &App) -> Outcome {
+    let gateway = Gateway::builder(app.environment.clone()).demo().build();
+    app.converse(gateway, Consent::Ask, async |talk| {
+        let say = |text: &str| app.printer.text(text);
+        say("A tour of Switchboard on its built-in server `demo`.\n\nFind a tool by what it does:\n")?;
+        talk.list_unlisted(Some("demo")).await?;
+        let search = SearchRequest {
+            query: "add".to_owned(),
+            matching: Matching::Words,
+            server: None,
+            signatures: Signatures::Shown,
+            page: PageRequest::default(),
+        };
+        show(talk, "search add", Request::Search(search)).await?;
+        say("\nLook at what it takes:\n")?;
+        let describe = Request::Describe { tool: "demo_add".to_owned(), server: None };
+        show(talk, "describe demo_add", describe).await?;
+        say("\nCall it:\n")?;
+        let args = json!({ "a": 2, "b": 40 }).as_object().cloned().unwrap_or_default();
+        let call = CallRequest { tool: "demo_add".to_owned(), server: None, args };
+        show(talk, "call demo_add a=2 b=40", Request::Call(call)).await?;
+        say(&next_steps(app))?;
+        Ok(Exit::Done)
+    })
+    .await
+}
+
+async fn show(
+    talk: &Conversation<'_>,
+    line: &str,
+    request: Request,
+) -> Result<(), crate::report::Stop> {
+    let printer = talk.app.printer;
+    printer.text(&printer.out.command(format!("$ switchboard {line}")).to_string())?;
+    let reply = talk.session.handle(request).await?;
+    talk.print(&reply, Format::default())?;
+    Ok(())
+}
+
+fn next_steps(app: &App) -> String {
+    let palette = app.printer.out;
+    let file = app.paths.user_config();
+    format!(
+        "\n{}\n1. Add a server of your own to {}, for example\n   \
+         {{ \"mcpServers\": {{ \"files\": {{ \"command\": \"npx\", \"args\": [\"-y\", \
+         \"@modelcontextprotocol/server-filesystem\", \".\"] }} }} }}\n   and try {}.\n\
+         2. Let your agent use it: register {} as an MCP server in your host.\n",
+        palette.heading("Next"),
+        palette.name(file.display()),
+        palette.command("`switchboard tools`"),
+        palette.command("`switchboard serve`"),
+    )
+}

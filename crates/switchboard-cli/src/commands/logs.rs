@@ -1,0 +1,100 @@
+//! What servers wrote to their standard error.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use switchboard::name::ServerName;
+use switchboard::render::words::{clean_block, clean_line};
+
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::report::Outcome;
+
+/// How often a followed file is looked at.
+const LOOK: Duration = Duration::from_millis(300);
+
+const LONGEST_LINE: usize = 16 * 1024;
+
+/// What of the logs is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wish {
+    /// How many of the last lines.
+    pub(super) lines: usize,
+    pub(super) follow: bool,
+}
+
+pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wish) -> Outcome {
+    let printer = talk.app.printer;
+    let servers: Vec<ServerName> = match server {
+        Some(server) => vec![talk.server(server)?],
+        None => {
+            let catalog = talk.session.gateway().catalog();
+            catalog.shelves().map(|(name, _)| name.clone()).collect()
+        }
+    };
+    let mut logs: Vec<Log> = Vec::new();
+    for server in &servers {
+        let prefix = match servers.len() {
+            1 => String::new(),
+            _ => format!("{} ", printer.out.name(clean_line(server.as_str(), 100))),
+        };
+        logs.push(Log { path: talk.app.paths.log_of(server), prefix, read: 0 });
+    }
+    let mut empty = true;
+    for log in &mut logs {
+        let lines = log.news()?;
+        empty &= lines.is_empty();
+        for line in lines.iter().skip(lines.len().saturating_sub(wish.lines)) {
+            printer.text(&log.shown(line))?;
+        }
+    }
+    if empty && !wish.follow {
+        printer.note("no server has written to a log yet");
+    }
+    if !wish.follow {
+        return Ok(Exit::Done);
+    }
+    loop {
+        tokio::time::sleep(LOOK).await;
+        for log in &mut logs {
+            for line in log.news()? {
+                printer.text(&log.shown(&line))?;
+            }
+        }
+    }
+}
+
+/// The log of one server, as far as it was read.
+struct Log {
+    path: PathBuf,
+    prefix: String,
+    read: u64,
+}
+
+impl Log {
+    /// The whole lines that came since the last look.
+    fn news(&mut self) -> io::Result<Vec<String>> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        if file.metadata()?.len() < self.read {
+            // The file was turned over, and begins anew.
+            self.read = 0;
+        }
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        bytes.truncate(whole);
+        self.read += whole as u64;
+        Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+    }
+
+    fn shown(&self, line: &str) -> String {
+        format!("{}{}\n", self.prefix, clean_block(line, LONGEST_LINE))
+    }
+}

@@ -1,0 +1,195 @@
+//! Approving the servers of a project, each by its exact definition, on a terminal only.
+
+use std::fmt::Write;
+
+use switchboard::config::layers::{PendingReason, PendingServer, Trust};
+use switchboard::config::server::ServerEntry;
+use switchboard::config::trust::scripts_in;
+use switchboard::config::values::{Template, TemplateMap};
+use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::load::Loaded;
+use switchboard::render::words::{clean_line, list};
+use switchboard::trust::{TrustError, TrustStore};
+
+use crate::boot::App;
+use crate::exit::Exit;
+use crate::report::{Outcome, Stop};
+use crate::style::Palette;
+
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("servers are approved on a terminal, by a person who reads their definition")]
+    NoTerminal,
+    #[error("no server of this project is named `{name}`")]
+    Unknown { name: String },
+    #[error("`{name}` was not approved in this project")]
+    NotApproved { name: String },
+    #[error("the approvals cannot be changed")]
+    Store(#[source] TrustError),
+}
+
+impl Refusal {
+    fn with(self, code: Code) -> Failure {
+        Failure::new(code, Subject::Request, self)
+    }
+}
+
+pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
+    let loaded = app.load_and_warn()?;
+    let chosen = chosen(app, &loaded, names)?;
+    if chosen.is_empty() && !names.is_empty() {
+        return Ok(Exit::Done);
+    }
+    if chosen.is_empty() {
+        app.printer.note("nothing to approve: no server of this project is pending");
+        return Ok(Exit::Done);
+    }
+    if !app.printer.can_ask() {
+        for pending in &chosen {
+            app.printer.note(&described(app, pending));
+        }
+        return Err(Refusal::NoTerminal.with(Code::ApprovalRequired).into());
+    }
+    let store = TrustStore::at(app.paths.trust());
+    let mut exit = Exit::Done;
+    for pending in chosen {
+        app.printer.note(&described(app, pending));
+        let name = clean_line(&pending.name, 100);
+        if let PendingReason::ForbiddenKeys(keys) = &pending.reason {
+            let keys = clean_line(&list(keys, 8), 500).into_owned();
+            app.printer.warn(&format!("`{name}` cannot be approved while the file has {keys}"));
+            exit = Exit::Usage;
+            continue;
+        }
+        let palette = app.printer.err;
+        let asked =
+            format!("Trust {} in this project? {}", palette.name(&name), palette.aside("[y/N]"));
+        let printer = app.printer;
+        if !answered_yes(tokio::task::spawn_blocking(move || printer.ask(&asked)).await) {
+            app.printer.note(&format!("`{name}` stays pending"));
+            exit = if exit == Exit::Done { Exit::NotApproved } else { exit };
+            continue;
+        }
+        store
+            .approve(&pending.hash, &pending.name, &app.environment.cwd)
+            .map_err(|error| Refusal::Store(error).with(Code::Storage))?;
+        app.printer.note(&format!("`{name}` is trusted, as long as its definition stays the same"));
+    }
+    Ok(exit)
+}
+
+fn answered_yes(answer: Result<std::io::Result<String>, tokio::task::JoinError>) -> bool {
+    matches!(answer, Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y"))
+}
+
+pub(super) fn untrust(app: &App, names: &[String]) -> Outcome {
+    let store = TrustStore::at(app.paths.trust());
+    for name in names {
+        let shown = clean_line(name, 100).into_owned();
+        let revoked = store
+            .revoke(name, &app.environment.cwd)
+            .map_err(|error| Refusal::Store(error).with(Code::Storage))?;
+        if !revoked {
+            return Err(Refusal::NotApproved { name: shown }.with(Code::UnknownServer).into());
+        }
+        app.printer.note(&format!("`{shown}` is no longer trusted in this project"));
+    }
+    Ok(Exit::Done)
+}
+
+/// The pending servers that are meant; a name that means none of them is explained.
+fn chosen<'l>(
+    app: &App,
+    loaded: &'l Loaded,
+    names: &[String],
+) -> Result<Vec<&'l PendingServer>, Stop> {
+    if names.is_empty() {
+        return Ok(loaded.config.pending.iter().collect());
+    }
+    let mut chosen = Vec::new();
+    for name in names {
+        if let Some(pending) = loaded.config.pending.iter().find(|p| p.name == *name) {
+            chosen.push(pending);
+            continue;
+        }
+        let shown = clean_line(name, 100).into_owned();
+        match loaded.config.servers.get(name).map(|server| server.trust) {
+            Some(Trust::UserFile) => app
+                .printer
+                .note(&format!("`{shown}` stands in a file of yours and needs no approval")),
+            Some(Trust::Approved(_)) => app.printer.note(&format!("`{shown}` is trusted already")),
+            None => {
+                let failure = Refusal::Unknown { name: shown }.with(Code::UnknownServer);
+                return Err(failure.hint(Hint::ListServers).into());
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// The definition, every value as it is written.
+fn described(app: &App, pending: &PendingServer) -> String {
+    let palette = app.printer.err;
+    let mut out = String::new();
+    let origin = &pending.origin;
+    let place = format!("{}:{}:{}", origin.path, origin.line, origin.column);
+    let name = palette.name(clean_line(&pending.name, 100)).to_string();
+    let _ = writeln!(out, "{name} from {}", clean_line(&place, 1_000));
+    definition(&mut out, &pending.definition, palette);
+    let scripts = scripts_in(&pending.definition);
+    let inside: Vec<String> = scripts
+        .iter()
+        .filter(|script| app.environment.cwd.join(script).is_file())
+        .map(|script| format!("{script:?}"))
+        .collect();
+    if !inside.is_empty() {
+        field(&mut out, "runs", &format!("{}, as it is now", inside.join(", ")), palette);
+    }
+    out
+}
+
+fn definition(out: &mut String, entry: &ServerEntry, palette: Palette) {
+    // Rust's own escapes show what a terminal would hide or obey.
+    let text = |template: &Template| format!("{:?}", template.source());
+    let map = |map: &TemplateMap| {
+        let rows = map.iter().map(|(name, value)| format!("{name:?} = {}", text(value)));
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    let args = entry.args.as_ref().map(|args| args.iter().map(text).collect::<Vec<_>>().join(" "));
+    let shown: [(&str, Option<String>); 10] = [
+        ("command", entry.command.as_ref().map(text)),
+        ("args", args),
+        ("cwd", entry.cwd.as_ref().map(text)),
+        ("env", entry.env.as_ref().map(map)),
+        ("inheritEnv", entry.inherit_env.map(|inherits| inherits.to_string())),
+        ("url", entry.url.as_ref().map(text)),
+        ("socket", entry.socket.as_ref().map(text)),
+        ("headers", entry.headers.as_ref().map(map)),
+        ("bearerToken", entry.bearer_token.as_ref().map(text)),
+        (
+            "requestHeadersCommand",
+            entry.request_headers_command.as_ref().map(|program| {
+                let words = std::iter::once(&program.command).chain(&program.args);
+                words.map(text).collect::<Vec<_>>().join(" ")
+            }),
+        ),
+    ];
+    for (key, value) in &shown {
+        if let Some(value) = value {
+            field(out, key, value, palette);
+        }
+    }
+    let others: Vec<&str> = entry
+        .origins
+        .keys()
+        .copied()
+        .filter(|key| !shown.iter().any(|(shown, _)| shown == key))
+        .collect();
+    if !others.is_empty() {
+        field(out, "also sets", &others.join(", "), palette);
+    }
+}
+
+fn field(out: &mut String, key: &str, value: &str, palette: Palette) {
+    let _ = writeln!(out, "  {} {value}", palette.aside(format!("{key:<12}")));
+}

@@ -1,0 +1,117 @@
+//! Exit codes: what a script may branch on.
+
+use std::process::ExitCode;
+
+use switchboard::failure::Code;
+
+/// How a command ended. A bug of ours ends with 101, as every panic does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done,
+    /// The tool itself reported an error.
+    ToolError,
+    /// Wrong usage, or a configuration that cannot be used.
+    Usage,
+    /// Not approved, or not trusted.
+    NotApproved,
+    /// A server could not be reached, did not answer in time, or failed.
+    Unreachable,
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::ToolError => 1,
+            Exit::Usage => 2,
+            Exit::NotApproved => 4,
+            Exit::Unreachable => 5,
+            Exit::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.number())
+    }
+}
+
+impl From<Code> for Exit {
+    fn from(code: Code) -> Exit {
+        match code {
+            Code::BadRequest
+            | Code::UnknownTool
+            | Code::AmbiguousTool
+            | Code::UnknownServer
+            | Code::UnknownResource
+            | Code::UnknownPrompt
+            | Code::UnknownResult
+            | Code::ServerDisabled
+            | Code::BadArguments
+            | Code::BadPattern
+            | Code::ToolChanged
+            | Code::NoInstructions
+            | Code::NotSupported
+            | Code::Config
+            | Code::Storage => Exit::Usage,
+            Code::TrustRequired | Code::ApprovalRequired | Code::ApprovalDenied => {
+                Exit::NotApproved
+            }
+            Code::ConnectFailed
+            | Code::Backoff
+            | Code::CrashLoop
+            | Code::Starting
+            | Code::TimedOut
+            | Code::ConnectionLost
+            | Code::OutcomeUnknown
+            | Code::AnswerTooLarge
+            | Code::ServerError
+            | Code::Disconnected
+            | Code::ShuttingDown => Exit::Unreachable,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_has_its_exit_code() {
+        let codes: Vec<String> =
+            Code::ALL.iter().map(|code| format!("{} {code}", Exit::from(*code).number())).collect();
+        insta::assert_snapshot!(codes.join("\n"), @r#"
+        2 bad_request
+        2 unknown_tool
+        2 ambiguous_tool
+        2 unknown_server
+        2 unknown_resource
+        2 unknown_prompt
+        2 unknown_result
+        2 server_disabled
+        4 trust_required
+        2 bad_arguments
+        2 bad_pattern
+        4 approval_required
+        4 approval_denied
+        2 tool_changed
+        2 no_instructions
+        2 not_supported
+        2 config
+        5 connect_failed
+        5 backoff
+        5 crash_loop
+        5 starting
+        5 timed_out
+        5 connection_lost
+        5 outcome_unknown
+        5 answer_too_large
+        5 server_error
+        5 disconnected
+        5 shutting_down
+        2 storage
+        "#);
+    }
+}

@@ -1,0 +1,68 @@
+//! The person at the terminal, who is asked before a call that a rule asks about.
+
+use switchboard::approval::{Answer, Question};
+use switchboard::host::{Asked, CannotAsk, Host};
+use switchboard::render::words::{bytes, clean_block, clean_line};
+
+use crate::printer::Printer;
+use crate::spinner::Spinner;
+
+/// As much of the arguments as a question shows.
+const SHOWN_BYTES: usize = 4 * 1024;
+
+/// Asks on the terminal; without one, nothing is approved.
+pub(crate) struct Terminal {
+    pub(crate) printer: Printer,
+    pub(crate) spinner: Spinner,
+    pub(crate) consent: Consent,
+}
+
+/// Who answers the questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consent {
+    Ask,
+    /// `--yes` answered beforehand.
+    Given,
+}
+
+impl Host for Terminal {
+    fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+        if self.consent == Consent::Given {
+            return Box::pin(std::future::ready(Ok(Answer::Once)));
+        }
+        if !self.printer.can_ask() {
+            return Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)));
+        }
+        Box::pin(async move {
+            let hidden = self.spinner.hide();
+            let printer = self.printer;
+            printer.note(&described(question, printer));
+            let asked = format!("Call it? {}", printer.err.aside("[y/N]"));
+            let answer = tokio::task::spawn_blocking(move || printer.ask(&asked)).await;
+            hidden.answered();
+            match answer {
+                Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y") => Ok(Answer::Once),
+                Ok(Ok(_)) => Ok(Answer::No),
+                Ok(Err(_)) | Err(_) => Err(CannotAsk::NobodyThere),
+            }
+        })
+    }
+}
+
+fn described(question: &Question, printer: Printer) -> String {
+    let palette = printer.err;
+    let target = question.target();
+    let args = serde_json::to_string_pretty(question.args()).unwrap_or_default();
+    let shown = clean_block(&args, SHOWN_BYTES);
+    let mut text = format!(
+        "{}\n  server     {}\n  tool       {}\n  arguments  {}",
+        palette.warning("This call needs your approval:"),
+        palette.name(clean_line(target.server.as_str(), 200)),
+        palette.name(clean_line(target.entry.name.as_str(), 200)),
+        shown.replace('\n', "\n             "),
+    );
+    if args.len() > SHOWN_BYTES {
+        text.push_str(&format!("\n  ({} of arguments, not all are shown)", bytes(args.len())));
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! The command line of Switchboard.
+//!
+//! [`run`] is the whole program. `args` says what can be typed, `commands` has a file for each
+//! group of commands, `boot` makes the gateway and stops it, `show` and `report` word what is
+//! printed, and `printer` prints it.
+
+mod args;
+mod boot;
+mod call_args;
+mod commands;
+mod conversation;
+mod exit;
+mod host;
+mod printer;
+mod report;
+mod show;
+mod signals;
+mod spinner;
+mod style;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anstream::ColorChoice;
+use clap::Parser;
+use switchboard::failure::Failure;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::args::{Cli, Color, Command, Format};
+use crate::boot::App;
+use crate::exit::Exit;
+use crate::printer::Printer;
+use crate::report::{Outcome, Stop};
+use crate::style::Palette;
+
+/// Runs one command line, the program's name included.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            Printer::new(ColorChoice::Auto).usage(&error);
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+    };
+    let printer = Printer::new(match cli.globals.color {
+        Color::Auto => ColorChoice::Auto,
+        Color::Always => ColorChoice::Always,
+        Color::Never => ColorChoice::Never,
+    });
+    let command = cli.command.unwrap_or(Command::Status { format: Format::default() });
+    trace(cli.globals.verbose, &command, printer);
+    let format = command.format();
+    let outcome = match App::new(&cli.globals, printer) {
+        Ok(app) => run_on_runtime(commands::run(&app, command)),
+        Err(failure) => Err(failure.into()),
+    };
+    conclude(outcome, format, printer).into()
+}
+
+fn run_on_runtime(command: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(command);
+    // A question that nobody answered must not keep the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn conclude(outcome: Outcome, format: Format, printer: Printer) -> Exit {
+    match outcome {
+        Ok(exit) => exit,
+        Err(Stop::Failed(failure)) => fail(&failure, format, printer),
+        // Whoever read us has seen enough.
+        Err(Stop::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(Stop::Output(error)) => {
+            printer
+                .note(&format!("{} cannot write the output: {error}", printer.err.error("error:")));
+            Exit::Usage
+        }
+    }
+}
+
+fn fail(failure: &Failure, format: Format, printer: Printer) -> Exit {
+    if format.json {
+        let _closed = printer.json(&switchboard::render::json::failure(failure));
+    } else {
+        printer.note(&report::text(failure, printer.err));
+    }
+    Exit::from(failure.code)
+}
+
+/// A host keeps what a server writes to standard error, so serving says a little unasked.
+fn trace(verbose: u8, command: &Command, printer: Printer) {
+    let level = match (verbose, command) {
+        (0, Command::Serve) => LevelFilter::WARN,
+        (0, _) => return,
+        (1, _) => LevelFilter::INFO,
+        (2, _) => LevelFilter::DEBUG,
+        (3.., _) => LevelFilter::TRACE,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(printer.err == Palette::Coloured)
+        .init();
+}

@@ -1,0 +1,142 @@
+//! Failures as a person reads them: what went wrong, why, and what to type next.
+
+use std::fmt::Write;
+
+use switchboard::failure::{Failure, Hint};
+use switchboard::name::ServerName;
+use switchboard::render::words::{clean_block, clean_line, duration, list, plural};
+
+use crate::exit::Exit;
+use crate::style::Palette;
+
+const MESSAGE: usize = 2_000;
+const NAMES: usize = 8;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Failed(Failure),
+    /// Nobody reads standard output any more, or it cannot be written.
+    Output(std::io::Error),
+}
+
+/// How a command ends.
+pub(crate) type Outcome = Result<Exit, Stop>;
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop::Failed(failure)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Stop {
+        Stop::Output(error)
+    }
+}
+
+/// The report of a failure.
+pub(crate) fn text(failure: &Failure, palette: Palette) -> String {
+    let mut out = String::new();
+    for (index, cause) in failure.chain().iter().enumerate() {
+        let cause = clean_line(cause, MESSAGE);
+        let _ = match index {
+            0 => writeln!(out, "{} {cause}", palette.error("error:")),
+            _ => writeln!(out, "  caused by: {cause}"),
+        };
+    }
+    if !failure.hints.is_empty() {
+        out.push('\n');
+    }
+    for hint in &failure.hints {
+        let _ = writeln!(out, "{} {}", palette.heading("hint:"), wording(hint, palette));
+    }
+    out
+}
+
+/// One line about a server that failed beside others.
+pub(crate) fn line(failure: &Failure) -> String {
+    clean_line(&failure.to_string(), MESSAGE).into_owned()
+}
+
+/// A remedy in the verbs of the command line.
+fn wording(hint: &Hint, palette: Palette) -> String {
+    let command = |words: &str| palette.command(format!("`switchboard {words}`")).to_string();
+    match hint {
+        Hint::DidYouMean(names) => format!("did you mean {}?", alternatives(names)),
+        Hint::Choose(names) => format!("it could be {}", alternatives(names)),
+        Hint::Expected(parameters) => format!("it takes:\n{}", indented(parameters)),
+        Hint::Search(words) => {
+            let words: Vec<String> = words.split_whitespace().map(word).collect();
+            format!("find it with {}", command(&format!("search {}", words.join(" "))))
+        }
+        Hint::NotListedYet(servers) => not_listed(servers, palette),
+        Hint::ListServers => format!("see the servers with {}", command("status")),
+        Hint::ListTools(server) => {
+            format!("see its tools with {}", command(&format!("tools {}", word(server.as_str()))))
+        }
+        Hint::Connect(server) => {
+            format!("try again with {}", command(&format!("connect {}", word(server.as_str()))))
+        }
+        Hint::Trust(server) => format!(
+            "look at its definition and approve it with {}",
+            command(&format!("trust {}", word(server.as_str())))
+        ),
+        Hint::Enable(server) => {
+            format!("take `disabled` out of the entry of `{}`", clean_line(server.as_str(), 100))
+        }
+        Hint::RetryAfter(wait) => format!("wait for {}", duration(*wait)),
+        Hint::Stderr(lines) => format!("its last words:\n{}", indented(&lines.join("\n"))),
+        Hint::ReadLog(server) => {
+            format!("read its log with {}", command(&format!("logs {}", word(server.as_str()))))
+        }
+        Hint::Setting(name) => format!("raise the setting `{name}`"),
+        Hint::AskUser => "say yes on a terminal, or beforehand with `--yes`".to_owned(),
+        Hint::UseArgs => format!("for example {}", command("call demo_add a=2 b=40")),
+        Hint::CheckCommand(program) => {
+            format!("check that `{}` is installed and can be run", clean_line(program, 200))
+        }
+        Hint::CheckOutcome => "it may have taken effect: check before you call it again".to_owned(),
+    }
+}
+
+/// Servers whose tools nobody knows yet, and how to learn them.
+pub(crate) fn not_listed(servers: &[ServerName], palette: Palette) -> String {
+    let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
+    let first = servers.first().map(|first| word(first.as_str())).unwrap_or_default();
+    format!(
+        "{} not listed yet: {} (try {})",
+        plural(servers.len(), "server"),
+        clean_line(&list(&names, NAMES), MESSAGE),
+        palette.command(format!("`switchboard connect {first}`")),
+    )
+}
+
+/// `a`, `b` or `c`; more than a few are cut.
+fn alternatives(names: &[String]) -> String {
+    let quoted: Vec<String> =
+        names.iter().take(NAMES).map(|name| format!("`{}`", clean_line(name, 100))).collect();
+    match &quoted[..] {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+fn indented(block: &str) -> String {
+    let block = clean_block(block, 64 * 1024);
+    block.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Text as one word of a shell.
+fn word(text: &str) -> String {
+    let text = clean_line(text, 100);
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
+    if text.chars().all(plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests;

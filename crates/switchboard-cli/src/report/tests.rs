@@ -1,0 +1,234 @@
+//! Every kind of failure as it is printed.
+
+use std::time::Duration;
+
+use switchboard::failure::{Code, Subject};
+
+use super::*;
+
+#[derive(Debug, thiserror::Error)]
+#[error("what was attempted ({code})")]
+struct Attempt {
+    code: Code,
+    #[source]
+    cause: Cause,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("what stood in the way")]
+struct Cause;
+
+fn name(name: &str) -> ServerName {
+    ServerName::new(name).unwrap()
+}
+
+/// The remedies that the engine gives with each code.
+fn hints(code: Code) -> Vec<Hint> {
+    let files = || name("files");
+    match code {
+        Code::BadRequest => vec![Hint::UseArgs],
+        Code::UnknownTool => vec![
+            Hint::DidYouMean(vec!["files_read".to_owned(), "files_write".to_owned()]),
+            Hint::NotListedYet(vec![name("github"), name("linear")]),
+            Hint::Search("read it's file".to_owned()),
+        ],
+        Code::AmbiguousTool => {
+            vec![Hint::Choose(vec!["a_read".to_owned(), "b_read".to_owned()])]
+        }
+        Code::UnknownServer => vec![Hint::DidYouMean(vec!["files".to_owned()]), Hint::ListServers],
+        Code::ServerDisabled => vec![Hint::Enable(files())],
+        Code::TrustRequired => vec![Hint::Trust(name("my files"))],
+        Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
+        Code::ApprovalRequired => vec![Hint::AskUser],
+        Code::ToolChanged => vec![Hint::ListTools(files())],
+        Code::ConnectFailed => vec![
+            Hint::CheckCommand("npx".to_owned()),
+            Hint::Stderr(vec!["\u{1b}[31mno such module".to_owned(), "  at main".to_owned()]),
+            Hint::ReadLog(files()),
+        ],
+        Code::Backoff | Code::CrashLoop => {
+            vec![Hint::RetryAfter(Duration::from_secs(90)), Hint::Connect(files())]
+        }
+        Code::TimedOut => vec![Hint::Setting("requestTimeoutMs")],
+        Code::AnswerTooLarge => vec![Hint::Setting("maxFrameBytes")],
+        Code::OutcomeUnknown => vec![Hint::CheckOutcome],
+        Code::Disconnected => vec![Hint::Connect(files())],
+        Code::UnknownResource
+        | Code::UnknownPrompt
+        | Code::UnknownResult
+        | Code::BadPattern
+        | Code::ApprovalDenied
+        | Code::NoInstructions
+        | Code::NotSupported
+        | Code::Config
+        | Code::Starting
+        | Code::ConnectionLost
+        | Code::ServerError
+        | Code::ShuttingDown
+        | Code::Storage => Vec::new(),
+    }
+}
+
+fn failure(code: Code) -> Failure {
+    let mut failure = Failure::new(code, Subject::Request, Attempt { code, cause: Cause });
+    failure.hints = hints(code);
+    failure
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "the reports are best read here")]
+fn every_code_is_reported_with_its_remedies() {
+    let reports: Vec<String> =
+        Code::ALL.iter().map(|code| text(&failure(*code), Palette::Plain)).collect();
+    insta::assert_snapshot!(reports.join("--\n"), @r#"
+    error: what was attempted (bad_request)
+      caused by: what stood in the way
+
+    hint: for example `switchboard call demo_add a=2 b=40`
+    --
+    error: what was attempted (unknown_tool)
+      caused by: what stood in the way
+
+    hint: did you mean `files_read` or `files_write`?
+    hint: 2 servers not listed yet: github and linear (try `switchboard connect github`)
+    hint: find it with `switchboard search read 'it'\''s' file`
+    --
+    error: what was attempted (ambiguous_tool)
+      caused by: what stood in the way
+
+    hint: it could be `a_read` or `b_read`
+    --
+    error: what was attempted (unknown_server)
+      caused by: what stood in the way
+
+    hint: did you mean `files`?
+    hint: see the servers with `switchboard status`
+    --
+    error: what was attempted (unknown_resource)
+      caused by: what stood in the way
+    --
+    error: what was attempted (unknown_prompt)
+      caused by: what stood in the way
+    --
+    error: what was attempted (unknown_result)
+      caused by: what stood in the way
+    --
+    error: what was attempted (server_disabled)
+      caused by: what stood in the way
+
+    hint: take `disabled` out of the entry of `files`
+    --
+    error: what was attempted (trust_required)
+      caused by: what stood in the way
+
+    hint: look at its definition and approve it with `switchboard trust 'my files'`
+    --
+    error: what was attempted (bad_arguments)
+      caused by: what stood in the way
+
+    hint: it takes:
+      a: number
+      b?: number
+    --
+    error: what was attempted (bad_pattern)
+      caused by: what stood in the way
+    --
+    error: what was attempted (approval_required)
+      caused by: what stood in the way
+
+    hint: say yes on a terminal, or beforehand with `--yes`
+    --
+    error: what was attempted (approval_denied)
+      caused by: what stood in the way
+    --
+    error: what was attempted (tool_changed)
+      caused by: what stood in the way
+
+    hint: see its tools with `switchboard tools files`
+    --
+    error: what was attempted (no_instructions)
+      caused by: what stood in the way
+    --
+    error: what was attempted (not_supported)
+      caused by: what stood in the way
+    --
+    error: what was attempted (config)
+      caused by: what stood in the way
+    --
+    error: what was attempted (connect_failed)
+      caused by: what stood in the way
+
+    hint: check that `npx` is installed and can be run
+    hint: its last words:
+      no such module
+        at main
+    hint: read its log with `switchboard logs files`
+    --
+    error: what was attempted (backoff)
+      caused by: what stood in the way
+
+    hint: wait for 1m
+    hint: try again with `switchboard connect files`
+    --
+    error: what was attempted (crash_loop)
+      caused by: what stood in the way
+
+    hint: wait for 1m
+    hint: try again with `switchboard connect files`
+    --
+    error: what was attempted (starting)
+      caused by: what stood in the way
+    --
+    error: what was attempted (timed_out)
+      caused by: what stood in the way
+
+    hint: raise the setting `requestTimeoutMs`
+    --
+    error: what was attempted (connection_lost)
+      caused by: what stood in the way
+    --
+    error: what was attempted (outcome_unknown)
+      caused by: what stood in the way
+
+    hint: it may have taken effect: check before you call it again
+    --
+    error: what was attempted (answer_too_large)
+      caused by: what stood in the way
+
+    hint: raise the setting `maxFrameBytes`
+    --
+    error: what was attempted (server_error)
+      caused by: what stood in the way
+    --
+    error: what was attempted (disconnected)
+      caused by: what stood in the way
+
+    hint: try again with `switchboard connect files`
+    --
+    error: what was attempted (shutting_down)
+      caused by: what stood in the way
+    --
+    error: what was attempted (storage)
+      caused by: what stood in the way
+    "#);
+}
+
+#[test]
+fn colours_mark_the_error_the_hint_and_the_command() {
+    let report = text(&failure(Code::Disconnected), Palette::Coloured);
+    insta::assert_snapshot!(report.replace('\u{1b}', "ESC"), @r#"
+    ESC[1mESC[31merror:ESC[0m what was attempted (disconnected)
+      caused by: what stood in the way
+
+    ESC[1mhint:ESC[0m try again with ESC[32m`switchboard connect files`ESC[0m
+    "#);
+}
+
+#[test]
+fn a_hostile_cause_cannot_move_the_cursor() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("gone\r\u{1b}[2Jfine\nerror: fake")]
+    struct Hostile;
+    let failure = Failure::new(Code::ServerError, Subject::Request, Hostile);
+    assert_eq!(text(&failure, Palette::Plain), "error: gone\\rfine error: fake\n");
+}

@@ -1,0 +1,205 @@
+//! Replies as a person reads them.
+
+use std::fmt::Write;
+
+use switchboard::name::ServerName;
+use switchboard::render::words::{clean_block, clean_line, list, plural};
+use switchboard::reply::{
+    Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage,
+};
+use switchboard::{catalog, render};
+
+use crate::style::Palette;
+
+/// Hits that are shown with signature and description; the others get a line.
+const FULL_HITS: usize = 3;
+
+const NAME: usize = 100;
+const LINE: usize = 100;
+const PARAGRAPH: usize = 300;
+const BLOCK: usize = 256 * 1024;
+
+/// Room for a description, however long the name is.
+const SOME_WORDS: usize = 30;
+
+/// How text is to look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) palette: Palette,
+    /// How wide a line may be.
+    pub(crate) columns: usize,
+}
+
+/// The text of a reply; an output is printed block by block elsewhere.
+pub(crate) fn reply(reply: &Reply, look: Look) -> String {
+    let palette = look.palette;
+    let mut out = String::new();
+    match reply {
+        Reply::Status(overview) => status(&mut out, overview, palette),
+        Reply::Tools(page) | Reply::Connected(page) => tools(&mut out, page, look),
+        Reply::Found(page) => found(&mut out, page, look),
+        Reply::Described(description) => described(&mut out, description, palette),
+        Reply::Instructions { text, .. } => out.push_str(&clean_block(text, BLOCK)),
+        Reply::Resources(resources) => self::resources(&mut out, resources, palette),
+        Reply::Prompts(prompts) => self::prompts(&mut out, prompts, palette),
+        Reply::Disconnected { .. } | Reply::Output(_) | Reply::Stored { .. } => {
+            out.push_str(&clean_block(&render::text::reply(reply), usize::MAX));
+        }
+    }
+    out
+}
+
+fn status(out: &mut String, overview: &Overview, palette: Palette) {
+    let head = format!(
+        "MCP: {}/{}, {}",
+        overview.connected,
+        plural(overview.servers.len(), "server"),
+        plural(overview.tools, "tool")
+    );
+    let _ = writeln!(out, "{}", palette.heading(head));
+    for server in &overview.servers {
+        let _ = writeln!(out, "{}", server_line(server, palette));
+    }
+}
+
+/// The line that every face shows, with colours.
+fn server_line(server: &ServerLine, palette: Palette) -> String {
+    let line = render::text::server_line(server);
+    let name = clean_line(server.name.as_str(), NAME);
+    let mut glyph = [0; 4];
+    let glyph = &*server.status.glyph().encode_utf8(&mut glyph);
+    let rest = line.strip_prefix(glyph).map(|rest| rest.trim_start());
+    let Some(rest) = rest.and_then(|rest| rest.strip_prefix(&*name)) else {
+        return line;
+    };
+    let glyph = match server.status {
+        ServerStatus::Connected => palette.command(glyph),
+        ServerStatus::NeedsAuth | ServerStatus::Pending => palette.warning(glyph),
+        ServerStatus::Failed => palette.error(glyph),
+        ServerStatus::Cached
+        | ServerStatus::NotConnected
+        | ServerStatus::Connecting
+        | ServerStatus::Disabled => palette.aside(glyph),
+    };
+    format!("{glyph} {}{rest}", palette.name(name))
+}
+
+fn tools(out: &mut String, page: &ToolPage, look: Look) {
+    let mut server = None;
+    for tool in &page.tools {
+        if page.server.is_none() && server != Some(&tool.server) {
+            let gap = if server.is_some() { "\n" } else { "" };
+            let name = clean_line(tool.server.as_str(), NAME);
+            let _ = writeln!(out, "{gap}{}", look.palette.heading(name));
+            server = Some(&tool.server);
+        }
+        let _ = writeln!(out, "{}", tool_line(tool, look));
+    }
+}
+
+/// What there is to say beside the tools themselves.
+pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if page.tools.is_empty() {
+        remarks.push("no tools".to_owned());
+    }
+    if !page.skipped.is_empty() {
+        let reasons = list(&page.skipped, 3);
+        let count = plural(page.skipped.len(), "definition");
+        remarks.push(format!("left out: {count} ({})", clean_line(&reasons, PARAGRAPH)));
+    }
+    if let Some(server) = page.server.as_ref().filter(|_| page.has_instructions) {
+        let server = clean_line(server.as_str(), NAME);
+        let command = palette.command(format!("`switchboard instructions {server}`"));
+        remarks.push(format!("it has instructions: {command}"));
+    }
+    remarks
+}
+
+/// One line of the terminal: the name whole, and of the description what fits.
+fn tool_line(tool: &ToolLine, look: Look) -> String {
+    let name = clean_line(&tool.shown, NAME);
+    let room = look.columns.saturating_sub(name.chars().count() + 2).max(SOME_WORDS);
+    match clean_line(&tool.description, room) {
+        about if about.is_empty() => look.palette.name(name).to_string(),
+        about => format!("{}  {about}", look.palette.name(name)),
+    }
+}
+
+fn found(out: &mut String, page: &SearchPage, look: Look) {
+    for (index, hit) in page.hits.iter().enumerate() {
+        if index >= FULL_HITS || page.offset > 0 {
+            let _ = writeln!(out, "{}", tool_line(&hit.line, look));
+            continue;
+        }
+        let signature = signature(&hit.signature, &hit.line.shown, look.palette);
+        let about = clean_line(&hit.line.description, PARAGRAPH);
+        let _ = writeln!(out, "{signature}\n  {about}");
+    }
+}
+
+/// A signature begins with the tool's name.
+fn signature(signature: &str, shown: &str, palette: Palette) -> String {
+    let signature = clean_block(signature, BLOCK);
+    let shown = clean_line(shown, NAME);
+    match signature.strip_prefix(&*shown) {
+        Some(rest) => format!("{}{rest}", palette.name(shown)),
+        None => signature.into_owned(),
+    }
+}
+
+fn described(out: &mut String, description: &Description, palette: Palette) {
+    let line = &description.line;
+    let _ = writeln!(out, "{}", signature(&description.signature, &line.shown, palette));
+    let about = clean_block(line.description.trim(), BLOCK);
+    if !about.is_empty() {
+        let _ = writeln!(out, "\n{about}");
+    }
+    if !description.parameters.is_empty() {
+        let parameters = clean_block(&description.parameters, BLOCK);
+        let _ = writeln!(out, "\n{}\n{parameters}", palette.heading("Parameters"));
+    }
+    if let Some(returns) = &description.returns {
+        let returns = clean_block(returns, BLOCK);
+        let _ = writeln!(out, "\n{}\n{returns}", palette.heading("Returns"));
+    }
+    let mut facts = vec![("server", line.server.as_str()), ("tool", line.tool.as_str())];
+    facts.extend(description.title.as_deref().map(|title| ("title", title)));
+    facts.extend(description.resource.as_deref().map(|uri| ("reads", uri)));
+    facts.extend(description.annotations.as_deref().map(|claims| ("declares", claims)));
+    out.push('\n');
+    for (what, value) in facts {
+        let _ = writeln!(out, "{} {}", palette.aside(what), clean_line(value, PARAGRAPH));
+    }
+}
+
+fn resources(out: &mut String, rows: &[(ServerName, catalog::Resource)], palette: Palette) {
+    for (server, resource) in rows {
+        let about = resource.description.as_deref().unwrap_or(&resource.name);
+        let uri = palette.name(clean_line(&resource.uri, PARAGRAPH)).to_string();
+        row(out, (&uri, server), about, palette);
+    }
+}
+
+fn prompts(out: &mut String, rows: &[(ServerName, catalog::Prompt)], palette: Palette) {
+    for (server, prompt) in rows {
+        let mut name = palette.name(clean_line(&prompt.name, NAME)).to_string();
+        for argument in &prompt.arguments {
+            let key = clean_line(&argument.name, NAME);
+            let _ = match argument.required {
+                true => write!(name, " {key}=…"),
+                false => write!(name, " [{key}=…]"),
+            };
+        }
+        row(out, (&name, server), prompt.description.as_deref().unwrap_or_default(), palette);
+    }
+}
+
+fn row(out: &mut String, (what, server): (&str, &ServerName), about: &str, palette: Palette) {
+    let server = palette.aside(format!("({})", clean_line(server.as_str(), NAME))).to_string();
+    let line = format!("{what} {server}  {}", clean_line(about, LINE));
+    let _ = writeln!(out, "{}", line.trim_end());
+}
+
+#[cfg(test)]
+mod tests;

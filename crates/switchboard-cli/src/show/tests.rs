@@ -1,0 +1,125 @@
+//! What a person sees of each reply.
+
+use switchboard::config::values::Lifecycle;
+use switchboard::reply::{SearchHit, TrustLevel};
+
+use super::*;
+
+const PLAIN: Look = Look { palette: Palette::Plain, columns: 60 };
+
+fn name(name: &str) -> ServerName {
+    ServerName::new(name).unwrap()
+}
+
+fn line(shown: &str, server: &str, description: &str) -> ToolLine {
+    let tool = shown.to_owned();
+    ToolLine {
+        shown: shown.to_owned(),
+        server: name(server),
+        tool,
+        description: description.into(),
+    }
+}
+
+fn server(server: &str, status: ServerStatus, tools: Option<usize>) -> ServerLine {
+    ServerLine {
+        name: name(server),
+        status,
+        tools,
+        resources: 0,
+        lifecycle: Lifecycle::Lazy,
+        trust: TrustLevel::User,
+        failure: None,
+        description: None,
+        note: None,
+    }
+}
+
+fn page(server: Option<&str>) -> ToolPage {
+    ToolPage {
+        server: server.map(name),
+        tools: vec![
+            line("files_read", "files", "Read a file.\nAll of it, from the beginning to the end."),
+            line("files_write", "files", ""),
+            line("git_log", "git", "\u{1b}[31mShow\u{1b}[0m the \u{202e}log"),
+        ],
+        total: 3,
+        offset: 0,
+        next: None,
+        skipped: vec!["`x` has no schema".to_owned()],
+        has_instructions: true,
+        not_listed: Vec::new(),
+    }
+}
+
+#[test]
+fn the_status_has_a_line_a_server() {
+    let overview = Overview {
+        servers: vec![
+            server("files", ServerStatus::Connected, Some(3)),
+            server("git", ServerStatus::Pending, None),
+        ],
+        tools: 3,
+        connected: 1,
+    };
+    let status = Reply::Status(overview);
+    insta::assert_snapshot!(reply(&status, PLAIN), @r#"
+    MCP: 1/2 servers, 3 tools
+    ✓ files (3 tools)
+    ⚠ git (pending: the user has to trust it)
+    "#);
+    let coloured = Look { palette: Palette::Coloured, ..PLAIN };
+    insta::assert_snapshot!(reply(&status, coloured).replace('\u{1b}', "ESC"), @r#"
+    ESC[1mMCP: 1/2 servers, 3 toolsESC[0m
+    ESC[32m✓ESC[0m ESC[36mfilesESC[0m (3 tools)
+    ESC[33m⚠ESC[0m ESC[36mgitESC[0m (pending: the user has to trust it)
+    "#);
+}
+
+#[test]
+fn tools_of_all_servers_stand_under_their_servers() {
+    insta::assert_snapshot!(reply(&Reply::Tools(page(None)), PLAIN), @r#"
+    files
+    files_read  Read a file. All of it, from the beginning to t…
+    files_write
+
+    git
+    git_log  Show the \u{202e}log
+    "#);
+}
+
+#[test]
+fn what_is_odd_about_a_server_is_remarked() {
+    let remarks = remarks(&page(Some("files")), Palette::Plain);
+    insta::assert_snapshot!(remarks.join("\n"), @r#"
+    left out: 1 definition (`x` has no schema)
+    it has instructions: `switchboard instructions files`
+    "#);
+}
+
+#[test]
+fn the_first_hits_are_shown_in_full() {
+    let hit = |index: usize| SearchHit {
+        line: line(&format!("files_read_{index}"), "files", "Read a file"),
+        score: 1.0,
+        signature: format!("files_read_{index}(path: string)"),
+    };
+    let found = SearchPage {
+        query: "read".to_owned(),
+        hits: (0..4).map(hit).collect(),
+        total: 4,
+        offset: 0,
+        next: None,
+        with_signatures: true,
+        not_listed: Vec::new(),
+    };
+    insta::assert_snapshot!(reply(&Reply::Found(found), PLAIN), @r#"
+    files_read_0(path: string)
+      Read a file
+    files_read_1(path: string)
+      Read a file
+    files_read_2(path: string)
+      Read a file
+    files_read_3  Read a file
+    "#);
+}

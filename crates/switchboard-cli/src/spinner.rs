@@ -1,0 +1,124 @@
+//! Shows on a terminal that something takes its time: the stage, and for how long.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use switchboard::render::words::clean_line;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::printer::Printer;
+
+/// Work that ends sooner shows nothing.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+const STEP: Duration = Duration::from_millis(100);
+const FRAMES: [char; 4] = ['◐', '◓', '◑', '◒'];
+const WIDTH: usize = 70;
+
+/// The line at the bottom of the terminal.
+#[derive(Clone, Debug)]
+pub(crate) struct Spinner {
+    printer: Printer,
+    /// Set while a question stands on the terminal.
+    hidden: Arc<AtomicBool>,
+}
+
+impl Spinner {
+    pub(crate) fn new(printer: Printer) -> Spinner {
+        Spinner { printer, hidden: Arc::default() }
+    }
+
+    /// Does `work`; while it lasts, says what `stage` says.
+    pub(crate) async fn during<T>(
+        &self,
+        stage: impl AsyncFn() -> String,
+        work: impl Future<Output = T>,
+    ) -> T {
+        if !self.printer.is_watched() {
+            return work.await;
+        }
+        let began = Instant::now();
+        let mut ticks = interval_at(began + PATIENCE, STEP);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut frames = FRAMES.iter().cycle();
+        let mut line = Line { spinner: self, drawn: false };
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                outcome = &mut work => return outcome,
+                _ = ticks.tick() => {}
+            }
+            if let Some(frame) = frames.next() {
+                line.draw(*frame, &stage().await, began.elapsed());
+            }
+        }
+    }
+
+    /// Takes the line away until the guard is dropped, so that a question can be asked.
+    pub(crate) fn hide(&self) -> Hidden {
+        self.hidden.store(true, Ordering::Relaxed);
+        if self.printer.is_watched() {
+            self.printer.redraw("");
+        }
+        Hidden { spinner: self.clone(), answered: false }
+    }
+
+    /// Prints a warning above the line.
+    pub(crate) fn warn(&self, text: &str) {
+        if self.printer.is_watched() {
+            self.printer.redraw("");
+        }
+        self.printer.warn(text);
+    }
+}
+
+/// While it lives, nothing is drawn.
+pub(crate) struct Hidden {
+    spinner: Spinner,
+    answered: bool,
+}
+
+impl Hidden {
+    /// The question was answered with Enter, so the cursor stands on a new line.
+    pub(crate) fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.spinner.printer.note("");
+        }
+        self.spinner.hidden.store(false, Ordering::Relaxed);
+    }
+}
+
+/// What was drawn goes with the work, also when that is cancelled.
+struct Line<'s> {
+    spinner: &'s Spinner,
+    drawn: bool,
+}
+
+impl Line<'_> {
+    fn draw(&mut self, frame: char, stage: &str, elapsed: Duration) {
+        let printer = self.spinner.printer;
+        if self.spinner.hidden.load(Ordering::Relaxed) {
+            return;
+        }
+        self.drawn = true;
+        let stage = clean_line(stage, WIDTH);
+        let elapsed = format!("{:.1}s", elapsed.as_secs_f32());
+        let palette = printer.err;
+        printer.redraw(&format!("{} {stage} {}", palette.name(frame), palette.aside(elapsed)));
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        if self.drawn {
+            self.spinner.printer.redraw("");
+        }
+    }
+}
