@@ -140,7 +140,10 @@ pub struct Machine {
     ping_at: Option<Duration>,
     failures: u32,
     failed_at: Duration,
+    /// When the machine dials again by itself, if it does.
     retry_at: Duration,
+    /// Until when calls are refused.
+    refuse_until: Duration,
     crashes: VecDeque<Duration>,
     /// A keep-alive server that went down is dialled again when its backoff is over.
     wanted: bool,
@@ -159,6 +162,7 @@ impl Machine {
             failures: 0,
             failed_at: Duration::ZERO,
             retry_at: Duration::ZERO,
+            refuse_until: Duration::ZERO,
             crashes: VecDeque::new(),
             wanted: false,
         }
@@ -166,6 +170,11 @@ impl Machine {
 
     pub fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// The connection that is up or being dialled, else the last one that was.
+    pub fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// Takes one input at time `now` and says what to do.
@@ -195,7 +204,7 @@ impl Machine {
             }
             Input::Lost { generation, jitter } => {
                 if self.phase == Phase::Up && generation == self.generation {
-                    self.fail(now, jitter);
+                    self.lose(now, jitter);
                 }
             }
             Input::Pong { generation } => {
@@ -206,7 +215,7 @@ impl Machine {
             Input::PingFailed { generation, jitter } => {
                 if self.phase == Phase::Up && generation == self.generation {
                     effects.push(Effect::Close { generation });
-                    self.fail(now, jitter);
+                    self.lose(now, jitter);
                 }
             }
             Input::Disconnect => self.stop(Refusal::Disconnected, &mut effects),
@@ -327,6 +336,16 @@ impl Machine {
         {
             self.retry_at = self.retry_at.max(*first + CRASH_WINDOW);
         }
+        self.refuse_until = self.retry_at;
+    }
+
+    /// Books a connection that worked and was lost. The first time, the next call may dial at once.
+    fn lose(&mut self, now: Duration, jitter: f64) {
+        let worked = self.failures == 0;
+        self.fail(now, jitter);
+        if worked && self.crashes.len() < CRASHES {
+            self.refuse_until = now;
+        }
     }
 
     fn forget_old_crashes(&mut self, now: Duration) {
@@ -335,13 +354,12 @@ impl Machine {
         }
     }
 
-    /// A connection that worked and was lost may be dialled again at once; a dial that failed may not.
     fn refusal(&mut self, now: Duration) -> Option<Refusal> {
         self.forget_old_crashes(now);
-        if self.failures == 0 || now >= self.retry_at {
+        if self.failures == 0 || now >= self.refuse_until {
             return None;
         }
-        let retry_in = self.retry_at - now;
+        let retry_in = self.refuse_until - now;
         Some(if self.crashes.len() >= CRASHES {
             Refusal::CrashLoop { crashes: self.crashes.len(), retry_in }
         } else {

@@ -1,4 +1,5 @@
-//! The test kit of Switchboard: scripted MCP servers that share no code with the product.
+//! The test kit of Switchboard: scripted MCP servers that share no code with the product, and a
+//! world to put the gateway into.
 //!
 //! A [`fixture::Script`] says what a server offers and how it misbehaves; [`fixture::act`] acts it
 //! over any pair of byte streams, and a [`fixture::FixtureState`] lets a test watch and steer it:
@@ -14,4 +15,8 @@
 //! state.release();
 //! ```
 
+pub mod faces;
 pub mod fixture;
+pub mod harness;
+pub mod host;
+pub mod scenario;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use switchboard::Gateway;
 use switchboard_wire::peer::{self, Limits};
 use switchboard_wire::stdio;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::Service;
@@ -19,6 +20,17 @@ const DRAIN_AFTER_STOP: Duration = Duration::from_secs(5);
 /// Serves until the client closes its end or `stop` is cancelled; every request that was accepted
 /// before is answered first, within a limit. The caller shuts the gateway down.
 pub async fn serve(gateway: Gateway, stop: CancellationToken) -> io::Result<()> {
+    // As a task of its own it is woken without a system call, which the root future is not.
+    let mut client = JoinSet::new();
+    client.spawn(serve_client(gateway, stop));
+    match client.join_next().await {
+        Some(Ok(served)) => served,
+        Some(Err(panicked)) => Err(io::Error::other(panicked)),
+        None => Ok(()),
+    }
+}
+
+async fn serve_client(gateway: Gateway, stop: CancellationToken) -> io::Result<()> {
     let limits =
         Limits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
     let (peer, reader, writer) = peer::open(stdio::input(), stdio::output(), limits);

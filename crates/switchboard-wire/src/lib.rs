@@ -10,6 +10,7 @@
 //! - [`stdio`]: the pipes of this process without blocking threads;
 //! - [`pipe`]: a pair of connected in-process ends.
 
+mod alarm;
 pub mod envelope;
 pub mod era;
 pub mod frame;

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
+use crate::alarm::Alarm;
 use crate::envelope::{self, Id, Message, Raw, RpcError};
 use crate::frame::{DEFAULT_MAX_FRAME_BYTES, Frame, FrameReader};
 use crate::outbox::{self, Outgoing};
@@ -75,6 +76,7 @@ where
         flow: watch::Sender::new(Flow::Open),
         dropped: AtomicU64::new(0),
         max_frame_bytes: limits.max_frame_bytes,
+        alarm: Alarm::default(),
     });
     let peer = Peer { shared };
     let frames = FrameReader::new(source, limits.max_frame_bytes);
@@ -97,6 +99,7 @@ struct Shared {
     flow: watch::Sender<Flow>,
     dropped: AtomicU64,
     max_frame_bytes: usize,
+    alarm: Alarm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +114,14 @@ enum Flow {
 struct Waiter {
     answer: oneshot::Sender<Result<Raw, RequestError>>,
     progress: Option<mpsc::Sender<Raw>>,
-    last_sign: Instant,
+    patience: Option<Deadline>,
+}
+
+/// When to give up, and by how much each sign of life puts that off.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    at: Instant,
+    timeout: Duration,
 }
 
 /// How to wait for an answer.
@@ -135,10 +145,15 @@ impl Peer {
     ) -> Result<Raw, RequestError> {
         self.settled().await?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let (answer, mut answered) = oneshot::channel();
-        let waiter = Waiter { answer, progress: patience.progress, last_sign: Instant::now() };
+        let (answer, answered) = oneshot::channel();
+        let deadline =
+            patience.timeout.map(|timeout| Deadline { at: Instant::now() + timeout, timeout });
+        let waiter = Waiter { answer, progress: patience.progress, patience: deadline };
         if !self.register(id, waiter) {
             return Err(RequestError::NotSent);
+        }
+        if let Some(deadline) = deadline {
+            self.shared.alarm.set(deadline.at);
         }
         let mut in_flight = InFlight { peer: self, id, done: false };
         let frame = envelope::request_frame(id, method, &params(id));
@@ -147,36 +162,13 @@ impl Peer {
             self.take(id);
             return Err(RequestError::NotSent);
         }
-        let outcome = match patience.timeout {
-            None => (&mut answered).await,
-            Some(timeout) => match self.answer_within(timeout, id, &mut answered).await {
-                Some(outcome) => outcome,
-                None => return Err(RequestError::TimedOut(timeout)),
-            },
-        };
+        let outcome = answered.await.unwrap_or(Err(RequestError::Closed));
+        // Whoever timed out has not been answered: the other side is told that nobody waits.
         in_flight.done = true;
-        outcome.unwrap_or(Err(RequestError::Closed))
-    }
-
-    /// `None` when `timeout` has passed since the last sign of life of this request.
-    async fn answer_within<T>(
-        &self,
-        timeout: Duration,
-        id: u64,
-        answered: &mut oneshot::Receiver<T>,
-    ) -> Option<Result<T, oneshot::error::RecvError>> {
-        let mut deadline = Instant::now() + timeout;
-        loop {
-            if let Ok(outcome) = tokio::time::timeout_at(deadline, &mut *answered).await {
-                return Some(outcome);
-            }
-            let last_sign = self.pending(|pending| pending.get(&id).map(|w| w.last_sign))??;
-            let extended = last_sign + timeout;
-            if extended <= Instant::now() {
-                return None;
-            }
-            deadline = extended;
+        if let Err(RequestError::TimedOut(_)) = outcome {
+            self.cancel(id);
         }
+        outcome
     }
 
     /// Tells the other side something; waits only while its queue is full.
@@ -208,6 +200,11 @@ impl Peer {
     pub async fn closed(&self) {
         let mut flow = self.shared.flow.subscribe();
         let _sender_lives = flow.wait_for(|flow| *flow == Flow::Closed).await;
+    }
+
+    /// Whether the connection has closed already.
+    pub fn is_closed(&self) -> bool {
+        *self.shared.flow.borrow() == Flow::Closed
     }
 
     /// Answers and lines that belonged to nobody.
@@ -254,6 +251,26 @@ impl Peer {
         }
     }
 
+    /// Tells the other side that nobody waits for this answer any more.
+    fn cancel(&self, id: u64) {
+        let params = format!("{{\"requestId\":{id},\"reason\":\"no longer needed\"}}");
+        self.try_notify("notifications/cancelled", &params);
+    }
+
+    /// Fails the requests whose time is up; when the next one's is.
+    fn expire(&self, now: Instant) -> Option<Instant> {
+        let expired: Vec<(u64, Duration)> = self.pending(|pending| {
+            let due = |(id, waiter): (&u64, &Waiter)| {
+                waiter.patience.filter(|d| d.at <= now).map(|deadline| (*id, deadline.timeout))
+            };
+            pending.iter().filter_map(due).collect()
+        })?;
+        for (id, timeout) in expired {
+            self.settle(id, Err(RequestError::TimedOut(timeout)));
+        }
+        self.pending(|pending| pending.values().filter_map(|w| Some(w.patience?.at)).min())?
+    }
+
     fn count_dropped(&self) {
         self.shared.dropped.fetch_add(1, Ordering::Relaxed);
     }
@@ -277,8 +294,7 @@ struct InFlight<'a> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if !self.done && self.peer.take(self.id).is_some() {
-            let params = format!("{{\"requestId\":{},\"reason\":\"no longer needed\"}}", self.id);
-            self.peer.try_notify("notifications/cancelled", &params);
+            self.peer.cancel(self.id);
         }
     }
 }
@@ -321,13 +337,21 @@ pub struct Reader<R> {
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
-    /// Reads until the other side closes or the stream breaks. Whoever waits for an answer then
-    /// learns that none comes; also when the future is dropped before.
+    /// Reads until the other side closes or the stream breaks.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
-        while let Some(frame) = self.frames.next().await? {
-            self.take_frame(frame, handler);
+        let peer = self.peer.clone();
+        let mut alarm = std::pin::pin!(peer.shared.alarm.watch(|now| peer.expire(now)));
+        loop {
+            let frame = tokio::select! {
+                biased;
+                frame = self.frames.next() => frame?,
+                never = &mut alarm => match never {},
+            };
+            match frame {
+                Some(frame) => self.take_frame(frame, handler),
+                None => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     fn take_frame(&mut self, frame: Frame, handler: &mut dyn Handler) {
@@ -407,7 +431,9 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             let Some(waiter) = pending.get_mut(&token) else {
                 return false;
             };
-            waiter.last_sign = Instant::now();
+            if let Some(deadline) = &mut waiter.patience {
+                deadline.at = Instant::now() + deadline.timeout;
+            }
             if let Some(progress) = &waiter.progress {
                 // A reader of progress that lags behind misses steps, never the answer.
                 let _lagging = progress.try_send(params.clone());
@@ -419,6 +445,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 }
 
 impl<R> Drop for Reader<R> {
+    /// Nobody reads any more, however that came about: whoever waits for an answer learns it.
     fn drop(&mut self) {
         self.peer.close();
     }

@@ -26,16 +26,15 @@ pub(crate) async fn call(
     let checked = target.check(call.args).map_err(explain::arguments)?;
     let approved = approve(session, checked).await?;
     let lease = lease(session, &approved).await?;
-    let approved = confirm(session, &catalog, approved).await?;
-    let raw = match lease.call(&approved, progress.clone()).await {
+    let mut approved = confirm(session, &catalog, approved).await?;
+    let mut outcome = lease.call(&approved, progress.clone()).await;
+    if let Err(CallError::NotSent) = outcome {
         // The connection closed before anything was sent: one more try, on a new one.
-        Err(CallError::NotSent) => {
-            let lease = self::lease(session, &approved).await?;
-            lease.call(&approved, progress).await
-        }
-        outcome => outcome,
-    };
-    let raw = raw.map_err(|error| explain::call(error, approved.target()))?;
+        let lease = self::lease(session, &approved).await?;
+        approved = confirm(session, &catalog, approved).await?;
+        outcome = lease.call(&approved, progress).await;
+    }
+    let raw = outcome.map_err(|error| explain::call(error, approved.target()))?;
     let content = match approved.target().entry.kind {
         Kind::Tool => CallOutput::of_call(raw.as_str().to_owned()),
         Kind::Resource { .. } => CallOutput::of_resource(raw.as_str().to_owned()),

@@ -193,7 +193,8 @@ impl GatewayBuilder {
         self
     }
 
-    /// A server inside this process.
+    /// A server inside this process. If the configuration has one of this name, only its transport
+    /// is replaced: time-outs, filters and the like hold as configured.
     #[must_use]
     pub fn server(mut self, name: &str, server: impl InProcess) -> GatewayBuilder {
         self.in_process.insert(name.to_owned(), Arc::new(server));
@@ -258,7 +259,9 @@ impl GatewayBuilder {
             }
         }
         for (name, server) in &self.in_process {
-            if let Ok(name) = ServerName::new(name) {
+            if !self.config.servers.contains_key(name)
+                && let Ok(name) = ServerName::new(name)
+            {
                 self.add_in_process(&mut parts, name, Arc::clone(server));
             }
         }
@@ -279,7 +282,10 @@ impl GatewayBuilder {
             let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
             let policy = listing_policy(definition, self.settings());
             parts.plans.insert(name.clone(), Plan { policy, file: Some(file) });
-            let transport = self.transport(server);
+            let transport = match self.in_process.get(name.as_str()) {
+                Some(server) => Transport::InProcess(Arc::clone(server)),
+                None => self.transport(server),
+            };
             parts.recipes.push((
                 name.clone(),
                 self.recipe(&name, definition, transport),

@@ -125,7 +125,19 @@ fn a_server_that_worked_and_crashed_once_is_dialled_again_by_the_next_call() {
     machine.on(seconds(0), Input::Dialled { generation: 1 });
     machine.on(seconds(1), Input::Release { generation: 1 });
     machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.5 });
-    check(&mut machine, &[(3, call(2))], &[Effect::Dial { generation: 2 }]);
+    check(&mut machine, &[(2, call(2))], &[Effect::Dial { generation: 2 }]);
+}
+
+#[test]
+fn a_server_that_crashes_again_before_a_call_is_done_is_left_alone_for_a_while() {
+    let mut machine = lazy();
+    for generation in 1..=2 {
+        machine.on(seconds(0), call(generation));
+        machine.on(seconds(0), Input::Dialled { generation });
+        machine.on(seconds(0), Input::Lost { generation, jitter: 1.0 });
+    }
+    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(1) };
+    check(&mut machine, &[(0, call(3))], &[Effect::Refuse { waiter: 3, refusal }]);
 }
 
 #[test]

@@ -32,17 +32,8 @@ pub fn reply(reply: &Reply) -> String {
             let _ = write!(out, "Instructions of {server}:\n\n{text}");
         }
         Reply::Output(output) => out.push_str(&output.content.text()),
-        Reply::Stored { id, page } => {
-            out.push_str(&page.text);
-            let _ = match page.next {
-                Some(next) => write!(
-                    out,
-                    "\n[{} of {} lines; next: mcp({{ result: \"{id}\", offset: {next} }})]",
-                    page.shown, page.total
-                ),
-                None => write!(out, "\n[{} of {} lines; the end]", page.shown, page.total),
-            };
-        }
+        // Its last line says which part it is and how to go on.
+        Reply::Stored { page, .. } => out.push_str(&page.text),
         Reply::Resources(resources) => {
             for (server, resource) in resources {
                 let about = resource.description.as_deref().unwrap_or(&resource.name);

@@ -179,18 +179,18 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
     assert_eq!(second.as_str(), "\"xxxxxxxxxx\"");
 }
 
-/// The owner of both halves stops the reader when the writer or the program ends first.
 #[tokio::test(start_paused = true)]
-async fn everyone_who_waits_learns_that_the_reader_was_stopped() {
+async fn a_reader_that_is_given_up_leaves_nobody_waiting() {
     let (near, _far) = pipe::pair();
-    let (peer, reader, _writer) = open(near.reader, near.writer, Limits::default());
-    let asking = peer.request("hold", |_| "{}".to_owned(), Patience::default());
-    tokio::pin!(asking);
-    tokio::select! {
-        biased;
-        _ = &mut asking => panic!("nobody answers"),
-        () = std::future::ready(()) => drop(reader),
-    }
-    let outcome = tokio::time::timeout(Duration::from_secs(1), asking).await.unwrap();
-    assert!(matches!(outcome, Err(RequestError::Closed)), "{outcome:?}");
+    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let ask = peer.request("hold", |_| "{}".to_owned(), within(3_600));
+    let owner = async {
+        let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
+        let running = async { tokio::join!(reader.run(&mut handler), writer.run()) };
+        let given_up = tokio::time::timeout(Duration::from_secs(1), running).await;
+        assert!(given_up.is_err());
+    };
+    let (answer, ()) = tokio::join!(ask, owner);
+    assert!(matches!(answer, Err(RequestError::Closed)), "{answer:?}");
+    assert!(peer.is_closed());
 }

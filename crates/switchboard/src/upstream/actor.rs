@@ -32,7 +32,17 @@ enum Done {
     Dialled { generation: Generation, outcome: Result<(Connection, RawListing), DialError> },
     Ended { generation: Generation, reason: ExitReason },
     Pinged { generation: Generation, alive: bool },
-    Listed { outcome: Result<RawListing, DialError> },
+    Listed { generation: Generation, outcome: Result<RawListing, DialError> },
+}
+
+/// Whether the lists are being asked for anew. However many changes a server tells of, one walk is
+/// under way and at most one more follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relisting {
+    Idle,
+    Running,
+    /// The lists changed again since the walk began.
+    Outdated,
 }
 
 pub(super) struct Actor {
@@ -47,6 +57,7 @@ pub(super) struct Actor {
     /// Ends the dial that is under way.
     dialling: Option<CancellationToken>,
     waiting: HashMap<Waiter, oneshot::Sender<Result<Lease, LeaseError>>>,
+    relisting: Relisting,
     /// Explicit connects that want fresh lists before they are answered.
     refreshing: Vec<oneshot::Sender<Result<Lease, LeaseError>>>,
     next_waiter: Waiter,
@@ -78,6 +89,7 @@ impl Actor {
             connection: None,
             dialling: None,
             waiting: HashMap::new(),
+            relisting: Relisting::Idle,
             refreshing: Vec::new(),
             next_waiter: 0,
             last_failure: None,
@@ -138,6 +150,7 @@ impl Actor {
     }
 
     fn acquire(&mut self, urgency: Urgency, reply: oneshot::Sender<Result<Lease, LeaseError>>) {
+        self.notice_the_end();
         self.next_waiter += 1;
         let waiter = self.next_waiter;
         self.waiting.insert(waiter, reply);
@@ -158,47 +171,93 @@ impl Actor {
         };
         let jitter = fastrand::f64();
         match done {
-            Done::Dialled { generation, outcome: Ok((connection, listing)) } => {
-                self.surroundings.directory.publish(&self.server, listing);
-                self.dialling = None;
-                self.connection = Some(connection);
-                self.feed(Input::Dialled { generation });
-            }
-            Done::Dialled { generation, outcome: Err(error) } => {
-                self.dialling = None;
-                self.failed(error);
-                self.feed(Input::DialFailed { generation, jitter });
-            }
+            Done::Dialled { generation, outcome } => self.dialled(generation, outcome, jitter),
             Done::Ended { generation, reason } => self.ended(generation, reason, jitter),
             Done::Pinged { generation, alive: true } => self.feed(Input::Pong { generation }),
             Done::Pinged { generation, alive: false } => {
-                self.failed(DialError::Unresponsive);
-                self.feed(Input::PingFailed { generation, jitter });
-            }
-            Done::Listed { outcome } => {
-                if let Ok(listing) = outcome {
-                    self.surroundings.directory.publish(&self.server, listing);
-                }
-                for reply in std::mem::take(&mut self.refreshing) {
-                    self.acquire(Urgency::Explicit, reply);
+                if self.is(Phase::Up, generation) {
+                    self.failed(DialError::Unresponsive);
+                    self.feed(Input::PingFailed { generation, jitter });
                 }
             }
+            Done::Listed { generation, outcome } => self.listed(generation, outcome),
         }
     }
 
-    fn ended(&mut self, generation: Generation, reason: ExitReason, jitter: f64) {
-        if let Some(connection) = &self.connection
-            && connection.stop.is_cancelled()
-        {
-            self.connection = None;
-            self.announce();
+    fn dialled(
+        &mut self,
+        generation: Generation,
+        outcome: Result<(Connection, RawListing), DialError>,
+        jitter: f64,
+    ) {
+        if !self.is(Phase::Dialling, generation) {
+            // Nobody waits for this one any more, and how it went is nobody's news.
+            if let Ok((connection, _)) = outcome {
+                connection.stop.cancel();
+            }
             return;
         }
-        if reason != ExitReason::Stopped && self.connection.is_some() {
-            self.failed(DialError::Lost { exit: reason, stderr: Vec::new() });
+        self.dialling = None;
+        let error = match outcome {
+            Ok((connection, listing)) => {
+                self.surroundings.directory.publish(&self.server, listing);
+                match connection.end.known() {
+                    None => {
+                        self.last_failure = None;
+                        self.connection = Some(connection);
+                        return self.feed(Input::Dialled { generation });
+                    }
+                    // It ended before it was of use to anyone.
+                    Some((exit, stderr)) => DialError::Exited { exit, stderr },
+                }
+            }
+            Err(error) => error,
+        };
+        self.failed(error);
+        self.feed(Input::DialFailed { generation, jitter });
+    }
+
+    fn ended(&mut self, generation: Generation, exit: ExitReason, jitter: f64) {
+        if self.is(Phase::Up, generation) {
+            self.lost(exit, jitter);
+        } else if self.connection.as_ref().is_some_and(|closing| closing.stop.is_cancelled()) {
             self.connection = None;
         }
-        self.feed(Input::Lost { generation, jitter });
+    }
+
+    /// A connection whose stream has ended is lost, also while its program is still being buried.
+    fn notice_the_end(&mut self) {
+        let closed = self.connection.as_ref().is_some_and(|connection| connection.peer.is_closed());
+        if closed && self.machine.phase() == Phase::Up {
+            self.lost(ExitReason::StreamClosed, fastrand::f64());
+        }
+    }
+
+    fn lost(&mut self, exit: ExitReason, jitter: f64) {
+        let stderr = self.connection.take().map(|lost| lost.end.last_words()).unwrap_or_default();
+        self.failed(DialError::Lost { exit, stderr });
+        self.feed(Input::Lost { generation: self.machine.generation(), jitter });
+    }
+
+    fn listed(&mut self, generation: Generation, outcome: Result<RawListing, DialError>) {
+        let outdated = self.relisting == Relisting::Outdated;
+        self.relisting = Relisting::Idle;
+        if let Ok(listing) = outcome
+            && self.is(Phase::Up, generation)
+        {
+            self.surroundings.directory.publish(&self.server, listing);
+        }
+        if outdated && self.machine.phase() == Phase::Up {
+            return self.list_again();
+        }
+        for reply in std::mem::take(&mut self.refreshing) {
+            self.acquire(Urgency::Explicit, reply);
+        }
+    }
+
+    /// Whether `generation` is the present one and in `phase`; what belongs to another is late.
+    fn is(&self, phase: Phase, generation: Generation) -> bool {
+        self.machine.phase() == phase && self.machine.generation() == generation
     }
 
     fn failed(&mut self, error: DialError) {
@@ -298,7 +357,13 @@ impl Actor {
     }
 
     fn list_again(&mut self) {
+        if self.relisting != Relisting::Idle {
+            self.relisting = Relisting::Outdated;
+            return;
+        }
         let Some(connection) = self.connection.clone() else { return };
+        self.relisting = Relisting::Running;
+        let generation = self.machine.generation();
         let bounds = Bounds {
             timeout: self.recipe.start_timeout,
             max_pages: self.recipe.max_pages,
@@ -306,7 +371,7 @@ impl Actor {
         };
         self.work.spawn(async move {
             let outcome = list::list_all(&connection.peer, &connection.hello, bounds).await;
-            Done::Listed { outcome }
+            Done::Listed { generation, outcome }
         });
     }
 

@@ -60,6 +60,16 @@ impl End {
         };
         (reason, self.tail.lines())
     }
+
+    /// How it ended and what it said last, if it has ended.
+    pub(super) fn known(&self) -> Option<(ExitReason, Vec<String>)> {
+        let reason = (*self.exit.borrow())?;
+        Some((reason, self.tail.lines()))
+    }
+
+    pub(super) fn last_words(&self) -> Vec<String> {
+        self.tail.lines()
+    }
 }
 
 /// A connection whose two ends have been opened, before anything was said.
@@ -205,18 +215,19 @@ impl Body {
             }
             FarSide::Program { mut process, stderr } => {
                 let mut exited = None;
-                let program_ended = async {
+                let stopped = {
+                    let mut reading = std::pin::pin!(reader.run(&mut incoming));
                     tokio::select! {
-                        _ = writer.run() => {}
-                        status = process.exited() => exited = status.ok(),
+                        _ = &mut reading => false,
+                        _ = writer.run() => false,
+                        status = process.exited() => {
+                            exited = status.ok();
+                            // Answers that it gave before it ended still count.
+                            let _all_read = tokio::time::timeout(LAST_WORDS, reading).await;
+                            false
+                        }
+                        () = stop.cancelled() => true,
                     }
-                    // Its last answer may still stand in the pipe.
-                    tokio::time::sleep(LAST_WORDS).await;
-                };
-                let stopped = tokio::select! {
-                    _ = reader.run(&mut incoming) => false,
-                    () = program_ended => false,
-                    () = stop.cancelled() => true,
                 };
                 // Both halves are dropped: the program sees the end of its input.
                 let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };

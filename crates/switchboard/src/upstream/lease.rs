@@ -25,7 +25,7 @@ pub(crate) struct Lease {
     released: mpsc::UnboundedSender<Generation>,
 }
 
-/// Where the steps of a call are reported; `None` asks the server for none.
+/// Where the steps of a call are reported, if anybody wants them.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
 impl Lease {
@@ -47,8 +47,7 @@ impl Lease {
         match &approved.target().entry.kind {
             Kind::Resource { uri } => self.read(uri).await,
             Kind::Tool => {
-                let wants_progress = progress.is_some();
-                let params = |token: u64| call_params(approved, wants_progress.then_some(token));
+                let params = |token: u64| call_params(approved, token);
                 self.ask("tools/call", params, progress).await
             }
         }
@@ -96,15 +95,14 @@ impl Drop for Lease {
 }
 
 /// Written from the values that were checked and approved, never from what came in.
-fn call_params(approved: &Approved, token: Option<u64>) -> String {
+///
+/// Progress is asked for even where nobody looks at it: it keeps a long call from timing out.
+fn call_params(approved: &Approved, token: u64) -> String {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"name\":");
     write_text(&mut out, approved.target().entry.name.as_str());
     out.extend_from_slice(b",\"arguments\":");
     serde_json::to_writer(&mut out, approved.args()).expect("a map of values always serialises");
-    if let Some(token) = token {
-        out.extend_from_slice(format!(",\"_meta\":{{\"progressToken\":{token}}}").as_bytes());
-    }
-    out.push(b'}');
+    out.extend_from_slice(format!(",\"_meta\":{{\"progressToken\":{token}}}}}").as_bytes());
     String::from_utf8(out).expect("JSON is written as UTF-8")
 }

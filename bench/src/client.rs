@@ -1,0 +1,127 @@
+//! The driver: a blocking MCP client that costs as little as possible.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::Outcome;
+
+pub(crate) struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+    line: String,
+}
+
+impl Client {
+    pub(crate) fn start(command: &mut Command) -> Outcome<Client> {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let input = child.stdin.take().ok_or("no stdin")?;
+        let output = child.stdout.take().ok_or("no stdout")?;
+        let output = BufReader::with_capacity(1 << 20, output);
+        Ok(Client { child, input, output, next_id: 0, line: String::new() })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn initialize(&mut self) -> Outcome<()> {
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "bench", "version": "1" },
+        });
+        self.ask("initialize", &params)?;
+        self.input
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
+        Ok(())
+    }
+
+    /// Asks and waits for the answer.
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Outcome<Value> {
+        self.send(method, &params.to_string())?;
+        self.read_line()?;
+        Ok(serde_json::from_str(&self.line)?)
+    }
+
+    /// Calls the `mcp` tool.
+    pub(crate) fn mcp(&mut self, arguments: &Value) -> Outcome<Value> {
+        self.ask("tools/call", &json!({ "name": "mcp", "arguments": arguments }))
+    }
+
+    /// Sends a request without waiting.
+    pub(crate) fn send(&mut self, method: &str, params: &str) -> Outcome<()> {
+        self.next_id += 1;
+        let id = self.next_id;
+        let frame = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"
+        );
+        self.input.write_all(frame.as_bytes())?;
+        Ok(())
+    }
+
+    /// Waits for a line and takes no look at it.
+    pub(crate) fn read_line(&mut self) -> Outcome<usize> {
+        self.line.clear();
+        match self.output.read_line(&mut self.line)? {
+            0 => Err("the program ended".into()),
+            count => Ok(count),
+        }
+    }
+
+    /// Times `count` calls one after the other.
+    pub(crate) fn sequential(&mut self, params: &str, count: usize) -> Outcome<Vec<Duration>> {
+        let mut times = Vec::with_capacity(count);
+        for _ in 0..count {
+            let started = Instant::now();
+            self.send("tools/call", params)?;
+            self.read_line()?;
+            times.push(started.elapsed());
+        }
+        Ok(times)
+    }
+
+    /// Keeps `window` calls in flight until `count` are answered; calls a second.
+    pub(crate) fn pipelined(&mut self, params: &str, count: usize, window: usize) -> Outcome<f64> {
+        let started = Instant::now();
+        let mut sent = 0;
+        let mut answered = 0;
+        while answered < count {
+            let room = window - (sent - answered);
+            let burst = room.min(count - sent);
+            let mut frames = String::new();
+            for _ in 0..burst {
+                self.next_id += 1;
+                let id = self.next_id;
+                frames.push_str(&format!(
+                    "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n"
+                ));
+            }
+            self.input.write_all(frames.as_bytes())?;
+            sent += burst;
+            self.read_line()?;
+            answered += 1;
+            while answered < sent && self.output.buffer().contains(&b'\n') {
+                self.read_line()?;
+                answered += 1;
+            }
+        }
+        Ok(count as f64 / started.elapsed().as_secs_f64())
+    }
+
+    pub(crate) fn last_line(&self) -> &str {
+        &self.line
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}

@@ -1,0 +1,58 @@
+//! Measures the built programs side by side and prints one table of ratios.
+//!
+//! `cargo xtask bench` builds everything for release and runs this.
+
+mod client;
+mod latency;
+mod memory;
+mod process;
+mod search;
+mod start;
+mod table;
+mod world;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use table::Table;
+use world::World;
+
+/// What can go wrong; a bench only reports it.
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [switchboard, fixture, sections @ ..] = args.as_slice() else {
+        table::complain("usage: switchboard-bench SWITCHBOARD FIXTURE-SERVER [SECTION…]");
+        return ExitCode::from(2);
+    };
+    match measure(&World::new(PathBuf::from(switchboard), PathBuf::from(fixture)), sections) {
+        Ok(table) => {
+            table.print();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            table::complain(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Latency comes last, because it pins this process and everything that it starts to one core.
+type Section = (&'static str, fn(&World, &mut Table) -> Outcome<()>);
+const SECTIONS: [Section; 4] = [
+    ("start", start::measure),
+    ("search", search::measure),
+    ("memory", memory::measure),
+    ("latency", latency::measure),
+];
+
+fn measure(world: &World, wanted: &[String]) -> Outcome<Table> {
+    let mut table = Table::default();
+    for (name, section) in SECTIONS {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            section(world, &mut table)?;
+        }
+    }
+    Ok(table)
+}

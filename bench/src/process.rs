@@ -1,0 +1,51 @@
+//! What the kernel says about a process.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::Outcome;
+
+/// A field of `/proc/PID/status` in bytes.
+fn status_bytes(pid: u32, field: &str) -> Outcome<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find(|line| line.starts_with(field)).ok_or("no such field")?;
+    let kilobytes: u64 = line.split_whitespace().nth(1).ok_or("no value")?.parse()?;
+    Ok(kilobytes * 1024)
+}
+
+pub(crate) fn resident(pid: u32) -> Outcome<u64> {
+    status_bytes(pid, "VmRSS")
+}
+
+pub(crate) fn peak_resident(pid: u32) -> Outcome<u64> {
+    status_bytes(pid, "VmHWM")
+}
+
+/// User and system time together.
+pub(crate) fn cpu(pid: u32) -> Outcome<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let after_name = stat.rsplit_once(')').ok_or("odd stat")?.1;
+    let mut fields = after_name.split_whitespace().skip(11);
+    let mut ticks = || -> Outcome<u64> { Ok(fields.next().ok_or("odd stat")?.parse()?) };
+    let total = ticks()? + ticks()?;
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Ok(Duration::from_secs_f64(total as f64 / per_second as f64))
+}
+
+/// Processes whose parent is `pid`.
+pub(crate) fn children(pid: u32) -> Outcome<usize> {
+    let mut count = 0;
+    for entry in fs::read_dir("/proc")? {
+        let path = entry?.path().join("stat");
+        let Ok(stat) = fs::read_to_string(path) else { continue };
+        let Some((_, after_name)) = stat.rsplit_once(')') else { continue };
+        if after_name.split_whitespace().nth(1) == Some(pid.to_string().as_str()) {
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+pub(crate) fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0))
+}

@@ -1,0 +1,92 @@
+//! An empty home for one measurement: a configuration, and programs that use it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::client::Client;
+
+/// The programs under measurement.
+pub(crate) struct World {
+    pub(crate) switchboard: PathBuf,
+    pub(crate) fixture: PathBuf,
+}
+
+/// A home directory with a configuration.
+pub(crate) struct Home {
+    directory: tempfile::TempDir,
+    switchboard: PathBuf,
+}
+
+impl World {
+    pub(crate) fn new(switchboard: PathBuf, fixture: PathBuf) -> World {
+        World { switchboard, fixture }
+    }
+
+    /// A home whose servers are `count` fixtures that act the script `script`.
+    pub(crate) fn home(&self, count: usize, script: &str, settings: Value) -> Outcome<Home> {
+        let directory = tempfile::tempdir()?;
+        let script_file = directory.path().join("script.toml");
+        fs::write(&script_file, script)?;
+        let servers: serde_json::Map<String, Value> = (0..count)
+            .map(|n| {
+                let server = json!({ "command": self.fixture, "args": [script_file] });
+                (format!("server{n}"), server)
+            })
+            .collect();
+        self.home_of(directory, &json!({ "mcpServers": servers, "settings": settings }))
+    }
+
+    /// A home with one server: the plain loop that the floor is measured with.
+    pub(crate) fn echo_home(&self) -> Outcome<Home> {
+        let server = json!({ "command": self.fixture, "args": ["--bench"] });
+        self.home_of(tempfile::tempdir()?, &json!({ "mcpServers": { "fixture": server } }))
+    }
+
+    fn home_of(&self, directory: tempfile::TempDir, config: &Value) -> Outcome<Home> {
+        fs::write(directory.path().join("mcp.json"), config.to_string())?;
+        Ok(Home { directory, switchboard: self.switchboard.clone() })
+    }
+
+    /// A direct connection to a fixture.
+    pub(crate) fn direct(&self, args: &[&str]) -> Outcome<Client> {
+        Client::start(command(&self.fixture).args(args))
+    }
+}
+
+impl Home {
+    pub(crate) fn serve(&self) -> Outcome<Client> {
+        Client::start(self.command().arg("serve"))
+    }
+
+    /// `switchboard` in this home and in no other.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = command(&self.switchboard);
+        command
+            .env("HOME", self.directory.path())
+            .env("SWITCHBOARD_HOME", self.directory.path())
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// The script that the servers of this home act.
+    pub(crate) fn script(&self) -> String {
+        self.directory.path().join("script.toml").display().to_string()
+    }
+
+    /// Lists every server once, so that the cache is full.
+    pub(crate) fn fill_cache(&self) -> Outcome<()> {
+        let status = self.command().args(["tools", "--json"]).stdout(Stdio::null()).status()?;
+        if status.success() { Ok(()) } else { Err("`switchboard tools` failed".into()) }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench starts the programs that it measures")]
+fn command(program: &Path) -> Command {
+    Command::new(program)
+}

@@ -1,0 +1,263 @@
+//! A gateway in a world of its own: a temporary home, a configuration, and scripted servers that
+//! are dialled in process.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+use switchboard::approval::Answer;
+use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
+use switchboard::config::parse;
+use switchboard::config::transport::Transport;
+use switchboard::dial::in_process::InProcess;
+use switchboard::failure::Failure;
+use switchboard::reply::Reply;
+use switchboard::request::{self, CallRequest, Request};
+use switchboard::{Environment, Gateway, Session, explain, render};
+use switchboard_wire::pipe::End;
+use tempfile::TempDir;
+
+use crate::fixture::{FixtureState, Script, act};
+use crate::host::ScriptedHost;
+
+/// The command of a server that is acted in process; its first argument names the script.
+const FIXTURE: &str = "fixture-server";
+
+/// What a [`World`] is made of.
+///
+/// ```ignore
+/// let world = World::with(r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#)
+///     .answers([Answer::Once])
+///     .start();
+/// assert_eq!(world.ask(r#"{ "tool": "demo_echo", "args": { "text": "hi" } }"#).await, "hi");
+/// ```
+#[derive(Debug)]
+pub struct Setup {
+    config: String,
+    scripts: BTreeMap<String, Vec<Arc<Script>>>,
+    answers: Vec<Answer>,
+    home: Home,
+}
+
+/// Everything that a gateway leaves on disk; goes when the last clone goes.
+#[derive(Debug, Clone)]
+pub struct Home {
+    directory: Arc<TempDir>,
+}
+
+/// A running gateway, one session of it, and a handle on each of its servers.
+pub struct World {
+    pub gateway: Gateway,
+    pub session: Session,
+    pub host: ScriptedHost,
+    home: Home,
+    fixtures: BTreeMap<String, FixtureState>,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        Self { directory: Arc::new(directory) }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub fn environment(&self) -> Environment {
+        let home = self.path().to_string_lossy();
+        let own = self.path().join("switchboard");
+        let own = own.to_string_lossy();
+        Environment::made_of([("HOME", &home), ("SWITCHBOARD_HOME", &own)], self.path())
+    }
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Setup {
+    /// What `script` means in the arguments of a fixture. Said again, it is what the second
+    /// connection meets, and so on; the last one stays.
+    #[must_use]
+    pub fn script(mut self, name: &str, script: &str) -> Self {
+        let script = Script::parse(script).expect("a test's script is valid");
+        self.scripts.entry(name.to_owned()).or_default().push(Arc::new(script));
+        self
+    }
+
+    /// What the user says when asked, in order.
+    #[must_use]
+    pub fn answers(mut self, answers: impl IntoIterator<Item = Answer>) -> Self {
+        self.answers.extend(answers);
+        self
+    }
+
+    /// What an earlier world left behind.
+    #[must_use]
+    pub fn home(mut self, home: Home) -> Self {
+        self.home = home;
+        self
+    }
+
+    /// Starts the gateway. Needs a tokio runtime.
+    pub fn start(self) -> World {
+        let config = read(&self.config);
+        let mut builder = Gateway::builder(self.home.environment());
+        let mut fixtures = BTreeMap::new();
+        for (name, server) in &config.servers {
+            let Some(script) = fixture_of(&server.transport) else { continue };
+            let state = FixtureState::default();
+            let acts = self.acts(script);
+            builder = builder.server(name, Troupe::new(acts, state.clone()));
+            fixtures.insert(name.clone(), state);
+        }
+        let gateway = builder.config(config).build();
+        let host = ScriptedHost::answering(self.answers);
+        let session = gateway.session(host.clone());
+        World { gateway, session, host, home: self.home, fixtures }
+    }
+
+    fn acts(&self, script: &str) -> Vec<Arc<Script>> {
+        match self.scripts.get(script) {
+            Some(acts) => acts.clone(),
+            None => vec![Arc::new(Script::load(script).expect("a built-in script"))],
+        }
+    }
+}
+
+impl World {
+    /// Begins a world with this configuration file, written as a user's.
+    pub fn with(config: &str) -> Setup {
+        Setup {
+            config: config.to_owned(),
+            scripts: BTreeMap::new(),
+            answers: Vec::new(),
+            home: Home::new(),
+        }
+    }
+
+    /// One server of this name and script, nothing else said.
+    pub fn of(server: &str, script: &str) -> Setup {
+        World::with(&format!(
+            r#"{{ "mcpServers": {{ "{server}": {{ "command": "{FIXTURE}", "args": ["{script}"] }} }} }}"#
+        ))
+    }
+
+    /// What a model gets for the arguments of one `mcp` call.
+    pub async fn ask(&self, arguments: &str) -> String {
+        match self.answer(arguments).await {
+            Ok(reply) => render::text::reply(&reply),
+            Err(failure) => render::text::failure(&failure),
+        }
+    }
+
+    async fn answer(&self, arguments: &str) -> Result<Reply, Failure> {
+        let arguments = serde_json::from_str(arguments).expect("a test writes valid JSON");
+        let parsed = request::parse(arguments).map_err(explain::request_error)?;
+        self.session.handle(parsed.request).await
+    }
+
+    /// The text that a tool gives.
+    pub async fn call(&self, tool: &str, args: Value) -> Result<String, Failure> {
+        let reply = self.session.handle(Request::Call(call(tool, args))).await?;
+        Ok(render::text::reply(&reply))
+    }
+
+    /// The handle on a server of the configuration.
+    pub fn fixture(&self, server: &str) -> &FixtureState {
+        self.fixtures.get(server).expect("the configuration has this fixture")
+    }
+
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Ends the gateway and leaves its home.
+    pub async fn shut_down(self) -> Home {
+        self.gateway.shutdown().await;
+        self.home
+    }
+}
+
+/// Lets time go by, and everything happen that is due. On a paused clock only.
+pub async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+    // The clock moves on only when nobody has anything left to do.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// An answer without what differs from run to run: ids of stored results, and times.
+pub fn filtered(text: &str) -> String {
+    let text = match stored_id(text) {
+        Some(id) => text.replace(id, "ID"),
+        None => text.to_owned(),
+    };
+    let times = Regex::new(r"\b\d+ ?(ms|s|m|h)\b").expect("a valid pattern");
+    times.replace_all(&text, "[TIME]").into_owned()
+}
+
+/// The id that a capped answer names.
+pub fn stored_id(text: &str) -> Option<&str> {
+    let (_, rest) = text.rsplit_once("result: ")?;
+    let end = rest.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(rest.len());
+    rest.get(..end).filter(|id| id.len() == 10)
+}
+
+/// A call as a face makes it.
+pub fn call(tool: &str, args: Value) -> CallRequest {
+    let args: Map<String, Value> = args.as_object().cloned().unwrap_or_default();
+    CallRequest { tool: tool.to_owned(), server: None, args }
+}
+
+fn read(text: &str) -> Config {
+    let source = Source { path: "mcp.json".into(), tier: Tier::User };
+    let file = parse::parse(text, &source);
+    let nothing =
+        Approvals { project_root: "/", file_hashes: &|_| Vec::new(), is_approved: &|_| false };
+    let config = layers::merge(&[Layer { source, file }], &nothing);
+    assert!(config.diagnostics.is_empty(), "the test's configuration: {:?}", config.diagnostics);
+    config
+}
+
+/// The script of a server that is to be acted in process.
+fn fixture_of(transport: &Transport) -> Option<&str> {
+    match transport {
+        Transport::Stdio { command, args } if command.source() == FIXTURE => {
+            args.first().map(|script| script.source())
+        }
+        _ => None,
+    }
+}
+
+/// Acts a script for each connection, the last one over and over.
+struct Troupe {
+    acts: Vec<Arc<Script>>,
+    connections: AtomicUsize,
+    state: FixtureState,
+}
+
+impl Troupe {
+    fn new(acts: Vec<Arc<Script>>, state: FixtureState) -> Self {
+        Self { acts, connections: AtomicUsize::new(0), state }
+    }
+}
+
+impl InProcess for Troupe {
+    fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let before = self.connections.fetch_add(1, Ordering::Relaxed);
+        let script = self.acts.get(before).or(self.acts.last()).expect("at least one act");
+        let acting =
+            act(Arc::clone(script), self.state.clone(), end.reader, end.writer, tokio::io::sink());
+        Box::pin(async move {
+            acting.await;
+        })
+    }
+}

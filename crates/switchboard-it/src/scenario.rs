@@ -1,0 +1,251 @@
+//! Stories as data: reads a scenario file, plays it through a face, and writes down what happened.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use switchboard::approval::Answer;
+
+use crate::faces::Face;
+use crate::harness::{filtered, stored_id};
+
+/// One file: a title, the faces that it holds for, and what happens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Story {
+    pub title: String,
+    pub faces: Vec<String>,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// `--- config`: starts the gateway with this configuration, in a new home.
+    Config(String),
+    /// `--- host`: what the user will say, one word a line: `once`, `tool`, `server` or `no`.
+    Host(Vec<Answer>),
+    /// `--- advance 10m 1s`, on in-process faces only.
+    Advance(Duration),
+    /// `--- restart`: ends the gateway and starts another one in the same home.
+    Restart,
+    /// `--- expect asked`: every question to the user so far.
+    Asked(String),
+    /// `>>> {…}` and the answer. `ID` in the arguments stands for the last stored result, and a
+    /// line `...` in the answer for any number of lines.
+    Ask { arguments: String, answer: String },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoryError {
+    #[error("line {line}: a story begins with `# title` and `faces: …`")]
+    Opening { line: usize },
+    #[error("line {line}: `{directive}` is no directive")]
+    Directive { line: usize, directive: String },
+    #[error("line {line}: `{word}` is no time")]
+    Time { line: usize, word: String },
+    #[error("line {line}: `{word}` is no answer of a user")]
+    Answer { line: usize, word: String },
+}
+
+impl Story {
+    pub fn parse(text: &str) -> Result<Self, StoryError> {
+        let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line)).peekable();
+        let mut opening = |start: &str| match lines.next() {
+            Some((_, line)) if line.starts_with(start) => Ok(line[start.len()..].trim().to_owned()),
+            Some((line, _)) => Err(StoryError::Opening { line }),
+            None => Err(StoryError::Opening { line: 0 }),
+        };
+        let title = opening("#")?;
+        let faces = opening("faces:")?.split_whitespace().map(str::to_owned).collect();
+        let mut steps = Vec::new();
+        while let Some((number, head)) = lines.next() {
+            if head.trim().is_empty() {
+                continue;
+            }
+            let mut body = String::new();
+            while let Some((_, line)) = lines.next_if(|(_, line)| !opens_step(line)) {
+                let _ = writeln!(body, "{line}");
+            }
+            steps.push(step(number, head, body.trim().to_owned())?);
+        }
+        Ok(Self { title, faces, steps })
+    }
+
+    /// The file that says this.
+    pub fn text(&self) -> String {
+        let mut out = format!("# {}\nfaces: {}\n", self.title, self.faces.join(" "));
+        for step in &self.steps {
+            let (head, body) = match step {
+                Step::Config(text) => ("--- config".to_owned(), text.clone()),
+                Step::Host(answers) => {
+                    let words: Vec<&str> = answers.iter().map(|answer| word(*answer)).collect();
+                    ("--- host".to_owned(), words.join("\n"))
+                }
+                Step::Advance(time) => (format!("--- advance {}", spoken(*time)), String::new()),
+                Step::Restart => ("--- restart".to_owned(), String::new()),
+                Step::Asked(text) => ("--- expect asked".to_owned(), text.clone()),
+                Step::Ask { arguments, answer } => (format!(">>> {arguments}"), answer.clone()),
+            };
+            let _ = writeln!(out, "\n{head}");
+            if !body.is_empty() {
+                let _ = writeln!(out, "{body}");
+            }
+        }
+        out
+    }
+}
+
+/// Plays the story and returns it as it went: equal to `story` if all came true.
+pub async fn play<F: Face>(story: &Story) -> Story {
+    let mut told = story.clone();
+    let mut face: Option<F> = None;
+    let mut id = String::new();
+    for step in &mut told.steps {
+        if let Step::Config(config) = step {
+            face = Some(F::open(config).await);
+            continue;
+        }
+        let mut playing = face.take().expect("a story begins with its configuration");
+        match step {
+            Step::Config(_) => {}
+            Step::Host(answers) => playing.will_answer(answers),
+            Step::Advance(time) => playing.advance(*time).await,
+            Step::Restart => playing = playing.restart().await,
+            Step::Asked(questions) => *questions = playing.asked().join("\n"),
+            Step::Ask { arguments, answer } => {
+                let seen = playing.ask(&arguments.replace("\"ID\"", &format!("\"{id}\""))).await;
+                if let Some(stored) = stored_id(&seen) {
+                    id = stored.to_owned();
+                }
+                let seen = filtered(&seen);
+                if !fits(answer, &seen) {
+                    *answer = seen.trim().to_owned();
+                }
+            }
+        }
+        face = Some(playing);
+    }
+    told
+}
+
+/// Whether `seen` is what `expected` says; a line `...` stands for any number of lines.
+fn fits(expected: &str, seen: &str) -> bool {
+    let expected: Vec<&str> = expected.lines().map(str::trim_end).collect();
+    let seen: Vec<&str> = seen.trim().lines().map(str::trim_end).collect();
+    fn from(expected: &[&str], seen: &[&str]) -> bool {
+        match (expected, seen) {
+            ([], []) => true,
+            (["...", rest @ ..], _) => (0..=seen.len()).any(|skipped| from(rest, &seen[skipped..])),
+            ([wanted, expected @ ..], [line, seen @ ..]) if wanted == line => from(expected, seen),
+            _ => false,
+        }
+    }
+    from(&expected, &seen)
+}
+
+fn opens_step(line: &str) -> bool {
+    line.starts_with("--- ") || line.starts_with(">>> ")
+}
+
+fn step(line: usize, head: &str, body: String) -> Result<Step, StoryError> {
+    if let Some(arguments) = head.strip_prefix(">>> ") {
+        return Ok(Step::Ask { arguments: arguments.trim().to_owned(), answer: body });
+    }
+    let unknown = || StoryError::Directive { line, directive: head.to_owned() };
+    let directive = head.strip_prefix("--- ").ok_or_else(unknown)?.trim();
+    match directive.split_once(' ').unwrap_or((directive, "")) {
+        ("config", "") => Ok(Step::Config(body)),
+        ("host", "") => {
+            let answers = body.split_whitespace().map(|word| answer(line, word));
+            Ok(Step::Host(answers.collect::<Result<_, _>>()?))
+        }
+        ("advance", times) => {
+            let times = times.split_whitespace().map(|word| time(line, word));
+            Ok(Step::Advance(times.sum::<Result<Duration, _>>()?))
+        }
+        ("restart", "") => Ok(Step::Restart),
+        ("expect", "asked") => Ok(Step::Asked(body)),
+        _ => Err(unknown()),
+    }
+}
+
+const ANSWERS: [(&str, Answer); 4] = [
+    ("once", Answer::Once),
+    ("tool", Answer::Tool),
+    ("server", Answer::Server),
+    ("no", Answer::No),
+];
+
+fn answer(line: usize, word: &str) -> Result<Answer, StoryError> {
+    let found = ANSWERS.iter().find(|(name, _)| *name == word).map(|(_, answer)| *answer);
+    found.ok_or_else(|| StoryError::Answer { line, word: word.to_owned() })
+}
+
+fn word(answer: Answer) -> &'static str {
+    ANSWERS.iter().find(|(_, known)| *known == answer).map_or("", |(word, _)| word)
+}
+
+const UNITS: [(&str, u64); 3] = [("h", 3_600), ("m", 60), ("s", 1)];
+
+fn time(line: usize, word: &str) -> Result<Duration, StoryError> {
+    let found = UNITS.iter().find_map(|(unit, seconds)| {
+        let count: u64 = word.strip_suffix(unit)?.parse().ok()?;
+        Some(Duration::from_secs(count * seconds))
+    });
+    found.ok_or_else(|| StoryError::Time { line, word: word.to_owned() })
+}
+
+fn spoken(time: Duration) -> String {
+    let mut left = time.as_secs();
+    let mut words = Vec::new();
+    for (unit, seconds) in UNITS {
+        if left >= seconds {
+            words.push(format!("{}{unit}", left / seconds));
+            left %= seconds;
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_is_read_and_written_alike() {
+        let text = "# a title\nfaces: library stdio\n\n--- config\n{}\n\n--- host\nonce\nno\n\n\
+                    >>> {}\none\n\ntwo\n\n--- advance 10m 1s\n\n--- restart\n\n--- expect asked\na {}\n";
+        let story = Story::parse(text).unwrap();
+        assert_eq!(story.text(), text);
+        assert_eq!(
+            story.steps[2],
+            Step::Ask { arguments: "{}".into(), answer: "one\n\ntwo".into() }
+        );
+        assert_eq!(story.steps[3], Step::Advance(Duration::from_secs(601)));
+    }
+
+    #[test]
+    fn what_is_no_story_is_pointed_at() {
+        for (text, expected) in [
+            ("", "line 0: a story begins with `# title` and `faces: …`"),
+            ("# t\n", "line 0: a story begins with `# title` and `faces: …`"),
+            ("# t\nfaces: a\n\n--- brake\n", "line 4: `--- brake` is no directive"),
+            ("# t\nfaces: a\n--- advance soon\n", "line 3: `soon` is no time"),
+            ("# t\nfaces: a\n--- host\nmaybe\n", "line 3: `maybe` is no answer of a user"),
+        ] {
+            assert_eq!(Story::parse(text).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn three_dots_stand_for_any_lines() {
+        for (expected, seen, fit) in [
+            ("a\nb", "a\nb\n", true),
+            ("a", "a\nb", false),
+            ("a\n...", "a\nb\nc", true),
+            ("a\n...", "a", true),
+            ("...\nc", "a\nb\nc", true),
+            ("a\n...\nc", "a\nb\nd", false),
+        ] {
+            assert_eq!(fits(expected, seen), fit, "{expected:?} {seen:?}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A call from the name that a model typed to the answer that it gets.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard::failure::Code;
+use switchboard::request::Request;
+use switchboard_it::harness::{World, call, pass};
+use tokio::time::Instant;
+
+/// One server with every kind of tool, whose calls may take two seconds.
+fn everything() -> World {
+    World::with(
+        r#"{ "mcpServers": { "demo": {
+            "command": "fixture-server", "args": ["everything"], "requestTimeoutMs": 2000 } } }"#,
+    )
+    .start()
+}
+
+async fn check(world: &World, request: Value, expected: &str) {
+    assert_eq!(world.ask(&request.to_string()).await, expected, "{request}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_found_in_every_spelling() {
+    let world = everything();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    for name in ["demo_echo", "echo", "Demo_Echo", "demo-echo", "ECHO", "mcp__demo_echo"] {
+        check(&world, json!({ "tool": name, "args": { "text": "hi" } }), "hi").await;
+    }
+    for name in ["demo_resource-link", "RESOURCE_LINK", "resource-link"] {
+        let linked = "[Resource Link: linked]\nURI: fixture://linked";
+        check(&world, json!({ "tool": name }), linked).await;
+    }
+    check(&world, json!({ "tool": "read_readme" }), "# Everything").await;
+    check(&world, json!({ "tool": "demo_get_readme" }), "# Everything").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_two_servers_have_is_settled_by_prefix_or_server() {
+    let world = World::with(
+        r#"{ "mcpServers": {
+            "left": { "command": "fixture-server", "args": ["everything"] },
+            "right": { "command": "fixture-server", "args": ["everything"] } } }"#,
+    )
+    .start();
+    for server in ["left", "right"] {
+        world.ask(&json!({ "connect": server }).to_string()).await;
+    }
+    check(
+        &world,
+        json!({ "tool": "echo", "args": { "text": "hi" } }),
+        "ambiguous_tool: `echo` could be any of 2 tools\nChoose one of: left_echo and right_echo",
+    )
+    .await;
+    check(&world, json!({ "tool": "right_echo", "args": { "text": "hi" } }), "hi").await;
+    check(&world, json!({ "tool": "echo", "server": "Left", "args": { "text": "hi" } }), "hi")
+        .await;
+    assert_eq!(world.fixture("left").ledger().calls.len(), 1);
+    assert_eq!(world.fixture("right").ledger().calls.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_miss_offers_the_nearest_names() {
+    let world = everything();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    let missed = world.ask(r#"{ "tool": "demo_ecko" }"#).await;
+    assert!(
+        missed.starts_with("unknown_tool: no tool is named `demo_ecko`\nDid you mean: demo_echo"),
+        "{missed}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_never_listed_is_connected_by_its_prefix_alone() {
+    let world = everything();
+    let missed = world.ask(r#"{ "tool": "echo" }"#).await;
+    assert!(missed.contains("1 server not listed yet: demo"), "{missed}");
+    assert_eq!(world.fixture("demo").ledger().connections, 0);
+    check(&world, json!({ "tool": "DEMO-echo", "args": { "text": "hi" } }), "hi").await;
+    let missed = world.ask(r#"{ "tool": "demo_nothing" }"#).await;
+    assert!(missed.starts_with("unknown_tool"), "{missed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_are_read_and_repaired_where_they_can_mean_one_thing_only() {
+    let world = everything();
+    for args in [
+        json!({ "a": 2, "b": 40 }),
+        json!(r#"{ "a": 2, "b": 40 }"#),
+        json!({ "a": "2", "b": "40" }),
+        json!(r#"{ "a": "2", "b": 40.0 }"#),
+    ] {
+        check(&world, json!({ "tool": "demo_add", "args": args }), "42").await;
+    }
+    let seen = world.fixture("demo").ledger().calls[2].arguments.clone();
+    assert_eq!(seen, json!({ "a": 2, "b": 40 }), "the server gets numbers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_arguments_come_back_with_what_is_expected_and_never_reach_the_server() {
+    let world = everything();
+    let refused = world.ask(r#"{ "tool": "demo_add", "args": { "a": "two" } }"#).await;
+    insta::assert_snapshot!(refused, @r"
+    bad_arguments: the arguments do not fit: `b` is required; `a` must be a number, not a string
+    Expected parameters:
+    a: number
+    b: number
+    ");
+    assert!(world.fixture("demo").ledger().calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_tool_is_an_answer() {
+    let world = everything();
+    check(&world, json!({ "tool": "demo_fail" }), "the disk is full").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_protocol_is_a_failure_with_the_servers_words() {
+    let world = everything();
+    let failure = world.call("demo_protocol-error", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::ServerError);
+    assert!(failure.to_string().contains("not today"), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_fails_and_is_cancelled_on_the_server() {
+    let world = everything();
+    let began = Instant::now();
+    let failure = world.call("demo_wait", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::TimedOut);
+    assert_eq!(began.elapsed().as_secs(), 2);
+    let id = world.fixture("demo").call_started(1).await.id;
+    let ledger = world.fixture("demo").until(|ledger| !ledger.cancelled.is_empty()).await;
+    assert_eq!(ledger.cancelled, [id]);
+    check(&world, json!({ "tool": "demo_echo", "args": { "text": "hi" } }), "hi").await;
+    assert_eq!(world.fixture("demo").ledger().connections, 1, "the connection stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_keeps_a_long_call_alive_whether_anybody_looks_or_not() {
+    let world = everything();
+    check(&world, json!({ "tool": "demo_slow", "args": { "ms": 5000 } }), "took 5000 ms").await;
+    let (steps, mut seen) = tokio::sync::mpsc::channel(16);
+    let request = Request::Call(call("demo_slow", json!({ "ms": 5000 })));
+    world.session.handle_with_progress(request, Some(steps)).await.unwrap();
+    let mut done = Vec::new();
+    while let Some(step) = seen.recv().await {
+        done.push(serde_json::from_str::<Value>(step.as_str()).unwrap()["progress"].clone());
+    }
+    assert_eq!(done, [0, 1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_call_cancels_it_on_the_server() {
+    let world = everything();
+    let request = Request::Call(call("demo_wait", json!({})));
+    tokio::select! {
+        _ = world.session.handle(request) => panic!("nobody releases it"),
+        _ = world.fixture("demo").call_started(1) => {}
+    }
+    let ledger = world.fixture("demo").until(|ledger| !ledger.cancelled.is_empty()).await;
+    assert_eq!(ledger.cancelled, [ledger.calls[0].id.clone()]);
+    world.fixture("demo").until(|ledger| ledger.running == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_during_a_call_says_whether_it_may_be_made_again() {
+    let script = "
+        [[tools]]
+        name = 'write'
+        behaviour = 'crash'
+        [[tools]]
+        name = 'read'
+        annotations = { readOnlyHint = true }
+        behaviour = 'crash'
+        [[tools]]
+        name = 'echo'";
+    let world = World::of("demo", "crashing").script("crashing", script).start();
+    for (tool, code) in [("write", Code::OutcomeUnknown), ("read", Code::ConnectionLost)] {
+        let began = Instant::now();
+        let failure = world.call(&format!("demo_{tool}"), json!({})).await.unwrap_err();
+        assert_eq!(failure.code, code);
+        assert!(began.elapsed() < Duration::from_millis(200), "{:?}", began.elapsed());
+        assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
+    }
+    assert_eq!(world.fixture("demo").ledger().connections, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_sends_besides_answers_disturbs_no_call() {
+    for faults in [
+        "duplicate_answers = true",
+        "wrong_ids = 'other'",
+        "wrong_ids = 'string'",
+        "wrong_ids = 'null'",
+        "wrong_ids = 'missing'",
+        "garbage_at_start = 'banner'",
+        "garbage_at_start = 'binary'",
+        "garbage_at_start = 'blank'",
+    ] {
+        let script = format!("[[tools]]\nname = 'echo'\n[faults]\n{faults}\n");
+        let world = World::of("demo", "odd").script("odd", &script).start();
+        for text in ["one", "two"] {
+            let answer = world.call("demo_echo", json!({ "text": text })).await;
+            assert_eq!(answer.unwrap(), text, "{faults}");
+        }
+    }
+    check(&everything(), json!({ "tool": "demo_garbage" }), "after the garbage").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_run_side_by_side_on_one_connection() {
+    let world = everything();
+    let calls = async {
+        tokio::join!(world.call("demo_wait", json!({})), world.call("demo_wait", json!({})))
+    };
+    let release = async {
+        world.fixture("demo").until(|ledger| ledger.running == 2).await;
+        world.call("demo_release", json!({})).await.unwrap();
+    };
+    let ((first, second), ()) = tokio::join!(calls, release);
+    assert_eq!((first.unwrap().as_str(), second.unwrap().as_str()), ("released", "released"));
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(world.fixture("demo").ledger().connections, 1);
+}

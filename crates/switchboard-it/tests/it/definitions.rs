@@ -1,0 +1,83 @@
+//! A tool that is no longer what the cache says: what was checked and approved is what runs.
+
+use serde_json::{Value, json};
+use switchboard::approval::Answer;
+use switchboard::failure::{Code, Failure};
+use switchboard_it::harness::World;
+
+const BEFORE: &str = r#"
+[[tools]]
+name = "save"
+input_schema = '{ "type": "object", "properties": { "text": { "type": "string" } } }'
+"#;
+
+/// Lists `before`, then meets `after` behind the cached listing and calls `demo_save`.
+async fn check(
+    before: &str,
+    after: &str,
+    args: Value,
+    answers: &[Answer],
+) -> (Result<String, Failure>, usize, World) {
+    let first = World::of("demo", "save").script("save", before).start();
+    first.ask(r#"{ "connect": "demo" }"#).await;
+    let home = first.shut_down().await;
+    let second = World::of("demo", "save")
+        .script("save", after)
+        .answers(answers.iter().copied())
+        .home(home)
+        .start();
+    let outcome = second.call("demo_save", args).await;
+    let calls = second.fixture("demo").ledger().calls.len();
+    (outcome, calls, second)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_still_fits_is_called() {
+    let after = r#"
+        [[tools]]
+        name = "save"
+        description = "Saves, and says so."
+        input_schema = '{ "type": "object", "properties": { "text": { "type": "string" }, "path": { "type": "string" } } }'
+    "#;
+    let (outcome, calls, _world) = check(BEFORE, after, json!({ "text": "hi" }), &[]).await;
+    assert_eq!((outcome.unwrap().as_str(), calls), ("hi", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_that_no_longer_fit_come_back_with_the_new_signature() {
+    let after = r#"
+        [[tools]]
+        name = "save"
+        input_schema = '{ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] }'
+    "#;
+    let (outcome, calls, world) = check(BEFORE, after, json!({ "text": "hi" }), &[]).await;
+    assert_eq!((outcome.unwrap_err().code, calls), (Code::ToolChanged, 0));
+    let again = world.ask(r#"{ "tool": "demo_save", "args": { "text": "hi" } }"#).await;
+    assert!(again.starts_with("bad_arguments") && again.contains("path: string"), "{again}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_gone_is_not_called() {
+    let after = "[[tools]]\nname = 'other'\n";
+    let (outcome, calls, _world) = check(BEFORE, after, json!({}), &[]).await;
+    let failure = outcome.unwrap_err();
+    assert_eq!((failure.code, calls), (Code::ToolChanged, 0));
+    assert!(failure.to_string().contains("no longer has `demo_save`"), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_became_destructive_asks_before_it_runs() {
+    let after = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
+    let (outcome, calls, world) = check(BEFORE, &after, json!({}), &[Answer::No]).await;
+    assert_eq!((outcome.unwrap_err().code, calls), (Code::ApprovalDenied, 0));
+    assert_eq!(world.host.asked(), ["demo_save {}"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_to_the_old_definition_does_not_count_for_the_new_one() {
+    let before = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
+    let after = format!("{before}description = \"Saves over everything.\"\n");
+    let (outcome, calls, world) = check(&before, &after, json!({}), &[Answer::Once]).await;
+    assert_eq!((outcome.unwrap_err().code, calls), (Code::ToolChanged, 0));
+    assert_eq!(world.host.asked().len(), 1);
+}

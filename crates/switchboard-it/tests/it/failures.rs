@@ -1,0 +1,155 @@
+//! Every failure that a library user can meet, in the words that a model reads.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+use switchboard::approval::Answer;
+use switchboard::failure::{Code, Failure};
+use switchboard::request::{Request, ResultView};
+use switchboard::{explain, render, request};
+use switchboard_it::harness::{World, call, filtered, pass, stored_id};
+
+/// A server for each way to fail, and one that works.
+const CONFIG: &str = r#"{
+    "settings": { "maxFrameBytes": 100000 },
+    "mcpServers": {
+        "demo": { "command": "fixture-server", "args": ["everything"], "requestTimeoutMs": 1000 },
+        "twin": { "command": "fixture-server", "args": ["one"] },
+        "big": { "command": "fixture-server", "args": ["big"] },
+        "plain": { "command": "fixture-server", "args": ["one"] },
+        "broken": { "command": "fixture-server", "args": ["broken"] },
+        "stuck": { "command": "fixture-server", "args": ["stuck"], "startTimeoutMs": 1000 },
+        "alien": { "command": "fixture-server", "args": ["alien"] },
+        "circle": { "command": "fixture-server", "args": ["circle"] },
+        "missing": { "command": "no-such-program-anywhere" },
+        "unset": { "command": "${NO_SUCH_VARIABLE}" },
+        "remote": { "url": "https://example.com/mcp" },
+        "off": { "command": "fixture-server", "args": ["one"], "disabled": true },
+    },
+}"#;
+
+const ONE: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'lose'\nbehaviour = 'crash'\nannotations = { readOnlyHint = true }\n";
+
+fn world() -> World {
+    World::with(CONFIG)
+        .script("one", ONE)
+        .script("broken", "[faults]\nexit_at_start = { code = 1 }\n")
+        .script("stuck", "[faults]\nnever_answer_initialize = true\n")
+        .script("alien", "[faults]\nwrong_protocol_version = true\n")
+        .script("circle", "[[tools]]\nname = 'echo'\n[faults]\ncursor = 'same'\n")
+        .answers([Answer::No])
+        .start()
+}
+
+/// Asks in the order of the table; each line must fail.
+async fn provoke(world: &World) -> Vec<(String, Failure)> {
+    let mut seen = Vec::new();
+    for server in ["demo", "twin"] {
+        world.ask(&json!({ "connect": server }).to_string()).await;
+    }
+    for request in [
+        r#"{ "serach": "x" }"#,
+        r#"{ "tool": "demo_add", "a": 1 }"#,
+        r#"{ "select": ".x" }"#,
+        r#"{ "tool": "demo_ecko" }"#,
+        r#"{ "tool": "echo" }"#,
+        r#"{ "server": "demos" }"#,
+        r#"{ "tool": "demo_add", "args": { "a": true } }"#,
+        r#"{ "search": "(", "regex": true }"#,
+        r#"{ "result": "nothing" }"#,
+        r#"{ "server": "off" }"#,
+        r#"{ "instructions": "twin" }"#,
+        r#"{ "instructions": "plain" }"#,
+        r#"{ "tool": "demo_delete_everything" }"#,
+        r#"{ "tool": "demo_delete_everything" }"#,
+        r#"{ "tool": "demo_protocol-error" }"#,
+        r#"{ "tool": "demo_wait" }"#,
+        r#"{ "tool": "demo_crash" }"#,
+        r#"{ "tool": "twin_lose" }"#,
+        r#"{ "tool": "big_huge_line", "args": { "bytes": 1000000 } }"#,
+        r#"{ "connect": "broken" }"#,
+        r#"{ "tool": "broken_echo" }"#,
+        r#"{ "connect": "stuck" }"#,
+        r#"{ "connect": "alien" }"#,
+        r#"{ "connect": "circle" }"#,
+        r#"{ "connect": "missing" }"#,
+        r#"{ "connect": "unset" }"#,
+        r#"{ "connect": "remote" }"#,
+    ] {
+        let parsed = request::parse(serde_json::from_str(request).unwrap());
+        let failure = match parsed {
+            Ok(parsed) => world.session.handle(parsed.request).await.expect_err(request),
+            Err(error) => explain::request_error(error),
+        };
+        seen.push((request.to_owned(), failure));
+    }
+    seen
+}
+
+/// Failures that take more than one request, or one that `mcp` does not have.
+async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
+    let handle = async |request| world.session.handle(request).await.expect_err("a failure");
+    let mut seen = Vec::new();
+    let uri = "file:///nowhere".to_owned();
+    seen.push(("read", handle(Request::ReadResource { uri, server: None }).await));
+    let prompt =
+        Request::Prompt { name: "nothing".to_owned(), server: None, args: serde_json::Map::new() };
+    seen.push(("prompt", handle(prompt).await));
+
+    let disconnect = async {
+        let fixture = world.fixture("stuck");
+        let before = fixture.ledger().initializes.len();
+        fixture.until(|ledger| ledger.initializes.len() > before).await;
+        let request = Request::Disconnect { server: "stuck".to_owned() };
+        world.session.handle(request).await.unwrap();
+    };
+    let connect = handle(Request::Connect { server: "stuck".to_owned() });
+    seen.push(("disconnect during a connect", tokio::join!(connect, disconnect).0));
+
+    for _ in 0..8 {
+        handle(Request::Connect { server: "broken".to_owned() }).await;
+    }
+    seen.push((
+        "broken again and again",
+        handle(Request::Call(call("broken_echo", json!({})))).await,
+    ));
+
+    let shown = world.call("demo_big", json!({ "bytes": 60_000 })).await.unwrap();
+    let results = world.home().path().join("switchboard/cache/results");
+    std::fs::remove_dir_all(results).unwrap();
+    let id = stored_id(&shown).unwrap().to_owned();
+    seen.push((
+        "a stored result that vanished",
+        handle(Request::Result { id, view: ResultView::default() }).await,
+    ));
+
+    world.gateway.shutdown().await;
+    seen.push(("after the shutdown", handle(Request::Call(call("twin_echo", json!({})))).await));
+    seen.into_iter().map(|(what, failure)| (what.to_owned(), failure)).collect()
+}
+
+/// Codes that need a real project or program, and have their tests there.
+const ELSEWHERE: [Code; 3] = [Code::TrustRequired, Code::ToolChanged, Code::Starting];
+
+#[tokio::test(start_paused = true)]
+async fn every_failure_says_what_why_and_what_to_do() {
+    let world = world();
+    let mut seen = provoke(&world).await;
+    pass(Duration::from_secs(1)).await;
+    seen.extend(provoke_the_rest(&world).await);
+
+    let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut table = String::new();
+    for (request, failure) in &seen {
+        *codes.entry(failure.code.as_str()).or_default() += 1;
+        let text = render::text::failure(failure);
+        table.push_str(&format!("=== {request}\n{}\n\n", filtered(&text)));
+    }
+    let unseen: Vec<Code> = Code::ALL
+        .into_iter()
+        .filter(|code| !codes.contains_key(code.as_str()) && !ELSEWHERE.contains(code))
+        .collect();
+    assert_eq!(unseen, [], "codes that nobody provoked");
+    insta::assert_snapshot!(table);
+}

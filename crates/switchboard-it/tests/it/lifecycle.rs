@@ -1,0 +1,314 @@
+//! When servers are started, kept, stopped and tried again; every clock here is paused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use switchboard::failure::{Code, Failure, Hint};
+use switchboard::request::Request;
+use switchboard_it::harness::{Setup, World, call, pass};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A server whose entry says more than its script.
+fn world_where(fields: &str, script: &str) -> Setup {
+    World::with(&format!(
+        r#"{{ "mcpServers": {{ "demo": {{ "command": "fixture-server", "args": ["{script}"], {fields} }} }} }}"#
+    ))
+}
+
+const ECHO: &str = "[[tools]]\nname = 'echo'\n";
+const BROKEN: &str = "[[tools]]\nname = 'echo'\n[faults]\nexit_at_start = { code = 1 }\n";
+const STUCK: &str = "[[tools]]\nname = 'echo'\n[faults]\nnever_answer_initialize = true\n";
+
+async fn echo(world: &World) -> Result<String, Failure> {
+    world.call("demo_echo", json!({ "text": "hi" })).await
+}
+
+async fn code_of_echo(world: &World) -> Code {
+    echo(world).await.unwrap_err().code
+}
+
+/// The status line of the one server.
+async fn line(world: &World) -> String {
+    let status = world.ask("{}").await;
+    status.lines().nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_server_connects_on_the_first_call() {
+    let world = World::of("demo", "everything").start();
+    pass(MINUTE).await;
+    assert_eq!(world.fixture("demo").ledger().connections, 0);
+    assert_eq!(echo(&world).await.unwrap(), "hi");
+    assert_eq!(world.fixture("demo").ledger().connections, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_first_calls_make_one_connection() {
+    let world = Arc::new(World::of("demo", "slow").start());
+    let mut calls = JoinSet::new();
+    for n in 0..100 {
+        let world = Arc::clone(&world);
+        calls.spawn(async move {
+            let answer = world.call("demo_echo", json!({ "text": n.to_string() })).await;
+            assert_eq!(answer.unwrap(), n.to_string());
+        });
+    }
+    calls.join_all().await;
+    assert_eq!(world.fixture("demo").ledger().connections, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_server_is_stopped_after_ten_minutes_and_its_tools_stay() {
+    let world = World::of("demo", "everything").start();
+    echo(&world).await.unwrap();
+    pass(10 * MINUTE - Duration::from_secs(1)).await;
+    assert_eq!(world.fixture("demo").ledger().open, 1);
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(world.fixture("demo").ledger().open, 0);
+    assert_eq!(line(&world).await, "○ demo (30 tools, cached)");
+    assert_eq!(echo(&world).await.unwrap(), "hi");
+    assert_eq!(world.fixture("demo").ledger().connections, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_says_itself_how_long_it_may_idle() {
+    let world = world_where(r#""idleTimeout": 1"#, "everything").start();
+    echo(&world).await.unwrap();
+    pass(MINUTE).await;
+    assert_eq!(world.fixture("demo").ledger().open, 0);
+    let world = world_where(r#""idleTimeout": 0"#, "everything").start();
+    echo(&world).await.unwrap();
+    pass(24 * 60 * MINUTE).await;
+    assert_eq!(world.fixture("demo").ledger().open, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_call_outlives_the_idle_timeout() {
+    let world = world_where(r#""requestTimeoutMs": 7200000"#, "everything").start();
+    let held = world.call("demo_wait", json!({}));
+    let watcher = async {
+        world.fixture("demo").call_started(1).await;
+        pass(60 * MINUTE).await;
+        assert_eq!(world.fixture("demo").ledger().open, 1);
+        world.fixture("demo").release();
+    };
+    let (answer, ()) = tokio::join!(held, watcher);
+    assert_eq!(answer.unwrap(), "released");
+    pass(10 * MINUTE).await;
+    assert_eq!(world.fixture("demo").ledger().open, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eager_server_connects_at_start_and_does_not_idle_out() {
+    let world = world_where(r#""lifecycle": "eager""#, "everything").start();
+    world.fixture("demo").until(|ledger| ledger.open == 1).await;
+    pass(24 * 60 * MINUTE).await;
+    assert_eq!(world.fixture("demo").ledger().open, 1);
+    assert_eq!(line(&world).await, "✓ demo (30 tools)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keep_alive_server_is_pinged_every_half_minute() {
+    let world = world_where(r#""lifecycle": "keep-alive""#, "everything").start();
+    pass(5 * MINUTE).await;
+    let ledger = world.fixture("demo").ledger();
+    assert_eq!(ledger.connections, 1);
+    assert_eq!(ledger.methods.iter().filter(|method| *method == "ping").count(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keep_alive_server_that_does_not_know_ping_is_alive() {
+    let script = format!("{ECHO}[faults]\nno_ping = 'unknown'\n");
+    let world = world_where(r#""lifecycle": "keep-alive""#, "odd").script("odd", &script).start();
+    pass(5 * MINUTE).await;
+    assert_eq!(world.fixture("demo").ledger().connections, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keep_alive_server_that_falls_silent_is_connected_anew() {
+    let silent = format!("{ECHO}[faults]\nno_ping = 'silent'\n");
+    let world = world_where(r#""lifecycle": "keep-alive""#, "silent")
+        .script("silent", &silent)
+        .script("silent", ECHO)
+        .start();
+    pass(5 * MINUTE).await;
+    let ledger = world.fixture("demo").ledger();
+    assert_eq!((ledger.connections, ledger.open), (2, 1));
+    assert_eq!(line(&world).await, "✓ demo (1 tool)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keep_alive_server_comes_back_by_itself_after_a_crash() {
+    let world = world_where(r#""lifecycle": "keep-alive""#, "everything").start();
+    let lost = world.call("demo_crash", json!({})).await.unwrap_err();
+    assert_eq!(lost.code, Code::OutcomeUnknown);
+    pass(Duration::from_secs(1)).await;
+    let ledger = world.fixture("demo").ledger();
+    assert_eq!((ledger.connections, ledger.open), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
+    let world = world_where(r#""lifecycle": "lazy-keep-alive""#, "everything").start();
+    pass(MINUTE).await;
+    assert_eq!(world.fixture("demo").ledger().connections, 0);
+    echo(&world).await.unwrap();
+    pass(60 * MINUTE).await;
+    let ledger = world.fixture("demo").ledger();
+    assert_eq!((ledger.connections, ledger.open), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_during_backoff_learns_how_long_ago_it_failed_and_when_to_try_again() {
+    let world = World::of("demo", "broken").script("broken", BROKEN).start();
+    assert_eq!(code_of_echo(&world).await, Code::ConnectFailed);
+    pass(Duration::from_millis(100)).await;
+    let refused = echo(&world).await.unwrap_err();
+    assert_eq!(refused.code, Code::Backoff);
+    assert!(refused.to_string().contains("the last try failed 101 ms ago"), "{refused}");
+    let Some(Hint::RetryAfter(wait)) = refused.hints.first() else { panic!("{refused:?}") };
+    assert!((149..400).contains(&wait.as_millis()), "{wait:?}");
+    assert_eq!(world.fixture("demo").ledger().connections, 1, "a refusal dials nothing");
+    pass(*wait).await;
+    assert_eq!(code_of_echo(&world).await, Code::ConnectFailed, "the next try is made");
+    assert_eq!(world.fixture("demo").ledger().connections, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_explicit_connect_waits_for_no_backoff() {
+    let world = World::of("demo", "late").script("late", BROKEN).script("late", ECHO).start();
+    assert_eq!(code_of_echo(&world).await, Code::ConnectFailed);
+    assert_eq!(code_of_echo(&world).await, Code::Backoff);
+    let connected = world.ask(r#"{ "connect": "demo" }"#).await;
+    assert_eq!(connected, "demo (1 tool):\n- demo_echo");
+    assert_eq!(line(&world).await, "✓ demo (1 tool)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_loop_stops_with_a_reason() {
+    let world = World::of("demo", "broken").script("broken", BROKEN).start();
+    let mut last = echo(&world).await.unwrap_err();
+    for _ in 0..100 {
+        if last.code == Code::CrashLoop {
+            break;
+        }
+        if let Some(Hint::RetryAfter(wait)) = last.hints.first() {
+            pass(*wait).await;
+        }
+        last = echo(&world).await.unwrap_err();
+    }
+    assert_eq!(last.code, Code::CrashLoop);
+    assert!(last.to_string().contains("went down 8 times in three minutes"), "{last}");
+    assert_eq!(world.fixture("demo").ledger().connections, 8);
+    assert!(world.ask(r#"{ "connect": "demo" }"#).await.starts_with("connect_failed"));
+    assert_eq!(world.fixture("demo").ledger().connections, 9, "who insists is served");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disconnect_is_served_during_a_stuck_dial() {
+    let world = World::of("demo", "stuck").script("stuck", STUCK).start();
+    let began = Instant::now();
+    let disconnect = async {
+        world.fixture("demo").until(|ledger| !ledger.initializes.is_empty()).await;
+        let request = Request::Disconnect { server: "demo".to_owned() };
+        world.session.handle(request).await.unwrap();
+    };
+    let (refused, ()) = tokio::join!(echo(&world), disconnect);
+    assert_eq!(refused.unwrap_err().code, Code::Disconnected);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    world.fixture("demo").until(|ledger| ledger.open == 0).await;
+    assert_eq!(line(&world).await, "○ demo (not connected)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disconnect_ends_the_calls_in_flight_at_once() {
+    let world = World::of("demo", "everything").start();
+    let began = Instant::now();
+    let disconnect = async {
+        world.fixture("demo").call_started(1).await;
+        let request = Request::Disconnect { server: "demo".to_owned() };
+        world.session.handle(request).await.unwrap();
+    };
+    let (lost, ()) = tokio::join!(world.call("demo_wait", json!({})), disconnect);
+    assert_eq!(lost.unwrap_err().code, Code::OutcomeUnknown);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    assert_eq!(line(&world).await, "○ demo (30 tools, cached)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_takes_too_long_is_given_up() {
+    let world = world_where(r#""startTimeoutMs": 2000"#, "stuck").script("stuck", STUCK).start();
+    let began = Instant::now();
+    let failure = echo(&world).await.unwrap_err();
+    assert_eq!(failure.code, Code::TimedOut);
+    assert_eq!(began.elapsed().as_secs(), 2);
+    world.fixture("demo").until(|ledger| ledger.open == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_stay_listed_after_a_crash_and_through_backoff() {
+    let crashing = format!("{ECHO}[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n");
+    let world = World::of("demo", "crashing")
+        .script("crashing", &crashing)
+        .script("crashing", BROKEN)
+        .start();
+    assert_eq!(world.call("demo_crash", json!({})).await.unwrap_err().code, Code::OutcomeUnknown);
+    let listed = "- demo_echo\n- demo_crash";
+    assert!(world.ask(r#"{ "server": "demo" }"#).await.contains(listed));
+    assert_eq!(code_of_echo(&world).await, Code::ConnectFailed);
+    assert_eq!(code_of_echo(&world).await, Code::Backoff);
+    assert!(world.ask(r#"{ "search": "crash" }"#).await.contains("demo_crash"));
+    assert!(line(&world).await.starts_with("✗ demo (2 tools, failed "), "{}", line(&world).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_call_after_a_crash_reconnects_at_once() {
+    let world = World::of("demo", "everything").start();
+    world.call("demo_crash", json!({})).await.unwrap_err();
+    assert_eq!(echo(&world).await.unwrap(), "hi");
+    assert_eq!(world.fixture("demo").ledger().connections, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_no_news_once_the_server_has_worked_again() {
+    let world = World::of("demo", "everything").start();
+    world.call("demo_crash", json!({})).await.unwrap_err();
+    assert!(line(&world).await.starts_with("✗ demo (30 tools, failed"), "{}", line(&world).await);
+    echo(&world).await.unwrap();
+    world.session.handle(Request::Disconnect { server: "demo".to_owned() }).await.unwrap();
+    assert_eq!(line(&world).await, "○ demo (30 tools, cached)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ends_right_after_its_lists_is_no_connection() {
+    let short = format!("{ECHO}[faults]\nclose_stdout_after = 2\n");
+    let world = World::of("demo", "short").script("short", &short).script("short", ECHO).start();
+    // Whether the end is seen before the lists or after them, nobody may be left with it.
+    let _first = echo(&world).await;
+    pass(MINUTE).await;
+    assert_eq!(echo(&world).await.unwrap(), "hi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_every_connection_and_refuses_what_comes_later() {
+    let world = World::of("demo", "everything").start();
+    echo(&world).await.unwrap();
+    world.gateway.shutdown().await;
+    assert_eq!(world.fixture("demo").ledger().open, 0);
+    assert_eq!(code_of_echo(&world).await, Code::ShuttingDown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_caller_went_away_holds_nothing() {
+    let world = World::of("demo", "slow").start();
+    let request = Request::Call(call("demo_echo", json!({})));
+    let given_up = tokio::time::timeout(Duration::from_millis(50), world.session.handle(request));
+    assert!(given_up.await.is_err(), "the server starts later than that");
+    pass(11 * MINUTE).await;
+    let ledger = world.fixture("demo").ledger();
+    assert_eq!((ledger.connections, ledger.open), (1, 0), "connected, then stopped for being idle");
+}

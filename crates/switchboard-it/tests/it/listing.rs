@@ -1,0 +1,154 @@
+//! What a server lists, and how it becomes the catalog.
+
+use std::time::Duration;
+
+use serde_json::json;
+use switchboard::failure::Code;
+use switchboard_it::harness::{World, pass};
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_changes_is_read_anew_while_the_server_runs() {
+    let world = World::of("demo", "everything").start();
+    world.call("demo_echo", json!({ "text": "hi" })).await.unwrap();
+    let mut catalog = world.gateway.watch();
+    catalog.mark_unchanged();
+    world.call("demo_change_tools", json!({ "name": "fresh" })).await.unwrap();
+    catalog.changed().await.unwrap();
+    assert_eq!(world.call("demo_fresh", json!({ "text": "new" })).await.unwrap(), "new");
+    assert!(world.ask(r#"{ "search": "fresh" }"#).await.contains("demo_fresh"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_storm_of_list_changes_is_answered_with_a_few_listings() {
+    let script = "[[tools]]\nname = 'echo'\n[faults]\nlist_changed_storm = 1000\n";
+    let world = World::of("demo", "storm").script("storm", script).start();
+    world.call("demo_echo", json!({ "text": "hi" })).await.unwrap();
+    pass(Duration::from_secs(1)).await;
+    let methods = world.fixture("demo").ledger().methods;
+    let listings = methods.iter().filter(|method| *method == "tools/list").count();
+    assert!((2..50).contains(&listings), "{listings} listings");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_pages_of_a_list_are_read() {
+    let world = World::of("demo", "hundred-tools").start();
+    let connected = world.ask(r#"{ "connect": "demo" }"#).await;
+    assert!(connected.starts_with("demo (100 tools):"), "{connected}");
+    assert!(connected.ends_with("next page: offset 12"), "{connected}");
+    let last = world.ask(r#"{ "server": "demo", "offset": 96 }"#).await;
+    assert_eq!(last.lines().count(), 5, "{last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_leads_in_a_circle_is_given_up() {
+    for (cursor, code) in [
+        ("same", Some(Code::ConnectFailed)),
+        ("aba", Some(Code::ConnectFailed)),
+        ("infinite", Some(Code::ConnectFailed)),
+        ("empty", None),
+    ] {
+        let script = format!(
+            "page_size = 1\n[[tools]]\nname = 'echo'\n[[tools]]\nname = 'add'\n[faults]\ncursor = '{cursor}'\n"
+        );
+        let world = World::of("demo", "circle").script("circle", &script).start();
+        let outcome = world.call("demo_echo", json!({ "text": "hi" })).await;
+        assert_eq!(outcome.err().map(|failure| failure.code), code, "{cursor}");
+        assert!(world.fixture("demo").ledger().methods.len() <= 110, "{cursor}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_malformed_tool_is_left_out_alone() {
+    for fault in ["no_input_schema", "input_schema_not_object", "no_name", "not_an_object"] {
+        let script = format!("[[tools]]\nname = 'echo'\n[faults]\nmalformed_tool = '{fault}'\n");
+        let world = World::of("demo", "odd").script("odd", &script).start();
+        let listed = world.ask(r#"{ "connect": "demo" }"#).await;
+        assert!(
+            listed.starts_with("demo (1 tool):\n- demo_echo\nleft out: 1"),
+            "{fault}: {listed}"
+        );
+        assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
+        let status = world.ask("{}").await;
+        assert!(status.contains("✓ demo (1 tool, 1 left out)"), "{status}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_tools_is_asked_for_none() {
+    let script = "[server]\ncapabilities = { tools = false }\n";
+    let world = World::of("demo", "bare").script("bare", script).start();
+    assert_eq!(world.ask(r#"{ "connect": "demo" }"#).await, "demo (0 tools):");
+    assert!(world.ask("{}").await.contains("✓ demo (0 tools)"));
+    let methods = world.fixture("demo").ledger().methods;
+    assert_eq!(methods, ["initialize", "notifications/initialized"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn resources_are_read_like_tools_unless_the_entry_hides_them() {
+    let world = World::of("demo", "resources-only").start();
+    assert_eq!(world.call("demo_read_guide", json!({})).await.unwrap(), "# Guide");
+    assert!(!world.fixture("demo").ledger().methods.contains(&"tools/list".to_owned()));
+    let hidden = World::with(
+        r#"{ "mcpServers": { "demo": {
+            "command": "fixture-server", "args": ["resources-only"], "exposeResources": false } } }"#,
+    )
+    .start();
+    assert_eq!(hidden.ask(r#"{ "connect": "demo" }"#).await, "demo (0 tools):");
+}
+
+#[tokio::test(start_paused = true)]
+async fn filters_decide_what_is_listed_and_callable() {
+    let world = World::with(
+        r#"{ "mcpServers": { "demo": {
+            "command": "fixture-server", "args": ["everything"],
+            "includeTools": ["e*", "add"], "excludeTools": ["env"] } } }"#,
+    )
+    .start();
+    let listed = world.ask(r#"{ "connect": "demo" }"#).await;
+    assert!(listed.starts_with("demo (2 tools):\n- demo_echo"), "{listed}");
+    assert_eq!(world.call("demo_env", json!({})).await.unwrap_err().code, Code::UnknownTool);
+    assert!(world.fixture("demo").ledger().calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_prefix_of_shown_names_is_a_choice() {
+    for (prefix, shown) in [
+        ("server", "git-mcp_echo"),
+        ("short", "git_echo"),
+        ("none", "echo"),
+        ("mcp", "mcp__git-mcp_echo"),
+    ] {
+        let world = World::with(&format!(
+            r#"{{ "mcpServers": {{ "git-mcp": {{
+                "command": "fixture-server", "args": ["one"], "toolPrefix": "{prefix}" }} }} }}"#
+        ))
+        .script("one", "[[tools]]\nname = 'echo'\n")
+        .start();
+        let listed = world.ask(r#"{ "connect": "git-mcp" }"#).await;
+        let name = listed.lines().nth(1).unwrap_or_default().trim_start_matches("- ").to_owned();
+        assert_eq!(name, shown, "{prefix}");
+        assert_eq!(world.call(&name, json!({ "text": "hi" })).await.unwrap(), "hi");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_server_that_was_never_listed_can_be_listed_at_once() {
+    let world = World::with(
+        r#"{ "mcpServers": {
+            "good": { "command": "fixture-server", "args": ["slow"] },
+            "bad": { "command": "fixture-server", "args": ["broken"] },
+            "off": { "command": "fixture-server", "args": ["slow"], "disabled": true } } }"#,
+    )
+    .script("broken", "[faults]\nexit_at_start = { code = 1 }\n")
+    .start();
+    let mut seen = Vec::new();
+    world
+        .gateway
+        .list_missing(|server, failure, _| {
+            seen.push((server.to_string(), failure.map(|failure| failure.code)));
+        })
+        .await;
+    seen.sort_by(|left, right| left.0.cmp(&right.0));
+    assert_eq!(seen, [("bad".to_owned(), Some(Code::ConnectFailed)), ("good".to_owned(), None)]);
+    assert!(world.ask("{}").await.starts_with("MCP: 1/3 servers, 4 tools"));
+}

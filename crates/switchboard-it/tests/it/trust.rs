@@ -1,0 +1,153 @@
+//! A project's servers never run before the user has approved exactly what would run.
+
+use std::fs;
+use std::path::PathBuf;
+
+use switchboard::config::layers::PendingServer;
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard::trust::TrustStore;
+use switchboard::{Gateway, Headless, Session, explain, render, request};
+use switchboard_it::harness::Home;
+
+/// A project in a home of its own. Its server would leave a file behind.
+struct Project {
+    home: Home,
+    folder: PathBuf,
+}
+
+impl Project {
+    fn new() -> Self {
+        let home = Home::new();
+        let folder = home.path().join("project");
+        fs::create_dir(&folder).unwrap();
+        Self { home, folder }
+    }
+
+    fn canary(&self) -> PathBuf {
+        self.folder.join("canary")
+    }
+
+    /// Writes a server that runs a script of the project.
+    fn write(&self, script: &str, args: &str) {
+        fs::write(self.folder.join("run.sh"), script).unwrap();
+        let server = format!(r#"{{ "command": "/bin/sh", "args": ["run.sh"{args}] }}"#);
+        let config = format!(r#"{{ "mcpServers": {{ "local": {server} }} }}"#);
+        fs::write(self.folder.join(".mcp.json"), config).unwrap();
+    }
+
+    fn open(&self) -> (Gateway, Session, Vec<PendingServer>) {
+        let mut environment = self.home.environment();
+        environment.cwd.clone_from(&self.folder);
+        let paths = Paths::of(&environment);
+        let options = LoadOptions { config: None, project: self.folder.clone() };
+        let loaded = load(&environment, &paths, &options).unwrap();
+        let pending = loaded.config.pending.clone();
+        let gateway = Gateway::builder(environment).config(loaded.config).build();
+        let session = gateway.session(Headless);
+        (gateway, session, pending)
+    }
+
+    fn approve(&self, pending: &PendingServer) {
+        let store = TrustStore::at(Paths::of(&self.home.environment()).trust());
+        store.approve(&pending.hash, &pending.name, &self.folder).unwrap();
+    }
+
+    /// Tries everything that could start the server; says how the last try went.
+    async fn use_it(&self) -> String {
+        let (gateway, session, _) = self.open();
+        gateway.list_missing(|_, _, _| {}).await;
+        let mut last = String::new();
+        for arguments in [
+            r#"{}"#,
+            r#"{ "search": "anything" }"#,
+            r#"{ "tool": "local_echo" }"#,
+            r#"{ "describe": "local_echo" }"#,
+            r#"{ "server": "local" }"#,
+            r#"{ "connect": "local" }"#,
+        ] {
+            let parsed = request::parse(serde_json::from_str(arguments).unwrap());
+            let outcome = match parsed.map_err(explain::request_error) {
+                Ok(parsed) => session.handle(parsed.request).await,
+                Err(failure) => Err(failure),
+            };
+            last = match outcome {
+                Ok(reply) => render::text::reply(&reply),
+                Err(failure) => render::text::failure(&failure),
+            };
+        }
+        gateway.shutdown().await;
+        last
+    }
+}
+
+const TOUCHES: &str = "touch canary\n";
+
+#[tokio::test]
+async fn a_pending_server_is_shown_and_never_started() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let answer = project.use_it().await;
+    insta::assert_snapshot!(answer, @r"
+    trust_required: the server `local` comes from this project and was not approved
+    Ask the user to look at the definition of `local` and to trust it
+    ");
+    assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn an_approved_server_is_started_and_a_changed_one_is_pending_again() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    let answer = project.use_it().await;
+    assert!(answer.starts_with("connect_failed"), "{answer}");
+    assert!(project.canary().exists(), "approved, so it ran");
+
+    for (script, args) in [(TOUCHES, r#", "--more""#), ("touch canary # changed\n", "")] {
+        fs::remove_file(project.canary()).ok();
+        project.write(script, args);
+        assert!(project.use_it().await.starts_with("trust_required"), "{script} {args}");
+        assert!(!project.canary().exists());
+    }
+    project.write(TOUCHES, "");
+    assert!(project.use_it().await.starts_with("connect_failed"), "what was approved still is");
+}
+
+#[tokio::test]
+async fn an_approval_that_is_taken_back_counts_no_more() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    let store = TrustStore::at(Paths::of(&project.home.environment()).trust());
+    assert!(store.revoke("local", &project.folder).unwrap());
+    assert!(project.use_it().await.starts_with("trust_required"));
+    assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn approvals_that_do_not_read_approve_nothing() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    let file = Paths::of(&project.home.environment()).trust();
+    fs::write(file, "{ damaged").unwrap();
+    assert!(project.use_it().await.starts_with("trust_required"));
+    assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn the_same_definition_in_another_project_is_pending_there() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    let other = Project { home: project.home.clone(), folder: project.home.path().join("other") };
+    fs::create_dir(&other.folder).unwrap();
+    other.write(TOUCHES, "");
+    assert!(other.use_it().await.starts_with("trust_required"));
+    assert!(!other.canary().exists());
+}
