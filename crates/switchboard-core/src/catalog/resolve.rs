@@ -255,6 +255,8 @@ fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
         .filter(|(distance, _)| *distance <= tolerance)
         .collect();
     close.sort();
+    let best = close.first().map_or(0, |(distance, _)| *distance);
+    close.retain(|(distance, _)| *distance <= best + 1);
     close.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
