@@ -50,7 +50,8 @@ async fn a_burst_of_changes_is_answered_with_a_few_listings() {
     }
     pass(Duration::from_secs(1)).await;
     assert!(world.ask("{}").await.contains("✓ demo (71 tools)"), "the last list counts");
-    assert!(pages(&world) < 5 * 71, "{} pages", pages(&world));
+    // Twenty walks would be some 1,200 pages.
+    assert!(pages(&world) < 12 * 71, "{} pages", pages(&world));
 }
 
 #[tokio::test(start_paused = true)]
