@@ -205,7 +205,8 @@ impl Actor {
                     None => {
                         self.last_failure = None;
                         self.connection = Some(connection);
-                        return self.feed(Input::Dialled { generation });
+                        self.feed(Input::Dialled { generation });
+                        return self.catch_up();
                     }
                     // It ended before it was of use to anyone.
                     Some((exit, stderr)) => DialError::Exited { exit, stderr },
@@ -213,8 +214,17 @@ impl Actor {
             }
             Err(error) => error,
         };
+        self.relisting = Relisting::Idle;
         self.failed(error);
         self.feed(Input::DialFailed { generation, jitter });
+    }
+
+    /// Lists once more if the lists changed while they were read for the first time.
+    fn catch_up(&mut self) {
+        if self.relisting == Relisting::Outdated {
+            self.relisting = Relisting::Idle;
+            self.list_again();
+        }
     }
 
     fn ended(&mut self, generation: Generation, exit: ExitReason, jitter: f64) {
@@ -357,7 +367,7 @@ impl Actor {
     }
 
     fn list_again(&mut self) {
-        if self.relisting != Relisting::Idle {
+        if self.relisting != Relisting::Idle || self.machine.phase() == Phase::Dialling {
             self.relisting = Relisting::Outdated;
             return;
         }
