@@ -46,3 +46,19 @@ pub(super) fn page() -> Result<String, DocsError> {
     );
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PASSED_ON;
+
+    #[test]
+    fn the_page_names_every_variable_that_servers_get() {
+        let source = include_str!("../../../crates/switchboard/src/env.rs");
+        let (_, list) = source.split_once("const PASSED_ON").unwrap();
+        let (list, _) = list.split_once(';').unwrap();
+        let passed_on: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+        let named = PASSED_ON.split('`').skip(1).step_by(2);
+        let named: Vec<&str> = named.filter(|name| *name != "LC_*").collect();
+        assert_eq!(named, passed_on);
+    }
+}

@@ -9,7 +9,7 @@ use super::{DocsError, cell};
 
 pub(super) fn page() -> Result<String, DocsError> {
     let card = tool_card::definition();
-    let tokens = bpe_openai::o200k_base().count(&card);
+    let tokens = tokens(&card);
     let pretty = match serde_json::from_str::<serde_json::Value>(&card) {
         Ok(value) => format!("{value:#}"),
         Err(_) => card,
@@ -50,4 +50,20 @@ pub(super) fn page() -> Result<String, DocsError> {
          ```json\n{pretty}\n```\n",
     );
     Ok(out)
+}
+
+/// In o200k tokens.
+fn tokens(text: &str) -> usize {
+    bpe_openai::o200k_base().count(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_says_what_the_card_costs() {
+        let figure = format!("{} tokens (o200k)", tokens(&tool_card::definition()));
+        assert!(include_str!("../../../README.md").contains(&figure), "{figure}");
+    }
 }
