@@ -1,6 +1,7 @@
 //! Developer commands: each is one arm of this match.
 
 mod command;
+mod docs;
 mod printer;
 mod search_run;
 mod test;
@@ -8,7 +9,8 @@ mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | search-run CORPUS QUERIES OUT";
+const USAGE: &str =
+    "usage: cargo xtask test [--quick] | tidy | docs [--check] | search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +19,8 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Depth::Full),
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
+        ["docs"] => docs::run(docs::Mode::Write),
+        ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["search-run", corpus, queries, out] => {
             match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {
                 Ok(()) => ExitCode::SUCCESS,

@@ -50,6 +50,7 @@ const STEPS: &[Step] = &[
         packages: &["switchboard"],
         when: When::Only(Depth::Full),
     },
+    step("docs", "cargo xtask docs --check", When::Only(Depth::Full)),
 ];
 
 /// What this machine and this workspace have, as far as the steps depend on it.
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_run_ends_with_the_doctests_of_the_engine() {
+    fn a_full_run_ends_with_the_doctests_of_the_engine_and_the_pages() {
         check(
             Depth::Full,
             &["switchboard", "switchboard-core"],
@@ -185,6 +186,7 @@ mod tests {
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo nextest run --workspace",
                 "doctests: cargo test --doc -p switchboard",
+                "docs: cargo xtask docs --check",
             ],
         );
     }
@@ -215,6 +217,7 @@ mod tests {
                 "tidy: cargo xtask tidy",
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo test --workspace",
+                "docs: cargo xtask docs --check",
             ],
         );
     }

@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod content;
 mod definitions;
+mod docs;
 mod failures;
 mod lifecycle;
 mod listing;
