@@ -1,5 +1,6 @@
 //! Developer commands: each is one arm of this match.
 
+mod bench;
 mod command;
 mod docs;
 mod printer;
@@ -9,8 +10,8 @@ mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask test [--quick] | tidy | docs [--check] | search-run CORPUS QUERIES OUT";
+const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
+       cargo xtask search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Depth::Full),
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
+        ["bench", sections @ ..] => bench::run(sections),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["search-run", corpus, queries, out] => {
