@@ -1,0 +1,5 @@
+//! The program `switchboard` once more, where the tests of this package can find it.
+
+fn main() -> std::process::ExitCode {
+    switchboard_cli::run(std::env::args_os())
+}
