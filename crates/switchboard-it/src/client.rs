@@ -169,15 +169,25 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer })).await;
     }
 
+    /// The next line to the byte.
+    pub async fn line(&mut self) -> String {
+        let line = self.read_line().await.expect("a line before the end of the output");
+        String::from_utf8(line).expect("a frame is text")
+    }
+
     async fn read(&mut self) -> Option<Value> {
-        let line = tokio::time::timeout(DEADLINE, self.lines.recv()).await;
-        line.expect("the program writes in time").map(|line| {
+        self.read_line().await.map(|line| {
             let frame: Value = serde_json::from_slice(&line).unwrap_or_else(|error| {
                 panic!("no frame: {error}: {}", String::from_utf8_lossy(&line))
             });
             assert_eq!(frame["jsonrpc"], "2.0", "no frame: {frame}");
             frame
         })
+    }
+
+    async fn read_line(&mut self) -> Option<Vec<u8>> {
+        let line = tokio::time::timeout(DEADLINE, self.lines.recv()).await;
+        line.expect("the program writes in time")
     }
 
     /// Closes the program's input, waits for its end and returns what it left.

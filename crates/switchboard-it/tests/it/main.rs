@@ -5,12 +5,15 @@
 mod approval;
 mod cache;
 mod calls;
+mod cli;
 mod content;
 mod definitions;
 mod failures;
 mod lifecycle;
 mod listing;
+mod processes;
 mod scenarios;
+mod stdio_face;
 mod trust;
 
 use switchboard_it::program::Programs;
