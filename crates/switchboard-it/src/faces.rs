@@ -140,7 +140,8 @@ impl Face for CommandLine {
     }
 
     async fn ask(&mut self, arguments: &str) -> String {
-        let Typed { mut words, says } = Typed::of(&json_of(arguments));
+        let typed = Typed::of(&json_of(arguments));
+        let Typed { mut words, says } = typed.expect("a story for `cli` asks what can be typed");
         let ran = self.installed.run(words.iter().map(String::as_str)).await;
         match (ran.code, says) {
             (Some(0), Says::InOwnWords) => return "...".to_owned(),
@@ -173,13 +174,14 @@ impl Face for CommandLine {
     }
 }
 
-/// A request as a command line.
-struct Typed {
-    words: Vec<String>,
+/// A request of a model as the command line that asks the same.
+#[derive(Debug)]
+pub struct Typed {
+    pub words: Vec<String>,
     says: Says,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 enum Says {
     /// Lists are laid out for people.
     InOwnWords,
@@ -188,38 +190,32 @@ enum Says {
 }
 
 impl Typed {
-    fn of(request: &Value) -> Self {
-        let text = |key: &str| request[key].as_str().map(str::to_owned);
-        let typed = |command: &str, operand: Option<String>, says: Says| {
-            let words = [Some(command.to_owned()), operand].into_iter().flatten().collect();
-            Self { words, says }
+    /// `None` for what no command asks.
+    pub fn of(request: &Value) -> Option<Self> {
+        let asked: Vec<&str> = request.as_object()?.keys().map(String::as_str).collect();
+        let text = |key: &str| request[key].as_str().unwrap_or_default();
+        let (line, says): (&[&str], Says) = match asked.as_slice() {
+            [] => (&["status"], Says::InOwnWords),
+            ["tool"] => (&["call", text("tool")], Says::Result),
+            ["tool", "args"] => (&["call", text("tool"), "--args"], Says::Result),
+            ["tool", "server", "args"] => {
+                (&["call", text("tool"), "--server", text("server"), "--args"], Says::Result)
+            }
+            ["search"] | ["search", "limit"] => (&["search", text("search")], Says::InOwnWords),
+            ["search", "regex"] => (&["search", "--regex", text("search")], Says::InOwnWords),
+            ["describe"] => (&["describe", text("describe")], Says::InOwnWords),
+            ["connect"] => (&["connect", text("connect")], Says::InOwnWords),
+            ["instructions"] => (&["instructions", text("instructions")], Says::InOwnWords),
+            ["server"] => (&["tools", text("server")], Says::InOwnWords),
+            _ => return None,
         };
-        let mut typed = if let Some(tool) = text("tool") {
-            let args = match &request["args"] {
-                Value::Null => "{}".to_owned(),
-                Value::String(json) => json.clone(),
-                object => object.to_string(),
-            };
-            let mut call = typed("call", Some(tool), Says::Result);
-            call.words.extend(["--args".to_owned(), args]);
-            call
-        } else if let Some(name) = text("describe") {
-            typed("describe", Some(name), Says::InOwnWords)
-        } else if let Some(query) = text("search") {
-            typed("search", Some(query), Says::InOwnWords)
-        } else if let Some(server) = text("connect") {
-            typed("connect", Some(server), Says::InOwnWords)
-        } else if let Some(server) = text("instructions") {
-            return typed("instructions", Some(server), Says::InOwnWords);
-        } else if let Some(server) = text("server") {
-            return typed("tools", Some(server), Says::InOwnWords);
-        } else {
-            typed("status", None, Says::InOwnWords)
-        };
-        if let Some(server) = text("server") {
-            typed.words.extend(["--server".to_owned(), server]);
+        let mut words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+        match &request["args"] {
+            Value::Null => {}
+            Value::String(json) => words.push(json.clone()),
+            object => words.push(object.to_string()),
         }
-        typed
+        Some(Self { words, says })
     }
 }
 
