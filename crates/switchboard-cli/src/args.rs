@@ -55,6 +55,41 @@ pub(crate) enum Command {
     #[command(after_help = "Example, in the configuration of a host:\n  \
         { \"mcpServers\": { \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"serve\"] } } }")]
     Serve,
+    #[command(flatten)]
+    Talk(Talk),
+    /// Take a short tour on the built-in server
+    Demo,
+    /// Look at the servers of this project and approve them, one by one
+    #[command(after_help = "Example:\n  switchboard trust github")]
+    Trust {
+        /// Only these
+        #[arg(value_name = "SERVER")]
+        servers: Vec<String>,
+    },
+    /// Take back the approval of servers of this project
+    #[command(after_help = "Example:\n  switchboard untrust github")]
+    Untrust {
+        #[arg(value_name = "SERVER", required = true)]
+        servers: Vec<String>,
+    },
+    /// Look at the configuration files
+    Config {
+        #[command(subcommand)]
+        command: Config,
+    },
+    /// Print completions for a shell
+    #[command(
+        after_help = "Example:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// The commands that talk to servers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Talk {
     /// Show all servers; connects nothing
     Status {
         #[command(flatten)]
@@ -185,34 +220,6 @@ pub(crate) enum Command {
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         lines: usize,
     },
-    /// Take a short tour on the built-in server
-    Demo,
-    /// Look at the servers of this project and approve them, one by one
-    #[command(after_help = "Example:\n  switchboard trust github")]
-    Trust {
-        /// Only these
-        #[arg(value_name = "SERVER")]
-        servers: Vec<String>,
-    },
-    /// Take back the approval of servers of this project
-    #[command(after_help = "Example:\n  switchboard untrust github")]
-    Untrust {
-        #[arg(value_name = "SERVER", required = true)]
-        servers: Vec<String>,
-    },
-    /// Look at the configuration files
-    Config {
-        #[command(subcommand)]
-        command: Config,
-    },
-    /// Print completions for a shell
-    #[command(
-        after_help = "Example:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard"
-    )]
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
 }
 
 #[derive(Debug, Args)]
@@ -274,28 +281,35 @@ impl Command {
     /// How failures are to be told, too.
     pub(crate) fn format(&self) -> Format {
         match self {
-            Command::Status { format }
-            | Command::Tools { format, .. }
-            | Command::Describe { format, .. }
-            | Command::Instructions { format, .. }
-            | Command::Resources { format, .. }
-            | Command::Read { format, .. }
-            | Command::Prompts { format, .. }
-            | Command::Prompt { format, .. }
-            | Command::Connect { format, .. }
-            | Command::Reconnect { format, .. }
-            | Command::Search(Search { format, .. })
-            | Command::Call(Call { format, .. })
-            | Command::Config { command: Config::Path { format } | Config::Check { format } } => {
+            Command::Talk(talk) => talk.format(),
+            Command::Config { command: Config::Path { format } | Config::Check { format } } => {
                 *format
             }
             Command::Serve
-            | Command::Disconnect { .. }
-            | Command::Logs { .. }
             | Command::Demo
             | Command::Trust { .. }
             | Command::Untrust { .. }
             | Command::Completions { .. } => Format::default(),
+        }
+    }
+}
+
+impl Talk {
+    fn format(&self) -> Format {
+        match self {
+            Talk::Status { format }
+            | Talk::Tools { format, .. }
+            | Talk::Search(Search { format, .. })
+            | Talk::Describe { format, .. }
+            | Talk::Instructions { format, .. }
+            | Talk::Call(Call { format, .. })
+            | Talk::Resources { format, .. }
+            | Talk::Read { format, .. }
+            | Talk::Prompts { format, .. }
+            | Talk::Prompt { format, .. }
+            | Talk::Connect { format, .. }
+            | Talk::Reconnect { format, .. } => *format,
+            Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }
     }
 }

@@ -26,7 +26,7 @@ use clap::Parser;
 use switchboard::failure::Failure;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::args::{Cli, Color, Command, Format};
+use crate::args::{Cli, Color, Command, Format, Talk};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -47,7 +47,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Color::Always => ColorChoice::Always,
         Color::Never => ColorChoice::Never,
     });
-    let command = cli.command.unwrap_or(Command::Status { format: Format::default() });
+    let command = cli.command.unwrap_or(Command::Talk(Talk::Status { format: Format::default() }));
     trace(cli.globals.verbose, &command, printer);
     let format = command.format();
     let outcome = match App::new(&cli.globals, printer) {

@@ -32,6 +32,18 @@ pub type Waiter = u64;
 /// A connection's number; nothing that belongs to an older one touches a newer one.
 pub type Generation = u64;
 
+/// How the present connection has been used. Calls count themselves in and out of a connection
+/// without asking the machine, so it learns this when it has something to decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Someone holds a lease.
+    pub held: bool,
+    /// When a lease ended last.
+    pub left_at: Option<Duration>,
+    /// Something was answered over it.
+    pub worked: bool,
+}
+
 /// Whether a wait respects the backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
@@ -48,9 +60,6 @@ pub enum Input {
         waiter: Waiter,
         urgency: Urgency,
     },
-    Release {
-        generation: Generation,
-    },
     Dialled {
         generation: Generation,
     },
@@ -62,6 +71,7 @@ pub enum Input {
     /// The connection ended by itself.
     Lost {
         generation: Generation,
+        usage: Usage,
         jitter: f64,
     },
     Pong {
@@ -74,7 +84,9 @@ pub enum Input {
     /// Stop now, whoever uses it; the next use starts it again.
     Disconnect,
     /// The time of [`Machine::wake_at`] has come.
-    Wake,
+    Wake {
+        usage: Usage,
+    },
     Shutdown,
 }
 
@@ -133,8 +145,7 @@ pub struct Machine {
     phase: Phase,
     generation: Generation,
     waiters: Vec<Waiter>,
-    leases: usize,
-    /// Since when nobody holds a lease; only meaningful while up.
+    /// Since when nobody is known to hold a lease; only meaningful while up.
     idle_since: Duration,
     /// Set while a keep-alive server is up: when the next ping is due.
     ping_at: Option<Duration>,
@@ -156,7 +167,6 @@ impl Machine {
             phase: Phase::Down,
             generation: 0,
             waiters: Vec::new(),
-            leases: 0,
             idle_since: Duration::ZERO,
             ping_at: None,
             failures: 0,
@@ -194,7 +204,6 @@ impl Machine {
                 }
             }
             Input::Acquire { waiter, urgency } => self.acquire(now, waiter, urgency, &mut effects),
-            Input::Release { generation } => self.release(now, generation),
             Input::Dialled { generation } => self.dialled(now, generation, &mut effects),
             Input::DialFailed { generation, jitter } => {
                 if self.phase == Phase::Dialling && generation == self.generation {
@@ -202,8 +211,9 @@ impl Machine {
                     self.refuse_all(Refusal::DialFailed, &mut effects);
                 }
             }
-            Input::Lost { generation, jitter } => {
+            Input::Lost { generation, usage, jitter } => {
                 if self.phase == Phase::Up && generation == self.generation {
+                    self.learn(now, usage);
                     self.lose(now, jitter);
                 }
             }
@@ -219,7 +229,7 @@ impl Machine {
                 }
             }
             Input::Disconnect => self.stop(Refusal::Disconnected, &mut effects),
-            Input::Wake => self.wake(now, &mut effects),
+            Input::Wake { usage } => self.wake(now, usage, &mut effects),
             Input::Shutdown => {
                 self.stop(Refusal::ShuttingDown, &mut effects);
                 self.phase = Phase::Ended;
@@ -232,7 +242,7 @@ impl Machine {
     pub fn wake_at(&self) -> Option<Duration> {
         match self.phase {
             Phase::Up => {
-                let idle = self.idle_limit().filter(|_| self.leases == 0);
+                let idle = self.idle_limit();
                 [idle.map(|idle| self.idle_since + idle), self.ping_at].into_iter().flatten().min()
             }
             Phase::Down => (self.wanted && self.stays_up()).then_some(self.retry_at),
@@ -248,10 +258,7 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         match self.phase {
-            Phase::Up => {
-                self.leases += 1;
-                effects.push(Effect::Grant { waiter, generation: self.generation });
-            }
+            Phase::Up => effects.push(Effect::Grant { waiter, generation: self.generation }),
             Phase::Dialling => self.waiters.push(waiter),
             Phase::Down => match self.refusal(now).filter(|_| urgency == Urgency::Call) {
                 Some(refusal) => effects.push(Effect::Refuse { waiter, refusal }),
@@ -265,16 +272,13 @@ impl Machine {
         }
     }
 
-    fn release(&mut self, now: Duration, generation: Generation) {
-        if self.phase != Phase::Up || generation != self.generation {
-            return;
+    fn learn(&mut self, now: Duration, usage: Usage) {
+        if usage.worked {
+            // An answer is progress: whatever failed before is over.
+            self.failures = 0;
         }
-        self.leases = self.leases.saturating_sub(1);
-        // A finished call is progress: whatever failed before is over.
-        self.failures = 0;
-        if self.leases == 0 {
-            self.idle_since = now;
-        }
+        let last_use = if usage.held { Some(now) } else { usage.left_at };
+        self.idle_since = self.idle_since.max(last_use.unwrap_or_default());
     }
 
     fn dialled(&mut self, now: Duration, generation: Generation, effects: &mut Vec<Effect>) {
@@ -287,16 +291,16 @@ impl Machine {
         self.idle_since = now;
         self.wanted = self.stays_up();
         self.ping_at = self.stays_up().then_some(now + HEALTH_CHECK);
-        self.leases = self.waiters.len();
         let granted = std::mem::take(&mut self.waiters);
         effects.extend(granted.into_iter().map(|waiter| Effect::Grant { waiter, generation }));
     }
 
-    fn wake(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+    fn wake(&mut self, now: Duration, usage: Usage, effects: &mut Vec<Effect>) {
         match self.phase {
             Phase::Up => {
+                self.learn(now, usage);
                 if let Some(idle) = self.idle_limit()
-                    && self.leases == 0
+                    && !usage.held
                     && now >= self.idle_since + idle
                 {
                     effects.push(Effect::Close { generation: self.generation });
@@ -385,7 +389,6 @@ impl Machine {
 
     fn down(&mut self) {
         self.phase = Phase::Down;
-        self.leases = 0;
         self.ping_at = None;
     }
 

@@ -1,7 +1,7 @@
 //! Looking around: status, tools, search, describe, instructions, resources, prompts.
 
 use switchboard::render::words::{clean_line, thousands};
-use switchboard::reply::Reply;
+use switchboard::reply::{Reply, ServerStatus};
 use switchboard::request::{Matching, PageRequest, Request, SearchRequest, Signatures};
 
 use crate::args::{Format, Search};
@@ -13,6 +13,14 @@ use crate::show;
 pub(super) async fn status(talk: &Conversation<'_>, format: Format) -> Outcome {
     let reply = talk.session.handle(Request::Status).await?;
     talk.print(&reply, format)?;
+    if let Reply::Status(overview) = &reply
+        && !format.json
+        && overview.servers.iter().any(|server| server.status == ServerStatus::Pending)
+    {
+        let printer = talk.app.printer;
+        let command = printer.err.command("`switchboard trust`");
+        printer.note(&format!("{command} shows what this project wants to run"));
+    }
     Ok(Exit::Done)
 }
 

@@ -18,32 +18,27 @@ use crate::boot::App;
 use crate::call_args::{self, ArgsError};
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::host::Consent;
 use crate::report::Outcome;
 
 /// Steps that may wait to be shown; more are of no use to anyone.
 const STEPS: usize = 16;
 
-pub(super) async fn call(app: &App, call: args::Call) -> Outcome {
+pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
     let pairs = call_args::pairs(&call.arguments).map_err(Failure::from)?;
     let base = match &call.args {
-        Some(source) => object(app, source).await.map_err(Failure::from)?,
+        Some(source) => object(talk.app, source).await.map_err(Failure::from)?,
         None => Map::new(),
     };
-    let consent = if call.yes { Consent::Given } else { Consent::Ask };
-    app.with_session(consent, async |talk| {
-        let found = talk.describe(&call.tool, call.server.as_deref()).await?;
-        let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
-        let request = CallRequest {
-            tool: found.line.shown.clone(),
-            server: Some(found.line.server.as_str().to_owned()),
-            args: call_args::typed(base, pairs, &schema),
-        };
-        let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
-        let reply = call_and_watch(talk, request, &found.line.shown).await?;
-        print(talk, &reply, shape, call.format)
-    })
-    .await
+    let found = talk.describe(&call.tool, call.server.as_deref()).await?;
+    let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
+    let request = CallRequest {
+        tool: found.line.shown.clone(),
+        server: Some(found.line.server.as_str().to_owned()),
+        args: call_args::typed(base, pairs, &schema),
+    };
+    let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
+    let reply = call_and_watch(talk, request, &found.line.shown).await?;
+    print(talk, &reply, shape, call.format)
 }
 
 /// The object that `--args` means: JSON text, `@file`, or `-` for standard input.

@@ -11,12 +11,14 @@ mod trust;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Talk};
 use crate::boot::App;
+use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::host::Consent;
 use crate::report::Outcome;
 
+/// Runs one command.
 pub(crate) async fn run(app: &App, command: Command) -> Outcome {
     match command {
         Command::Serve => serve::serve(app).await,
@@ -30,58 +32,37 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             app.printer.text(&String::from_utf8_lossy(&script))?;
             Ok(Exit::Done)
         }
-        Command::Call(call) => call::call(app, call).await,
-        command @ (Command::Status { .. }
-        | Command::Tools { .. }
-        | Command::Search(_)
-        | Command::Describe { .. }
-        | Command::Instructions { .. }
-        | Command::Resources { .. }
-        | Command::Read { .. }
-        | Command::Prompts { .. }
-        | Command::Prompt { .. }
-        | Command::Connect { .. }
-        | Command::Disconnect { .. }
-        | Command::Reconnect { .. }
-        | Command::Logs { .. }) => {
-            app.with_session(Consent::Ask, async |talk| converse(talk, command).await).await
+        Command::Talk(talk) => {
+            let said_yes = matches!(&talk, Talk::Call(call) if call.yes);
+            let consent = if said_yes { Consent::Given } else { Consent::Ask };
+            app.with_session(consent, async |conversation| run_in(conversation, talk).await).await
         }
     }
 }
 
-/// The commands that need no more than a conversation.
-async fn converse(talk: &crate::conversation::Conversation<'_>, command: Command) -> Outcome {
-    match command {
-        Command::Status { format } => browse::status(talk, format).await,
-        Command::Tools { server, format } => browse::tools(talk, server.as_deref(), format).await,
-        Command::Search(search) => browse::search(talk, search).await,
-        Command::Describe { tool, server, format } => {
-            browse::describe(talk, (&tool, server.as_deref()), format).await
+async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
+    match talk {
+        Talk::Status { format } => browse::status(on, format).await,
+        Talk::Tools { server, format } => browse::tools(on, server.as_deref(), format).await,
+        Talk::Search(search) => browse::search(on, search).await,
+        Talk::Describe { tool, server, format } => {
+            browse::describe(on, (&tool, server.as_deref()), format).await
         }
-        Command::Instructions { server, format } => {
-            browse::instructions(talk, server, format).await
+        Talk::Instructions { server, format } => browse::instructions(on, server, format).await,
+        Talk::Call(call) => call::call(on, call).await,
+        Talk::Resources { server, format } => browse::resources(on, server, format).await,
+        Talk::Read { uri, server, format } => call::read(on, uri, server, format).await,
+        Talk::Prompts { server, format } => browse::prompts(on, server, format).await,
+        Talk::Prompt { name, arguments, server, format } => {
+            call::prompt(on, (name, server), &arguments, format).await
         }
-        Command::Resources { server, format } => browse::resources(talk, server, format).await,
-        Command::Prompts { server, format } => browse::prompts(talk, server, format).await,
-        Command::Read { uri, server, format } => call::read(talk, uri, server, format).await,
-        Command::Prompt { name, arguments, server, format } => {
-            call::prompt(talk, (name, server), &arguments, format).await
+        Talk::Connect { server, format } => connect::connect(on, &server, format).await,
+        Talk::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
+        Talk::Reconnect { server, format } => {
+            connect::reconnect(on, server.as_deref(), format).await
         }
-        Command::Connect { server, format } => connect::connect(talk, &server, format).await,
-        Command::Reconnect { server, format } => {
-            connect::reconnect(talk, server.as_deref(), format).await
+        Talk::Logs { server, follow, lines } => {
+            logs::logs(on, server.as_deref(), logs::Wish { lines, follow }).await
         }
-        Command::Disconnect { server, .. } => connect::disconnect(talk, server.as_deref()),
-        Command::Logs { server, follow, lines } => {
-            let wish = logs::Wish { lines, follow };
-            logs::logs(talk, server.as_deref(), wish).await
-        }
-        Command::Serve
-        | Command::Demo
-        | Command::Trust { .. }
-        | Command::Untrust { .. }
-        | Command::Config { .. }
-        | Command::Completions { .. }
-        | Command::Call(_) => unreachable!("`run` answers these itself"),
     }
 }

@@ -191,6 +191,10 @@ impl Catalog {
     fn suggestions(&self, name: &str, within: Option<&ServerName>) -> Vec<String> {
         let names = self.scope(within).map(|item| item.shown.to_string());
         let mut found = nearest(name, names);
+        if !found.is_empty() {
+            // A slip of the keys; what a search finds beside it would only distract.
+            return found;
+        }
         let listings: Vec<_> = self
             .shelves()
             .filter(|(server, shelf)| {

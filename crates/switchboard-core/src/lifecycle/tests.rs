@@ -45,16 +45,28 @@ fn one_dial_serves_all_who_wait() {
     );
 }
 
+const HELD: Usage = Usage { held: true, left_at: None, worked: false };
+
+fn left_at(second: u64) -> Usage {
+    Usage { held: false, left_at: Some(seconds(second)), worked: true }
+}
+
+fn wake(usage: Usage) -> Input {
+    Input::Wake { usage }
+}
+
 #[test]
 fn a_held_lease_outlives_the_idle_timeout() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
-    assert_eq!(machine.wake_at(), None);
-    check(&mut machine, &[(3_600, Input::Wake)], &[]);
-    machine.on(seconds(3_601), Input::Release { generation: 1 });
-    assert_eq!(machine.wake_at(), Some(seconds(3_601) + 10 * MINUTE));
-    check(&mut machine, &[(4_201, Input::Wake)], &[Effect::Close { generation: 1 }]);
+    assert_eq!(machine.wake_at(), Some(10 * MINUTE));
+    check(&mut machine, &[(600, wake(HELD))], &[]);
+    assert_eq!(machine.wake_at(), Some(20 * MINUTE));
+    let left = left_at(601);
+    check(&mut machine, &[(1_200, wake(left))], &[]);
+    assert_eq!(machine.wake_at(), Some(seconds(601) + 10 * MINUTE));
+    check(&mut machine, &[(1_201, wake(left))], &[Effect::Close { generation: 1 }]);
     assert_eq!(machine.phase(), Phase::Down);
 }
 
@@ -123,8 +135,7 @@ fn a_server_that_worked_and_crashed_once_is_dialled_again_by_the_next_call() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
-    machine.on(seconds(1), Input::Release { generation: 1 });
-    machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.5 });
+    machine.on(seconds(2), Input::Lost { generation: 1, usage: left_at(1), jitter: 0.5 });
     check(&mut machine, &[(2, call(2))], &[Effect::Dial { generation: 2 }]);
 }
 
@@ -134,7 +145,7 @@ fn a_server_that_crashes_again_before_a_call_is_done_is_left_alone_for_a_while()
     for generation in 1..=2 {
         machine.on(seconds(0), call(generation));
         machine.on(seconds(0), Input::Dialled { generation });
-        machine.on(seconds(0), Input::Lost { generation, jitter: 1.0 });
+        machine.on(seconds(0), Input::Lost { generation, usage: HELD, jitter: 1.0 });
     }
     let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(1) };
     check(&mut machine, &[(0, call(3))], &[Effect::Refuse { waiter: 3, refusal }]);
@@ -161,23 +172,11 @@ fn disconnect_is_served_during_a_stuck_dial() {
 }
 
 #[test]
-fn a_release_of_an_older_connection_does_not_count() {
-    let mut machine = lazy();
-    machine.on(seconds(0), call(1));
-    machine.on(seconds(0), Input::Dialled { generation: 1 });
-    machine.on(seconds(0), Input::Disconnect);
-    machine.on(seconds(1), call(2));
-    machine.on(seconds(1), Input::Dialled { generation: 2 });
-    machine.on(seconds(2), Input::Release { generation: 1 });
-    assert_eq!(machine.wake_at(), None, "the lease of generation 2 is still held");
-}
-
-#[test]
 fn an_eager_server_starts_at_once_and_does_not_come_back_by_itself() {
     let mut machine = machine(Lifecycle::Eager);
     check(&mut machine, &[(0, Input::Begin)], &[Effect::Dial { generation: 1 }]);
     machine.on(seconds(1), Input::Dialled { generation: 1 });
-    machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.0 });
+    machine.on(seconds(2), Input::Lost { generation: 1, usage: Usage::default(), jitter: 0.0 });
     assert_eq!(machine.wake_at(), None);
 }
 
@@ -187,14 +186,14 @@ fn a_keep_alive_server_is_pinged_and_comes_back() {
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::Dialled { generation: 1 });
     assert_eq!(machine.wake_at(), Some(seconds(30)));
-    check(&mut machine, &[(30, Input::Wake)], &[Effect::Ping { generation: 1 }]);
+    check(&mut machine, &[(30, wake(Usage::default()))], &[Effect::Ping { generation: 1 }]);
     check(
         &mut machine,
         &[(35, Input::PingFailed { generation: 1, jitter: 1.0 })],
         &[Effect::Close { generation: 1 }],
     );
     assert_eq!(machine.wake_at(), Some(seconds(35) + Duration::from_millis(500)));
-    check(&mut machine, &[(36, Input::Wake)], &[Effect::Dial { generation: 2 }]);
+    check(&mut machine, &[(36, wake(Usage::default()))], &[Effect::Dial { generation: 2 }]);
 }
 
 #[test]
@@ -203,9 +202,8 @@ fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
     check(&mut machine, &[(0, Input::Begin)], &[]);
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
-    machine.on(seconds(1), Input::Release { generation: 1 });
     assert_eq!(machine.wake_at(), Some(seconds(30)), "a ping, never an idle stop");
-    machine.on(seconds(2), Input::Lost { generation: 1, jitter: 0.0 });
+    machine.on(seconds(2), Input::Lost { generation: 1, usage: Usage::default(), jitter: 0.0 });
     assert!(machine.wake_at().is_some());
 }
 
@@ -274,6 +272,11 @@ impl Observer {
         }
     }
 
+    fn usage(&self, generation: Generation, left_at: Option<Duration>) -> Usage {
+        let held = self.held.get(&generation).is_some_and(|held| *held > 0);
+        Usage { held, left_at, worked: left_at.is_some() }
+    }
+
     fn answer(&mut self, waiter: Waiter) {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| *waiting != waiter);
@@ -292,6 +295,7 @@ proptest! {
         let mut observer = Observer::default();
         let mut now = Duration::ZERO;
         let mut next_waiter = 0;
+        let mut left_at = None;
         for (step, pause) in steps {
             now += seconds(pause);
             let current = observer.dialling.or(observer.up).unwrap_or(machine.generation);
@@ -306,7 +310,8 @@ proptest! {
                     let Some((generation, held)) =
                         observer.held.iter_mut().find(|(_, held)| **held > 0) else { continue };
                     *held -= 1;
-                    Input::Release { generation: *generation }
+                    left_at = (Some(*generation) == observer.up).then_some(now).or(left_at);
+                    continue;
                 }
                 Step::Dialled => {
                     let Some(generation) = observer.dialling.take() else { continue };
@@ -319,12 +324,12 @@ proptest! {
                 }
                 Step::Lost => {
                     let Some(generation) = observer.up.take() else { continue };
-                    Input::Lost { generation, jitter: 0.5 }
+                    Input::Lost { generation, usage: observer.usage(generation, left_at), jitter: 0.5 }
                 }
                 Step::Pong => Input::Pong { generation: current },
                 Step::PingFailed => Input::PingFailed { generation: current, jitter: 0.5 },
                 Step::Disconnect => Input::Disconnect,
-                Step::Wake => Input::Wake,
+                Step::Wake => Input::Wake { usage: observer.usage(current, left_at) },
                 Step::Shutdown => Input::Shutdown,
             };
             let forced = matches!(

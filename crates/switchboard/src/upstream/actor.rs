@@ -19,8 +19,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{self, Connection};
+use super::door::Door;
 use super::incoming::News;
-use super::lease::Lease;
+use super::lease::{Lease, Open};
 use super::list::{self, Bounds};
 use super::recipe::Recipe;
 use super::{Command, DialError, ExitReason, LastFailure, LeaseError, State, Status, Surroundings};
@@ -52,8 +53,8 @@ pub(super) struct Actor {
     surroundings: Surroundings,
     publish: watch::Sender<Status>,
     began: Instant,
-    /// The connection that is up.
-    connection: Option<Connection>,
+    /// The connection that is up; calls find it here and enter by its door.
+    open: watch::Sender<Option<Arc<Open>>>,
     /// Ends the dial that is under way.
     dialling: Option<CancellationToken>,
     waiting: HashMap<Waiter, oneshot::Sender<Result<Lease, LeaseError>>>,
@@ -63,8 +64,6 @@ pub(super) struct Actor {
     next_waiter: Waiter,
     last_failure: Option<LastFailure>,
     work: JoinSet<Done>,
-    released: mpsc::UnboundedSender<Generation>,
-    releases: mpsc::UnboundedReceiver<Generation>,
     tell: mpsc::Sender<News>,
     news: mpsc::Receiver<News>,
 }
@@ -76,8 +75,8 @@ impl Actor {
         policy: Policy,
         surroundings: Surroundings,
         publish: watch::Sender<Status>,
+        open: watch::Sender<Option<Arc<Open>>>,
     ) -> Actor {
-        let (released, releases) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::channel(1);
         Actor {
             server,
@@ -86,7 +85,7 @@ impl Actor {
             surroundings,
             publish,
             began: Instant::now(),
-            connection: None,
+            open,
             dialling: None,
             waiting: HashMap::new(),
             relisting: Relisting::Idle,
@@ -94,8 +93,6 @@ impl Actor {
             next_waiter: 0,
             last_failure: None,
             work: JoinSet::new(),
-            released,
-            releases,
             tell,
             news,
         }
@@ -110,10 +107,9 @@ impl Actor {
                     Some(command) => self.obey(command),
                     None => self.feed(Input::Shutdown),
                 },
-                Some(generation) = self.releases.recv() => self.feed(Input::Release { generation }),
                 Some(done) = self.work.join_next() => self.finished(done),
                 Some(news) = self.news.recv() => self.heard(news),
-                () = sleep_until(wake_at) => self.feed(Input::Wake),
+                () = sleep_until(wake_at) => self.wake(),
             }
         }
         // The connection's task closes the server; nothing of it is left when this returns.
@@ -122,10 +118,26 @@ impl Actor {
         }
     }
 
+    /// Nobody can enter while the machine decides whether the server is idle.
+    fn wake(&mut self) {
+        let open = self.open();
+        let usage = open.as_ref().map(|open| open.door.shut_if_empty()).unwrap_or_default();
+        self.feed(Input::Wake { usage });
+        if let Some(open) = open
+            && self.machine.phase() == Phase::Up
+        {
+            open.door.reopen();
+        }
+    }
+
+    fn open(&self) -> Option<Arc<Open>> {
+        self.open.borrow().clone()
+    }
+
     fn obey(&mut self, command: Command) {
         match command {
             Command::Acquire { urgency, reply } => self.acquire(urgency, reply),
-            Command::Refresh { reply } => match (&self.connection, self.machine.phase()) {
+            Command::Refresh { reply } => match (self.open(), self.machine.phase()) {
                 (Some(_), Phase::Up) => {
                     self.refreshing.push(reply);
                     self.list_again();
@@ -136,7 +148,7 @@ impl Actor {
                 }
             },
             Command::Disconnect { done } => {
-                let closing = self.connection.as_ref().map(|connection| connection.end.clone());
+                let closing = self.open().map(|open| open.connection.end.clone());
                 self.feed(Input::Disconnect);
                 self.surroundings.tasks.spawn(async move {
                     if let Some(end) = closing {
@@ -204,8 +216,14 @@ impl Actor {
                 match connection.end.known() {
                     None => {
                         self.last_failure = None;
-                        self.connection = Some(connection);
-                        return self.feed(Input::Dialled { generation });
+                        let open = Open {
+                            connection,
+                            door: Door::new(self.began),
+                            timeout: self.recipe.request_timeout,
+                        };
+                        self.open.send_replace(Some(Arc::new(open)));
+                        self.feed(Input::Dialled { generation });
+                        return self.catch_up();
                     }
                     // It ended before it was of use to anyone.
                     Some((exit, stderr)) => DialError::Exited { exit, stderr },
@@ -213,30 +231,41 @@ impl Actor {
             }
             Err(error) => error,
         };
+        self.relisting = Relisting::Idle;
         self.failed(error);
         self.feed(Input::DialFailed { generation, jitter });
+    }
+
+    /// Lists once more if the lists changed while they were read for the first time.
+    fn catch_up(&mut self) {
+        if self.relisting == Relisting::Outdated {
+            self.relisting = Relisting::Idle;
+            self.list_again();
+        }
     }
 
     fn ended(&mut self, generation: Generation, exit: ExitReason, jitter: f64) {
         if self.is(Phase::Up, generation) {
             self.lost(exit, jitter);
-        } else if self.connection.as_ref().is_some_and(|closing| closing.stop.is_cancelled()) {
-            self.connection = None;
+        } else if self.open().is_some_and(|closing| closing.connection.stop.is_cancelled()) {
+            self.open.send_replace(None);
         }
     }
 
     /// A connection whose stream has ended is lost, also while its program is still being buried.
     fn notice_the_end(&mut self) {
-        let closed = self.connection.as_ref().is_some_and(|connection| connection.peer.is_closed());
+        let closed = self.open().is_some_and(|open| open.connection.peer.is_closed());
         if closed && self.machine.phase() == Phase::Up {
             self.lost(ExitReason::StreamClosed, fastrand::f64());
         }
     }
 
     fn lost(&mut self, exit: ExitReason, jitter: f64) {
-        let stderr = self.connection.take().map(|lost| lost.end.last_words()).unwrap_or_default();
+        let lost = self.open.send_replace(None);
+        let usage = lost.as_ref().map(|lost| lost.door.usage()).unwrap_or_default();
+        let stderr = lost.map(|lost| lost.connection.end.last_words()).unwrap_or_default();
         self.failed(DialError::Lost { exit, stderr });
-        self.feed(Input::Lost { generation: self.machine.generation(), jitter });
+        self.feed(Input::Lost { generation: self.machine.generation(), usage, jitter });
     }
 
     fn listed(&mut self, generation: Generation, outcome: Result<RawListing, DialError>) {
@@ -271,7 +300,7 @@ impl Actor {
         for effect in self.machine.on(now, input) {
             match effect {
                 Effect::Dial { generation } => self.dial(generation),
-                Effect::Grant { waiter, generation } => self.grant(waiter, generation),
+                Effect::Grant { waiter, .. } => self.grant(waiter),
                 Effect::Refuse { waiter, refusal } => {
                     let cause =
                         self.last_failure.as_ref().map(|failure| Arc::clone(&failure.cause));
@@ -320,33 +349,26 @@ impl Actor {
         });
     }
 
-    fn grant(&mut self, waiter: Waiter, generation: Generation) {
-        let (Some(reply), Some(connection)) = (self.waiting.remove(&waiter), &self.connection)
-        else {
-            return;
-        };
-        let lease = Lease::new(
-            connection.clone(),
-            generation,
-            self.recipe.request_timeout,
-            self.released.clone(),
-        );
-        // A caller that went away drops the lease, which releases it.
-        let _caller_gone = reply.send(Ok(lease));
+    fn grant(&mut self, waiter: Waiter) {
+        let Some(reply) = self.waiting.remove(&waiter) else { return };
+        let lease = self.open().and_then(|open| open.lease()).ok_or(LeaseError::Disconnected);
+        // A caller that went away drops the lease, which ends it.
+        let _caller_gone = reply.send(lease);
     }
 
     fn close(&mut self) {
         if let Some(dialling) = self.dialling.take() {
             dialling.cancel();
         }
-        if let Some(connection) = &self.connection {
-            connection.stop.cancel();
+        if let Some(open) = self.open() {
+            open.door.shut();
+            open.connection.stop.cancel();
         }
     }
 
     fn ping(&mut self, generation: Generation) {
-        let Some(connection) = &self.connection else { return };
-        let peer = connection.peer.clone();
+        let Some(open) = self.open() else { return };
+        let peer = open.connection.peer.clone();
         self.work.spawn(async move {
             let patience = Patience { timeout: Some(PING_TIMEOUT), progress: None };
             let answer = peer.request("ping", |_| String::new(), patience).await;
@@ -357,11 +379,11 @@ impl Actor {
     }
 
     fn list_again(&mut self) {
-        if self.relisting != Relisting::Idle {
+        if self.relisting != Relisting::Idle || self.machine.phase() == Phase::Dialling {
             self.relisting = Relisting::Outdated;
             return;
         }
-        let Some(connection) = self.connection.clone() else { return };
+        let Some(open) = self.open() else { return };
         self.relisting = Relisting::Running;
         let generation = self.machine.generation();
         let bounds = Bounds {
@@ -370,7 +392,8 @@ impl Actor {
             max_items: self.recipe.max_tools,
         };
         self.work.spawn(async move {
-            let outcome = list::list_all(&connection.peer, &connection.hello, bounds).await;
+            let outcome =
+                list::list_all(&open.connection.peer, &open.connection.hello, bounds).await;
             Done::Listed { generation, outcome }
         });
     }

@@ -1,10 +1,10 @@
 //! The right to use a connection: while one is held, the server is not stopped for being idle.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::approval::Approved;
 use switchboard_core::catalog::Kind;
-use switchboard_core::lifecycle::Generation;
 use switchboard_wire::envelope::write_text;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Raw, RequestError};
@@ -12,32 +12,42 @@ use tokio::sync::mpsc;
 
 use super::CallError;
 use super::connection::Connection;
+use super::door::{Door, Pass};
 
 /// The exit code of a server that crashed is worth this much waiting.
 const OBITUARY: Duration = Duration::from_millis(150);
 
+/// A connection that can be used.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) connection: Connection,
+    pub(super) door: Arc<Door>,
+    /// How long a request may take.
+    pub(super) timeout: Duration,
+}
+
+impl Open {
+    /// Takes a lease, unless the connection is closed or about to be.
+    pub(super) fn lease(self: &Arc<Open>) -> Option<Lease> {
+        if self.connection.peer.is_closed() {
+            return None;
+        }
+        let pass = self.door.enter()?;
+        Some(Lease { open: Arc::clone(self), pass })
+    }
+}
+
 /// A held connection.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    connection: Connection,
-    generation: Generation,
-    timeout: Duration,
-    released: mpsc::UnboundedSender<Generation>,
+    open: Arc<Open>,
+    pass: Pass,
 }
 
 /// Where the steps of a call are reported, if anybody wants them.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
 impl Lease {
-    pub(super) fn new(
-        connection: Connection,
-        generation: Generation,
-        timeout: Duration,
-        released: mpsc::UnboundedSender<Generation>,
-    ) -> Lease {
-        Lease { connection, generation, timeout, released }
-    }
-
     /// Makes an approved call; a resource is read. The answer is the server's own, word for word.
     pub(crate) async fn call(
         &self,
@@ -73,24 +83,20 @@ impl Lease {
         params: impl FnOnce(u64) -> String,
         progress: Progress,
     ) -> Result<Raw, CallError> {
-        let patience = Patience { timeout: Some(self.timeout), progress };
-        match self.connection.peer.request(method, params, patience).await {
-            Ok(result) => Ok(result),
+        let patience = Patience { timeout: Some(self.open.timeout), progress };
+        match self.open.connection.peer.request(method, params, patience).await {
+            Ok(result) => {
+                self.pass.worked();
+                Ok(result)
+            }
             Err(error @ RequestError::Closed) => {
-                let report = self.connection.end.report(OBITUARY).await;
+                let report = self.open.connection.end.report(OBITUARY).await;
                 Err(CallError::of(error, || report))
             }
             Err(error) => {
                 Err(CallError::of(error, || (super::ExitReason::StreamClosed, Vec::new())))
             }
         }
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        // The actor may be gone already, and then nobody counts.
-        let _actor_gone = self.released.send(self.generation);
     }
 }
 

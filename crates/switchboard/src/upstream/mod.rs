@@ -3,6 +3,7 @@
 mod actor;
 mod classify;
 mod connection;
+mod door;
 mod incoming;
 pub(crate) mod lease;
 mod list;
@@ -23,6 +24,8 @@ pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words};
 
 use crate::dial::spawn::Spawner;
+use lease::Open;
+
 use crate::directory::Directory;
 
 /// Commands that may wait for the actor.
@@ -47,6 +50,8 @@ pub(crate) enum Partition {
 pub(crate) struct Upstream {
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
+    /// The connection that is up, if there is one.
+    open: watch::Receiver<Option<Arc<Open>>>,
 }
 
 /// What the actor is asked to do.
@@ -97,14 +102,18 @@ impl Upstream {
     ) -> Upstream {
         let (commands, inbox) = mpsc::channel(QUEUE);
         let (publish, status) = watch::channel(Status { state: State::Down, last_failure: None });
+        let (opened, open) = watch::channel(None);
         let tasks = surroundings.tasks.clone();
-        let actor = actor::Actor::new(server, recipe, policy, surroundings, publish);
+        let actor = actor::Actor::new(server, recipe, policy, surroundings, publish, opened);
         tasks.spawn(actor.run(inbox));
-        Upstream { commands, status }
+        Upstream { commands, status, open }
     }
 
     /// A connection, held while the lease lives. Connects if it must.
     pub(crate) async fn lease(&self) -> Result<Lease, LeaseError> {
+        if let Some(lease) = self.open.borrow().as_ref().and_then(Open::lease) {
+            return Ok(lease);
+        }
         self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply }).await
     }
 

@@ -1,0 +1,148 @@
+//! The way into a live connection: callers count themselves in and out, without asking the actor.
+//!
+//! Most calls find their server connected. Going through the actor's queue for each would cost
+//! more than the rest of a small call, so a connection has a door: whoever is inside keeps the
+//! server from being stopped for idleness, and the actor can shut the door only while nobody is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use switchboard_core::lifecycle::Usage;
+use tokio::time::Instant;
+
+/// Set in the count while nobody may enter.
+const SHUT: usize = 1 << (usize::BITS - 1);
+
+#[derive(Debug)]
+pub(super) struct Door {
+    /// How many are inside, and [`SHUT`].
+    inside: AtomicUsize,
+    /// One more than the microseconds since `began` when the last one left; 0 if nobody ever did.
+    left_at: AtomicU64,
+    /// Whether anyone inside ever got what they came for.
+    worked: AtomicBool,
+    began: Instant,
+}
+
+/// The right to be inside; dropping it is leaving.
+#[derive(Debug)]
+pub(super) struct Pass {
+    door: Arc<Door>,
+}
+
+impl Door {
+    /// An open door; times are told as durations since `began`.
+    pub(super) fn new(began: Instant) -> Arc<Door> {
+        Arc::new(Door {
+            inside: AtomicUsize::new(0),
+            left_at: AtomicU64::new(0),
+            worked: AtomicBool::new(false),
+            began,
+        })
+    }
+
+    /// Goes in, unless the door is shut.
+    pub(super) fn enter(self: &Arc<Door>) -> Option<Pass> {
+        let one_more = |inside| (inside & SHUT == 0).then_some(inside + 1);
+        self.inside.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).ok()?;
+        Some(Pass { door: Arc::clone(self) })
+    }
+
+    /// Shuts the door for good; those inside are not waited for.
+    pub(super) fn shut(&self) {
+        self.inside.fetch_or(SHUT, Ordering::AcqRel);
+    }
+
+    /// Shuts the door if nobody is inside; says what is known of its use either way.
+    pub(super) fn shut_if_empty(&self) -> Usage {
+        let _someone_inside =
+            self.inside.compare_exchange(0, SHUT, Ordering::AcqRel, Ordering::Acquire);
+        self.usage()
+    }
+
+    pub(super) fn reopen(&self) {
+        self.inside.fetch_and(!SHUT, Ordering::AcqRel);
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        let left_at = self.left_at.load(Ordering::Acquire).checked_sub(1);
+        Usage {
+            held: self.inside.load(Ordering::Acquire) & !SHUT > 0,
+            left_at: left_at.map(Duration::from_micros),
+            worked: self.worked.load(Ordering::Acquire),
+        }
+    }
+}
+
+impl Pass {
+    /// Notes that the connection was of use.
+    pub(super) fn worked(&self) {
+        self.door.worked.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let now = u64::try_from(self.door.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.door.left_at.fetch_max(now.saturating_add(1), Ordering::AcqRel);
+        self.door.inside.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_door_with_someone_inside_does_not_shut() {
+        let door = Door::new(Instant::now());
+        assert_eq!(door.shut_if_empty(), Usage::default());
+        assert!(door.enter().is_none(), "it was shut");
+        door.reopen();
+        let pass = door.enter().unwrap();
+        assert!(door.shut_if_empty().held);
+        let second = door.enter().expect("it is still open");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        drop((pass, second));
+        let left_at = Some(Duration::from_secs(5));
+        let expected = Usage { held: false, left_at, worked: false };
+        assert_eq!(door.shut_if_empty(), expected);
+        assert!(door.enter().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_door_that_was_shut_for_good_lets_those_inside_leave() {
+        let door = Door::new(Instant::now());
+        let pass = door.enter().unwrap();
+        door.shut();
+        assert!(door.enter().is_none());
+        assert!(door.usage().held);
+        drop(pass);
+        assert!(!door.usage().held);
+        assert!(door.enter().is_none());
+    }
+
+    #[test]
+    fn nobody_is_inside_a_door_that_was_shut_while_many_pushed() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let door = Door::new(Instant::now());
+            let crowd: tokio::task::JoinSet<()> = (0..4)
+                .map(|_| Arc::clone(&door))
+                .map(|door| async move {
+                    for _ in 0..20_000 {
+                        drop(door.enter());
+                    }
+                })
+                .collect();
+            for _ in 0..20_000 {
+                if !door.shut_if_empty().held {
+                    assert!(!door.usage().held, "someone is inside a shut door");
+                    door.reopen();
+                }
+            }
+            crowd.join_all().await;
+        });
+    }
+}
