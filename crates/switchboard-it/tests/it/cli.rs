@@ -97,7 +97,7 @@ async fn what_was_typed_wrong_is_pointed_at() {
     --- stderr
     error: no tool is named `demo_ad`
 
-    hint: did you mean `demo_add`, `demo_read_notes`, `demo_count`, `demo_echo` or `demo_forget`?
+    hint: did you mean `demo_add`?
     hint: find it with `switchboard search demo ad`
     "#);
     insta::assert_snapshot!(transcript(&installed, "call demo_add a=two").await, @r#"
@@ -270,6 +270,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
     ○ demo (not connected)
     ⚠ theirs (pending: the user has to trust it)
     --- stderr
+    `switchboard trust` shows what this project wants to run
     "#);
     insta::assert_snapshot!(transcript(&installed, "call theirs_echo text=hi").await, @r#"
     exit 4
@@ -568,11 +569,7 @@ async fn programs_read_json() {
         "hints": [
           {
             "didYouMean": [
-              "demo_echo",
-              "all_echo",
-              "demo_count",
-              "demo_crash",
-              "demo_pid"
+              "demo_echo"
             ]
           },
           {

@@ -12,6 +12,7 @@ mod failures;
 mod lifecycle;
 mod listing;
 mod processes;
+mod rmcp_peer;
 mod scenarios;
 mod stdio_face;
 mod trust;
