@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use switchboard::approval::Answer;
 
+use crate::client::Client;
 use crate::harness::{Home, World, pass};
+use crate::program::{Installed, Programs};
 
 /// One running gateway behind one of its surfaces.
 pub trait Face: Sized {
     /// Starts with a user's configuration, in a new home.
-    fn open(config: &str) -> impl Future<Output = Self>;
+    fn open(programs: Programs, config: &str) -> impl Future<Output = Self>;
 
-    /// What a model gets for the arguments of one `mcp` call.
+    /// What a model gets for the arguments of one `mcp` call. A line `...` stands for what this
+    /// face says in words of its own.
     fn ask(&mut self, arguments: &str) -> impl Future<Output = String>;
 
     /// What the user will say when asked.
@@ -41,7 +45,7 @@ impl Library {
 }
 
 impl Face for Library {
-    async fn open(config: &str) -> Self {
+    async fn open(_: Programs, config: &str) -> Self {
         Self::start(config, Home::new())
     }
 
@@ -65,4 +69,156 @@ impl Face for Library {
         let home = self.world.shut_down().await;
         Self::start(&self.config, home)
     }
+}
+
+/// `switchboard serve` as an MCP client uses it, with a user who answers elicitations.
+pub struct Stdio {
+    installed: Installed,
+    client: Client,
+}
+
+impl Stdio {
+    async fn start(installed: Installed) -> Self {
+        let client = installed.connect(json!({ "elicitation": {} })).await;
+        Self { installed, client }
+    }
+}
+
+impl Face for Stdio {
+    async fn open(programs: Programs, config: &str) -> Self {
+        Self::start(Installed::with(programs, config)).await
+    }
+
+    async fn ask(&mut self, arguments: &str) -> String {
+        self.client.mcp(json_of(arguments)).await
+    }
+
+    fn will_answer(&mut self, answers: &[Answer]) {
+        self.client.user.answers.extend(answers.iter().map(|answer| {
+            let decision = match answer {
+                Answer::Once => "once",
+                Answer::Tool => "tool",
+                Answer::Server => "server",
+                Answer::No => "no",
+            };
+            json!({ "action": "accept", "content": { "decision": decision } })
+        }));
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.client.user.asked.iter().filter_map(question).collect()
+    }
+
+    async fn advance(&mut self, _: Duration) {
+        unimplemented!("a story with `advance` is for faces in process");
+    }
+
+    async fn restart(self) -> Self {
+        let Self { installed, client } = self;
+        client.end().await;
+        Self::start(installed).await
+    }
+}
+
+/// The tool and its arguments, read from the words of an elicitation.
+fn question(params: &Value) -> Option<String> {
+    let message = params["message"].as_str()?;
+    let (what, arguments) = message.split_once("\n\nArguments:\n")?;
+    let mut quoted = what.split('`').skip(1).step_by(2);
+    let (tool, server) = (quoted.next()?, quoted.next()?);
+    Some(format!("{server}_{tool} {}", json_of(arguments)))
+}
+
+/// `switchboard` as a person or a script types it: a process for each request.
+pub struct CommandLine {
+    installed: Installed,
+}
+
+impl Face for CommandLine {
+    async fn open(programs: Programs, config: &str) -> Self {
+        Self { installed: Installed::with(programs, config) }
+    }
+
+    async fn ask(&mut self, arguments: &str) -> String {
+        let typed = Typed::of(&json_of(arguments));
+        let Typed { mut words, says } = typed.expect("a story for `cli` asks what can be typed");
+        let ran = self.installed.run(words.iter().map(String::as_str)).await;
+        match (ran.code, says) {
+            (Some(0), Says::InOwnWords) => return "...".to_owned(),
+            (Some(0), Says::Result) => return ran.stdout,
+            // What the tool reported itself.
+            (Some(1), Says::Result) => return ran.stderr.replacen("error: ", "", 1),
+            (_, _) => words.push("--json".to_owned()),
+        }
+        let ran = self.installed.run(words.iter().map(String::as_str)).await;
+        let report = &json_of(&ran.stdout)["error"];
+        let of = |field: &str| report[field].as_str().unwrap_or_default();
+        // Remedies are worded for whoever can act upon them.
+        format!("{}: {}\n...", of("code"), of("message"))
+    }
+
+    fn will_answer(&mut self, _: &[Answer]) {
+        unimplemented!("a story with a user is not for a face without a terminal");
+    }
+
+    fn asked(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn advance(&mut self, _: Duration) {
+        unimplemented!("a story with `advance` is for faces in process");
+    }
+
+    async fn restart(self) -> Self {
+        self
+    }
+}
+
+/// A request of a model as the command line that asks the same.
+#[derive(Debug)]
+pub struct Typed {
+    pub words: Vec<String>,
+    says: Says,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Says {
+    /// Lists are laid out for people.
+    InOwnWords,
+    /// The text of a result is the same everywhere.
+    Result,
+}
+
+impl Typed {
+    /// `None` for what no command asks.
+    pub fn of(request: &Value) -> Option<Self> {
+        let asked: Vec<&str> = request.as_object()?.keys().map(String::as_str).collect();
+        let text = |key: &str| request[key].as_str().unwrap_or_default();
+        let (line, says): (&[&str], Says) = match asked.as_slice() {
+            [] => (&["status"], Says::InOwnWords),
+            ["tool"] => (&["call", text("tool")], Says::Result),
+            ["tool", "args"] => (&["call", text("tool"), "--args"], Says::Result),
+            ["tool", "server", "args"] => {
+                (&["call", text("tool"), "--server", text("server"), "--args"], Says::Result)
+            }
+            ["search"] | ["search", "limit"] => (&["search", text("search")], Says::InOwnWords),
+            ["search", "regex"] => (&["search", "--regex", text("search")], Says::InOwnWords),
+            ["describe"] => (&["describe", text("describe")], Says::InOwnWords),
+            ["connect"] => (&["connect", text("connect")], Says::InOwnWords),
+            ["instructions"] => (&["instructions", text("instructions")], Says::InOwnWords),
+            ["server"] => (&["tools", text("server")], Says::InOwnWords),
+            _ => return None,
+        };
+        let mut words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+        match &request["args"] {
+            Value::Null => {}
+            Value::String(json) => words.push(json.clone()),
+            object => words.push(object.to_string()),
+        }
+        Some(Self { words, says })
+    }
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON: {error}: {text}"))
 }

@@ -151,6 +151,13 @@ impl World {
         ))
     }
 
+    /// A world around a gateway whose servers the test brought itself.
+    pub fn of_gateway(gateway: Gateway, home: Home) -> World {
+        let host = ScriptedHost::default();
+        let session = gateway.session(host.clone());
+        World { gateway, session, host, home, fixtures: BTreeMap::new() }
+    }
+
     /// What a model gets for the arguments of one `mcp` call.
     pub async fn ask(&self, arguments: &str) -> String {
         match self.answer(arguments).await {

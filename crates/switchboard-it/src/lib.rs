@@ -15,8 +15,11 @@
 //! state.release();
 //! ```
 
+pub mod client;
 pub mod faces;
 pub mod fixture;
 pub mod harness;
 pub mod host;
+pub mod processes;
+pub mod program;
 pub mod scenario;

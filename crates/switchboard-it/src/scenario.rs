@@ -7,6 +7,7 @@ use switchboard::approval::Answer;
 
 use crate::faces::Face;
 use crate::harness::{filtered, stored_id};
+use crate::program::Programs;
 
 /// One file: a title, the faces that it holds for, and what happens.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,13 +95,13 @@ impl Story {
 }
 
 /// Plays the story and returns it as it went: equal to `story` if all came true.
-pub async fn play<F: Face>(story: &Story) -> Story {
+pub async fn play<F: Face>(story: &Story, programs: Programs) -> Story {
     let mut told = story.clone();
     let mut face: Option<F> = None;
     let mut id = String::new();
     for step in &mut told.steps {
         if let Step::Config(config) = step {
-            face = Some(F::open(config).await);
+            face = Some(F::open(programs, config).await);
             continue;
         }
         let mut playing = face.take().expect("a story begins with its configuration");
@@ -116,7 +117,8 @@ pub async fn play<F: Face>(story: &Story) -> Story {
                     id = stored.to_owned();
                 }
                 let seen = filtered(&seen);
-                if !fits(answer, &seen) {
+                // What the face says in words of its own is no news.
+                if !fits(answer, &seen) && !fits(&seen, answer) {
                     *answer = seen.trim().to_owned();
                 }
             }

@@ -99,7 +99,7 @@ impl Handler for Service {
     }
 
     fn malformed(&mut self, error: &Malformed, peer: &Peer) {
-        peer.refuse(&RpcError::new(error.code(), error.to_string()));
+        peer.refuse(error);
     }
 }
 

@@ -104,6 +104,7 @@ pub enum Malformed {
     #[error("JSON-RPC batches are not supported")]
     Batch,
     #[error("not a JSON-RPC 2.0 message")]
+    /// The id is that of a request; one of an answer is ours, and must not come back as theirs.
     Envelope { id: Option<Id> },
 }
 
@@ -128,7 +129,8 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
         if error.is_data() { Malformed::Envelope { id: None } } else { Malformed::Json }
     })?;
     if envelope.jsonrpc.as_deref() != Some("2.0") {
-        return Err(Malformed::Envelope { id: envelope.id.and_then(Id::parse) });
+        let asked = envelope.method.and(envelope.id);
+        return Err(Malformed::Envelope { id: asked.and_then(Id::parse) });
     }
     let id = match envelope.id {
         None => None,

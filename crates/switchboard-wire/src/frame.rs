@@ -15,6 +15,9 @@ const KEPT_OF_OVERLONG: usize = 4 * 1024;
 /// How long an over-long line may stall before the stream counts as broken.
 const OVERLONG_STALL: Duration = Duration::from_secs(1);
 
+/// A line that goes on for so long past the limit is not going to end.
+const HOPELESS: u64 = 256 * 1024 * 1024;
+
 const READ_CHUNK: usize = 16 * 1024;
 
 /// A buffer that grew beyond this for one large frame is given back afterwards.
@@ -101,7 +104,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Frame::TooLong { head: Bytes::copy_from_slice(&self.buffer[..kept]) }
     }
 
-    /// Reads on to the newline; `None` when the stream ends first.
+    /// Reads on to the newline; `None` when the stream ends first, an error when there is no hope
+    /// for one.
     async fn drain(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let end = memchr::memchr(b'\n', &self.buffer);
@@ -111,6 +115,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             };
             drain.take(&part);
             drop(part);
+            if end.is_none() && drain.length > self.limit as u64 + HOPELESS {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
             if self.buffer.is_empty() {
                 // Gives back the memory that the beginning of the line took.
                 self.buffer = BytesMut::new();

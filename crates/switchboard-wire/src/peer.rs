@@ -186,10 +186,15 @@ impl Peer {
             .try_send(Outgoing::Frame(envelope::notification_frame(method, params)));
     }
 
-    /// Answers a line that was no message.
-    pub fn refuse(&self, error: &RpcError) {
+    /// Answers a line that was no message, under its id if it asked for something.
+    pub fn refuse(&self, malformed: &envelope::Malformed) {
+        let id = match malformed {
+            envelope::Malformed::Envelope { id } => id.as_ref(),
+            envelope::Malformed::Json | envelope::Malformed::Batch => None,
+        };
+        let error = RpcError::new(malformed.code(), malformed.to_string());
         let _lost_when_full =
-            self.shared.outbox.try_send(Outgoing::Frame(envelope::error_frame(None, error)));
+            self.shared.outbox.try_send(Outgoing::Frame(envelope::error_frame(id, &error)));
     }
 
     /// Lets what is queued go out, then ends the writer.

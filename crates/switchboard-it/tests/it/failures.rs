@@ -8,11 +8,16 @@ use switchboard::approval::Answer;
 use switchboard::failure::{Code, Failure};
 use switchboard::request::{Request, ResultView};
 use switchboard::{explain, render, request};
+use switchboard_it::client::text;
+use switchboard_it::faces::Typed;
 use switchboard_it::harness::{World, call, filtered, pass, stored_id};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
 
 /// A server for each way to fail, and one that works.
 const CONFIG: &str = r#"{
-    "settings": { "maxFrameBytes": 100000 },
+    "settings": { "maxFrameBytes": 100000, "firstListing": false },
     "mcpServers": {
         "demo": { "command": "fixture-server", "args": ["everything"], "requestTimeoutMs": 1000 },
         "twin": { "command": "fixture-server", "args": ["one"] },
@@ -31,15 +36,49 @@ const CONFIG: &str = r#"{
 
 const ONE: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'lose'\nbehaviour = 'crash'\nannotations = { readOnlyHint = true }\n";
 
+const SCRIPTS: [(&str, &str); 5] = [
+    ("one", ONE),
+    ("broken", "[faults]\nexit_at_start = { code = 1 }\n"),
+    ("stuck", "[faults]\nnever_answer_initialize = true\n"),
+    ("alien", "[faults]\nwrong_protocol_version = true\n"),
+    ("circle", "[[tools]]\nname = 'echo'\n[faults]\ncursor = 'same'\n"),
+];
+
+/// What fails, in this order.
+const REQUESTS: [&str; 27] = [
+    r#"{ "serach": "x" }"#,
+    r#"{ "tool": "demo_add", "a": 1 }"#,
+    r#"{ "select": ".x" }"#,
+    r#"{ "tool": "demo_ecko" }"#,
+    r#"{ "tool": "echo" }"#,
+    r#"{ "server": "demos" }"#,
+    r#"{ "tool": "demo_add", "args": { "a": true } }"#,
+    r#"{ "search": "(", "regex": true }"#,
+    r#"{ "result": "nothing" }"#,
+    r#"{ "server": "off" }"#,
+    r#"{ "instructions": "twin" }"#,
+    r#"{ "instructions": "plain" }"#,
+    r#"{ "tool": "demo_delete_everything" }"#,
+    r#"{ "tool": "demo_delete_everything" }"#,
+    r#"{ "tool": "demo_protocol-error" }"#,
+    r#"{ "tool": "demo_wait" }"#,
+    r#"{ "tool": "demo_crash" }"#,
+    r#"{ "tool": "twin_lose" }"#,
+    r#"{ "tool": "big_huge_line", "args": { "bytes": 1000000 } }"#,
+    r#"{ "connect": "broken" }"#,
+    r#"{ "tool": "broken_echo" }"#,
+    r#"{ "connect": "stuck" }"#,
+    r#"{ "connect": "alien" }"#,
+    r#"{ "connect": "circle" }"#,
+    r#"{ "connect": "missing" }"#,
+    r#"{ "connect": "unset" }"#,
+    r#"{ "connect": "remote" }"#,
+];
+
 fn world() -> World {
-    World::with(CONFIG)
-        .script("one", ONE)
-        .script("broken", "[faults]\nexit_at_start = { code = 1 }\n")
-        .script("stuck", "[faults]\nnever_answer_initialize = true\n")
-        .script("alien", "[faults]\nwrong_protocol_version = true\n")
-        .script("circle", "[[tools]]\nname = 'echo'\n[faults]\ncursor = 'same'\n")
-        .answers([Answer::No])
-        .start()
+    let setup = World::with(CONFIG).answers([Answer::No]);
+    let scripted = SCRIPTS.iter().fold(setup, |setup, (name, text)| setup.script(name, text));
+    scripted.start()
 }
 
 /// Asks in the order of the table; each line must fail.
@@ -48,35 +87,7 @@ async fn provoke(world: &World) -> Vec<(String, Failure)> {
     for server in ["demo", "twin"] {
         world.ask(&json!({ "connect": server }).to_string()).await;
     }
-    for request in [
-        r#"{ "serach": "x" }"#,
-        r#"{ "tool": "demo_add", "a": 1 }"#,
-        r#"{ "select": ".x" }"#,
-        r#"{ "tool": "demo_ecko" }"#,
-        r#"{ "tool": "echo" }"#,
-        r#"{ "server": "demos" }"#,
-        r#"{ "tool": "demo_add", "args": { "a": true } }"#,
-        r#"{ "search": "(", "regex": true }"#,
-        r#"{ "result": "nothing" }"#,
-        r#"{ "server": "off" }"#,
-        r#"{ "instructions": "twin" }"#,
-        r#"{ "instructions": "plain" }"#,
-        r#"{ "tool": "demo_delete_everything" }"#,
-        r#"{ "tool": "demo_delete_everything" }"#,
-        r#"{ "tool": "demo_protocol-error" }"#,
-        r#"{ "tool": "demo_wait" }"#,
-        r#"{ "tool": "demo_crash" }"#,
-        r#"{ "tool": "twin_lose" }"#,
-        r#"{ "tool": "big_huge_line", "args": { "bytes": 1000000 } }"#,
-        r#"{ "connect": "broken" }"#,
-        r#"{ "tool": "broken_echo" }"#,
-        r#"{ "connect": "stuck" }"#,
-        r#"{ "connect": "alien" }"#,
-        r#"{ "connect": "circle" }"#,
-        r#"{ "connect": "missing" }"#,
-        r#"{ "connect": "unset" }"#,
-        r#"{ "connect": "remote" }"#,
-    ] {
+    for request in REQUESTS {
         let parsed = request::parse(serde_json::from_str(request).unwrap());
         let failure = match parsed {
             Ok(parsed) => world.session.handle(parsed.request).await.expect_err(request),
@@ -151,5 +162,50 @@ async fn every_failure_says_what_why_and_what_to_do() {
         .filter(|code| !codes.contains_key(code.as_str()) && !ELSEWHERE.contains(code))
         .collect();
     assert_eq!(unseen, [], "codes that nobody provoked");
+    insta::assert_snapshot!(table);
+}
+
+/// The same servers as programs.
+fn installed() -> Installed {
+    let installed = Installed::with(PROGRAMS, CONFIG);
+    for (name, script) in SCRIPTS {
+        installed.write(name, script);
+    }
+    installed
+}
+
+#[tokio::test]
+async fn every_failure_reads_well_over_stdio() {
+    let installed = installed();
+    let mut client = installed.connect(json!({})).await;
+    for server in ["demo", "twin"] {
+        client.mcp(json!({ "connect": server })).await;
+    }
+    let mut table = String::new();
+    for request in REQUESTS {
+        let id = client.call(serde_json::from_str(request).unwrap()).await;
+        let answer = client.answer_to(&id).await;
+        assert_eq!(answer["result"]["isError"], true, "{request}");
+        let code = &answer["result"]["_meta"]["switchboard/details"]["code"];
+        table.push_str(&format!("=== {request}\n{code}\n{}\n\n", filtered(&text(&answer))));
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[tokio::test]
+async fn every_failure_reads_well_on_the_command_line() {
+    let installed = installed();
+    for server in ["demo", "twin"] {
+        assert_eq!(installed.run(["connect", server]).await.code, Some(0));
+    }
+    let mut table = String::new();
+    for request in REQUESTS {
+        // What cannot be typed cannot fail.
+        let Some(typed) = Typed::of(&serde_json::from_str(request).unwrap()) else { continue };
+        let ran = installed.run(typed.words.iter().map(String::as_str)).await;
+        assert!(ran.code > Some(0) && ran.stdout.is_empty(), "{request}: {ran:?}");
+        let line = typed.words.join(" ");
+        table.push_str(&format!("$ {line}\n{}\n", filtered(&ran.transcript(installed.home()))));
+    }
     insta::assert_snapshot!(table);
 }

@@ -5,11 +5,23 @@
 mod approval;
 mod cache;
 mod calls;
+mod cli;
 mod content;
 mod definitions;
 mod docs;
 mod failures;
 mod lifecycle;
 mod listing;
+mod processes;
+mod rmcp_peer;
 mod scenarios;
+mod stdio_face;
 mod trust;
+
+use switchboard_it::program::Programs;
+
+/// Only a test of this package knows where cargo put its programs.
+const PROGRAMS: Programs = Programs {
+    switchboard: env!("CARGO_BIN_EXE_switchboard-dup"),
+    fixture_server: env!("CARGO_BIN_EXE_fixture-server"),
+};

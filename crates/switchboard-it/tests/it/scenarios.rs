@@ -1,23 +1,16 @@
 //! Plays every story in `scenarios/` through every face that it names.
 //!
-//! `UPDATE_EXPECT=1` writes what happened into the files instead.
+//! `UPDATE_EXPECT=1` writes what happened on the first face of a story into its file instead.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use switchboard::Environment;
-use switchboard_it::faces::{Face, Library};
+use switchboard_it::faces::{CommandLine, Face, Library, Stdio};
 use switchboard_it::scenario::{Story, play};
+use tokio::runtime::{Builder, Runtime};
 
-/// On a paused clock of its own.
-fn play_through<F: Face>(story: &Story) -> Story {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(play::<F>(story))
-}
+use crate::PROGRAMS;
 
 fn stories() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
@@ -27,19 +20,20 @@ fn stories() -> Vec<PathBuf> {
     files
 }
 
-#[test]
-fn every_story_comes_true_in_the_library() {
+fn check<F: Face>(face: &str, runtime: &Runtime) {
     let update = Environment::of_process().variable("UPDATE_EXPECT").is_some();
+    let mut played = 0;
     let mut wrong = Vec::new();
     for path in stories() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).unwrap();
         let story = Story::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        if !story.faces.iter().any(|face| face == "library") {
+        if !story.faces.iter().any(|named| named == face) {
             continue;
         }
-        let told = play_through::<Library>(&story);
-        if update {
+        played += 1;
+        let told = runtime.block_on(play::<F>(&story, PROGRAMS));
+        if update && story.faces.first().is_some_and(|first| first == face) {
             fs::write(&path, told.text()).unwrap();
         } else if told != story {
             for (expected, seen) in story.steps.iter().zip(&told.steps) {
@@ -52,4 +46,26 @@ fn every_story_comes_true_in_the_library() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(played > 0, "no story is for {face}");
+}
+
+#[test]
+fn every_story_comes_true_in_the_library() {
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    check::<Library>("library", &runtime);
+}
+
+/// With real processes time is real, too.
+fn real_time() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+fn every_story_comes_true_over_stdio() {
+    check::<Stdio>("stdio", &real_time());
+}
+
+#[test]
+fn every_story_comes_true_on_the_command_line() {
+    check::<CommandLine>("cli", &real_time());
 }

@@ -1,0 +1,218 @@
+//! An MCP client over pipes, on bytes and JSON values alone: it shares no code with the product.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// How long anything may take; a test that waits for so long has failed.
+const DEADLINE: Duration = Duration::from_secs(50);
+
+/// A program that speaks MCP on its standard streams. It is killed when the client is dropped.
+pub struct Client {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: mpsc::UnboundedReceiver<Vec<u8>>,
+    stderr: JoinHandle<String>,
+    /// Frames that came while another one was waited for.
+    set_aside: VecDeque<Value>,
+    last_id: u64,
+    pub user: User,
+}
+
+/// Who answers the questions of the server.
+#[derive(Debug, Default)]
+pub struct User {
+    /// What they will say, in order: the whole result of `elicitation/create`.
+    pub answers: VecDeque<Value>,
+    /// The params of each question.
+    pub asked: Vec<Value>,
+}
+
+/// What a program left behind.
+#[derive(Debug)]
+pub struct Ended {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// Frames that nobody waited for.
+    pub frames: Vec<Value>,
+    pub stderr: String,
+}
+
+impl Client {
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the program starts");
+        let stdin = child.stdin.take();
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe was asked for"));
+        let mut words = child.stderr.take().expect("a pipe was asked for");
+        let (sender, lines) = mpsc::unbounded_channel();
+        // Both end with their pipe, which ends with the child.
+        tokio::spawn(async move {
+            loop {
+                let mut line = Vec::new();
+                match stdout.read_until(b'\n', &mut line).await {
+                    Ok(1..) if sender.send(line).is_ok() => {}
+                    Ok(_) | Err(_) => return,
+                }
+            }
+        });
+        let stderr = tokio::spawn(async move {
+            let mut text = Vec::new();
+            let _until_closed = words.read_to_end(&mut text).await;
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Self {
+            child,
+            stdin,
+            lines,
+            stderr,
+            set_aside: VecDeque::new(),
+            last_id: 0,
+            user: User::default(),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("the program runs")
+    }
+
+    /// Shakes hands and returns the server's result.
+    pub async fn initialize(&mut self, revision: &str, capabilities: Value) -> Value {
+        let params = json!({
+            "protocolVersion": revision,
+            "capabilities": capabilities,
+            "clientInfo": { "name": "kit", "version": "1" },
+        });
+        let answer = self.ask("initialize", params).await;
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        answer["result"].clone()
+    }
+
+    /// Sends bytes as they are.
+    pub async fn send_bytes(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("the input is open");
+        stdin.write_all(bytes).await.expect("the program reads");
+        stdin.flush().await.expect("the program reads");
+    }
+
+    pub async fn send(&mut self, message: &Value) {
+        self.send_bytes(format!("{message}\n").as_bytes()).await;
+    }
+
+    /// Sends a request and returns its id.
+    pub async fn request(&mut self, method: &str, params: Value) -> Value {
+        self.last_id += 1;
+        let id = json!(self.last_id);
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        id
+    }
+
+    /// Sends a request and waits for the whole answer, with `result` or `error`.
+    pub async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.request(method, params).await;
+        self.answer_to(&id).await
+    }
+
+    /// Sends a call of the `mcp` tool and returns its id.
+    pub async fn call(&mut self, arguments: Value) -> Value {
+        self.request("tools/call", json!({ "name": "mcp", "arguments": arguments })).await
+    }
+
+    /// The text that the `mcp` tool gives.
+    pub async fn mcp(&mut self, arguments: Value) -> String {
+        let id = self.call(arguments).await;
+        text(&self.answer_to(&id).await)
+    }
+
+    /// Waits for the answer with this id. Questions of the server are answered meanwhile, and
+    /// everything else is set aside.
+    pub async fn answer_to(&mut self, id: &Value) -> Value {
+        let is_answer = |frame: &Value| frame.get("method").is_none() && frame["id"] == *id;
+        if let Some(at) = self.set_aside.iter().position(is_answer) {
+            return self.set_aside.remove(at).expect("it was just found");
+        }
+        loop {
+            let frame = self.read().await.expect("an answer before the end of the output");
+            if is_answer(&frame) {
+                return frame;
+            }
+            if frame["method"] == "elicitation/create" {
+                self.answer_question(&frame).await;
+            } else {
+                self.set_aside.push_back(frame);
+            }
+        }
+    }
+
+    /// The next frame, whatever it is.
+    pub async fn next(&mut self) -> Value {
+        match self.set_aside.pop_front() {
+            Some(frame) => frame,
+            None => self.read().await.expect("a frame before the end of the output"),
+        }
+    }
+
+    async fn answer_question(&mut self, question: &Value) {
+        self.user.asked.push(question["params"].clone());
+        let answer = self.user.answers.pop_front().unwrap_or(json!({ "action": "cancel" }));
+        self.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer })).await;
+    }
+
+    /// The next line to the byte.
+    pub async fn line(&mut self) -> String {
+        let line = self.read_line().await.expect("a line before the end of the output");
+        String::from_utf8(line).expect("a frame is text")
+    }
+
+    async fn read(&mut self) -> Option<Value> {
+        self.read_line().await.map(|line| {
+            let frame: Value = serde_json::from_slice(&line).unwrap_or_else(|error| {
+                panic!("no frame: {error}: {}", String::from_utf8_lossy(&line))
+            });
+            assert_eq!(frame["jsonrpc"], "2.0", "no frame: {frame}");
+            frame
+        })
+    }
+
+    async fn read_line(&mut self) -> Option<Vec<u8>> {
+        let line = tokio::time::timeout(DEADLINE, self.lines.recv()).await;
+        line.expect("the program writes in time")
+    }
+
+    /// Closes the program's input, waits for its end and returns what it left.
+    pub async fn end(mut self) -> Ended {
+        self.stdin = None;
+        self.ended().await
+    }
+
+    /// Waits for the end of the program, which something else brings about.
+    pub async fn ended(mut self) -> Ended {
+        let mut frames: Vec<Value> = self.set_aside.drain(..).collect();
+        while let Some(frame) = self.read().await {
+            frames.push(frame);
+        }
+        let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
+        let status = status.expect("the program ends").expect("it can be waited for");
+        let stderr = self.stderr.await.expect("reading cannot panic");
+        Ended { code: status.code(), frames, stderr }
+    }
+}
+
+/// All text of the result of a `tools/call`.
+pub fn text(answer: &Value) -> String {
+    let blocks = answer["result"]["content"].as_array();
+    let blocks = blocks.unwrap_or_else(|| panic!("no result of a tool: {answer}"));
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    texts.join("\n")
+}

@@ -1,0 +1,64 @@
+//! What the kernel says about processes, and a bounded wait for it to say something else.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+
+/// How long a process may take to go.
+const DEADLINE: Duration = Duration::from_secs(50);
+
+/// How often the kernel is asked, which offers nothing to wait for about another's child.
+const PERIOD: Duration = Duration::from_millis(5);
+
+/// Whether the process exists and is no zombie.
+pub fn is_alive(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// Processes whose parent is `pid`, zombies included.
+pub fn children(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("a Linux machine").flatten() {
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
+        if rest.split_whitespace().nth(1) == Some(pid.to_string().as_str())
+            && let Ok(child) = entry.file_name().to_string_lossy().parse()
+        {
+            found.push(child);
+        }
+    }
+    found
+}
+
+/// The most memory that the process ever had, in bytes.
+pub fn peak_memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.expect("every process has a peak") * 1024
+}
+
+/// Waits until `condition` holds.
+pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::time::sleep(PERIOD).await;
+        }
+    };
+    if tokio::time::timeout(DEADLINE, waiting).await.is_err() {
+        panic!("it never came about that {what}");
+    }
+}
+
+/// Waits until none of the processes is left.
+pub async fn until_gone(pids: &[u32]) {
+    until(&format!("all of {pids:?} are gone"), || !pids.iter().any(|pid| is_alive(*pid))).await;
+}
+
+pub fn send_signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id");
+    rustix::process::kill_process(pid, signal).expect("the process runs");
+}

@@ -1,0 +1,165 @@
+//! The real program `switchboard` in a home of its own: one command, or a server to talk to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::client::Client;
+use crate::harness::Home;
+
+/// No command of a test takes this long, whatever else the machine does.
+const DEADLINE: Duration = Duration::from_secs(50);
+
+/// Where cargo built the programs; only a test of this package is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs {
+    pub switchboard: &'static str,
+    pub fixture_server: &'static str,
+}
+
+/// `switchboard` as a user installed and configured it. Clones share the home.
+#[derive(Debug, Clone)]
+pub struct Installed {
+    programs: Programs,
+    home: Home,
+}
+
+/// A command that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Installed {
+    /// With `config` as the user's file; `fixture-server` in it is found on the path.
+    pub fn with(programs: Programs, config: &str) -> Self {
+        let installed = Self { programs, home: Home::new() };
+        installed.write("switchboard/mcp.json", config);
+        installed
+    }
+
+    /// A fresh machine: nothing is configured.
+    pub fn bare(programs: Programs) -> Self {
+        Self { programs, home: Home::new() }
+    }
+
+    /// One server of this name, which acts `script` and notes each start in [`Self::spawn_log`].
+    pub fn with_fixture(programs: Programs, server: &str, script: &str) -> Self {
+        let installed = Self::bare(programs);
+        let script = installed.write(&format!("{server}.toml"), script);
+        let config = installed.fixture_config(server, &script.to_string_lossy());
+        installed.write("switchboard/mcp.json", &config);
+        installed
+    }
+
+    fn fixture_config(&self, server: &str, script: &str) -> String {
+        let log = self.spawn_log();
+        let entry = serde_json::json!({
+            "command": "fixture-server",
+            "args": [script, "--spawn-log", log],
+        });
+        serde_json::json!({ "mcpServers": { server: entry } }).to_string()
+    }
+
+    /// Writes a file below the home, which is the working directory too.
+    pub fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.home.path().join(path);
+        let parent = path.parent().expect("a file below the home");
+        fs::create_dir_all(parent).expect("a directory can be made");
+        fs::write(&path, text).expect("a file can be written");
+        path
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub fn spawn_log(&self) -> PathBuf {
+        self.home.path().join("spawns")
+    }
+
+    /// The ids of every process that the fixtures of this home noted, grandchildren included.
+    pub fn spawned(&self) -> Vec<u32> {
+        let log = fs::read_to_string(self.spawn_log()).unwrap_or_default();
+        log.split_whitespace().map(|id| id.parse().expect("a process id")).collect()
+    }
+
+    /// The program in this home and no other, with a bare environment.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program under test, which no Spawner may own"
+    )]
+    pub fn command(&self) -> Command {
+        let fixtures = Path::new(self.programs.fixture_server).parent().expect("a file");
+        let mut command = Command::new(self.programs.switchboard);
+        command
+            .env_clear()
+            .env("HOME", self.home.path())
+            .env("SWITCHBOARD_HOME", self.home.path().join("switchboard"))
+            .env("PATH", format!("{}:/usr/bin:/bin", fixtures.display()))
+            .current_dir(self.home.path())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Runs one command to its end, without a terminal.
+    pub async fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Ran {
+        self.run_with_input(args, "").await
+    }
+
+    /// The same with something on standard input.
+    pub async fn run_with_input<'a>(
+        &self,
+        args: impl IntoIterator<Item = &'a str>,
+        input: &str,
+    ) -> Ran {
+        let mut command = self.command();
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("a pipe was asked for");
+        // A command that does not read its input may be over already.
+        let _unread = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+        let output = tokio::time::timeout(DEADLINE, child.wait_with_output()).await;
+        let output = output.expect("a command ends").expect("its output can be read");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("a program writes text");
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// Starts `serve` and says nothing yet.
+    pub fn serve(&self, flags: &[&str]) -> Client {
+        Client::start(self.command().arg("serve").args(flags))
+    }
+
+    /// Starts `serve` for a client with these capabilities, and shakes hands.
+    pub async fn connect(&self, capabilities: Value) -> Client {
+        let mut client = self.serve(&[]);
+        client.initialize("2025-11-25", capabilities).await;
+        client
+    }
+}
+
+impl Ran {
+    /// Everything that a script or a person sees, without what differs from run to run.
+    pub fn transcript(&self, home: &Path) -> String {
+        let code = self.code.map_or("killed".to_owned(), |code| code.to_string());
+        let text = format!(
+            "exit {code}\n--- stdout\n{}--- stderr\n{}",
+            terminated(&self.stdout),
+            terminated(&self.stderr)
+        );
+        text.replace(&*home.to_string_lossy(), "[HOME]")
+    }
+}
+
+fn terminated(text: &str) -> String {
+    if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+}

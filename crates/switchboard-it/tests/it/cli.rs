@@ -1,0 +1,604 @@
+//! The command line as a script sees it: exit code, standard output and standard error together.
+
+use regex::Regex;
+use switchboard_it::harness::filtered;
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+/// A machine on which nothing is configured.
+fn fresh() -> Installed {
+    Installed::bare(PROGRAMS)
+}
+
+/// A small server, one that cannot start and one with everything.
+fn configured() -> Installed {
+    Installed::with(
+        PROGRAMS,
+        r#"{
+            // A comment and a trailing comma are fine.
+            "settings": { "firstListing": false },
+            "mcpServers": {
+                "all": { "command": "fixture-server", "args": ["everything"] },
+                "broken": { "command": "no-such-program-anywhere" },
+                "demo": { "command": "fixture-server", "args": ["flaky"] },
+            },
+        }"#,
+    )
+}
+
+async fn transcript(installed: &Installed, line: &str) -> String {
+    let words: Vec<String> = split(line);
+    let ran = installed.run(words.iter().map(String::as_str)).await;
+    let text =
+        filtered(&ran.transcript(installed.home())).replace("switchboard-dup", "switchboard");
+    // How well a tool fits is for the tests of search.
+    let scores = Regex::new(r#""score": [0-9.]+"#).unwrap();
+    scores.replace_all(&text, r#""score": [SCORE]"#).into_owned()
+}
+
+/// Words at blanks; single quotes keep blanks together.
+fn split(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}
+
+#[tokio::test]
+async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
+    let installed = fresh();
+    insta::assert_snapshot!(transcript(&installed, "search add").await, @r#"
+    exit 0
+    --- stdout
+    demo_add(a: number, b: number)
+      Add two numbers
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "describe demo_add").await, @r#"
+    exit 0
+    --- stdout
+    demo_add(a: number, b: number)
+
+    Add two numbers
+
+    Parameters
+    a: number - First number
+    b: number - Second number
+
+    server demo
+    tool add
+    declares {"readOnlyHint":true}
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_add a=2 b=40").await, @r#"
+    exit 0
+    --- stdout
+    42
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
+    exit 0
+    --- stdout
+    MCP: 0/1 server, 0 tools
+    ○ demo (not connected)
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn what_was_typed_wrong_is_pointed_at() {
+    let installed = fresh();
+    insta::assert_snapshot!(transcript(&installed, "call demo_ad a=2 b=40").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no tool is named `demo_ad`
+
+    hint: did you mean `demo_add`?
+    hint: find it with `switchboard search demo ad`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_add a=two").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the arguments do not fit: `b` is required; `a` must be a number, not a string
+
+    hint: it takes:
+      a: number - First number
+      b: number - Second number
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_add --args '{ a: 2'").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the value of `--args` cannot be used
+      caused by: `args` is not valid JSON (line 1, column 3)
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_add --args '[1]'").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the value of `--args` cannot be used
+      caused by: `args` must hold a JSON object, not an array
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_add --args @nowhere.json").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: cannot read the arguments from `[HOME]/nowhere.json`
+      caused by: No such file or directory (os error 2)
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "tools demos").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no server is named `demos`
+
+    hint: did you mean `demo`?
+    hint: see the servers with `switchboard status`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "serach add").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'serach'
+
+      tip: some similar subcommands exist: 'serve', 'search'
+
+    Usage: switchboard [OPTIONS] [COMMAND]
+
+    For more information, try '--help'.
+    "#);
+}
+
+#[tokio::test]
+async fn arguments_come_from_a_file_or_from_standard_input_too() {
+    let installed = fresh();
+    installed.write("args.json", r#"{ "a": 2, "b": 40 }"#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_add --args @args.json b=41").await, @r#"
+    exit 0
+    --- stdout
+    43
+    --- stderr
+    "#);
+    let ran = installed.run_with_input(["call", "demo_add", "--args", "-"], r#"{"a":1,"b":1}"#);
+    insta::assert_snapshot!(ran.await.transcript(installed.home()), @r#"
+    exit 0
+    --- stdout
+    2
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn comments_and_trailing_commas_are_fine() {
+    let installed = configured();
+    insta::assert_snapshot!(transcript(&installed, "config check").await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    checked 1 file with 3 servers: no problem
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_echo text=hi").await, @r#"
+    exit 0
+    --- stdout
+    hi
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_read_is_named_with_its_place_and_the_rest_goes_on() {
+    let installed = Installed::with(PROGRAMS, "{\n  \"mcpServers\": {\n    \"demo\": ]\n  }\n}\n");
+    insta::assert_snapshot!(transcript(&installed, "config check").await, @r#"
+    exit 2
+    --- stdout
+    error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
+    --- stderr
+    checked 1 file with 0 servers: 1 problem
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "config check --json").await, @r#"
+    exit 2
+    --- stdout
+    {
+      "diagnostics": [
+        {
+          "level": "error",
+          "path": "[HOME]/switchboard/mcp.json",
+          "line": 3,
+          "column": 13,
+          "message": "unexpected close bracket"
+        }
+      ]
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
+    exit 0
+    --- stdout
+    MCP: 0/0 servers, 0 tools
+    --- stderr
+    error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "search add").await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
+    no tool matches `add`
+    "#);
+}
+
+#[tokio::test]
+async fn a_configuration_that_was_named_must_be_there() {
+    let installed = fresh();
+    insta::assert_snapshot!(transcript(&installed, "--config nowhere.json status").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the configuration file `[HOME]/nowhere.json` does not exist
+    "#);
+    installed.write("other.json", r#"{ "mcpServers": {} }"#);
+    insta::assert_snapshot!(transcript(&installed, "--config other.json config check").await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    checked 1 file with 0 servers: no problem
+    "#);
+}
+
+#[tokio::test]
+async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
+    let installed = configured();
+    let log = installed.spawn_log();
+    installed.write(
+        ".mcp.json",
+        &serde_json::json!({ "mcpServers": { "theirs": {
+            "command": "fixture-server", "args": ["flaky", "--spawn-log", log],
+        } } })
+        .to_string(),
+    );
+    insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
+    exit 0
+    --- stdout
+    MCP: 0/4 servers, 0 tools
+    ○ all (not connected)
+    ○ broken (not connected)
+    ○ demo (not connected)
+    ⚠ theirs (pending: the user has to trust it)
+    --- stderr
+    `switchboard trust` shows what this project wants to run
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call theirs_echo text=hi").await, @r#"
+    exit 4
+    --- stdout
+    --- stderr
+    error: the server `theirs` comes from this project and was not approved
+
+    hint: look at its definition and approve it with `switchboard trust theirs`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "connect theirs").await, @r#"
+    exit 4
+    --- stdout
+    --- stderr
+    error: the server `theirs` comes from this project and was not approved
+
+    hint: look at its definition and approve it with `switchboard trust theirs`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "trust theirs").await, @r#"
+    exit 4
+    --- stdout
+    --- stderr
+    theirs from [HOME]/.mcp.json:1:16
+      command      "fixture-server"
+      args         "flaky" "--spawn-log" "[HOME]/spawns"
+    error: servers are approved on a terminal, by a person who reads their definition
+    "#);
+    assert_eq!(installed.spawned(), Vec::<u32>::new());
+}
+
+#[tokio::test]
+async fn nobody_at_the_terminal_means_no() {
+    let installed = configured();
+    insta::assert_snapshot!(transcript(&installed, "call all_delete_everything text=x").await, @r#"
+    exit 4
+    --- stdout
+    --- stderr
+    error: `all_delete_everything` needs the user's approval
+      caused by: there is nobody to ask
+
+    hint: say yes on a terminal, or beforehand with `--yes`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call all_delete_everything text=x --yes").await, @r#"
+    exit 0
+    --- stdout
+    x
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn an_error_of_the_tool_and_one_of_the_server_are_told_apart() {
+    let installed = configured();
+    insta::assert_snapshot!(transcript(&installed, "call all_fail").await, @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: the disk is full
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call all_protocol-error").await, @r#"
+    exit 5
+    --- stdout
+    --- stderr
+    error: the server answered with an error
+      caused by: error -32001: not today
+
+    hint: it takes:
+      (no parameters)
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_crash").await, @r#"
+    exit 5
+    --- stdout
+    --- stderr
+    error: the server went away before it answered (exit code 70)
+
+    hint: its last words:
+      panic: out of ideas
+      at fixture.rs:1
+    hint: read its log with `switchboard logs demo`
+    hint: it may have taken effect: check before you call it again
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "connect broken").await, @r#"
+    exit 5
+    --- stdout
+    --- stderr
+    error: cannot use the server `broken`
+      caused by: cannot connect
+      caused by: the program `no-such-program-anywhere` was not found
+
+    hint: check that `no-such-program-anywhere` is installed and can be run
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "logs demo").await, @r#"
+    exit 0
+    --- stdout
+    panic: out of ideas
+      at fixture.rs:1
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn programs_read_json() {
+    let installed = configured();
+    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+    insta::assert_snapshot!(transcript(&installed, "status --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "servers": [
+        {
+          "name": "all",
+          "status": "not-connected",
+          "tools": null,
+          "resources": 0,
+          "lifecycle": "lazy",
+          "trust": "user"
+        },
+        {
+          "name": "broken",
+          "status": "not-connected",
+          "tools": null,
+          "resources": 0,
+          "lifecycle": "lazy",
+          "trust": "user"
+        },
+        {
+          "name": "demo",
+          "status": "cached",
+          "tools": 5,
+          "resources": 0,
+          "lifecycle": "lazy",
+          "trust": "user"
+        }
+      ],
+      "tools": 5,
+      "connected": 0
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "tools demo --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "tools": [
+        {
+          "name": "demo_echo",
+          "server": "demo",
+          "tool": "echo",
+          "description": "Returns the text."
+        },
+        {
+          "name": "demo_count",
+          "server": "demo",
+          "tool": "count",
+          "description": "Returns how many calls this process saw."
+        },
+        {
+          "name": "demo_pid",
+          "server": "demo",
+          "tool": "pid",
+          "description": "Returns the process id."
+        },
+        {
+          "name": "demo_wait",
+          "server": "demo",
+          "tool": "wait",
+          "description": "Waits, to be in flight when the server goes down."
+        },
+        {
+          "name": "demo_crash",
+          "server": "demo",
+          "tool": "crash",
+          "description": "Ends the server with last words."
+        }
+      ],
+      "total": 5,
+      "offset": 0,
+      "next": null,
+      "notListed": []
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "search process --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "total": 2,
+      "offset": 0,
+      "next": null,
+      "hits": [
+        {
+          "name": "demo_pid",
+          "server": "demo",
+          "tool": "pid",
+          "score": [SCORE],
+          "signature": "demo_pid()",
+          "description": "Returns the process id."
+        },
+        {
+          "name": "demo_count",
+          "server": "demo",
+          "tool": "count",
+          "score": [SCORE],
+          "signature": "demo_count()",
+          "description": "Returns how many calls this process saw."
+        }
+      ],
+      "notListed": [
+        "all",
+        "broken"
+      ]
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "describe demo_echo --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "name": "demo_echo",
+      "server": "demo",
+      "tool": "echo",
+      "description": "Returns the text.",
+      "title": null,
+      "signature": "demo_echo(text?: string)",
+      "inputSchema": {
+        "type": "object",
+        "properties": {
+          "text": {
+            "type": "string"
+          }
+        }
+      },
+      "outputSchema": null,
+      "annotations": null
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_echo text=hi --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "content": [
+        {
+          "type": "text",
+          "text": "hi"
+        }
+      ],
+      "isError": false,
+      "server": "demo",
+      "tool": "echo"
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call all_weather --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "content": [
+        {
+          "type": "text",
+          "text": "{\"temperature\":21.5,\"conditions\":\"cloudy\"}"
+        }
+      ],
+      "isError": false,
+      "server": "all",
+      "tool": "weather",
+      "structuredContent": {
+        "temperature": 21.5,
+        "conditions": "cloudy"
+      }
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call all_fail --json").await, @r#"
+    exit 1
+    --- stdout
+    {
+      "content": [
+        {
+          "type": "text",
+          "text": "the disk is full"
+        }
+      ],
+      "isError": true,
+      "server": "all",
+      "tool": "fail"
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_ecko --json").await, @r#"
+    exit 2
+    --- stdout
+    {
+      "error": {
+        "code": "unknown_tool",
+        "message": "no tool is named `demo_ecko`",
+        "hints": [
+          {
+            "didYouMean": [
+              "demo_echo"
+            ]
+          },
+          {
+            "notListed": [
+              "broken"
+            ]
+          },
+          {
+            "search": "demo ecko"
+          }
+        ]
+      }
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "connect broken --json").await, @r#"
+    exit 5
+    --- stdout
+    {
+      "error": {
+        "code": "connect_failed",
+        "message": "cannot use the server `broken`: cannot connect: the program `no-such-program-anywhere` was not found",
+        "hints": [
+          {
+            "checkCommand": "no-such-program-anywhere"
+          }
+        ]
+      }
+    }
+    --- stderr
+    "#);
+}

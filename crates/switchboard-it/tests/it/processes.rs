@@ -1,0 +1,285 @@
+//! What only real processes show: starts, crashes, ends, memory, environment.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use switchboard_it::client::{Client, text};
+use switchboard_it::harness::stored_id;
+use switchboard_it::processes::{children, is_alive, peak_memory, send_signal, until, until_gone};
+use switchboard_it::program::Installed;
+use tokio::task::JoinSet;
+
+use crate::PROGRAMS;
+
+const MIB: u64 = 1024 * 1024;
+
+const ECHO: &str = "[[tools]]\nname = 'echo'\n";
+
+/// As ECHO, and answers to no polite way of ending.
+const STUBBORN: &str =
+    "[faults]\nignore_eof = true\nignore_sigterm = true\n[[tools]]\nname = 'echo'\n";
+
+/// As ECHO, with a child of its own that holds the pipes and ignores signals.
+const PARENT: &str = "[faults]\ngrandchild = true\n[[tools]]\nname = 'echo'\n";
+
+fn echo(words: &str) -> Value {
+    json!({ "tool": "demo_echo", "args": { "text": words } })
+}
+
+#[tokio::test]
+async fn a_hundred_first_calls_start_the_server_once() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", ECHO);
+    let mut client = installed.connect(json!({})).await;
+    let mut ids = Vec::new();
+    for n in 0..100 {
+        ids.push(client.call(echo(&n.to_string())).await);
+    }
+    for (n, id) in ids.iter().enumerate() {
+        assert_eq!(text(&client.answer_to(id).await), n.to_string());
+    }
+    assert_eq!(installed.spawned().len(), 1);
+}
+
+const FLAKY: &str = "
+[[tools]]
+name = 'echo'
+[[tools]]
+name = 'wait'
+behaviour = 'wait'
+[[tools]]
+name = 'crash'
+description = 'Ends the server.'
+behaviour = { kind = 'crash', code = 70, stderr = ['panic: out of ideas', 'at line 1'] }
+";
+
+#[tokio::test]
+async fn a_crash_fails_its_call_at_once_and_the_next_call_starts_the_server_again() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
+    let mut client = installed.connect(json!({})).await;
+    let mut fastest = Duration::MAX;
+    for crashes in 1..=3 {
+        assert_eq!(client.mcp(echo("here")).await, "here");
+        assert_eq!(installed.spawned().len(), crashes);
+        let started = Instant::now();
+        let failure = client.mcp(json!({ "tool": "demo_crash" })).await;
+        fastest = fastest.min(started.elapsed());
+        for part in ["outcome_unknown", "exit code 70", "panic: out of ideas", "at line 1"] {
+            assert!(failure.contains(part), "{part} is not in {failure}");
+        }
+        let found = client.mcp(json!({ "search": "ends the server" })).await;
+        assert!(found.starts_with("demo_crash()"), "{found}");
+    }
+    // Two cores that do something else must not fail the build, so the best of three counts.
+    assert!(fastest < Duration::from_millis(200), "the failure took {fastest:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_during_a_call_says_by_what() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
+    let mut client = installed.connect(json!({})).await;
+    assert_eq!(client.mcp(echo("here")).await, "here");
+    let waiting = client.call(json!({ "tool": "demo_wait" })).await;
+    // Answered after the wait was sent on the same pipe.
+    assert_eq!(client.mcp(echo("there")).await, "there");
+    send_signal(installed.spawned()[0], Signal::KILL);
+    let failure = text(&client.answer_to(&waiting).await);
+    assert!(failure.contains("signal 9"), "{failure}");
+    assert_eq!(client.mcp(echo("back")).await, "back");
+}
+
+/// How a host gets rid of us.
+#[derive(Debug, Clone, Copy)]
+enum Farewell {
+    EndOfInput,
+    Signal(Signal),
+}
+
+async fn check_farewell(script: &'static str, farewell: Farewell) {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", script);
+    let mut client = installed.connect(json!({})).await;
+    assert_eq!(client.mcp(echo("here")).await, "here");
+    let spawned = installed.spawned();
+    assert!(!spawned.is_empty() && spawned.iter().all(|pid| is_alive(*pid)));
+    let ended = match farewell {
+        Farewell::EndOfInput => client.end().await,
+        Farewell::Signal(signal) => {
+            send_signal(client.pid(), signal);
+            client.ended().await
+        }
+    };
+    assert_eq!(ended.code, Some(0), "{farewell:?}");
+    let left: Vec<u32> = spawned.into_iter().filter(|pid| is_alive(*pid)).collect();
+    assert_eq!(left, Vec::<u32>::new(), "{farewell:?} {script}");
+}
+
+#[tokio::test]
+async fn nothing_is_left_however_we_are_told_to_go() {
+    let mut farewells = JoinSet::new();
+    for script in [ECHO, STUBBORN, PARENT] {
+        for farewell in [
+            Farewell::EndOfInput,
+            Farewell::Signal(Signal::INT),
+            Farewell::Signal(Signal::TERM),
+            Farewell::Signal(Signal::HUP),
+        ] {
+            farewells.spawn(check_farewell(script, farewell));
+        }
+    }
+    while let Some(checked) = farewells.join_next().await {
+        checked.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_command_leaves_nothing() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
+    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+    let command = Client::start(installed.command().args(["call", "demo_wait"]));
+    until("the server was started for the call", || installed.spawned().len() == 2).await;
+    send_signal(command.pid(), Signal::INT);
+    assert_eq!(command.ended().await.code, Some(130));
+    until_gone(&installed.spawned()).await;
+}
+
+#[tokio::test]
+async fn a_second_start_lists_and_searches_with_no_process() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
+    let mut client = installed.connect(json!({})).await;
+    assert_eq!(client.mcp(echo("once")).await, "once");
+    client.end().await;
+    assert_eq!(installed.spawned().len(), 1);
+
+    let mut client = installed.connect(json!({})).await;
+    for arguments in [
+        json!({}),
+        json!({ "server": "demo" }),
+        json!({ "search": "ends the server" }),
+        json!({ "describe": "demo_crash" }),
+    ] {
+        let said = client.mcp(arguments).await;
+        assert!(said.contains("demo"), "{said}");
+        assert_eq!(children(client.pid()), Vec::<u32>::new());
+    }
+    client.end().await;
+    for command in [&["status"][..], &["tools"], &["search", "ends"], &["describe", "demo_crash"]] {
+        let ran = installed.run(command.iter().copied()).await;
+        assert!(ran.code == Some(0) && ran.stdout.contains("demo"), "{ran:?}");
+    }
+    assert_eq!(installed.spawned().len(), 1, "nothing was started again");
+}
+
+#[tokio::test]
+async fn a_server_gets_its_arguments_to_the_byte_and_no_more_environment_than_it_needs() {
+    let odd = [
+        "$(touch pwned)",
+        "; touch pwned",
+        "`touch pwned`",
+        "a b",
+        "*",
+        "a~",
+        "\"q\"",
+        "'",
+        "\\n",
+        "a\nb",
+        "|",
+        "&",
+        ">pwned",
+        "$HOME",
+        "ünï",
+        "",
+    ];
+    let args: Vec<&str> = odd.into_iter().chain(["everything"]).collect();
+    let config = json!({ "mcpServers": { "demo": {
+        "command": "fixture-server", "args": args, "env": { "API_KEY": "from the entry" },
+    } } });
+    let installed = Installed::with(PROGRAMS, &config.to_string());
+    let mut command = installed.command();
+    command.arg("serve").envs([
+        ("LANG", "C.UTF-8"),
+        ("LC_ALL", "C.UTF-8"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("NODE_OPTIONS", "--require ./pwned.js"),
+        ("LD_PRELOAD_PATH", "/nowhere"),
+        ("SHELL", "() { :; }; touch pwned"),
+    ]);
+    let mut client = Client::start(&mut command);
+    client.initialize("2025-11-25", json!({})).await;
+    let seen: Value =
+        serde_json::from_str(&client.mcp(json!({ "tool": "demo_env" })).await).unwrap();
+
+    let argv: Vec<&str> =
+        seen["argv"].as_array().unwrap()[1..].iter().filter_map(Value::as_str).collect();
+    assert_eq!(argv, args);
+    let mut names: Vec<&str> =
+        seen["env"].as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["API_KEY", "HOME", "LANG", "LC_ALL", "PATH"]);
+    assert_eq!(seen["env"]["API_KEY"], "from the entry");
+    assert!(!installed.home().join("pwned").exists());
+}
+
+/// By how much the peak of the gateway's memory grows while it answers.
+async fn growth(client: &mut Client, arguments: Value) -> (String, u64) {
+    assert_eq!(client.mcp(echo("warm")).await, "warm");
+    let before = peak_memory(client.pid());
+    let said = client.mcp(arguments).await;
+    (said, peak_memory(client.pid()) - before)
+}
+
+async fn check_huge_line(arguments: Value) {
+    let installed =
+        Installed::with_fixture(PROGRAMS, "demo", include_str!("../../scripts/big.toml"));
+    let mut client = installed.connect(json!({})).await;
+    let (said, grown) = growth(&mut client, arguments.clone()).await;
+    assert!(said.starts_with("answer_too_large: "), "{arguments}: {said}");
+    assert!(said.contains("16777216 bytes") && said.contains("`maxFrameBytes`"), "{said}");
+    assert!(grown < 32 * MIB, "{arguments}: memory grew by {grown} bytes");
+    assert_eq!(client.mcp(echo("still here")).await, "still here");
+    assert_eq!(client.end().await.code, Some(0));
+    until_gone(&installed.spawned()).await;
+}
+
+#[tokio::test]
+async fn a_line_of_200_mib_costs_its_call_and_little_memory() {
+    check_huge_line(json!({ "tool": "demo_huge_line", "args": { "bytes": 200 * MIB } })).await;
+}
+
+#[tokio::test]
+async fn a_line_without_end_costs_its_call_and_little_memory() {
+    check_huge_line(json!({ "tool": "demo_huge_line", "args": { "bytes": u64::MAX >> 11 } })).await;
+}
+
+#[tokio::test]
+async fn ten_mebibytes_are_cut_for_the_model_and_the_rest_is_read_by_id() {
+    let installed =
+        Installed::with_fixture(PROGRAMS, "demo", include_str!("../../scripts/big.toml"));
+    let mut client = installed.connect(json!({})).await;
+    let call = json!({ "tool": "demo_big", "args": { "bytes": 10 * MIB } });
+    let (said, grown) = growth(&mut client, call).await;
+    assert!(said.len() <= 50 * 1024, "{} bytes", said.len());
+    assert!(grown <= 64 * MIB, "memory grew by {grown} bytes");
+    assert!(said.starts_with("line 1 of a long answer\n"), "{said:.100}");
+    let id = stored_id(&said).unwrap().to_owned();
+    let page = client.mcp(json!({ "result": id, "offset": 250_000, "limit": 2 })).await;
+    assert!(
+        page.starts_with("line 250001 of a long answer\nline 250002 of a long answer\n"),
+        "{page}"
+    );
+    let found = client.mcp(json!({ "result": id, "grep": "line 77777 " })).await;
+    assert!(found.starts_with("77777: line 77777 of a long answer\n"), "{found}");
+    assert_eq!(client.end().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn a_server_that_floods_its_standard_error_is_not_held_up() {
+    let script = format!("{ECHO}[faults]\nstderr_flood_bytes = {}\n", 8 * MIB);
+    let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
+    let mut client = installed.connect(json!({})).await;
+    assert_eq!(client.mcp(echo("through")).await, "through");
+    client.end().await;
+    let logs = installed.home().join("switchboard/state/logs");
+    let size: u64 =
+        std::fs::read_dir(logs).unwrap().map(|log| log.unwrap().metadata().unwrap().len()).sum();
+    assert!(size < 3 * MIB, "the logs hold {size} bytes");
+}

@@ -1,0 +1,335 @@
+//! `switchboard serve` over real pipes: what an MCP client sends, what it gets, and nothing else.
+
+use serde_json::{Value, json};
+use switchboard::tool_card;
+use switchboard_it::client::{Client, text};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+/// Everything that a well-behaved server has, under the name `demo`.
+const EVERYTHING: &str =
+    r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
+
+async fn client_of_everything() -> Client {
+    Installed::with(PROGRAMS, EVERYTHING).connect(json!({})).await
+}
+
+#[tokio::test]
+async fn a_client_of_any_revision_gets_its_own_and_a_stranger_the_newest() {
+    let installed = Installed::bare(PROGRAMS);
+    let check = async |asked: &str, expected: &str| {
+        let mut client = installed.serve(&[]);
+        let hello = client.initialize(asked, json!({})).await;
+        assert_eq!(hello["protocolVersion"], expected, "for {asked}");
+        assert_eq!(hello["serverInfo"]["name"], "switchboard");
+        assert_eq!(client.end().await.code, Some(0));
+    };
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        check(revision, revision).await;
+    }
+    for stranger in ["1999-12-31", "2099-01-01", ""] {
+        check(stranger, "2025-11-25").await;
+    }
+}
+
+#[tokio::test]
+async fn the_tool_list_is_the_card_to_the_byte_whatever_is_configured() {
+    let servers: serde_json::Map<String, Value> = (0..20)
+        .map(|n| (format!("server{n}"), json!({ "command": "fixture-server", "args": ["flaky"] })))
+        .collect();
+    let crowded = json!({ "mcpServers": servers, "settings": { "firstListing": false } });
+    let bare = Installed::bare(PROGRAMS);
+    let crowded = Installed::with(PROGRAMS, &crowded.to_string());
+    let expected = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{{\"tools\":[{}]}}}}\n",
+        tool_card::definition()
+    );
+    for installed in [&bare, &bare, &crowded, &crowded] {
+        let mut client = installed.connect(json!({})).await;
+        client.request("tools/list", json!({})).await;
+        assert_eq!(client.line().await, expected);
+        client.end().await;
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
+    let mut client = client_of_everything().await;
+    let mut table = String::new();
+    for sent in [
+        "{not json}",
+        "\u{1b}[31mred\u{1b}[0m",
+        r#"{"jsonrpc":"2.0","id":10,"method":"ping""#,
+        r#"[{"jsonrpc":"2.0","id":11,"method":"ping"}]"#,
+        "[]",
+        "42",
+        r#"{"id":12,"method":"ping"}"#,
+        r#"{"id":12,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":13,"method":7}"#,
+        r#"{"jsonrpc":"2.0","id":14,"method":"tools/destroy"}"#,
+        r#"{"jsonrpc":"2.0","id":15,"method":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","id":16,"method":"tools/call","params":{"name":"demo_add"}}"#,
+        r#"{"jsonrpc":"2.0","id":17,"method":"tools/call","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":18,"method":"prompts/get","params":{"name":"nothing"}}"#,
+        r#"{"jsonrpc":"2.0","id":19,"method":"resources/read","params":{"uri":"file:///no"}}"#,
+    ] {
+        client.send_bytes(format!("{sent}\n").as_bytes()).await;
+        let answer = client.next().await;
+        table.push_str(&format!("{sent}\n  {} {}\n", answer["id"], answer["error"]));
+    }
+    insta::assert_snapshot!(table.replace('\u{1b}', "ESC"), @r#"
+    {not json}
+      null {"code":-32700,"message":"not valid JSON"}
+    ESC[31mredESC[0m
+      null {"code":-32700,"message":"not valid JSON"}
+    {"jsonrpc":"2.0","id":10,"method":"ping"
+      null {"code":-32700,"message":"not valid JSON"}
+    [{"jsonrpc":"2.0","id":11,"method":"ping"}]
+      null {"code":-32600,"message":"JSON-RPC batches are not supported"}
+    []
+      null {"code":-32600,"message":"JSON-RPC batches are not supported"}
+    42
+      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+    {"id":12,"method":"ping"}
+      12 {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+    {"id":12,"result":{}}
+      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+    {"jsonrpc":"2.0","id":{},"method":"ping"}
+      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+    {"jsonrpc":"2.0","id":13,"method":7}
+      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+    {"jsonrpc":"2.0","id":14,"method":"tools/destroy"}
+      14 {"code":-32601,"message":"this method is not offered"}
+    {"jsonrpc":"2.0","id":15,"method":"tools/call"}
+      15 {"code":-32602,"message":"`params` is missing"}
+    {"jsonrpc":"2.0","id":16,"method":"tools/call","params":{"name":"demo_add"}}
+      16 {"code":-32602,"message":"there is one tool here, `mcp`"}
+    {"jsonrpc":"2.0","id":17,"method":"tools/call","params":[1]}
+      17 {"code":-32602,"message":"`params` does not read: invalid type: integer `1`, expected a string at line 1 column 2"}
+    {"jsonrpc":"2.0","id":18,"method":"prompts/get","params":{"name":"nothing"}}
+      18 {"code":-32602,"message":"unknown_prompt: no connected server has the prompt `nothing`"}
+    {"jsonrpc":"2.0","id":19,"method":"resources/read","params":{"uri":"file:///no"}}
+      19 {"code":-32602,"message":"unknown_resource: no connected server lists the resource `file:///no`"}
+    "#);
+
+    // None of these asks for anything.
+    for silent in [
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/unheard-of","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":999}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+        r#"{"jsonrpc":"2.0","id":999,"result":{}}"#,
+        "",
+        "   ",
+    ] {
+        client.send_bytes(format!("{silent}\r\n").as_bytes()).await;
+    }
+    let pong = client.ask("ping", json!({})).await;
+    assert_eq!(pong["result"], json!({}));
+    let ended = client.end().await;
+    assert_eq!((ended.code, ended.frames), (Some(0), vec![]));
+}
+
+#[tokio::test]
+async fn an_id_comes_back_as_it_was_sent() {
+    let mut client = client_of_everything().await;
+    for id in ["0", "-7", "1.5", "18446744073709551615", r#""""#, r#""1""#, r#""ünï \"q\" \\""#] {
+        client
+            .send_bytes(
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes(),
+            )
+            .await;
+        // The handshake's own answer was read already.
+        assert_eq!(
+            client.line().await,
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n")
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
+    let mut client = client_of_everything().await;
+    let call = |id: Value, arguments: Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": { "name": "mcp", "arguments": arguments } })
+    };
+    client.send(&call(json!("twice"), json!({ "tool": "demo_wait" }))).await;
+    client.send(&json!({ "jsonrpc": "2.0", "id": "twice", "method": "ping" })).await;
+    let refused = client.next().await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("twice"), &json!(-32600)));
+
+    // A release counts for waits that have started, so it is repeated until the first one has.
+    let first = loop {
+        client.send(&call(json!("release"), json!({ "tool": "demo_release" }))).await;
+        let frame = client.next().await;
+        if frame["id"] == "twice" {
+            break frame;
+        }
+    };
+    assert_eq!(text(&first), "released");
+}
+
+#[tokio::test]
+async fn stdout_holds_nothing_but_frames_however_loud_the_rest_is() {
+    let installed = Installed::with(PROGRAMS, "{ \"mcpServers\": { \"demo\": ] }");
+    installed.write(".mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": 7 } } }");
+    let mut client = installed.serve(&["-vvv"]);
+    client.initialize("2025-11-25", json!({})).await;
+    let status = client.mcp(json!({})).await;
+    assert!(status.starts_with("MCP: 0/0 servers"), "{status}");
+    client.send_bytes(b"{broken\n").await;
+    let ended = client.end().await;
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(ended.frames.len(), 1, "{:?}", ended.frames);
+    assert!(ended.stderr.contains("mcp.json:1:27"), "{}", ended.stderr);
+}
+
+const WITH_LEDGER: &str = "
+[[tools]]
+name = 'wait'
+behaviour = 'wait'
+[[tools]]
+name = 'ledger'
+behaviour = 'ledger'
+";
+
+/// Asks the fixture how it stands until `wanted` holds.
+async fn until_ledger(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> Value {
+    for _ in 0..1_000 {
+        let ledger = client.mcp(json!({ "tool": "demo_ledger" })).await;
+        let ledger = serde_json::from_str(&ledger).unwrap_or_else(|_| panic!("{ledger}"));
+        if wanted(&ledger) {
+            return ledger;
+        }
+    }
+    panic!("the fixture never came to that");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_cancelled_at_the_server_and_never_answered() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", WITH_LEDGER);
+    let mut client = installed.connect(json!({})).await;
+    let waiting = client.call(json!({ "tool": "demo_wait" })).await;
+    until_ledger(&mut client, |ledger| ledger["running"] == 2).await;
+    client
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+                       "params": { "requestId": waiting, "reason": "changed my mind" } }))
+        .await;
+    let ledger = until_ledger(&mut client, |ledger| ledger["running"] == 1).await;
+    assert_eq!(ledger["cancelled"].as_array().map(Vec::len), Some(1));
+    let ended = client.end().await;
+    assert_eq!(ended.frames, Vec::<Value>::new(), "a cancelled request gets no answer");
+}
+
+#[tokio::test]
+async fn progress_comes_under_the_clients_own_token_and_before_the_answer() {
+    let mut client = client_of_everything().await;
+    for token in [json!("my-token"), json!(7)] {
+        let arguments = json!({ "tool": "demo_slow", "args": { "ms": 30 } });
+        let id = client
+            .request(
+                "tools/call",
+                json!({ "name": "mcp", "arguments": arguments, "_meta": { "progressToken": token } }),
+            )
+            .await;
+        let mut steps = Vec::new();
+        let answer = loop {
+            let frame = client.next().await;
+            if frame["id"] == id {
+                break frame;
+            }
+            assert_eq!(frame["method"], "notifications/progress");
+            assert_eq!(frame["params"]["progressToken"], token);
+            steps.push(frame["params"]["progress"].clone());
+        };
+        assert_eq!(steps, [0, 1, 2]);
+        assert_eq!(text(&answer), "took 30 ms");
+    }
+    assert_eq!(client.end().await.frames, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
+    let installed = Installed::with(PROGRAMS, EVERYTHING);
+    let check = async |capabilities: Value, answer: Value, expected: &str| {
+        let mut client = installed.connect(capabilities).await;
+        client.user.answers.push_back(answer.clone());
+        let arguments = json!({ "tool": "demo_delete_everything", "args": { "text": "done" } });
+        let said = client.mcp(arguments).await;
+        assert!(said.starts_with(expected), "{answer}: {said}");
+        client.user.asked.len()
+    };
+    let able = || json!({ "elicitation": {} });
+    let accept = |decision: Value| json!({ "action": "accept", "content": decision });
+    for yes in ["once", "tool", "server"] {
+        assert_eq!(check(able(), accept(json!({ "decision": yes })), "done").await, 1);
+    }
+    for no in [
+        accept(json!({ "decision": "no" })),
+        accept(json!({ "decision": "maybe" })),
+        accept(json!({})),
+        json!({ "action": "accept" }),
+        json!({ "action": "decline" }),
+        json!({ "action": "cancel", "content": { "decision": "once" } }),
+        json!({}),
+        json!("yes"),
+    ] {
+        assert_eq!(check(able(), no, "approval_denied").await, 1);
+    }
+    let once = accept(json!({ "decision": "once" }));
+    assert_eq!(check(json!({}), once, "approval_required").await, 0);
+}
+
+#[tokio::test]
+async fn requests_that_came_before_the_end_of_input_are_all_answered() {
+    let mut client = client_of_everything().await;
+    let mut frames = String::new();
+    for id in 100..200 {
+        let arguments = json!({ "tool": "demo_echo", "args": { "text": format!("{id}") } });
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+                              "params": { "name": "mcp", "arguments": arguments } });
+        frames.push_str(&format!("{request}\n"));
+    }
+    client.send_bytes(frames.as_bytes()).await;
+    let ended = client.end().await;
+    let mut answered: Vec<String> = ended.frames.iter().map(text).collect();
+    answered.sort();
+    assert_eq!(answered, (100..200).map(|id| id.to_string()).collect::<Vec<_>>());
+    assert!(ended.frames.iter().all(|frame| frame["id"].to_string() == text(frame)));
+    assert_eq!(ended.code, Some(0));
+}
+
+#[tokio::test]
+async fn prompts_and_resources_pass_through() {
+    let mut client = client_of_everything().await;
+    client.mcp(json!({ "connect": "demo" })).await;
+    let mut table = String::new();
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({ "name": "greet", "arguments": { "who": "Ada" } })),
+        ("resources/list", json!({})),
+        ("resources/read", json!({ "uri": "file:///readme.md" })),
+        ("resources/read", json!({ "uri": "file:///logo.png" })),
+        ("resources/templates/list", json!({})),
+    ] {
+        let answer = client.ask(method, params).await;
+        table.push_str(&format!("{method}\n  {}\n", answer["result"]));
+    }
+    insta::assert_snapshot!(table, @r##"
+    prompts/list
+      {"prompts":[{"name":"greet","description":"Greets somebody.","arguments":[{"name":"who","description":"Whom to greet","required":true}]},{"name":"plain","arguments":[]}]}
+    prompts/get
+      {"messages":[{"role":"user","content":{"type":"text","text":"Say hello to Ada."}}],"description":"Greets somebody."}
+    resources/list
+      {"resources":[{"uri":"file:///readme.md","name":"readme","description":"What this is","mimeType":"text/markdown"},{"uri":"file:///logo.png","name":"logo","mimeType":"image/png"}]}
+    resources/read
+      {"contents":[{"uri":"file:///readme.md","text":"# Everything\n","mimeType":"text/markdown"}]}
+    resources/read
+      {"contents":[{"uri":"file:///logo.png","blob":"iVBORw0KGgo=","mimeType":"image/png"}]}
+    resources/templates/list
+      {"resourceTemplates":[]}
+    "##);
+}
