@@ -8,6 +8,7 @@ use switchboard::approval::Answer;
 use switchboard::{Gateway, Headless, Session, explain, render, request};
 use switchboard_it::faces::Face;
 use switchboard_it::harness::Home;
+use switchboard_it::program::Programs;
 use switchboard_it::scenario::{Step, Story, play};
 
 /// Blocks of `console`, run with the real program in a new home. `TRYCMD=overwrite` writes what
@@ -37,7 +38,7 @@ async fn every_answer_of_the_tool_is_what_the_guide_shows() {
     let asked: Vec<&str> = blocks.collect();
     let text = format!("# guide\nfaces: library\n\n--- config\n{{}}\n\n{}\n", asked.join("\n\n"));
     let story = Story::parse(&text).unwrap();
-    let told = play::<Demo>(&story).await;
+    let told = play::<Demo>(&story, crate::PROGRAMS).await;
     for (expected, seen) in story.steps.iter().zip(&told.steps) {
         assert_eq!(expected, seen);
     }
@@ -52,7 +53,7 @@ struct Demo {
 }
 
 impl Face for Demo {
-    async fn open(_: &str) -> Self {
+    async fn open(_: Programs, _: &str) -> Self {
         let home = Home::new();
         let gateway = Gateway::builder(home.environment()).demo().build();
         gateway.list_missing(|_, _, _| {}).await;
