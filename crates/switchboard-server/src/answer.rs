@@ -33,20 +33,20 @@ fn note(ignored: &[&'static str]) -> Option<String> {
 }
 
 fn output_result(out: &mut Vec<u8>, output: &Output, note: Option<&str>) {
-    let mut content = String::new();
-    output.content.write_content(&mut content);
     out.extend_from_slice(b"{\"content\":");
-    match (note, content.strip_suffix(']')) {
-        (Some(note), Some(open)) => {
-            out.extend_from_slice(open.as_bytes());
-            if open.len() > 1 {
-                out.push(b',');
-            }
-            out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-            write_text(out, note);
-            out.extend_from_slice(b"}]");
+    // Straight into the frame: a large result is not copied once more.
+    let mut frame = String::from_utf8(std::mem::take(out)).expect("a frame is written as UTF-8");
+    output.content.write_content(&mut frame);
+    *out = frame.into_bytes();
+    if let Some(note) = note
+        && out.pop() == Some(b']')
+    {
+        if out.last() != Some(&b'[') {
+            out.push(b',');
         }
-        _ => out.extend_from_slice(content.as_bytes()),
+        out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+        write_text(out, note);
+        out.extend_from_slice(b"}]");
     }
     if output.content.is_error() {
         out.extend_from_slice(b",\"isError\":true");

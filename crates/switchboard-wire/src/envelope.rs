@@ -32,6 +32,11 @@ impl Raw {
         &self.0
     }
 
+    /// The text alone: the frame that it came in can go.
+    pub fn into_string(self) -> String {
+        self.0.to_string()
+    }
+
     /// Reads the value into a type that may borrow from it.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_str())

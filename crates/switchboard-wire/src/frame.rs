@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The largest frame that is held in memory, unless a setting says otherwise.
@@ -19,6 +19,9 @@ const OVERLONG_STALL: Duration = Duration::from_secs(1);
 const HOPELESS: u64 = 256 * 1024 * 1024;
 
 const READ_CHUNK: usize = 16 * 1024;
+
+/// Up to here copying a line is cheaper than a new buffer.
+const COPIED_LINE: usize = 4 * 1024;
 
 /// A buffer that grew beyond this for one large frame is given back afterwards.
 const KEPT_CAPACITY: usize = 256 * 1024;
@@ -69,9 +72,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 if self.scanned + at > self.limit {
                     return Ok(Some(self.start_draining()));
                 }
-                let line = self.buffer.split_to(self.scanned + at + 1);
-                self.scanned = 0;
-                if let Some(line) = trimmed(line.freeze()) {
+                let line = self.take_line(self.scanned + at + 1);
+                if let Some(line) = trimmed(line) {
                     return Ok(Some(Frame::Line(line)));
                 }
                 continue;
@@ -86,6 +88,18 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 return Ok(trimmed(rest).map(Frame::Line));
             }
         }
+    }
+
+    /// The first `length` bytes. A small line is copied, so that the buffer can be used again; a
+    /// large one takes the buffer with it.
+    fn take_line(&mut self, length: usize) -> Bytes {
+        self.scanned = 0;
+        if length > COPIED_LINE {
+            return self.buffer.split_to(length).freeze();
+        }
+        let line = Bytes::copy_from_slice(&self.buffer[..length]);
+        self.buffer.advance(length);
+        line
     }
 
     async fn read_more(&mut self) -> io::Result<usize> {

@@ -35,9 +35,10 @@ pub(crate) async fn call(
         outcome = lease.call(&approved, progress).await;
     }
     let raw = outcome.map_err(|error| explain::call(error, approved.target()))?;
+    let json = raw.into_string();
     let content = match approved.target().entry.kind {
-        Kind::Tool => CallOutput::of_call(raw.as_str().to_owned()),
-        Kind::Resource { .. } => CallOutput::of_resource(raw.as_str().to_owned()),
+        Kind::Tool => CallOutput::of_call(json),
+        Kind::Resource { .. } => CallOutput::of_resource(json),
     };
     let (content, result) = session.results.guard(content).await;
     let (target, _) = approved.into_parts();

@@ -213,7 +213,7 @@ pub(crate) async fn read_resource(
     let upstream = session.gateway.upstream(owner)?;
     let lease = upstream.lease().await.map_err(|error| explain::lease(error, owner))?;
     let raw = lease.read(uri).await.map_err(|error| explain::request(error, owner))?;
-    let content = CallOutput::of_resource(raw.as_str().to_owned());
+    let content = CallOutput::of_resource(raw.into_string());
     output(session, Origin::Resource, owner, uri, content).await
 }
 
@@ -237,7 +237,7 @@ pub(crate) async fn prompt(
     let upstream = session.gateway.upstream(owner)?;
     let lease = upstream.lease().await.map_err(|error| explain::lease(error, owner))?;
     let raw = lease.prompt(name, args).await.map_err(|error| explain::request(error, owner))?;
-    let content = CallOutput::of_prompt(raw.as_str().to_owned());
+    let content = CallOutput::of_prompt(raw.into_string());
     output(session, Origin::Prompt, owner, name, content).await
 }
 
