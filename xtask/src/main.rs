@@ -2,13 +2,15 @@
 
 mod command;
 mod printer;
+mod real_hosts;
 mod search_run;
 mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | search-run CORPUS QUERIES OUT";
+const USAGE: &str =
+    "usage: cargo xtask test [--quick] | tidy | real-hosts | search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Depth::Full),
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
+        ["real-hosts"] => real_hosts::run(),
         ["search-run", corpus, queries, out] => {
             match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {
                 Ok(()) => ExitCode::SUCCESS,

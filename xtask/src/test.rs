@@ -50,6 +50,7 @@ const STEPS: &[Step] = &[
         packages: &["switchboard"],
         when: When::Only(Depth::Full),
     },
+    step("real-hosts", "cargo xtask real-hosts", When::Only(Depth::Full)),
 ];
 
 /// What this machine and this workspace have, as far as the steps depend on it.
@@ -185,6 +186,7 @@ mod tests {
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo nextest run --workspace",
                 "doctests: cargo test --doc -p switchboard",
+                "real-hosts: cargo xtask real-hosts",
             ],
         );
     }
@@ -215,6 +217,7 @@ mod tests {
                 "tidy: cargo xtask tidy",
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo test --workspace",
+                "real-hosts: cargo xtask real-hosts",
             ],
         );
     }
