@@ -26,7 +26,8 @@ fn main() -> ExitCode {
         table::complain("usage: switchboard-bench SWITCHBOARD FIXTURE-SERVER [SECTION…]");
         return ExitCode::from(2);
     };
-    match measure(&World::new(PathBuf::from(switchboard), PathBuf::from(fixture)), sections) {
+    let world = World::new(absolute(switchboard), absolute(fixture));
+    match measure(&world, sections) {
         Ok(table) => {
             table.print();
             ExitCode::SUCCESS
@@ -36,6 +37,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Programs are started in other directories than this one.
+fn absolute(program: &str) -> PathBuf {
+    std::path::absolute(program).unwrap_or_else(|_| PathBuf::from(program))
 }
 
 /// Latency comes last, because it pins this process and everything that it starts to one core.

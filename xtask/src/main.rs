@@ -1,6 +1,8 @@
 //! Developer commands: each is one arm of this match.
 
+mod bench;
 mod command;
+mod docs;
 mod printer;
 mod real_hosts;
 mod search_run;
@@ -9,8 +11,8 @@ mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask test [--quick] | tidy | real-hosts | search-run CORPUS QUERIES OUT";
+const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
+       cargo xtask real-hosts | search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +21,9 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Depth::Full),
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
+        ["bench", sections @ ..] => bench::run(sections),
+        ["docs"] => docs::run(docs::Mode::Write),
+        ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["real-hosts"] => real_hosts::run(),
         ["search-run", corpus, queries, out] => {
             match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {

@@ -50,6 +50,7 @@ const STEPS: &[Step] = &[
         packages: &["switchboard"],
         when: When::Only(Depth::Full),
     },
+    step("docs", "cargo xtask docs --check", When::Only(Depth::Full)),
     step("real-hosts", "cargo xtask real-hosts", When::Only(Depth::Full)),
 ];
 
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_run_ends_with_the_doctests_of_the_engine() {
+    fn a_full_run_ends_with_the_doctests_of_the_engine_and_the_pages() {
         check(
             Depth::Full,
             &["switchboard", "switchboard-core"],
@@ -186,6 +187,7 @@ mod tests {
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo nextest run --workspace",
                 "doctests: cargo test --doc -p switchboard",
+                "docs: cargo xtask docs --check",
                 "real-hosts: cargo xtask real-hosts",
             ],
         );
@@ -217,6 +219,7 @@ mod tests {
                 "tidy: cargo xtask tidy",
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo test --workspace",
+                "docs: cargo xtask docs --check",
                 "real-hosts: cargo xtask real-hosts",
             ],
         );

@@ -22,8 +22,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
-use clap::Parser;
-use switchboard::failure::Failure;
+use clap::{CommandFactory, Parser};
+use switchboard::failure::{Code, Failure};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::{Cli, Color, Command, Format, Talk};
@@ -55,6 +55,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(failure) => Err(failure.into()),
     };
     conclude(outcome, format, printer).into()
+}
+
+/// The whole command line as data, for pages that describe it.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// What the program exits with after a failure of this kind.
+pub fn exit_code(code: Code) -> u8 {
+    Exit::from(code).number()
 }
 
 fn run_on_runtime(command: impl Future<Output = Outcome>) -> Outcome {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde_json::value::RawValue;
 
@@ -15,20 +16,20 @@ pub const INTERNAL_ERROR: i64 = -32603;
 
 /// JSON text that came off the wire and goes on as it is: valid UTF-8, one JSON value.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Raw(Bytes);
+pub struct Raw(ByteString);
 
 impl Raw {
-    fn within(frame: &Bytes, value: &RawValue) -> Raw {
-        Raw(frame.slice_ref(value.get().as_bytes()))
+    fn within(frame: &ByteString, value: &RawValue) -> Raw {
+        Raw(frame.slice_ref(value.get()))
     }
 
     /// Takes over JSON text that the caller wrote itself.
     pub fn from_json(json: String) -> Raw {
-        Raw(Bytes::from(json.into_bytes()))
+        Raw(ByteString::from(json))
     }
 
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("a raw value is cut out of text that was checked")
+        &self.0
     }
 
     /// Reads the value into a type that may borrow from it.
@@ -121,7 +122,10 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     if frame.first() == Some(&b'[') {
         return Err(Malformed::Batch);
     }
-    let envelope: Envelope<'_> = serde_json::from_slice(frame).map_err(|error| {
+    // Checked once for the whole frame, so that no part of it has to be checked again.
+    let frame = ByteString::try_from(frame.clone()).map_err(|_| Malformed::Json)?;
+    let frame = &frame;
+    let envelope: Envelope<'_> = serde_json::from_str(frame).map_err(|error| {
         if error.is_data() { Malformed::Envelope { id: None } } else { Malformed::Json }
     })?;
     if envelope.jsonrpc.as_deref() != Some("2.0") {
@@ -214,7 +218,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 }
 
 /// An error object is kept as far as it makes sense: a peer that fails badly has failed all the same.
-fn read_error(frame: &Bytes, raw: &RawValue) -> RpcError {
+fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {
     #[derive(serde::Deserialize)]
     struct ErrorObject<'a> {
         #[serde(default)]

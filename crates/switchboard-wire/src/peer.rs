@@ -3,14 +3,15 @@
 //! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`Reader`] and the
 //! [`Writer`]; the owner runs both and so decides what the end of either means.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
@@ -344,19 +345,14 @@ pub struct Reader<R> {
 impl<R: AsyncRead + Unpin> Reader<R> {
     /// Reads until the other side closes or the stream breaks.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
+        // A task of its own, because this one would look at the alarm with every frame.
+        let mut deadlines = JoinSet::new();
         let peer = self.peer.clone();
-        let mut alarm = std::pin::pin!(peer.shared.alarm.watch(|now| peer.expire(now)));
-        loop {
-            let frame = tokio::select! {
-                biased;
-                frame = self.frames.next() => frame?,
-                never = &mut alarm => match never {},
-            };
-            match frame {
-                Some(frame) => self.take_frame(frame, handler),
-                None => return Ok(()),
-            }
+        deadlines.spawn(async move { peer.shared.alarm.watch(|now| peer.expire(now)).await });
+        while let Some(frame) = self.frames.next().await? {
+            self.take_frame(frame, handler);
         }
+        Ok(())
     }
 
     fn take_frame(&mut self, frame: Frame, handler: &mut dyn Handler) {

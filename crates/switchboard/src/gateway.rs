@@ -1,10 +1,11 @@
 //! The gateway: all servers of one process, and the sessions that use them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::listing::ResourceTools;
 use switchboard_core::catalog::{Catalog, ListingPolicy, Shelf, Standing};

@@ -107,9 +107,11 @@ pub fn load(
 /// Hashes of the project's own files that the definition would run.
 fn script_hashes(entry: &ServerEntry, project: &Path) -> Vec<FileHash> {
     let Ok(root) = project.canonicalize() else { return Vec::new() };
+    // Relative names are looked up where the server would run.
+    let cwd = entry.cwd.as_ref().map_or_else(|| root.clone(), |cwd| root.join(cwd.source()));
     let mut hashes = Vec::new();
     for script in scripts_in(entry) {
-        let Ok(path) = root.join(&script).canonicalize() else { continue };
+        let Ok(path) = cwd.join(&script).canonicalize() else { continue };
         if !path.starts_with(&root) || !path.is_file() {
             continue;
         }

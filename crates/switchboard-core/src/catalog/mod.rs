@@ -7,8 +7,10 @@ pub mod listing;
 pub mod resolve;
 pub mod search;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, shown_names};
@@ -39,15 +41,9 @@ pub enum Standing {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     shelves: BTreeMap<ServerName, Shelf>,
-    by_shown: HashMap<Arc<str>, Place>,
+    by_shown: HashMap<Arc<str>, Resolved>,
     /// Shown names, in the order of the listing's entries.
     shown: HashMap<ServerName, Vec<Arc<str>>>,
-}
-
-#[derive(Clone, Debug)]
-struct Place {
-    server: ServerName,
-    entry: usize,
 }
 
 /// A tool together with the name that it is shown with.
@@ -61,19 +57,20 @@ pub struct Item<'a> {
 impl Catalog {
     pub fn new(shelves: BTreeMap<ServerName, Shelf>) -> Catalog {
         let mut tools = Vec::new();
-        let mut places = Vec::new();
+        let mut entries = Vec::new();
         for (server, shelf) in &shelves {
-            for (index, entry) in shelf.entries().iter().enumerate() {
+            for entry in shelf.entries() {
                 let id = ToolId { server: server.clone(), tool: entry.name.clone() };
                 tools.push((id, shelf.prefix));
-                places.push(Place { server: server.clone(), entry: index });
+                entries.push((server.clone(), Arc::clone(entry)));
             }
         }
         let mut catalog = Catalog { shelves, ..Catalog::default() };
-        for (place, name) in places.into_iter().zip(shown_names(&tools)) {
-            let name: Arc<str> = Arc::from(name);
-            catalog.shown.entry(place.server.clone()).or_default().push(Arc::clone(&name));
-            catalog.by_shown.insert(name, place);
+        for ((server, entry), name) in entries.into_iter().zip(shown_names(&tools)) {
+            let shown: Arc<str> = Arc::from(name);
+            catalog.shown.entry(server.clone()).or_default().push(Arc::clone(&shown));
+            let resolved = Resolved { server, shown: Arc::clone(&shown), entry };
+            catalog.by_shown.insert(shown, resolved);
         }
         catalog
     }

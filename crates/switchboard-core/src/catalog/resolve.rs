@@ -104,11 +104,10 @@ impl Catalog {
     /// The tool that `name` means, looked for on `within` only if that is given.
     pub fn resolve(&self, name: &str, within: Option<&str>) -> Result<Resolution, ResolveError> {
         let within = within.map(|server| self.active_server(server)).transpose()?;
-        if let Some(place) = self.by_shown.get(name)
-            && within.as_ref().is_none_or(|server| *server == place.server)
-            && let Some(item) = self.tools_of(&place.server).nth(place.entry)
+        if let Some(exact) = self.by_shown.get(name)
+            && within.as_ref().is_none_or(|server| *server == exact.server)
         {
-            return Ok(Resolution::Tool(resolved(&item)));
+            return Ok(Resolution::Tool(exact.clone()));
         }
         if let Some(found) = self.forgiving(name, within.as_ref())? {
             return Ok(Resolution::Tool(found));

@@ -76,6 +76,13 @@ pub(super) fn push_json_string(out: &mut String, text: &str) {
         }
     }
     out.reserve(text.len() + 2);
+    // Nearly every name and most texts hold nothing to escape.
+    if !text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     serde_json::to_writer(Utf8(out), text).expect("serde_json writes whole characters");
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::words::{clean_line, duration, list, plural};
+use super::words::{clean_block, clean_line, duration, list, plural};
 use crate::failure::{Failure, Hint};
 use crate::reply::{
     Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage,
@@ -15,6 +15,9 @@ const FULL_HITS: usize = 3;
 const LINE: usize = 100;
 const DESCRIPTION: usize = 240;
 const NAMES: usize = 8;
+
+/// A server's own words about itself or a tool, in bytes.
+const LONGEST_PROSE: usize = 16 * 1024;
 
 /// The text of a reply. An output has content blocks of its own and is not text.
 pub fn reply(reply: &Reply) -> String {
@@ -29,6 +32,7 @@ pub fn reply(reply: &Reply) -> String {
         Reply::Found(page) => found(&mut out, page),
         Reply::Described(description) => described(&mut out, description),
         Reply::Instructions { server, text } => {
+            let text = clean_block(text, LONGEST_PROSE);
             let _ = write!(out, "Instructions of {server}:\n\n{text}");
         }
         Reply::Output(output) => out.push_str(&output.content.text()),
@@ -176,7 +180,8 @@ fn described(out: &mut String, description: &Description) {
         let _ = writeln!(out, "declares: {}", clean_line(annotations, DESCRIPTION));
     }
     if !description.line.description.trim().is_empty() {
-        let _ = writeln!(out, "\n{}", description.line.description.trim());
+        let prose = clean_block(description.line.description.trim(), LONGEST_PROSE);
+        let _ = writeln!(out, "\n{prose}");
     }
     if !description.parameters.is_empty() {
         let _ = writeln!(out, "\n{}", description.parameters);

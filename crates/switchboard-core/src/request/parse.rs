@@ -82,30 +82,37 @@ pub fn read_args(args: Value) -> Result<Map<String, Value>, RequestError> {
 struct Fields(Map<String, Value>);
 
 impl Fields {
-    /// Refuses what is not a parameter. A `null` counts as not given: models fill in blanks.
+    /// Refuses what is not a parameter.
     fn check(given: Map<String, Value>) -> Result<Fields, RequestError> {
-        let mut known = Map::new();
-        let tool = given.get("tool").and_then(Value::as_str).map(str::to_owned);
-        for (name, value) in given {
+        for (name, value) in &given {
             match PARAMETERS.iter().find(|parameter| parameter.name == name) {
-                Some(_) if value.is_null() => {}
-                Some(Parameter { place: Place::NotYet, name, .. }) => {
+                Some(Parameter { place: Place::NotYet, name, .. }) if !value.is_null() => {
                     return Err(RequestError::NotYet { name });
                 }
-                Some(_) => {
-                    known.insert(name, value);
+                Some(_) => {}
+                None => {
+                    let tool = given.get("tool").and_then(Value::as_str);
+                    return Err(unknown(name, tool.map(str::to_owned)));
                 }
-                None => return Err(unknown(name, tool)),
             }
         }
-        Ok(Fields(known))
+        Ok(Fields(given))
+    }
+
+    /// Takes a parameter out. A `null` counts as not given: models fill in blanks.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.0.swap_remove(name).filter(|value| !value.is_null())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|value| !value.is_null())
     }
 
     /// The highest mode that was asked for.
     fn mode(&mut self) -> Result<Request, RequestError> {
         if let Some(tool) = self.text("tool")? {
             let server = self.text("server")?;
-            let args = read_args(self.0.shift_remove("args").unwrap_or_default())?;
+            let args = read_args(self.take("args").unwrap_or_default())?;
             return Ok(Request::Call(CallRequest { tool, server, args }));
         }
         if let Some(id) = self.text("result")? {
@@ -149,11 +156,11 @@ impl Fields {
 
     /// Parameters that only make sense beside another one.
     fn nothing_alone(&self) -> Result<(), RequestError> {
-        if self.0.contains_key("args") {
+        if self.has("args") {
             return Err(RequestError::ArgsAlone);
         }
         for (name, needs) in [("grep", "result"), ("regex", "search"), ("offset", "search")] {
-            if self.0.contains_key(name) {
+            if self.has(name) {
                 return Err(RequestError::Alone { name, needs });
             }
         }
@@ -171,13 +178,13 @@ impl Fields {
     fn leftovers(&self) -> Vec<&'static str> {
         PARAMETERS
             .iter()
-            .filter(|parameter| self.0.contains_key(parameter.name))
+            .filter(|parameter| self.has(parameter.name))
             .map(|parameter| parameter.name)
             .collect()
     }
 
     fn text(&mut self, name: &'static str) -> Result<Option<String>, RequestError> {
-        match self.0.shift_remove(name) {
+        match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => {
                 // An empty search is a mistake; other empty texts are blanks that a model left.
@@ -189,7 +196,7 @@ impl Fields {
     }
 
     fn flag(&mut self, name: &'static str) -> Result<Option<bool>, RequestError> {
-        match self.0.shift_remove(name) {
+        match self.take(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
             Some(Value::String(text)) if text == "true" => Ok(Some(true)),
@@ -204,7 +211,7 @@ impl Fields {
         least: usize,
         most: usize,
     ) -> Result<Option<usize>, RequestError> {
-        let Some(value) = self.0.shift_remove(name) else { return Ok(None) };
+        let Some(value) = self.take(name) else { return Ok(None) };
         let number = match &value {
             Value::Number(number) => whole(number),
             Value::String(text) => text.trim().parse().ok(),
@@ -227,7 +234,7 @@ fn whole(number: &serde_json::Number) -> Option<usize> {
     (0.0..=9e15).contains(&float).then_some(float as usize)
 }
 
-fn unknown(name: String, tool: Option<String>) -> RequestError {
+fn unknown(name: &str, tool: Option<String>) -> RequestError {
     let distance = |parameter: &Parameter| {
         strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase())
     };

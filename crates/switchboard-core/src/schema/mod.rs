@@ -12,7 +12,7 @@ mod refs;
 mod repair;
 mod shape;
 mod text;
-mod types;
+mod admitted;
 mod validate;
 
 #[cfg(test)]

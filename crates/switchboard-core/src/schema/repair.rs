@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::admitted::Types;
 use super::object::{self, Field, Presence};
 use super::refs;
-use super::types::Types;
 
 /// Levels of arguments that are looked at.
 const MAX_LEVELS: usize = 64;

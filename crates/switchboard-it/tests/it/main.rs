@@ -8,6 +8,7 @@ mod calls;
 mod cli;
 mod content;
 mod definitions;
+mod docs;
 mod failures;
 mod lifecycle;
 mod listing;

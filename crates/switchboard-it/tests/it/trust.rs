@@ -116,6 +116,22 @@ async fn an_approved_server_is_started_and_a_changed_one_is_pending_again() {
 }
 
 #[tokio::test]
+async fn a_script_in_the_servers_own_folder_is_part_of_what_is_approved() {
+    let project = Project::new();
+    let below = project.folder.join("below");
+    fs::create_dir(&below).unwrap();
+    fs::write(below.join("run.sh"), TOUCHES).unwrap();
+    let config = r#"{ "mcpServers": { "local": {
+        "command": "/bin/sh", "args": ["run.sh"], "cwd": "below" } } }"#;
+    fs::write(project.folder.join(".mcp.json"), config).unwrap();
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    assert!(project.use_it().await.starts_with("connect_failed"), "approved, so it ran");
+    fs::write(below.join("run.sh"), "touch canary # changed\n").unwrap();
+    assert!(project.use_it().await.starts_with("trust_required"));
+}
+
+#[tokio::test]
 async fn an_approval_that_is_taken_back_counts_no_more() {
     let project = Project::new();
     project.write(TOUCHES, "");

@@ -72,7 +72,7 @@ fn within(timeout: u64) -> Patience {
 #[tokio::test]
 async fn a_thousand_interleaved_requests_get_their_own_answers() {
     let (peer, _heard) = connected();
-    let mut asks = tokio::task::JoinSet::new();
+    let mut asks = JoinSet::new();
     for n in 0..1_000 {
         let peer = peer.clone();
         asks.spawn(async move {

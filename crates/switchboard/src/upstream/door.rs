@@ -56,9 +56,10 @@ impl Door {
 
     /// Shuts the door if nobody is inside; says what is known of its use either way.
     pub(super) fn shut_if_empty(&self) -> Usage {
-        let _someone_inside =
-            self.inside.compare_exchange(0, SHUT, Ordering::AcqRel, Ordering::Acquire);
-        self.usage()
+        let swap = self.inside.compare_exchange(0, SHUT, Ordering::AcqRel, Ordering::Acquire);
+        // Whoever kept it open may have left by now, but then it is open still.
+        let held = !matches!(swap, Ok(_) | Err(SHUT));
+        Usage { held, ..self.usage() }
     }
 
     pub(super) fn reopen(&self) {

@@ -1,0 +1,88 @@
+//! The transcripts of the README and the guide: what stands there is what a reader gets.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use switchboard::approval::Answer;
+use switchboard::{Gateway, Headless, Session, explain, render, request};
+use switchboard_it::faces::Face;
+use switchboard_it::harness::Home;
+use switchboard_it::program::Programs;
+use switchboard_it::scenario::{Step, Story, play};
+
+/// Blocks of `console`, run with the real program in a new home. `TRYCMD=overwrite` writes what
+/// happened into the files instead.
+#[test]
+fn every_command_prints_what_the_documents_show() {
+    let home = Home::new();
+    let cases = trycmd::TestCases::new();
+    cases
+        .register_bin("switchboard", Path::new(env!("CARGO_BIN_EXE_switchboard-dup")))
+        .env("HOME", home.path().to_string_lossy())
+        .env("NO_COLOR", "1");
+    // An empty variable counts as not set, so nothing of the user's own is read.
+    for moved in ["SWITCHBOARD_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] {
+        cases.env(moved, "");
+    }
+    cases.case("../../README.md").case("../../docs/guide/*.md");
+    cases.run();
+}
+
+/// Blocks of `mcp`, asked of the built-in server as one story.
+#[tokio::test]
+async fn every_answer_of_the_tool_is_what_the_guide_shows() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/search-and-call.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = page.split("\n```mcp\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+    let asked: Vec<&str> = blocks.collect();
+    let text = format!("# guide\nfaces: library\n\n--- config\n{{}}\n\n{}\n", asked.join("\n\n"));
+    let story = Story::parse(&text).unwrap();
+    let told = play::<Demo>(&story, crate::PROGRAMS).await;
+    for (expected, seen) in story.steps.iter().zip(&told.steps) {
+        assert_eq!(expected, seen);
+    }
+    let questions = story.steps.iter().filter(|step| matches!(step, Step::Ask { .. }));
+    assert!(questions.count() > 10, "the guide has no examples");
+}
+
+/// The built-in server, listed as `serve` lists it, with nobody to ask.
+struct Demo {
+    session: Session,
+    _home: Home,
+}
+
+impl Face for Demo {
+    async fn open(_: Programs, _: &str) -> Self {
+        let home = Home::new();
+        let gateway = Gateway::builder(home.environment()).demo().build();
+        gateway.list_missing(|_, _, _| {}).await;
+        Self { session: gateway.session(Headless), _home: home }
+    }
+
+    async fn ask(&mut self, arguments: &str) -> String {
+        let arguments = serde_json::from_str(arguments).unwrap();
+        let parsed = request::parse(arguments).map_err(explain::request_error);
+        let answer = match parsed {
+            Ok(parsed) => self.session.handle(parsed.request).await,
+            Err(failure) => Err(failure),
+        };
+        answer.map_or_else(|f| render::text::failure(&f), |reply| render::text::reply(&reply))
+    }
+
+    fn will_answer(&mut self, _: &[Answer]) {
+        unreachable!("the guide asks nobody");
+    }
+
+    fn asked(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn advance(&mut self, _: Duration) {
+        unreachable!("the guide does not wait");
+    }
+
+    async fn restart(self) -> Self {
+        self
+    }
+}

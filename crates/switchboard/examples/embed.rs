@@ -1,0 +1,37 @@
+//! Switchboard inside another program: build a gateway, search, call.
+
+use std::io::Write;
+
+use serde_json::json;
+use switchboard::request::{
+    CallRequest, Matching, PageRequest, Request, SearchRequest, Signatures,
+};
+use switchboard::{Environment, Gateway, Headless, render};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The servers of a configuration come in through `switchboard::load` and `.config(…)`.
+    let gateway = Gateway::builder(Environment::of_process()).demo().build();
+    gateway.list_missing(|_, _, _| {}).await;
+    // `Headless` asks nobody: a call that needs approval is refused.
+    let session = gateway.session(Headless);
+    let mut out = std::io::stdout();
+
+    let search = SearchRequest {
+        query: "add numbers".to_owned(),
+        matching: Matching::Words,
+        server: None,
+        signatures: Signatures::Shown,
+        page: PageRequest::default(),
+    };
+    let found = session.handle(Request::Search(search)).await?;
+    writeln!(out, "{}", render::text::reply(&found))?;
+
+    let args = json!({ "a": 2, "b": 40 }).as_object().cloned().unwrap_or_default();
+    let call = CallRequest { tool: "demo_add".to_owned(), server: None, args };
+    let sum = session.handle(Request::Call(call)).await?;
+    writeln!(out, "{}", render::text::reply(&sum))?;
+
+    gateway.shutdown().await;
+    Ok(())
+}

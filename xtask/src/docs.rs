@@ -1,0 +1,174 @@
+//! `cargo xtask docs`: the pages of `docs/reference`, made from the tables that the program uses.
+
+mod cli;
+mod config;
+mod env;
+mod errors;
+mod mcp_tool;
+mod settings;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{fs, io};
+
+use thiserror::Error;
+
+use crate::command::root;
+use crate::printer::{complain, say};
+
+/// Every page, by its name in `docs/reference`.
+const PAGES: &[(&str, Page)] = &[
+    ("cli.md", cli::page),
+    ("config.md", config::page),
+    ("env.md", env::page),
+    ("errors.md", errors::page),
+    ("mcp-tool.md", mcp_tool::page),
+];
+
+type Page = fn() -> Result<String, DocsError>;
+
+const NOTICE: &str = "<!-- Made by `cargo xtask docs`: change the source, not this page. -->\n\n";
+
+/// What to do about a page that is not as it should be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Write,
+    Check,
+}
+
+#[derive(Debug, Error)]
+enum DocsError {
+    #[error("`{key}` has no row in xtask/src/docs/{table}")]
+    NoRow { key: &'static str, table: &'static str },
+    #[error("xtask/src/docs/{table} has a row for `{key}`, which is gone")]
+    RowTooMany { key: &'static str, table: &'static str },
+    #[error("cannot use `{}`: {cause}", path.display())]
+    Io { path: PathBuf, cause: io::Error },
+}
+
+/// Writes the pages, or says how those that lie there differ.
+pub(crate) fn run(mode: Mode) -> ExitCode {
+    let mut stale = 0;
+    for (name, page) in PAGES {
+        match bring_up_to_date(name, *page, mode) {
+            Ok(None) => {}
+            Ok(Some(difference)) => {
+                stale += 1;
+                complain(&format!("docs/reference/{name}: {difference}"));
+            }
+            Err(error) => {
+                complain(&format!("error: {error}"));
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    match (mode, stale) {
+        (_, 0) => say(&format!("docs: {} pages are up to date", PAGES.len())),
+        (Mode::Write, _) => say(&format!("docs: {stale} of {} pages written", PAGES.len())),
+        (Mode::Check, _) => {
+            complain(&format!("error: {stale} pages are stale: run `cargo xtask docs`"));
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// How the page differed, if it did.
+fn bring_up_to_date(name: &str, page: Page, mode: Mode) -> Result<Option<String>, DocsError> {
+    let wanted = format!("{NOTICE}{}", page()?);
+    let path = root().join("docs/reference").join(name);
+    let failed = |cause| DocsError::Io { path: path.clone(), cause };
+    let found = match fs::read_to_string(&path) {
+        Ok(found) => found,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(cause) => return Err(failed(cause)),
+    };
+    let difference = difference(&found, &wanted);
+    if difference.is_some() && mode == Mode::Write {
+        fs::create_dir_all(path.parent().unwrap_or(root())).map_err(failed)?;
+        fs::write(&path, &wanted).map_err(failed)?;
+    }
+    Ok(difference)
+}
+
+/// How many lines go and come, and the first of them.
+fn difference(found: &str, wanted: &str) -> Option<String> {
+    if found == wanted {
+        return None;
+    }
+    let gone = found.lines().filter(|line| !wanted.lines().any(|other| other == *line)).count();
+    let new = wanted.lines().filter(|line| !found.lines().any(|other| other == *line)).count();
+    let same = found.lines().zip(wanted.lines()).take_while(|(a, b)| a == b).count();
+    let line = |text: &str| text.lines().nth(same).unwrap_or("(end of the page)").to_owned();
+    Some(format!(
+        "{gone} lines go, {new} come; the first difference is line {}\n  - {}\n  + {}",
+        same + 1,
+        line(found),
+        line(wanted)
+    ))
+}
+
+/// Checks that a table has a row for each key and none besides.
+fn covers(
+    table: &'static str,
+    rows: &[&'static str],
+    keys: &[&'static str],
+) -> Result<(), DocsError> {
+    if let Some(key) = keys.iter().find(|key| !rows.contains(key)) {
+        return Err(DocsError::NoRow { key, table });
+    }
+    match rows.iter().find(|row| !keys.contains(row)) {
+        Some(key) => Err(DocsError::RowTooMany { key, table }),
+        None => Ok(()),
+    }
+}
+
+/// Text that may hold a `|`, as a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_can_be_made_and_ends_with_a_line() {
+        for (name, page) in PAGES {
+            let text = page().unwrap();
+            assert!(text.starts_with("# ") && text.ends_with('\n'), "{name}");
+            assert!(!text.ends_with("\n\n") && !text.contains(" \n"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_key_without_a_row_and_a_row_without_a_key_are_named() {
+        let check = |rows: &[&'static str], keys: &[&'static str], expected: &str| {
+            let seen = covers("t.rs", rows, keys).err().map(|error| error.to_string());
+            assert_eq!(seen.unwrap_or_default(), expected);
+        };
+        check(&["a", "b"], &["b", "a"], "");
+        check(&["a"], &["a", "b"], "`b` has no row in xtask/src/docs/t.rs");
+        check(&["a", "b"], &["a"], "xtask/src/docs/t.rs has a row for `b`, which is gone");
+    }
+
+    #[test]
+    fn a_difference_is_summed_up() {
+        let check = |found: &str, wanted: &str, expected: Option<&str>| {
+            assert_eq!(difference(found, wanted).as_deref(), expected);
+        };
+        check("a\nb\n", "a\nb\n", None);
+        check(
+            "a\nb\n",
+            "a\nc\nd\n",
+            Some("1 lines go, 2 come; the first difference is line 2\n  - b\n  + c"),
+        );
+        check(
+            "",
+            "a\n",
+            Some(
+                "0 lines go, 1 come; the first difference is line 1\n  - (end of the page)\n  + a",
+            ),
+        );
+    }
+}

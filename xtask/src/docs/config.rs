@@ -1,0 +1,145 @@
+//! The page about configuration files: every field of a server, then every setting.
+
+use std::fmt::Write;
+
+use switchboard_core::config::diagnostic::DiagnosticKind;
+use switchboard_core::config::layers::{Source, Tier};
+use switchboard_core::config::parse::parse;
+use switchboard_core::config::server::ServerEntry;
+
+use super::{DocsError, covers, settings};
+
+/// Whether a key does something in this version.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Now,
+    /// Read and checked, for a later version.
+    Later,
+}
+
+impl Effect {
+    pub(super) fn mark(self) -> &'static str {
+        match self {
+            Effect::Now => "",
+            Effect::Later => "*no effect yet:* ",
+        }
+    }
+}
+
+struct Field {
+    key: &'static str,
+    holds: &'static str,
+    effect: Effect,
+    about: &'static str,
+}
+
+const fn now(key: &'static str, holds: &'static str, about: &'static str) -> Field {
+    Field { key, holds, effect: Effect::Now, about }
+}
+
+const fn later(key: &'static str, holds: &'static str, about: &'static str) -> Field {
+    Field { key, holds, effect: Effect::Later, about }
+}
+
+const FIELDS: &[Field] = &[
+    now("command", "text", "the program of a stdio server"),
+    now("args", "list of texts", "its arguments, as they are: there is no shell"),
+    now("env", "map of texts", "variables for it, on top of the few that every server gets"),
+    now("inheritEnv", "boolean", "pass it the whole environment; a project may not say `true`"),
+    now("cwd", "text", "where it runs, relative to the project; the project itself by default"),
+    now(
+        "url",
+        "text",
+        "a command line is split into words and run; `http(s)://`, `sse://` and `ws(s)://` are understood and not spoken yet",
+    ),
+    later("headers", "map of texts", "headers for an HTTP server"),
+    later("socket", "text", "path of a Unix socket"),
+    now("type", "`stdio`, `http`, `streamable-http`, `sse`, `ws`", "beats the form of `url`"),
+    later("auth", "`false`, text or object", "how to sign in"),
+    later("bearerToken", "text", "a token for an HTTP server"),
+    later("bearerTokenEnv", "text", "the variable that has the token"),
+    later("bearerTokenStore", "boolean", "take the token from the token store"),
+    later("oauth", "`false` or object", "details of signing in with OAuth"),
+    later("requestHeadersCommand", "object", "a program that makes the headers of each request"),
+    later("caFile", "text", "certificates to trust besides those of the system"),
+    now(
+        "lifecycle",
+        "`lazy`, `eager`, `keep-alive`, `lazy-keep-alive`",
+        "when it runs; `lazy` by default",
+    ),
+    now("idleTimeout", "minutes", "how long it may be idle; 0 means for ever; beats the setting"),
+    now("requestTimeoutMs", "milliseconds", "how long a call may take without progress"),
+    now(
+        "startTimeoutMs",
+        "milliseconds, 1000 to 300000",
+        "how long its start may take; also written `timeout`",
+    ),
+    later(
+        "protocolVersion",
+        "`legacy`, `auto`, `2026-07-28`",
+        "which era of the protocol to speak; `legacy` is what is spoken",
+    ),
+    now("exposeResources", "boolean", "`false` hides its resources from the list of tools"),
+    later(
+        "directTools",
+        "boolean, `\"search\"` or list of names",
+        "tools beside `mcp` under their own names",
+    ),
+    now(
+        "toolPrefix",
+        "`server`, `short`, `none`, `mcp`",
+        "what stands before the names of its tools",
+    ),
+    now("includeTools", "list of globs", "only these tools"),
+    now("excludeTools", "list of globs", "not these tools"),
+    now("searchKeywords", "map of lists of words", "words that a tool is found by besides its own"),
+    now(
+        "approveTools",
+        "boolean or list of globs",
+        "which of its tools need a yes; `false` asks for none, and a project may not say it",
+    ),
+    later("autoApprove", "boolean or list of names", "tools that run unasked"),
+    later("debug", "boolean", "accepted"),
+    later("trace", "boolean", "accepted"),
+    now("disabled", "boolean", "listed and never started; also written `enabled: false`"),
+    later("name", "text", "a name for people"),
+    now("description", "text", "shown beside its name in the status"),
+];
+
+pub(super) fn page() -> Result<String, DocsError> {
+    let rows: Vec<&str> = FIELDS.iter().map(|field| field.key).collect();
+    covers("config.rs", &rows, ServerEntry::KEYS)?;
+    let mut out = String::from(
+        "# Configuration\n\n\
+         JSON with comments and trailing commas.\n\
+         The root has `mcpServers` (or `mcp-servers`), `settings`, and `$schema`, `version`, `name`, `description` and `imports`, which are accepted and have no effect yet.\n\
+         [The guide](../guide/configuration.md) says where the files lie, which one wins and what a project may say.\n\n\
+         ## A server\n\n\
+         One of `command`, `url` and `socket` is needed.\n\n\
+         | field | holds | in a project | meaning |\n|---|---|---|---|\n",
+    );
+    for field in FIELDS {
+        let allowed = project_may(&format!(r#"{{"mcpServers":{{"x":{{"{}":null}}}}}}"#, field.key));
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {allowed} | {}{} |",
+            field.key,
+            field.holds,
+            field.effect.mark(),
+            field.about
+        );
+    }
+    settings::table(&mut out)?;
+    Ok(out)
+}
+
+/// Whether the parser lets a project file have the key that `text` has, whatever its value.
+pub(super) fn project_may(text: &str) -> &'static str {
+    let source = Source { path: ".mcp.json".into(), tier: Tier::Project };
+    let forbidden =
+        |kind: &DiagnosticKind| matches!(kind, DiagnosticKind::ForbiddenInProject { .. });
+    match parse(text, &source).diagnostics.iter().any(|found| forbidden(&found.kind)) {
+        true => "no",
+        false => "yes",
+    }
+}

@@ -1,0 +1,64 @@
+//! The page about environment variables.
+
+use std::fmt::Write;
+
+use super::DocsError;
+
+/// Variables that change what Switchboard does.
+const HONOURED: &[(&str, &str)] = &[
+    (
+        "SWITCHBOARD_HOME",
+        "moves everything that is Switchboard's: `mcp.json`, `cache/` and `state/` lie below it",
+    ),
+    ("HOME", "the home directory, of `~` in values too"),
+    ("XDG_CONFIG_HOME", "instead of `~/.config`, for `switchboard/mcp.json` and `mcp/mcp.json`"),
+    ("XDG_CACHE_HOME", "instead of `~/.cache`, for listings and stored results"),
+    ("XDG_STATE_HOME", "instead of `~/.local/state`, for approvals and logs"),
+    ("NO_COLOR", "no colours, if it is set to anything"),
+    ("CLICOLOR", "`0` means no colours"),
+    ("CLICOLOR_FORCE", "colours also where no terminal is"),
+    ("TERM", "`dumb` means no colours"),
+];
+
+/// What a server gets besides the `env` of its entry.
+const PASSED_ON: &str = "`HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `LANGUAGE`, \
+    `TMPDIR`, `TZ` and every `LC_*`";
+
+pub(super) fn page() -> Result<String, DocsError> {
+    let mut out = String::from(
+        "# Environment variables\n\n\
+         A variable that is empty counts as not set; so does an XDG variable that is not an absolute path.\n\n\
+         | variable | effect |\n|---|---|\n",
+    );
+    for (name, effect) in HONOURED {
+        let _ = writeln!(out, "| `{name}` | {effect} |");
+    }
+    let _ = write!(
+        out,
+        "\n`--color` beats the variables about colours.\n\n\
+         ## What servers see\n\n\
+         A server starts with {PASSED_ON}, and with the `env` of its entry on top.\n\
+         `inheritEnv: true` passes everything instead.\n\
+         Functions that a shell exported are never passed on.\n\n\
+         ## In values\n\n\
+         `${{VAR}}`, `${{VAR:-default}}`, `${{env:VAR}}`, `$env:VAR` and `{{env:VAR}}` are replaced when a server starts; \
+         [configuration](../guide/configuration.md) says where.\n",
+    );
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PASSED_ON;
+
+    #[test]
+    fn the_page_names_every_variable_that_servers_get() {
+        let source = include_str!("../../../crates/switchboard/src/env.rs");
+        let (_, list) = source.split_once("const PASSED_ON").unwrap();
+        let (list, _) = list.split_once(';').unwrap();
+        let passed_on: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+        let named = PASSED_ON.split('`').skip(1).step_by(2);
+        let named: Vec<&str> = named.filter(|name| *name != "LC_*").collect();
+        assert_eq!(named, passed_on);
+    }
+}

@@ -1,0 +1,69 @@
+//! The page about the `mcp` tool: its parameters, its definition, and what that costs.
+
+use std::fmt::Write;
+
+use switchboard_core::request::{DEFAULT_LIMIT, Kind, MAX_LIMIT, PARAMETERS, Place};
+use switchboard_core::tool_card;
+
+use super::{DocsError, cell};
+
+pub(super) fn page() -> Result<String, DocsError> {
+    let card = tool_card::definition();
+    let tokens = tokens(&card);
+    let pretty = match serde_json::from_str::<serde_json::Value>(&card) {
+        Ok(value) => format!("{value:#}"),
+        Err(_) => card,
+    };
+    let mut out = String::from(
+        "# The `mcp` tool\n\n\
+         The highest parameter that is given decides what is asked: \
+         `tool`, `result`, `connect`, `describe`, `instructions`, `search`, `server`, and without any of them the status.\n\
+         Parameters of a lower one are passed over, and the answer says so.\n\
+         [Search and call](../guide/search-and-call.md) shows each by example.\n\n\
+         | parameter | holds | where | meaning |\n|---|---|---|---|\n",
+    );
+    for parameter in PARAMETERS {
+        let kind = match parameter.kind {
+            Kind::Text => "string",
+            Kind::Flag => "boolean",
+            Kind::Count => "integer",
+            Kind::Arguments => "object, or a string that holds one",
+        };
+        let place = match parameter.place {
+            Place::Card => "card",
+            Place::OffCard => "accepted",
+            Place::NotYet => "not yet",
+        };
+        let about = cell(parameter.about);
+        let _ = writeln!(out, "| `{}` | {kind} | {place} | {about} |", parameter.name);
+    }
+    let _ = write!(
+        out,
+        "\n*Card*: in the definition that a host puts into the model's context.\n\
+         *Accepted*: not in the definition; `mcp({{}})` and errors tell of it.\n\
+         *Not yet*: answered with an error that says so.\n\n\
+         A page has {DEFAULT_LIMIT} tools unless `limit` says otherwise, and at most {MAX_LIMIT}; \
+         a page of a stored result is bounded by the output guard.\n\n\
+         ## The card\n\n\
+         The whole definition costs {tokens} tokens (o200k), however many servers are configured, \
+         and is the same in every session.\n\n\
+         ```json\n{pretty}\n```\n",
+    );
+    Ok(out)
+}
+
+/// In o200k tokens.
+fn tokens(text: &str) -> usize {
+    bpe_openai::o200k_base().count(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_says_what_the_card_costs() {
+        let figure = format!("{} tokens (o200k)", tokens(&tool_card::definition()));
+        assert!(include_str!("../../../README.md").contains(&figure), "{figure}");
+    }
+}

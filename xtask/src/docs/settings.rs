@@ -1,0 +1,168 @@
+//! The table of settings, with the defaults that the program has.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use switchboard_core::config::settings::{Settings, SettingsEntry};
+use switchboard_core::config::values::{DirectTools, IdleTimeout, OutputGuard, ToolRule};
+
+use super::config::{Effect, project_may};
+use super::{DocsError, covers};
+
+struct Setting {
+    key: &'static str,
+    effect: Effect,
+    default: fn(&Settings) -> String,
+    about: &'static str,
+}
+
+const fn now(key: &'static str, default: fn(&Settings) -> String, about: &'static str) -> Setting {
+    Setting { key, effect: Effect::Now, default, about }
+}
+
+const fn later(
+    key: &'static str,
+    default: fn(&Settings) -> String,
+    about: &'static str,
+) -> Setting {
+    Setting { key, effect: Effect::Later, default, about }
+}
+
+const SETTINGS: &[Setting] = &[
+    now(
+        "toolPrefix",
+        |s| word(s.tool_prefix),
+        "what stands before the names of tools: `server`, `short`, `none`, `mcp`",
+    ),
+    now(
+        "idleTimeout",
+        |s| idle(s.idle_timeout),
+        "minutes until an idle `lazy` server is stopped; 0 means never",
+    ),
+    now(
+        "requestTimeoutMs",
+        |s| millis(s.request_timeout),
+        "how long a call may take without progress",
+    ),
+    now(
+        "startTimeoutMs",
+        |s| millis(s.start_timeout),
+        "how long a start may take, from 1000 to 300000",
+    ),
+    later("directTools", |s| direct(&s.direct_tools), "tools beside `mcp` under their own names"),
+    later(
+        "freezeDirectTools",
+        |s| word(s.freeze_direct_tools),
+        "keep that list as it was at the start",
+    ),
+    later(
+        "toolset",
+        |s| word(s.toolset),
+        "`proxy`, `direct`, `granular`; `proxy` is what is served",
+    ),
+    later("searchCalls", |s| word(s.search_calls), "let a search that fits one tool call it"),
+    later("digest", |s| word(s.digest), "name the servers in the definition of the tool"),
+    now(
+        "firstListing",
+        |s| word(s.first_listing),
+        "connect servers without a cached listing once, in the background",
+    ),
+    now(
+        "approve",
+        |s| word(s.approve),
+        "which tools need a yes: `destructive`, `writes`, `all`, `none`",
+    ),
+    now(
+        "approveTools",
+        |s| rule(&s.approve_tools),
+        "globs of tools that need a yes besides, or `true` for all",
+    ),
+    later(
+        "adHocConnections",
+        |s| word(s.ad_hoc_connections),
+        "connections that a model asks for: `ask`, `allow`, `off`",
+    ),
+    later(
+        "pins",
+        |s| word(s.pins),
+        "what happens to a tool whose definition changed: `off`, `warn`, `block`",
+    ),
+    later("autoAuth", |s| word(s.auto_auth), "begin to sign in by itself"),
+    later("sampling", |s| word(s.sampling), "pass sampling requests of servers on"),
+    later("elicitation", |s| word(s.elicitation), "pass questions of servers on"),
+    later("daemon", |s| word(s.daemon), "share one process among all hosts"),
+    now(
+        "outputGuard",
+        |s| guard(s.output_guard),
+        "how much text of a result a model sees; `false` turns it off; `detailsMaxBytes` has no effect yet",
+    ),
+    now("maxFrameBytes", |s| word(s.max_frame_bytes), "the largest message that is read"),
+    now("maxTools", |s| word(s.max_tools), "the most tools of one server"),
+    now("maxPages", |s| word(s.max_pages), "the most pages of one list"),
+];
+
+pub(super) fn table(out: &mut String) -> Result<(), DocsError> {
+    let rows: Vec<&str> = SETTINGS.iter().map(|setting| setting.key).collect();
+    covers("settings.rs", &rows, SettingsEntry::KEYS)?;
+    out.push_str(
+        "\n## Settings\n\n\
+         | setting | default | in a project | meaning |\n|---|---|---|---|\n",
+    );
+    let defaults = Settings::default();
+    for setting in SETTINGS {
+        let allowed = project_may(&format!(r#"{{"settings":{{"{}":null}}}}"#, setting.key));
+        let _ = writeln!(
+            out,
+            "| `{}` | `{}` | {allowed} | {}{} |",
+            setting.key,
+            (setting.default)(&defaults),
+            setting.effect.mark(),
+            setting.about
+        );
+    }
+    out.push_str(
+        "\nA project's `approveTools` can only add to what is asked about; it may not say `false`.\n",
+    );
+    Ok(())
+}
+
+fn word(value: impl ToString) -> String {
+    value.to_string()
+}
+
+fn millis(time: Duration) -> String {
+    time.as_millis().to_string()
+}
+
+fn idle(time: IdleTimeout) -> String {
+    match time {
+        IdleTimeout::Never => "0".to_owned(),
+        IdleTimeout::After(time) => (time.as_secs() / 60).to_string(),
+    }
+}
+
+fn direct(tools: &DirectTools) -> String {
+    match tools {
+        DirectTools::None => "false".to_owned(),
+        DirectTools::All => "true".to_owned(),
+        DirectTools::Search => "\"search\"".to_owned(),
+        DirectTools::Named(names) => format!("{names:?}"),
+    }
+}
+
+fn rule(rule: &ToolRule) -> String {
+    match rule {
+        ToolRule::None => "false".to_owned(),
+        ToolRule::All => "true".to_owned(),
+        ToolRule::Matching(globs) => format!("{globs:?}"),
+    }
+}
+
+fn guard(guard: OutputGuard) -> String {
+    match guard {
+        OutputGuard::Off => "false".to_owned(),
+        OutputGuard::Limits { max_bytes, max_lines, details_max_bytes } => format!(
+            "{{ \"maxBytes\": {max_bytes}, \"maxLines\": {max_lines}, \"detailsMaxBytes\": {details_max_bytes} }}"
+        ),
+    }
+}
