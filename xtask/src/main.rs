@@ -4,6 +4,7 @@ mod bench;
 mod command;
 mod docs;
 mod printer;
+mod real_hosts;
 mod search_run;
 mod test;
 mod tidy;
@@ -11,7 +12,7 @@ mod tidy;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
-       cargo xtask search-run CORPUS QUERIES OUT";
+       cargo xtask real-hosts | search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         ["bench", sections @ ..] => bench::run(sections),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["real-hosts"] => real_hosts::run(),
         ["search-run", corpus, queries, out] => {
             match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {
                 Ok(()) => ExitCode::SUCCESS,

@@ -51,6 +51,7 @@ const STEPS: &[Step] = &[
         when: When::Only(Depth::Full),
     },
     step("docs", "cargo xtask docs --check", When::Only(Depth::Full)),
+    step("real-hosts", "cargo xtask real-hosts", When::Only(Depth::Full)),
 ];
 
 /// What this machine and this workspace have, as far as the steps depend on it.
@@ -187,6 +188,7 @@ mod tests {
                 "tests: cargo nextest run --workspace",
                 "doctests: cargo test --doc -p switchboard",
                 "docs: cargo xtask docs --check",
+                "real-hosts: cargo xtask real-hosts",
             ],
         );
     }
@@ -218,6 +220,7 @@ mod tests {
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo test --workspace",
                 "docs: cargo xtask docs --check",
+                "real-hosts: cargo xtask real-hosts",
             ],
         );
     }

@@ -1,6 +1,9 @@
 //! Decides whether a text block already tells what `structuredContent` holds.
 
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::json::{significant, unescaped};
@@ -18,16 +21,45 @@ pub(super) fn says(quoted: &str, json: &str) -> bool {
     tells(&text, json) || wrapped(json).is_some_and(|inner| tells(&text, inner))
 }
 
-/// Some server frameworks wrap whatever is no object as `{"result": …}`.
+/// What an object says that has one field only. Frameworks wrap whatever is no object as
+/// `{"result": …}`; servers give the same text once as a block and once as a field.
 fn wrapped(json: &str) -> Option<&str> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Wrapped<'a> {
-        #[serde(borrow)]
-        result: &'a RawValue,
-    }
-    serde_json::from_str::<Wrapped<'_>>(json).ok().map(|wrapped| wrapped.result.get())
+    let Only { name, value } = serde_json::from_str(json).ok()?;
+    let value = value.get();
+    (name == "result" || value.starts_with('"')).then_some(value)
 }
+
+/// The field of an object that has no other.
+struct Only<'a> {
+    name: Cow<'a, str>,
+    value: &'a RawValue,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Only<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneField;
+        impl<'de> Visitor<'de> for OneField {
+            type Value = Only<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with one field")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Only<'de>, M::Error> {
+                let none = || M::Error::invalid_length(0, &self);
+                let (name, value) = map.next_entry::<Name<'de>, _>()?.ok_or_else(none)?;
+                match map.next_key::<Name<'de>>()? {
+                    None => Ok(Only { name: name.0, value }),
+                    Some(_) => Err(M::Error::invalid_length(2, &self)),
+                }
+            }
+        }
+        deserializer.deserialize_map(OneField)
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 fn tells(text: &str, json: &str) -> bool {
     if json.starts_with('"') {

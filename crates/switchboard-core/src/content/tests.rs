@@ -187,6 +187,7 @@ mod structured {
         check(r#"{"b":"x\u0020y","a":[1,2]}"#, once, r#"{"b":"x\u0020y","a":[1,2]}"#);
         check("sunny", r#"{"result":"sunny"}"#, "sunny");
         check("[1, 2]", r#"{"result":[1,2]}"#, "[1, 2]");
+        check("the text", r#"{"content":"the text"}"#, "the text");
         check("plain", r#""plain""#, "plain");
     }
 
@@ -196,6 +197,7 @@ mod structured {
         check(r#"{"a":1}"#, r#"{"a":2}"#, "{\"a\":1}\n{\"a\":2}");
         check(r#"{"a":"x y"}"#, r#"{"a":"xy"}"#, "{\"a\":\"x y\"}\n{\"a\":\"xy\"}");
         check("5", r#"{"result":5,"unit":"m"}"#, "5\n{\"result\":5,\"unit\":\"m\"}");
+        check("5", r#"{"count":5}"#, "5\n{\"count\":5}");
         check("{\"a\":1", r#"{"a":1}"#, "{\"a\":1\n{\"a\":1}");
     }
 

@@ -27,6 +27,13 @@ fn configured() -> Installed {
     )
 }
 
+/// The same after the small server was listed.
+async fn configured_and_listed() -> Installed {
+    let installed = configured();
+    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+    installed
+}
+
 async fn transcript(installed: &Installed, line: &str) -> String {
     let words: Vec<String> = split(line);
     let ran = installed.run(words.iter().map(String::as_str)).await;
@@ -371,9 +378,8 @@ async fn an_error_of_the_tool_and_one_of_the_server_are_told_apart() {
 }
 
 #[tokio::test]
-async fn programs_read_json() {
-    let installed = configured();
-    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+async fn programs_read_the_status_as_json() {
+    let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "status --json").await, @r#"
     exit 0
     --- stdout
@@ -409,6 +415,11 @@ async fn programs_read_json() {
     }
     --- stderr
     "#);
+}
+
+#[tokio::test]
+async fn programs_read_the_tools_as_json() {
+    let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "tools demo --json").await, @r#"
     exit 0
     --- stdout
@@ -452,6 +463,11 @@ async fn programs_read_json() {
     }
     --- stderr
     "#);
+}
+
+#[tokio::test]
+async fn programs_read_what_was_found_as_json() {
+    let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "search process --json").await, @r#"
     exit 0
     --- stdout
@@ -484,6 +500,11 @@ async fn programs_read_json() {
     }
     --- stderr
     "#);
+}
+
+#[tokio::test]
+async fn programs_read_a_description_as_json() {
+    let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "describe demo_echo --json").await, @r#"
     exit 0
     --- stdout
@@ -507,6 +528,11 @@ async fn programs_read_json() {
     }
     --- stderr
     "#);
+}
+
+#[tokio::test]
+async fn programs_read_results_as_json() {
+    let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "call demo_echo text=hi --json").await, @r#"
     exit 0
     --- stdout
@@ -559,6 +585,11 @@ async fn programs_read_json() {
     }
     --- stderr
     "#);
+}
+
+#[tokio::test]
+async fn programs_read_failures_as_json() {
+    let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "call demo_ecko --json").await, @r#"
     exit 2
     --- stdout
