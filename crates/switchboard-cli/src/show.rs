@@ -51,9 +51,9 @@ pub(crate) fn reply(reply: &Reply, look: Look) -> String {
 
 fn status(out: &mut String, overview: &Overview, palette: Palette) {
     let head = format!(
-        "MCP: {}/{}, {}",
+        "MCP: {}/{} servers, {}",
         overview.connected,
-        plural(overview.servers.len(), "server"),
+        overview.servers.len(),
         plural(overview.tools, "tool")
     );
     let _ = writeln!(out, "{}", palette.heading(head));

@@ -68,9 +68,9 @@ pub fn reply(reply: &Reply) -> String {
 fn status(out: &mut String, overview: &Overview) {
     let _ = writeln!(
         out,
-        "MCP: {}/{}, {}",
+        "MCP: {}/{} servers, {}",
         overview.connected,
-        plural(overview.servers.len(), "server"),
+        overview.servers.len(),
         plural(overview.tools, "tool")
     );
     for server in &overview.servers {

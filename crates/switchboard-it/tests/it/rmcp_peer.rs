@@ -214,7 +214,7 @@ async fn an_rmcp_server_works_behind_us() {
     >>> {"tool":"adder_read_manual"}
     Give it two numbers.
     >>> {}
-    MCP: 1/1 server, 2 tools
+    MCP: 1/1 servers, 2 tools
     ✓ adder (2 tools)
 
     Parameters of mcp:
