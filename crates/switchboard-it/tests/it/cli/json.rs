@@ -1,0 +1,270 @@
+//! What `--json` prints, for programs.
+
+use switchboard_it::program::Installed;
+
+use super::{configured, transcript};
+
+/// The usual servers, the small one listed.
+async fn configured_and_listed() -> Installed {
+    let installed = configured();
+    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+    installed
+}
+
+#[tokio::test]
+async fn programs_read_the_status_as_json() {
+    let installed = configured_and_listed().await;
+    insta::assert_snapshot!(transcript(&installed, "status --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "servers": [
+        {
+          "name": "all",
+          "status": "not-connected",
+          "tools": null,
+          "resources": 0,
+          "lifecycle": "lazy",
+          "trust": "user"
+        },
+        {
+          "name": "broken",
+          "status": "not-connected",
+          "tools": null,
+          "resources": 0,
+          "lifecycle": "lazy",
+          "trust": "user"
+        },
+        {
+          "name": "demo",
+          "status": "cached",
+          "tools": 5,
+          "resources": 0,
+          "lifecycle": "lazy",
+          "trust": "user"
+        }
+      ],
+      "tools": 5,
+      "connected": 0
+    }
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn programs_read_the_tools_as_json() {
+    let installed = configured_and_listed().await;
+    insta::assert_snapshot!(transcript(&installed, "tools demo --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "tools": [
+        {
+          "name": "demo_echo",
+          "server": "demo",
+          "tool": "echo",
+          "description": "Returns the text."
+        },
+        {
+          "name": "demo_count",
+          "server": "demo",
+          "tool": "count",
+          "description": "Returns how many calls this process saw."
+        },
+        {
+          "name": "demo_pid",
+          "server": "demo",
+          "tool": "pid",
+          "description": "Returns the process id."
+        },
+        {
+          "name": "demo_wait",
+          "server": "demo",
+          "tool": "wait",
+          "description": "Waits, to be in flight when the server goes down."
+        },
+        {
+          "name": "demo_crash",
+          "server": "demo",
+          "tool": "crash",
+          "description": "Ends the server with last words."
+        }
+      ],
+      "total": 5,
+      "offset": 0,
+      "next": null,
+      "notListed": []
+    }
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn programs_read_what_was_found_as_json() {
+    let installed = configured_and_listed().await;
+    insta::assert_snapshot!(transcript(&installed, "search process --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "total": 2,
+      "offset": 0,
+      "next": null,
+      "hits": [
+        {
+          "name": "demo_pid",
+          "server": "demo",
+          "tool": "pid",
+          "score": [SCORE],
+          "signature": "demo_pid()",
+          "description": "Returns the process id."
+        },
+        {
+          "name": "demo_count",
+          "server": "demo",
+          "tool": "count",
+          "score": [SCORE],
+          "signature": "demo_count()",
+          "description": "Returns how many calls this process saw."
+        }
+      ],
+      "notListed": [
+        "all",
+        "broken"
+      ]
+    }
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn programs_read_a_description_as_json() {
+    let installed = configured_and_listed().await;
+    insta::assert_snapshot!(transcript(&installed, "describe demo_echo --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "name": "demo_echo",
+      "server": "demo",
+      "tool": "echo",
+      "description": "Returns the text.",
+      "title": null,
+      "signature": "demo_echo(text?: string)",
+      "inputSchema": {
+        "type": "object",
+        "properties": {
+          "text": {
+            "type": "string"
+          }
+        }
+      },
+      "outputSchema": null,
+      "annotations": null
+    }
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn programs_read_results_as_json() {
+    let installed = configured_and_listed().await;
+    insta::assert_snapshot!(transcript(&installed, "call demo_echo text=hi --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "content": [
+        {
+          "type": "text",
+          "text": "hi"
+        }
+      ],
+      "isError": false,
+      "server": "demo",
+      "tool": "echo"
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call all_weather --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "content": [
+        {
+          "type": "text",
+          "text": "{\"temperature\":21.5,\"conditions\":\"cloudy\"}"
+        }
+      ],
+      "isError": false,
+      "server": "all",
+      "tool": "weather",
+      "structuredContent": {
+        "temperature": 21.5,
+        "conditions": "cloudy"
+      }
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call all_fail --json").await, @r#"
+    exit 1
+    --- stdout
+    {
+      "content": [
+        {
+          "type": "text",
+          "text": "the disk is full"
+        }
+      ],
+      "isError": true,
+      "server": "all",
+      "tool": "fail"
+    }
+    --- stderr
+    "#);
+}
+
+#[tokio::test]
+async fn programs_read_failures_as_json() {
+    let installed = configured_and_listed().await;
+    insta::assert_snapshot!(transcript(&installed, "call demo_ecko --json").await, @r#"
+    exit 2
+    --- stdout
+    {
+      "error": {
+        "code": "unknown_tool",
+        "message": "no tool is named `demo_ecko`",
+        "hints": [
+          {
+            "didYouMean": [
+              "demo_echo"
+            ]
+          },
+          {
+            "notListed": [
+              "all",
+              "broken"
+            ]
+          },
+          {
+            "search": "demo ecko"
+          }
+        ]
+      }
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "connect broken --json").await, @r#"
+    exit 5
+    --- stdout
+    {
+      "error": {
+        "code": "connect_failed",
+        "message": "cannot use the server `broken`: cannot connect: the program `no-such-program-anywhere` was not found",
+        "hints": [
+          {
+            "checkCommand": "no-such-program-anywhere"
+          }
+        ]
+      }
+    }
+    --- stderr
+    "#);
+}
