@@ -84,7 +84,7 @@ async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    MCP: 0/1 server, 0 tools
+    MCP: 0/1 servers, 0 tools
     ○ demo (not connected)
     --- stderr
     "#);
