@@ -62,7 +62,6 @@ impl From<Code> for Exit {
             Code::ConnectFailed
             | Code::Backoff
             | Code::CrashLoop
-            | Code::Starting
             | Code::TimedOut
             | Code::ConnectionLost
             | Code::OutcomeUnknown
@@ -103,7 +102,6 @@ mod tests {
         5 connect_failed
         5 backoff
         5 crash_loop
-        5 starting
         5 timed_out
         5 connection_lost
         5 outcome_unknown

@@ -30,7 +30,6 @@ pub enum Code {
     ConnectFailed,
     Backoff,
     CrashLoop,
-    Starting,
     TimedOut,
     ConnectionLost,
     OutcomeUnknown,
@@ -42,7 +41,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 29] = [
+    pub const ALL: [Code; 28] = [
         Code::BadRequest,
         Code::UnknownTool,
         Code::AmbiguousTool,
@@ -63,7 +62,6 @@ impl Code {
         Code::ConnectFailed,
         Code::Backoff,
         Code::CrashLoop,
-        Code::Starting,
         Code::TimedOut,
         Code::ConnectionLost,
         Code::OutcomeUnknown,
@@ -97,7 +95,6 @@ impl Code {
             Code::ConnectFailed => "connect_failed",
             Code::Backoff => "backoff",
             Code::CrashLoop => "crash_loop",
-            Code::Starting => "starting",
             Code::TimedOut => "timed_out",
             Code::ConnectionLost => "connection_lost",
             Code::OutcomeUnknown => "outcome_unknown",

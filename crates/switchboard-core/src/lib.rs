@@ -9,6 +9,7 @@ pub mod request;
 pub mod tool_card;
 pub mod config;
 pub mod schema;
+pub mod pattern;
 pub mod catalog;
 pub mod approval;
 pub mod lifecycle;

@@ -102,7 +102,6 @@ fn error_type(code: Code) -> ErrorType {
         | Code::ConnectFailed
         | Code::Backoff
         | Code::CrashLoop
-        | Code::Starting
         | Code::TimedOut
         | Code::ConnectionLost
         | Code::OutcomeUnknown

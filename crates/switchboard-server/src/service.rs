@@ -82,10 +82,11 @@ impl Handler for Service {
         let session = Arc::clone(&self.session);
         let registered = Arc::clone(&self.calls.by_id);
         let key = id.clone();
-        let task = self.calls.running.spawn(async move {
+        // Boxed, because spawning moves a future a dozen times, and this one has kilobytes.
+        let task = self.calls.running.spawn(Box::pin(async move {
             respond(&session, &method, params, responder).await;
             registered.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        });
+        }));
         by_id.insert(id, task.abort_handle());
     }
 

@@ -36,6 +36,9 @@ async fn serve_client(gateway: Gateway, stop: CancellationToken) -> io::Result<(
     let (peer, reader, writer) = peer::open(stdio::input(), stdio::output(), limits);
     let mut service = Service::new(&gateway, peer.clone());
     let calls = service.calls();
+    // A task of its own, so that an answer wakes the writer and nothing else.
+    let mut writing = JoinSet::new();
+    writing.spawn(writer.run());
     let reading_and_draining = async {
         let drain = tokio::select! {
             ended = reader.run(&mut service) => {
@@ -52,7 +55,7 @@ async fn serve_client(gateway: Gateway, stop: CancellationToken) -> io::Result<(
     };
     // The writer ends last: when all is said, or when the client is gone.
     let written = tokio::select! {
-        written = writer.run() => written,
+        Some(written) = writing.join_next() => written.unwrap_or_else(|e| Err(io::Error::other(e))),
         () = reading_and_draining => Ok(()),
     };
     match written {

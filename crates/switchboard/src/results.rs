@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use switchboard_core::content::guard::{self, Guarded, Limits};
-use switchboard_core::content::page::{self, Page, Pattern, Window};
+use switchboard_core::content::page::{self, Page, Window};
 use switchboard_core::content::{Audio, CallOutput, Settled};
+use switchboard_core::pattern::{Case, Pattern, PatternError};
 use switchboard_core::request::ResultView;
 
 use crate::paths;
@@ -37,7 +38,7 @@ pub(crate) enum ResultError {
     #[error("cannot read the stored result")]
     Io(#[source] io::Error),
     #[error("`grep` is not a regular expression that can be used")]
-    Pattern(#[source] page::PatternError),
+    Pattern(#[source] PatternError),
 }
 
 impl Results {
@@ -87,7 +88,8 @@ impl Results {
             let id = id.chars().filter(|c| c.is_ascii_alphanumeric()).take(32).collect();
             return Err(ResultError::Unknown { id });
         }
-        let pattern = view.grep.as_deref().map(Pattern::new).transpose();
+        let pattern =
+            view.grep.as_deref().map(|grep| Pattern::compile(grep, Case::Matters)).transpose();
         let pattern = pattern.map_err(ResultError::Pattern)?;
         let path = self.directory.join(format!("{id}.txt"));
         let limits = self.limits;

@@ -55,7 +55,6 @@ fn meaning(code: Code) -> &'static str {
         Code::ConnectFailed => "the server did not start, or did not answer as an MCP server",
         Code::Backoff => "the server failed a moment ago, and the next try is not due",
         Code::CrashLoop => "the server went down too often and rests for a while",
-        Code::Starting => "the server is still being installed; no version answers this yet",
         Code::TimedOut => "the server did not answer in time",
         Code::ConnectionLost => "the connection ended before the answer",
         Code::OutcomeUnknown => "the connection ended, and the call may have taken effect",

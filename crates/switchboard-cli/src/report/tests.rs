@@ -61,7 +61,6 @@ fn hints(code: Code) -> Vec<Hint> {
         | Code::NoInstructions
         | Code::NotSupported
         | Code::Config
-        | Code::Starting
         | Code::ConnectionLost
         | Code::ServerError
         | Code::ShuttingDown
@@ -175,9 +174,6 @@ fn every_code_is_reported_with_its_remedies() {
 
     hint: wait for 1m
     hint: try again with `switchboard connect files`
-    --
-    error: what was attempted (starting)
-      caused by: what stood in the way
     --
     error: what was attempted (timed_out)
       caused by: what stood in the way

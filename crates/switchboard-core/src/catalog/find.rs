@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::search::{self, Document, Page, Pattern, PatternError};
+use super::search::{self, Document, Page};
 use super::{Catalog, Item, Kind, Listing, ResolveError, Resolved};
 use crate::name::ServerName;
+use crate::pattern::{Case, Pattern, PatternError};
 use crate::reply::{Description, SearchHit, SearchPage, ToolLine, ToolPage};
 use crate::request::{Matching, PageRequest, SearchRequest, Signatures};
 use crate::schema;
@@ -25,7 +26,9 @@ impl Catalog {
         let listings: Vec<&Arc<Listing>> = self.listings(within.as_ref()).collect();
         let ranking = match request.matching {
             Matching::Words => ranked(&listings, &request.query),
-            Matching::Pattern => matching(&listings, &Pattern::compile(&request.query)?),
+            Matching::Pattern => {
+                matching(&listings, &Pattern::compile(&request.query, Case::Ignored)?)
+            }
         };
         let page = Page::of(&ranking, request.page.offset, request.page.limit);
         let hits = page.items.iter().filter_map(|(place, score)| {
@@ -96,7 +99,7 @@ fn matching(listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
     let mut found = Vec::new();
     for (index, listing) in listings.iter().enumerate() {
         for (entry, document) in listing.documents().enumerate() {
-            if pattern.matches(&document) {
+            if document.matches(pattern) {
                 found.push(((index, entry), 1.0));
             }
         }

@@ -1,8 +1,7 @@
 //! Reads a stored text by lines: a page of it, or the lines that match a pattern.
 
-use regex::{Regex, RegexBuilder};
-
 use super::guard::Limits;
+use crate::pattern::Pattern;
 use crate::render::words;
 
 /// Which lines of a stored text to read.
@@ -52,12 +51,12 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> P
     let mut lines = 0;
     for (index, line) in text.split_terminator('\n').enumerate() {
         lines = index + 1;
-        if index < window.offset || !pattern.0.is_match(line) {
+        if index < window.offset || !pattern.is_match(line) {
             continue;
         }
         matches += 1;
         if sheet.next.is_none() {
-            sheet.add(index, &format!("{}: {}", index + 1, pattern.excerpt(line)));
+            sheet.add(index, &format!("{}: {}", index + 1, excerpt(pattern, line)));
         }
     }
     let place = format!(
@@ -69,53 +68,19 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> P
     sheet.finish(&place, matches)
 }
 
-/// A regular expression of bounded size, matched in linear time.
-#[derive(Debug)]
-pub struct Pattern(Regex);
-
-/// Why a pattern is not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum PatternError {
-    #[error("the pattern has {chars} characters, at most {} are taken", Pattern::MAX_CHARS)]
-    TooLong { chars: usize },
-    #[error("cannot read the pattern")]
-    Invalid {
-        #[source]
-        cause: regex::Error,
-    },
-}
-
-impl Pattern {
-    pub const MAX_CHARS: usize = 256;
-
-    pub fn new(pattern: &str) -> Result<Pattern, PatternError> {
-        const MAX_COMPILED_BYTES: usize = 1 << 20;
-        let chars = pattern.chars().count();
-        if chars > Pattern::MAX_CHARS {
-            return Err(PatternError::TooLong { chars });
-        }
-        RegexBuilder::new(pattern)
-            .size_limit(MAX_COMPILED_BYTES)
-            .dfa_size_limit(MAX_COMPILED_BYTES)
-            .build()
-            .map(Pattern)
-            .map_err(|cause| PatternError::Invalid { cause })
+/// The line, or what stands around the match in a line too long to show.
+fn excerpt(pattern: &Pattern, line: &str) -> String {
+    const MAX_BYTES: usize = 2_000;
+    const BEFORE: usize = 500;
+    if line.len() <= MAX_BYTES {
+        return line.to_owned();
     }
-
-    /// The line, or what stands around the match in a line too long to show.
-    fn excerpt(&self, line: &str) -> String {
-        const MAX_BYTES: usize = 2_000;
-        const BEFORE: usize = 500;
-        if line.len() <= MAX_BYTES {
-            return line.to_owned();
-        }
-        let found = self.0.find(line).map_or(0, |found| found.start());
-        let start = line.floor_char_boundary(found.saturating_sub(BEFORE));
-        let end = line.floor_char_boundary(start + MAX_BYTES);
-        let left = if start > 0 { "…" } else { "" };
-        let right = if end < line.len() { "…" } else { "" };
-        format!("{left}{}{right}", line.get(start..end).unwrap_or_default())
-    }
+    let found = pattern.first_match(line).unwrap_or(0);
+    let start = line.floor_char_boundary(found.saturating_sub(BEFORE));
+    let end = line.floor_char_boundary(start + MAX_BYTES);
+    let left = if start > 0 { "…" } else { "" };
+    let right = if end < line.len() { "…" } else { "" };
+    format!("{left}{}{right}", line.get(start..end).unwrap_or_default())
 }
 
 /// Collects lines until a budget is used up.
@@ -187,6 +152,7 @@ mod tests {
 
     use super::*;
     use crate::content::guard::line_count;
+    use crate::pattern::Case;
 
     fn numbered(count: usize) -> String {
         (1..=count).map(|n| format!("line {n}\n")).collect()
@@ -229,7 +195,7 @@ mod tests {
     #[test]
     fn grep_gives_numbered_lines() {
         let check = |pattern: &str, at: Window, expected: &str| {
-            let pattern = Pattern::new(pattern).unwrap();
+            let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
             assert_eq!(grep(&numbered(120), &pattern, at, &Limits::DEFAULT).text, expected);
         };
         check(
@@ -245,21 +211,14 @@ mod tests {
     #[test]
     fn grep_shows_what_surrounds_a_match_in_a_giant_line() {
         let text = format!("{}NEEDLE{}", "é".repeat(9_000), "é".repeat(9_000));
-        let found =
-            grep(&text, &Pattern::new("NEEDLE").unwrap(), Window::default(), &Limits::DEFAULT);
+        let found = grep(
+            &text,
+            &Pattern::compile("NEEDLE", Case::Matters).unwrap(),
+            Window::default(),
+            &Limits::DEFAULT,
+        );
         assert!(found.text.starts_with("1: …é") && found.text.contains("NEEDLE"));
         assert!(found.text.len() < 2_200, "{}", found.text.len());
-    }
-
-    #[test]
-    fn patterns_are_bounded() {
-        let too_long = Pattern::new(&"é".repeat(257)).unwrap_err();
-        assert!(matches!(too_long, PatternError::TooLong { chars: 257 }));
-        assert!(Pattern::new(&"é".repeat(256)).is_ok());
-        for pattern in ["(", r"(\w{999}){999}"] {
-            let refused = Pattern::new(pattern).unwrap_err();
-            assert!(matches!(refused, PatternError::Invalid { .. }), "{pattern}");
-        }
     }
 
     proptest! {
@@ -272,7 +231,7 @@ mod tests {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             let limits = Limits { max_bytes, max_lines };
             let every_line = |text: &str, at: Window, limits: &Limits| {
-                grep(text, &Pattern::new("").unwrap(), at, limits)
+                grep(text, &Pattern::compile("", Case::Matters).unwrap(), at, limits)
             };
             for read in [page, every_line] {
                 let mut seen = 0;

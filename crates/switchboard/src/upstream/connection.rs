@@ -10,6 +10,7 @@ use switchboard_wire::peer::{self, Limits, Reader, Writer};
 use switchboard_wire::{Peer, RequestError, pipe};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -97,6 +98,12 @@ pub(super) struct Body {
 enum FarSide {
     Program { process: Box<dyn Process>, stderr: tokio::task::JoinHandle<()> },
     InProcess(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
+}
+
+/// Which half of a connection has ended.
+enum Half {
+    Reading,
+    Writing,
 }
 
 /// Opens the streams: starts the program, or connects the in-process server.
@@ -202,34 +209,44 @@ impl Body {
     /// Runs until either side ends it, then leaves nothing behind.
     pub(super) async fn run(self) -> ExitReason {
         let Body { reader, writer, mut incoming, far_side, exit, stop } = self;
+        // Tasks of their own, so that a frame wakes one half and nothing else.
+        let mut halves = JoinSet::new();
+        halves.spawn(async move {
+            let _ended = reader.run(&mut incoming).await;
+            Half::Reading
+        });
+        halves.spawn(async move {
+            let _ended = writer.run().await;
+            Half::Writing
+        });
         match far_side {
             FarSide::InProcess(serving) => {
                 let stopped = tokio::select! {
-                    _ = reader.run(&mut incoming) => ExitReason::StreamClosed,
-                    _ = writer.run() => ExitReason::StreamClosed,
+                    _ = halves.join_next() => ExitReason::StreamClosed,
                     () = serving => ExitReason::StreamClosed,
                     () = stop.cancelled() => ExitReason::Stopped,
                 };
+                halves.shutdown().await;
                 exit.send_replace(Some(stopped));
                 stopped
             }
             FarSide::Program { mut process, stderr } => {
                 let mut exited = None;
-                let stopped = {
-                    let mut reading = std::pin::pin!(reader.run(&mut incoming));
-                    tokio::select! {
-                        _ = &mut reading => false,
-                        _ = writer.run() => false,
-                        status = process.exited() => {
-                            exited = status.ok();
-                            // Answers that it gave before it ended still count.
-                            let _all_read = tokio::time::timeout(LAST_WORDS, reading).await;
-                            false
-                        }
-                        () = stop.cancelled() => true,
+                let stopped = tokio::select! {
+                    _ = halves.join_next() => false,
+                    status = process.exited() => {
+                        exited = status.ok();
+                        // Answers that it gave before it ended still count.
+                        let read = async {
+                            while let Some(Ok(Half::Writing)) = halves.join_next().await {}
+                        };
+                        let _all_read = tokio::time::timeout(LAST_WORDS, read).await;
+                        false
                     }
+                    () = stop.cancelled() => true,
                 };
-                // Both halves are dropped: the program sees the end of its input.
+                // The program sees the end of its input.
+                halves.shutdown().await;
                 let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
                 let status = match exited {
                     Some(status) => Some(status),

@@ -2,7 +2,6 @@
 
 mod expand;
 mod page;
-mod pattern;
 mod postings;
 mod properties;
 mod query;
@@ -10,8 +9,9 @@ mod rank;
 mod tokens;
 mod vocabulary;
 
+use crate::pattern::Pattern;
+
 pub use page::Page;
-pub use pattern::{Pattern, PatternError};
 pub use postings::Postings;
 pub use rank::{Hit, rank};
 
@@ -27,6 +27,17 @@ pub struct Document<'a> {
     pub input_schema: &'a str,
     /// The user's own `searchKeywords` for this tool.
     pub keywords: &'a [String],
+}
+
+impl Document<'_> {
+    /// Whether the name, the title, the description or a keyword matches.
+    pub fn matches(&self, pattern: &Pattern) -> bool {
+        [Some(self.name), self.title, Some(self.description)]
+            .into_iter()
+            .flatten()
+            .chain(self.keywords.iter().map(String::as_str))
+            .any(|text| pattern.is_match(text))
+    }
 }
 
 #[cfg(test)]
