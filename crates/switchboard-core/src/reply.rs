@@ -133,6 +133,8 @@ pub struct ToolPage {
     pub next: Option<usize>,
     /// Definitions of the server that were left out, each with a reason.
     pub skipped: Vec<String>,
+    /// The server declared that it has no tools at all.
+    pub without_tools: bool,
     pub has_instructions: bool,
     /// Servers whose tools are not known, because they were never listed.
     pub not_listed: Vec<ServerName>,

@@ -51,7 +51,7 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
 
 fn note(listing: &switchboard_core::catalog::Listing) -> Option<String> {
     match listing.skipped.len() {
-        0 => None,
+        0 => listing.without_tools.then(|| "it offers no tools".to_owned()),
         count => Some(format!("{count} left out")),
     }
 }

@@ -47,6 +47,7 @@ fn page(server: Option<&str>) -> ToolPage {
         offset: 0,
         next: None,
         skipped: vec!["`x` has no schema".to_owned()],
+        without_tools: false,
         has_instructions: true,
         not_listed: Vec::new(),
     }

@@ -66,6 +66,7 @@ impl Catalog {
             offset: page.offset,
             next: page.next,
             skipped: listing.map(|listing| listing.skipped.clone()).unwrap_or_default(),
+            without_tools: listing.is_some_and(|listing| listing.without_tools),
             has_instructions: listing.is_some_and(|listing| listing.instructions.is_some()),
             not_listed: match server {
                 Some(_) => Vec::new(),

@@ -22,6 +22,9 @@ pub struct RawListing {
     pub instructions: Option<String>,
     pub server_name: String,
     pub server_version: String,
+    /// The server declared that it has no tools at all.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_tools: bool,
     /// How long the server says that its lists hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
@@ -59,6 +62,8 @@ pub struct Listing {
     pub server_version: String,
     /// Definitions that were left out, each with a reason.
     pub skipped: Vec<String>,
+    /// The server declared that it has no tools at all.
+    pub without_tools: bool,
     keywords: Vec<Vec<String>>,
     /// Built by the first search.
     postings: OnceLock<Postings>,
@@ -118,6 +123,7 @@ impl Listing {
             server_name: raw.server_name.clone(),
             server_version: raw.server_version.clone(),
             skipped,
+            without_tools: raw.without_tools,
             keywords,
             postings: OnceLock::new(),
             server,

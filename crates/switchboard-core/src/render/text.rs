@@ -122,6 +122,9 @@ fn tools(out: &mut String, page: &ToolPage) {
         let count = plural(page.skipped.len(), "definition");
         let _ = writeln!(out, "left out: {count} ({})", list(&page.skipped, 3));
     }
+    if page.without_tools {
+        out.push_str("it offers no tools\n");
+    }
     if let Some(server) = page.server.as_ref().filter(|_| page.has_instructions) {
         let _ = writeln!(out, "its instructions: mcp({{ instructions: \"{server}\" }})");
     }
@@ -236,5 +239,41 @@ pub fn hint_line(hint: &Hint) -> String {
             format!("Check that `{}` is installed and can be run", clean_line(command, LINE))
         }
         Hint::CheckOutcome => "It may have taken effect: check before you call it again".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::ServerName;
+
+    #[test]
+    fn what_a_server_says_about_itself_is_bounded() {
+        let server = ServerName::new("talker").unwrap();
+        let flood = "so many words \u{1b}[31m".repeat(20_000);
+        let line = ToolLine {
+            shown: "talker_talk".to_owned(),
+            server: server.clone(),
+            tool: "talk".to_owned(),
+            description: flood.clone(),
+        };
+        let description = Description {
+            line,
+            title: Some(flood.clone()),
+            signature: "talker_talk()".to_owned(),
+            parameters: String::new(),
+            returns: None,
+            resource: Some(flood.clone()),
+            input_schema: "{}".to_owned(),
+            output_schema: None,
+            annotations: Some(flood.clone()),
+        };
+        for said in
+            [Reply::Instructions { server, text: flood }, Reply::Described(Box::new(description))]
+        {
+            let text = reply(&said);
+            assert!(text.len() < LONGEST_PROSE + 4_096, "{} bytes", text.len());
+            assert!(!text.contains('\u{1b}'));
+        }
     }
 }

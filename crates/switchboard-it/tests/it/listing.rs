@@ -102,8 +102,9 @@ async fn a_malformed_tool_is_left_out_alone() {
 async fn a_server_without_tools_is_asked_for_none() {
     let script = "[server]\ncapabilities = { tools = false }\n";
     let world = World::of("demo", "bare").script("bare", script).start();
-    assert_eq!(world.ask(r#"{ "connect": "demo" }"#).await, "demo (0 tools):");
-    assert!(world.ask("{}").await.contains("✓ demo (0 tools)"));
+    let connected = world.ask(r#"{ "connect": "demo" }"#).await;
+    assert_eq!(connected, "demo (0 tools):\nit offers no tools");
+    assert!(world.ask("{}").await.contains("✓ demo (0 tools, it offers no tools)"));
     let methods = world.fixture("demo").ledger().methods;
     assert_eq!(methods, ["initialize", "notifications/initialized"]);
 }
@@ -118,7 +119,8 @@ async fn resources_are_read_like_tools_unless_the_entry_hides_them() {
             "command": "fixture-server", "args": ["resources-only"], "exposeResources": false } } }"#,
     )
     .start();
-    assert_eq!(hidden.ask(r#"{ "connect": "demo" }"#).await, "demo (0 tools):");
+    let connected = hidden.ask(r#"{ "connect": "demo" }"#).await;
+    assert_eq!(connected, "demo (0 tools):\nit offers no tools");
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,6 +31,7 @@ pub(super) async fn list_all(
         instructions: hello.instructions.clone(),
         server_name: hello.server_name.clone(),
         server_version: hello.server_version.clone(),
+        without_tools: !hello.capabilities.tools,
         ..RawListing::default()
     };
     if hello.capabilities.tools {
