@@ -307,7 +307,10 @@ impl Machine {
                     self.down();
                 } else if self.ping_at.is_some_and(|at| now >= at) {
                     self.ping_at = Some(now + HEALTH_CHECK);
-                    effects.push(Effect::Ping { generation: self.generation });
+                    // A server that works on a call may be too busy for a ping, and is not ill.
+                    if !usage.held {
+                        effects.push(Effect::Ping { generation: self.generation });
+                    }
                 }
             }
             Phase::Down if self.wanted && self.stays_up() && now >= self.retry_at => {

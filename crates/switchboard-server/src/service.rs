@@ -23,6 +23,9 @@ use crate::host::ClientHost;
 /// Progress steps that may wait for a slow client before some are skipped.
 const WAITING_STEPS: usize = 16;
 
+/// How long calls may take to notice that they were given up.
+const GIVING_UP: Duration = Duration::from_secs(1);
+
 /// What one client asks.
 pub(crate) struct Service {
     session: Arc<Session>,
@@ -58,7 +61,8 @@ impl Calls {
             for (_, call) in self.by_id().drain() {
                 call.abort();
             }
-            self.running.wait().await;
+            // What is left waits for a client that does not read.
+            let _given_up = tokio::time::timeout(GIVING_UP, self.running.wait()).await;
         }
     }
 
@@ -100,7 +104,8 @@ impl Handler for Service {
     }
 
     fn malformed(&mut self, error: &Malformed, peer: &Peer) {
-        peer.refuse(error);
+        let (error, peer) = (error.clone(), peer.clone());
+        self.calls.running.spawn(async move { peer.refuse(&error).await });
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use switchboard::Gateway;
 use switchboard_wire::peer::{self, Limits};
-use switchboard_wire::stdio;
+use switchboard_wire::{Peer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::service::Service;
+use crate::service::{Calls, Service};
 
 /// How long requests that were accepted may take after the client closed its end.
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
@@ -30,6 +30,17 @@ pub async fn serve(gateway: Gateway, stop: CancellationToken) -> io::Result<()> 
     }
 }
 
+/// Lets what was accepted be answered and what was answered be written, within `limit` each. The
+/// writer's end is what the caller waits for; this returns only if it does not come in time.
+async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
+    calls.drain(limit).await;
+    let written = async {
+        peer.finish().await;
+        std::future::pending::<()>().await;
+    };
+    let _client_does_not_read = tokio::time::timeout(limit, written).await;
+}
+
 async fn serve_client(gateway: Gateway, stop: CancellationToken) -> io::Result<()> {
     let limits =
         Limits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
@@ -40,18 +51,18 @@ async fn serve_client(gateway: Gateway, stop: CancellationToken) -> io::Result<(
     let mut writing = JoinSet::new();
     writing.spawn(writer.run());
     let reading_and_draining = async {
-        let drain = tokio::select! {
+        tokio::select! {
             ended = reader.run(&mut service) => {
                 if let Err(error) = ended {
                     tracing::warn!(%error, "cannot read from the client");
                 }
-                DRAIN_AFTER_EOF
             }
-            () = stop.cancelled() => DRAIN_AFTER_STOP,
-        };
-        calls.drain(drain).await;
-        peer.finish().await;
-        std::future::pending::<()>().await;
+            () = stop.cancelled() => {}
+        }
+        tokio::select! {
+            () = wind_down(&calls, &peer, DRAIN_AFTER_EOF) => {}
+            () = stop.cancelled() => wind_down(&calls, &peer, DRAIN_AFTER_STOP).await,
+        }
     };
     // The writer ends last: when all is said, or when the client is gone.
     let written = tokio::select! {

@@ -102,12 +102,14 @@ pub enum Message {
 }
 
 /// A frame that is no message; a request of that kind deserves an error answer.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     #[error("not valid JSON")]
     Json,
     #[error("JSON-RPC batches are not supported")]
     Batch,
+    #[error("the message is larger than {limit} bytes")]
+    TooLong { id: Option<Id>, limit: usize },
     #[error("not a JSON-RPC 2.0 message")]
     /// The id is that of a request; one of an answer is ours, and must not come back as theirs.
     Envelope { id: Option<Id> },
@@ -117,7 +119,17 @@ impl Malformed {
     pub fn code(&self) -> i64 {
         match self {
             Malformed::Json => PARSE_ERROR,
-            Malformed::Batch | Malformed::Envelope { .. } => INVALID_REQUEST,
+            Malformed::Batch | Malformed::TooLong { .. } | Malformed::Envelope { .. } => {
+                INVALID_REQUEST
+            }
+        }
+    }
+
+    /// The request that an error answer is for, if it is known.
+    pub fn id(&self) -> Option<&Id> {
+        match self {
+            Malformed::TooLong { id, .. } | Malformed::Envelope { id } => id.as_ref(),
+            Malformed::Json | Malformed::Batch => None,
         }
     }
 }
@@ -152,7 +164,7 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
                 (Some(result), None) => Ok(Raw::within(frame, result)),
                 (None, Some(error)) => Err(read_error(frame, error)),
                 (Some(_), Some(_)) | (None, None) => {
-                    return Err(Malformed::Envelope { id: Some(id) });
+                    return Err(Malformed::Envelope { id: None });
                 }
             };
             Ok(Message::Answer { id, outcome })
@@ -245,6 +257,13 @@ fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {
             data: Some(Raw::within(frame, raw)),
         },
     }
+}
+
+/// Whether an over-long line asks or tells something, rather than answering.
+pub(crate) fn asks_in_head(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let before_result = text.split("\"result\"").next().unwrap_or_default();
+    before_result.contains("\"method\"")
 }
 
 /// The id of an over-long answer, if it stands before the result.

@@ -81,7 +81,7 @@ where
     });
     let peer = Peer { shared };
     let frames = FrameReader::new(source, limits.max_frame_bytes);
-    let reader = Reader { frames, peer: peer.clone(), overlong_of: None };
+    let reader = Reader { frames, peer: peer.clone(), overlong: Overlong::Dealt };
     (peer, reader, Writer { queue, sink, deadline: limits.write_deadline })
 }
 
@@ -144,9 +144,9 @@ impl Peer {
         params: impl FnOnce(u64) -> String,
         patience: Patience,
     ) -> Result<Raw, RequestError> {
-        self.settled().await?;
+        self.settled_within(patience.timeout).await?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let deadline =
             patience.timeout.map(|timeout| Deadline { at: Instant::now() + timeout, timeout });
         let waiter = Waiter { answer, progress: patience.progress, patience: deadline };
@@ -158,7 +158,16 @@ impl Peer {
         }
         let mut in_flight = InFlight { peer: self, id, done: false };
         let frame = envelope::request_frame(id, method, &params(id));
-        if self.shared.outbox.send(Outgoing::Frame(frame)).await.is_err() {
+        let queued = tokio::select! {
+            biased;
+            sent = self.shared.outbox.send(Outgoing::Frame(frame)) => sent.is_ok(),
+            // The time was up, or the connection closed, while the queue was full.
+            early = &mut answered => {
+                in_flight.done = true;
+                return early.unwrap_or(Err(RequestError::Closed));
+            }
+        };
+        if !queued {
             in_flight.done = true;
             self.take(id);
             return Err(RequestError::NotSent);
@@ -187,14 +196,10 @@ impl Peer {
     }
 
     /// Answers a line that was no message, under its id if it asked for something.
-    pub fn refuse(&self, malformed: &envelope::Malformed) {
-        let id = match malformed {
-            envelope::Malformed::Envelope { id } => id.as_ref(),
-            envelope::Malformed::Json | envelope::Malformed::Batch => None,
-        };
+    /// Answers a line that was no message.
+    pub async fn refuse(&self, malformed: &envelope::Malformed) {
         let error = RpcError::new(malformed.code(), malformed.to_string());
-        let _lost_when_full =
-            self.shared.outbox.try_send(Outgoing::Frame(envelope::error_frame(id, &error)));
+        let _asker_gone = self.send(envelope::error_frame(malformed.id(), &error)).await;
     }
 
     /// Lets what is queued go out, then ends the writer.
@@ -220,6 +225,17 @@ impl Peer {
 
     async fn send(&self, frame: bytes::Bytes) -> Result<(), RequestError> {
         self.shared.outbox.send(Outgoing::Frame(frame)).await.map_err(|_| RequestError::NotSent)
+    }
+
+    async fn settled_within(&self, timeout: Option<Duration>) -> Result<(), RequestError> {
+        match timeout {
+            Some(timeout) if *self.shared.flow.borrow() != Flow::Open => {
+                tokio::time::timeout(timeout, self.settled())
+                    .await
+                    .unwrap_or(Err(RequestError::TimedOut(timeout)))
+            }
+            Some(_) | None => self.settled().await,
+        }
     }
 
     /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
@@ -327,10 +343,31 @@ impl Responder {
         let _asker_gone = self.peer.send(frame).await;
     }
 
+    /// Answers without waiting; lost when the other side does not read its answers.
+    pub fn try_result(self, json: &str) {
+        let frame = envelope::result_frame(&self.id, |out| out.extend_from_slice(json.as_bytes()));
+        let _lost_when_full = self.peer.shared.outbox.try_send(Outgoing::Frame(frame));
+    }
+
+    /// Refuses without waiting; lost when the other side does not read its answers.
+    pub fn try_error(self, error: &RpcError) {
+        let frame = envelope::error_frame(Some(&self.id), error);
+        let _lost_when_full = self.peer.shared.outbox.try_send(Outgoing::Frame(frame));
+    }
+
     pub async fn error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
         let _asker_gone = self.peer.send(frame).await;
     }
+}
+
+/// What is known of the line that is being drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Overlong {
+    /// Whoever it concerns has been told.
+    Dealt,
+    /// Its end may say whose answer it is.
+    Whose,
 }
 
 /// The reading half; run it until it ends.
@@ -338,8 +375,7 @@ impl Responder {
 pub struct Reader<R> {
     frames: FrameReader<R>,
     peer: Peer,
-    /// Whose answer the line is that is being drained, if its beginning told.
-    overlong_of: Option<u64>,
+    overlong: Overlong,
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
@@ -366,13 +402,21 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             },
             Frame::TooLong { head } => {
                 self.peer.shared.flow.send_replace(Flow::Draining);
-                self.overlong_of = envelope::id_in_head(&head);
-                if let Some(id) = self.overlong_of {
+                let id = envelope::id_in_head(&head);
+                self.overlong = if envelope::asks_in_head(&head) {
+                    let limit = self.peer.shared.max_frame_bytes;
+                    let malformed = envelope::Malformed::TooLong { id: id.map(Id::number), limit };
+                    handler.malformed(&malformed, &self.peer);
+                    Overlong::Dealt
+                } else if let Some(id) = id {
                     self.peer.settle(id, Err(self.too_large()));
-                }
+                    Overlong::Dealt
+                } else {
+                    Overlong::Whose
+                };
             }
             Frame::Drained { tail, .. } => {
-                if self.overlong_of.take().is_none() {
+                if self.overlong == Overlong::Whose {
                     self.settle_overlong(envelope::id_in_tail(&tail));
                 }
                 self.peer.shared.flow.send_replace(Flow::Open);

@@ -41,6 +41,9 @@ use crate::upstream::{
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
 
+/// How long the cache may take to be written before servers are stopped all the same.
+const FLUSH: Duration = Duration::from_secs(2);
+
 /// How long a shutdown may take before it is cut short.
 const SHUTDOWN: Duration = Duration::from_secs(6);
 
@@ -149,7 +152,9 @@ impl Gateway {
 
     /// Writes what is worth keeping, then stops every server, all at once.
     pub async fn shutdown(&self) {
-        self.shared.directory.flush().await;
+        if tokio::time::timeout(FLUSH, self.shared.directory.flush()).await.is_err() {
+            tracing::warn!("some listings could not be kept in time");
+        }
         let stopping: JoinSet<()> = self
             .shared
             .upstreams

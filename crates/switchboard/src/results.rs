@@ -83,7 +83,8 @@ impl Results {
         id: &str,
         view: ResultView,
     ) -> Result<Page, ResultError> {
-        let known = self.kept().files.iter().any(|(kept, _)| kept == id);
+        let file = format!("{id}.txt");
+        let known = self.kept().files.iter().any(|(kept, _)| *kept == file);
         if !known {
             let id = id.chars().filter(|c| c.is_ascii_alphanumeric()).take(32).collect();
             return Err(ResultError::Unknown { id });
@@ -91,7 +92,7 @@ impl Results {
         let pattern =
             view.grep.as_deref().map(|grep| Pattern::compile(grep, Case::Matters)).transpose();
         let pattern = pattern.map_err(ResultError::Pattern)?;
-        let path = self.directory.join(format!("{id}.txt"));
+        let path = self.directory.join(file);
         let limits = self.limits;
         let read = tokio::task::spawn_blocking(move || {
             let bytes = paths::read(&path)?.ok_or(io::ErrorKind::NotFound)?;
@@ -144,15 +145,16 @@ impl Results {
 
     fn save(&self, name: &str, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         paths::private_dir(&self.directory)?;
-        let path = self.directory.join(format!("{name}.{extension}"));
+        let file = format!("{name}.{extension}");
+        let path = self.directory.join(&file);
         paths::create_private(&path)?.write_all(bytes)?;
         let mut kept = self.kept();
         kept.bytes += bytes.len();
-        kept.files.push_back((name.to_owned(), bytes.len()));
+        kept.files.push_back((file, bytes.len()));
         while kept.bytes > QUOTA && kept.files.len() > 1 {
             let Some((oldest, size)) = kept.files.pop_front() else { break };
             kept.bytes -= size;
-            let _gone_already = fs::remove_file(self.directory.join(format!("{oldest}.txt")));
+            let _gone_already = fs::remove_file(self.directory.join(oldest));
         }
         Ok(path)
     }

@@ -197,6 +197,15 @@ fn a_keep_alive_server_is_pinged_and_comes_back() {
 }
 
 #[test]
+fn a_server_that_works_on_a_call_is_not_pinged() {
+    let mut machine = machine(Lifecycle::KeepAlive);
+    machine.on(seconds(0), Input::Begin);
+    machine.on(seconds(0), Input::Dialled { generation: 1 });
+    check(&mut machine, &[(30, wake(HELD))], &[]);
+    check(&mut machine, &[(60, wake(left_at(45)))], &[Effect::Ping { generation: 1 }]);
+}
+
+#[test]
 fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
     let mut machine = machine(Lifecycle::LazyKeepAlive);
     check(&mut machine, &[(0, Input::Begin)], &[]);

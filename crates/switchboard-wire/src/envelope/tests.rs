@@ -87,6 +87,12 @@ fn an_over_long_answer_still_tells_its_id() {
 }
 
 #[test]
+fn an_over_long_request_is_not_taken_for_an_answer() {
+    assert!(asks_in_head(br#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"te"#));
+    assert!(!asks_in_head(br#"{"jsonrpc":"2.0","id":4,"result":{"method":"x","te"#));
+}
+
+#[test]
 fn an_id_comes_back_as_it_was_sent() {
     for id in ["1", "-5", "1.5", "18446744073709551615", r#""a\nb""#] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);

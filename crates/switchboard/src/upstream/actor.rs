@@ -187,7 +187,8 @@ impl Actor {
             Done::Ended { generation, reason } => self.ended(generation, reason, jitter),
             Done::Pinged { generation, alive: true } => self.feed(Input::Pong { generation }),
             Done::Pinged { generation, alive: false } => {
-                if self.is(Phase::Up, generation) {
+                let busy = self.open().is_some_and(|open| open.door.usage().held);
+                if self.is(Phase::Up, generation) && !busy {
                     self.failed(DialError::Unresponsive);
                     self.feed(Input::PingFailed { generation, jitter });
                 }

@@ -10,7 +10,7 @@ use switchboard_wire::peer::{self, Limits, Reader, Writer};
 use switchboard_wire::{Peer, RequestError, pipe};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -136,7 +136,7 @@ pub(super) fn open(
     let (peer, reader, writer) = peer::open(source, sink, limits);
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
-    let incoming = Incoming { news, tasks: tasks.clone() };
+    let incoming = Incoming { news };
     let body = Body { reader, writer, incoming, far_side, exit, stop: stop.clone() };
     let connection = Opening { peer, end: End { exit: ended, tail }, stop };
     Ok(Opened { connection, body })
@@ -222,8 +222,14 @@ impl Body {
         match far_side {
             FarSide::InProcess(serving) => {
                 let stopped = tokio::select! {
-                    _ = halves.join_next() => ExitReason::StreamClosed,
-                    () = serving => ExitReason::StreamClosed,
+                    half = halves.join_next() => {
+                        read_out(&mut halves, half).await;
+                        ExitReason::StreamClosed
+                    }
+                    () = serving => {
+                        read_out(&mut halves, None).await;
+                        ExitReason::StreamClosed
+                    }
                     () = stop.cancelled() => ExitReason::Stopped,
                 };
                 halves.shutdown().await;
@@ -233,14 +239,13 @@ impl Body {
             FarSide::Program { mut process, stderr } => {
                 let mut exited = None;
                 let stopped = tokio::select! {
-                    _ = halves.join_next() => false,
+                    half = halves.join_next() => {
+                        read_out(&mut halves, half).await;
+                        false
+                    }
                     status = process.exited() => {
                         exited = status.ok();
-                        // Answers that it gave before it ended still count.
-                        let read = async {
-                            while let Some(Ok(Half::Writing)) = halves.join_next().await {}
-                        };
-                        let _all_read = tokio::time::timeout(LAST_WORDS, read).await;
+                        read_out(&mut halves, None).await;
                         false
                     }
                     () = stop.cancelled() => true,
@@ -253,7 +258,10 @@ impl Body {
                     None => end_program(&mut *process, first_grace).await,
                 };
                 process.kill();
+                // A helper that left the group may hold the pipe open for ever.
+                let drain = stderr.abort_handle();
                 let _last_words = tokio::time::timeout(LAST_WORDS, stderr).await;
+                drain.abort();
                 let reason = match (stopped, status) {
                     (true, _) => ExitReason::Stopped,
                     (false, Some(status)) => status.into(),
@@ -264,6 +272,15 @@ impl Body {
             }
         }
     }
+}
+
+/// Answers that were given before the end still count: reads on, unless the reader is what ended.
+async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinError>>) {
+    if let Some(Ok(Half::Reading)) = ended {
+        return;
+    }
+    let read = async { while let Some(Ok(Half::Writing)) = halves.join_next().await {} };
+    let _all_read = tokio::time::timeout(LAST_WORDS, read).await;
 }
 
 /// Waits for the program, asks it to end, then ends it.

@@ -20,9 +20,20 @@ pub(super) struct Bounds {
     pub(super) max_items: usize,
 }
 
-/// Everything that the server advertises. Only the tools are vital: a server whose other lists
-/// fail is still of use.
+/// Everything that the server advertises, within one deadline for all pages.
 pub(super) async fn list_all(
+    peer: &Peer,
+    hello: &ServerHello,
+    bounds: Bounds,
+) -> Result<RawListing, DialError> {
+    let after = bounds.timeout;
+    let late = DialError::TimedOut { stage: "tools/list", after, stderr: Vec::new() };
+    tokio::time::timeout(after, walk_all(peer, hello, bounds)).await.unwrap_or(Err(late))
+}
+
+/// Only the tools are vital: a server whose other lists
+/// fail is still of use.
+async fn walk_all(
     peer: &Peer,
     hello: &ServerHello,
     bounds: Bounds,
