@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use switchboard::config::diagnostic::{Diagnostic, Level};
+use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
@@ -36,6 +36,16 @@ struct NoDirectory {
     path: PathBuf,
     #[source]
     cause: std::io::Error,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read `{}`, line {line}, column {column}", path.display())]
+struct BrokenConfig {
+    path: PathBuf,
+    line: u32,
+    column: u32,
+    #[source]
+    kind: DiagnosticKind,
 }
 
 impl App {
@@ -76,6 +86,25 @@ impl App {
         Ok(loaded)
     }
 
+    /// A file that was named on the command line is needed: if it does not read, nothing is done.
+    fn check_named_config(&self) -> Result<(), Failure> {
+        let Some(path) = &self.config else { return Ok(()) };
+        let named = path.to_string_lossy();
+        let broken = |diagnostic: &Diagnostic| {
+            matches!(diagnostic.kind, DiagnosticKind::Syntax { .. })
+                && diagnostic.path.as_deref() == Some(&*named)
+        };
+        match self.load()?.config.diagnostics.into_iter().find(broken) {
+            None => Ok(()),
+            Some(diagnostic) => {
+                let Diagnostic { line, column, kind, .. } = diagnostic;
+                let subject = Subject::Config { path: named.clone().into_owned() };
+                let cause = BrokenConfig { path: path.clone(), line, column, kind };
+                Err(Failure::new(Code::Config, subject, cause))
+            }
+        }
+    }
+
     /// A gateway with the configured servers, or with the demo server if nothing is configured.
     pub(crate) fn gateway(&self) -> Result<GatewayBuilder, Failure> {
         let loaded = self.load_and_warn()?;
@@ -92,6 +121,7 @@ impl App {
         consent: Consent,
         command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
     ) -> Outcome {
+        self.check_named_config()?;
         let gateway = self.gateway()?.on_demand().without_output_guard().build();
         self.converse(gateway, consent, command).await
     }

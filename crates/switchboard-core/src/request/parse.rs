@@ -218,6 +218,9 @@ impl Fields {
             _ => None,
         };
         match number {
+            None if value.as_f64().is_some_and(|number| number < 0.0) => {
+                Err(RequestError::OutOfRange { name, least, most })
+            }
             None => Err(wrong_type(name, Kind::Count, &value)),
             Some(count) if (least..=most).contains(&count) => Ok(Some(count)),
             Some(_) => Err(RequestError::OutOfRange { name, least, most }),
@@ -362,6 +365,7 @@ mod tests {
         check(json!({"search": 5}), "`search` must be a string, not a number");
         check(json!({"search": "  "}), "`search` is empty");
         check(json!({"search": "x", "limit": 0}), "`limit` must be from 1 to 100");
+        check(json!({"search": "x", "limit": -1}), "`limit` must be from 1 to 100");
         check(json!({"search": "x", "limit": 1.5}), "`limit` must be a whole number, not a number");
         check(
             json!({"search": "x", "regex": "yes"}),

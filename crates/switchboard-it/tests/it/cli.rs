@@ -371,3 +371,15 @@ async fn an_error_of_the_tool_and_one_of_the_server_are_told_apart() {
     --- stderr
     "#);
 }
+
+#[tokio::test]
+async fn a_named_file_that_does_not_read_stops_the_command() {
+    let installed = Installed::bare(PROGRAMS);
+    let broken = installed.write("broken.json", "{ \"mcpServers\": { \"a\" } }");
+    let broken = broken.to_string_lossy().into_owned();
+    for command in ["tools", "status"] {
+        let ran = installed.run(["--config", &broken, command]).await;
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("broken.json`, line 1, column 23"), "{}", ran.stderr);
+    }
+}

@@ -194,3 +194,56 @@ async fn a_reader_that_is_given_up_leaves_nobody_waiting() {
     assert!(matches!(answer, Err(RequestError::Closed)), "{answer:?}");
     assert!(peer.is_closed());
 }
+
+/// A peer with a small limit, what its handler heard, and the far end as raw bytes.
+fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
+    let (near, far) = pipe::pair();
+    let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
+    let (peer, reader, writer) = open(near.reader, near.writer, limits);
+    let (heard, hearing) = std_mpsc::channel();
+    tokio::spawn(async move {
+        let mut handler = Recorder { heard, held: Vec::new() };
+        let _ = tokio::join!(reader.run(&mut handler), writer.run());
+    });
+    (peer, hearing, far)
+}
+
+#[tokio::test]
+async fn an_over_long_request_is_refused_and_fails_nobody_who_waits() {
+    let (peer, heard, far) = with_raw_far_end();
+    let asking = tokio::spawn(async move {
+        peer.request("hold", |_| "{}".to_owned(), Patience::default()).await
+    });
+    let mut requests = FrameReader::new(far.reader, 1_024);
+    assert!(requests.next().await.unwrap().is_some());
+    let mut answers = far.writer;
+    let long = "x".repeat(5_000);
+    let request =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":\"{long}\"}}\n");
+    let answer = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":7}\n";
+    for frame in [&*request, answer] {
+        tokio::io::AsyncWriteExt::write_all(&mut answers, frame.as_bytes()).await.unwrap();
+    }
+    assert_eq!(asking.await.unwrap().unwrap().as_str(), "7");
+    assert_eq!(heard.try_recv().unwrap(), "the message is larger than 1000 bytes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_that_drips_for_ever_does_not_suspend_deadlines() {
+    let (peer, _heard, far) = with_raw_far_end();
+    let mut answers = far.writer;
+    let drip = tokio::spawn(async move {
+        let mut pace = tokio::time::interval(Duration::from_millis(900));
+        let long = "x".repeat(5_000);
+        tokio::io::AsyncWriteExt::write_all(&mut answers, long.as_bytes()).await.unwrap();
+        loop {
+            pace.tick().await;
+            tokio::io::AsyncWriteExt::write_all(&mut answers, b"x").await.unwrap();
+        }
+    });
+    let mut flow = peer.shared.flow.subscribe();
+    flow.wait_for(|flow| *flow == Flow::Draining).await.unwrap();
+    let late = peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap_err();
+    assert!(matches!(late, RequestError::TimedOut(_)), "{late:?}");
+    drip.abort();
+}
