@@ -11,8 +11,8 @@ use crate::table::Table;
 use crate::world::World;
 
 const WARM_UP: usize = 2_000;
-const CALLS: usize = 20_000;
-const ROUNDS: usize = 3;
+const CALLS: usize = 8_000;
+const ROUNDS: usize = 9;
 
 const DIRECT: &str = r#"{"name":"echo","arguments":{"text":"hello there"}}"#;
 const THROUGH: &str =
