@@ -22,7 +22,7 @@ pub(crate) async fn call(
     progress: Progress,
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog(); // One snapshot for the whole call.
-    let (catalog, target) = resolve(session, catalog, &call).await?;
+    let (catalog, target) = resolve(session, catalog, &call.tool, call.server.as_deref()).await?;
     let checked = target.check(call.args).map_err(explain::arguments)?;
     let approved = approve(session, checked).await?;
     let lease = lease(session, &approved).await?;
@@ -52,19 +52,19 @@ pub(crate) async fn call(
 }
 
 /// The tool that is meant. A server that was never listed is connected, and asked once more.
-async fn resolve(
+pub(crate) async fn resolve(
     session: &Session,
     catalog: Arc<Catalog>,
-    call: &CallRequest,
+    tool: &str,
+    within: Option<&str>,
 ) -> Result<(Arc<Catalog>, Resolved), Failure> {
-    let within = call.server.as_deref();
-    match catalog.resolve(&call.tool, within).map_err(explain::resolve)? {
+    match catalog.resolve(tool, within).map_err(explain::resolve)? {
         Resolution::Tool(target) => Ok((catalog, target)),
         Resolution::Unlisted(server) => {
             let upstream = session.gateway.upstream(&server)?;
             let _listed = upstream.lease().await.map_err(|e| explain::lease(e, &server))?;
             let catalog = session.gateway.catalog();
-            match catalog.resolve(&call.tool, within).map_err(explain::resolve)? {
+            match catalog.resolve(tool, within).map_err(explain::resolve)? {
                 Resolution::Tool(target) => Ok((catalog, target)),
                 Resolution::Unlisted(server) => Err(explain::no_lists(&server)),
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_core::catalog::{Catalog, Resolution, Standing};
+use switchboard_core::catalog::{Catalog, Standing};
 use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -11,6 +11,7 @@ use switchboard_core::reply::{
 };
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 
+use crate::call;
 use crate::explain;
 use crate::session::Session;
 use crate::upstream::{State, Status};
@@ -112,18 +113,7 @@ pub(crate) async fn describe(
     tool: &str,
     server: Option<&str>,
 ) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog();
-    let found = match catalog.resolve(tool, server).map_err(explain::resolve)? {
-        Resolution::Tool(found) => found,
-        Resolution::Unlisted(owner) => {
-            let upstream = session.gateway.upstream(&owner)?;
-            let _listed = upstream.lease().await.map_err(|e| explain::lease(e, &owner))?;
-            match session.gateway.catalog().resolve(tool, server).map_err(explain::resolve)? {
-                Resolution::Tool(found) => found,
-                Resolution::Unlisted(owner) => return Err(explain::no_lists(&owner)),
-            }
-        }
-    };
+    let (_, found) = call::resolve(session, session.gateway.catalog(), tool, server).await?;
     Ok(Reply::Described(Box::new(found.describe())))
 }
 
