@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 use switchboard::content::details::{self, Asked, ErrorType, Fault};
+use switchboard::content::push_json_string;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
 use switchboard::reply::{Origin, Output, Reply};
 use switchboard_wire::RpcError;
-use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, write_text};
+use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
 
 /// The result of the `mcp` tool for a reply; `ignored` names parameters that were passed over.
-pub(crate) fn reply(out: &mut Vec<u8>, reply: &Reply, ignored: &[&'static str]) {
+pub(crate) fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str]) {
     let note = note(ignored);
     match reply {
         Reply::Output(output) => output_result(out, output, note.as_deref()),
@@ -20,7 +21,7 @@ pub(crate) fn reply(out: &mut Vec<u8>, reply: &Reply, ignored: &[&'static str]) 
                 text.push_str(&note);
             }
             text_result(out, &text);
-            out.push(b'}');
+            out.push('}');
         }
     }
 }
@@ -32,24 +33,22 @@ fn note(ignored: &[&'static str]) -> Option<String> {
     Some(format!("(ignored, because another parameter came first: {})", ignored.join(", ")))
 }
 
-fn output_result(out: &mut Vec<u8>, output: &Output, note: Option<&str>) {
-    out.extend_from_slice(b"{\"content\":");
+fn output_result(out: &mut String, output: &Output, note: Option<&str>) {
+    out.push_str("{\"content\":");
     // Straight into the frame: a large result is not copied once more.
-    let mut frame = String::from_utf8(std::mem::take(out)).expect("a frame is written as UTF-8");
-    output.content.write_content(&mut frame);
-    *out = frame.into_bytes();
+    output.content.write_content(out);
     if let Some(note) = note
-        && out.pop() == Some(b']')
+        && out.pop() == Some(']')
     {
-        if out.last() != Some(&b'[') {
-            out.push(b',');
+        if !out.ends_with('[') {
+            out.push(',');
         }
-        out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-        write_text(out, note);
-        out.extend_from_slice(b"}]");
+        out.push_str("{\"type\":\"text\",\"text\":");
+        push_json_string(out, note);
+        out.push_str("}]");
     }
     if output.content.is_error() {
-        out.extend_from_slice(b",\"isError\":true");
+        out.push_str(",\"isError\":true");
     }
     let mode = match output.origin {
         Origin::Tool => "call",
@@ -57,14 +56,14 @@ fn output_result(out: &mut Vec<u8>, output: &Output, note: Option<&str>) {
         Origin::Prompt => "prompt",
     };
     let asked = Asked { mode, server: output.server.as_str(), tool: &output.name };
-    meta(out, &details::of_output(&asked, &output.content));
-    out.push(b'}');
+    meta(out, |out| details::of_output(out, &asked, &output.content));
+    out.push('}');
 }
 
 /// The result of the `mcp` tool for a failure: an error that a model can act upon.
-pub(crate) fn failure(out: &mut Vec<u8>, failure: &Failure) {
+pub(crate) fn failure(out: &mut String, failure: &Failure) {
     text_result(out, &render::text::failure(failure));
-    out.extend_from_slice(b",\"isError\":true");
+    out.push_str(",\"isError\":true");
     let (server, tool) = match &failure.subject {
         Subject::Tool { shown, server } => (server.as_str(), shown.as_str()),
         Subject::Server(server) => (server.as_str(), ""),
@@ -76,8 +75,8 @@ pub(crate) fn failure(out: &mut Vec<u8>, failure: &Failure) {
         original: &failure.to_string(),
         code: failure.code.as_str(),
     };
-    meta(out, &details::of_fault(&asked, &fault));
-    out.push(b'}');
+    meta(out, |out| details::of_fault(out, &asked, &fault));
+    out.push('}');
 }
 
 fn error_type(code: Code) -> ErrorType {
@@ -156,14 +155,14 @@ fn without_server(mut value: Value, list: &str) -> String {
 }
 
 /// Opens a result that holds one text; the caller closes it.
-fn text_result(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(b"{\"content\":[{\"type\":\"text\",\"text\":");
-    write_text(out, text);
-    out.extend_from_slice(b"}]");
+fn text_result(out: &mut String, text: &str) {
+    out.push_str("{\"content\":[{\"type\":\"text\",\"text\":");
+    push_json_string(out, text);
+    out.push_str("}]");
 }
 
-fn meta(out: &mut Vec<u8>, details: &str) {
-    out.extend_from_slice(b",\"_meta\":{\"switchboard/details\":");
-    out.extend_from_slice(details.as_bytes());
-    out.push(b'}');
+fn meta(out: &mut String, details: impl FnOnce(&mut String)) {
+    out.push_str(",\"_meta\":{\"switchboard/details\":");
+    details(out);
+    out.push('}');
 }

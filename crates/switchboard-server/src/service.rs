@@ -1,14 +1,14 @@
 //! MCP methods as requests of a session: reads, translates, answers; decides nothing.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use switchboard::request::{self, Request};
+use switchboard::request::{self, Arguments, Request};
 use switchboard::{Gateway, Session, explain, tool_card};
 use switchboard_wire::envelope::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Malformed};
 use switchboard_wire::era::Revision;
@@ -86,7 +86,7 @@ impl Handler for Service {
         let session = Arc::clone(&self.session);
         let registered = Arc::clone(&self.calls.by_id);
         let key = id.clone();
-        // Boxed, because spawning moves a future a dozen times, and this one has kilobytes.
+        // Boxed, because spawning moves a future a dozen times.
         let task = self.calls.running.spawn(Box::pin(async move {
             respond(&session, &method, params, responder).await;
             registered.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
@@ -126,8 +126,8 @@ async fn respond(session: &Session, method: &str, params: Option<Raw>, responder
     if method == "tools/call" {
         return call_tool(session, params, responder).await;
     }
-    match answer_method(session, method, params.as_ref()).await {
-        Ok(result) => responder.result(|out| out.extend_from_slice(result.as_bytes())).await,
+    match Box::pin(answer_method(session, method, params.as_ref())).await {
+        Ok(result) => responder.result(|out| out.push_str(&result)).await,
         Err(error) => responder.error(&error).await,
     }
 }
@@ -215,7 +215,7 @@ async fn call_tool(session: &Session, params: Option<Raw>, responder: Responder)
         #[serde(borrow)]
         name: Cow<'a, str>,
         #[serde(default)]
-        arguments: Value,
+        arguments: Arguments,
         #[serde(borrow, default, rename = "_meta")]
         meta: Option<Meta<'a>>,
     }
@@ -244,7 +244,9 @@ async fn call_tool(session: &Session, params: Option<Raw>, responder: Responder)
     let token = call.meta.and_then(|meta| meta.progress_token);
     let outcome = match token {
         None => session.handle(parsed.request).await,
-        Some(token) => with_progress(session, parsed.request, token, responder.peer()).await,
+        Some(token) => {
+            Box::pin(with_progress(session, parsed.request, token, responder.peer())).await
+        }
     };
     match outcome {
         Ok(reply) => responder.result(|out| answer::reply(out, &reply, &parsed.ignored)).await,

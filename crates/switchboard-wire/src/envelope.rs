@@ -62,18 +62,10 @@ impl Id {
         Id::Number(value.into())
     }
 
-    fn parse(raw: &RawValue) -> Option<Id> {
-        match raw.get().as_bytes().first()? {
-            b'"' => serde_json::from_str(raw.get()).ok().map(Id::Text),
-            b'-' | b'0'..=b'9' => serde_json::from_str(raw.get()).ok().map(Id::Number),
-            _ => None,
-        }
-    }
-
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut String) {
         match self {
-            Id::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
-            Id::Text(text) => write_text(out, text),
+            Id::Number(number) => out.push_str(&number.to_string()),
+            Id::Text(text) => out.push_str(&text_json(text)),
         }
     }
 }
@@ -147,11 +139,11 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     })?;
     if envelope.jsonrpc.as_deref() != Some("2.0") {
         let asked = envelope.method.and(envelope.id);
-        return Err(Malformed::Envelope { id: asked.and_then(Id::parse) });
+        return Err(Malformed::Envelope { id: asked.and_then(|GivenId(id)| id) });
     }
     let id = match envelope.id {
         None => None,
-        Some(raw) => Some(Id::parse(raw).ok_or(Malformed::Envelope { id: None })?),
+        Some(GivenId(id)) => Some(id.ok_or(Malformed::Envelope { id: None })?),
     };
     let params = envelope.params.map(|params| Raw::within(frame, params));
     match (envelope.method, id) {
@@ -178,8 +170,8 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
 struct Envelope<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<GivenId>,
     #[serde(borrow, default)]
     method: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -191,8 +183,63 @@ struct Envelope<'a> {
 }
 
 /// Keeps `null` apart from an absent field.
-fn present<'de, D: Deserializer<'de>>(source: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(source).map(Some)
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    source: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(source).map(Some)
+}
+
+/// What stands as an id; `None` where that is neither a number nor a string.
+struct GivenId(Option<Id>);
+
+impl<'de> Deserialize<'de> for GivenId {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_any(GivenIdVisitor)
+    }
+}
+
+struct GivenIdVisitor;
+
+impl<'de> Visitor<'de> for GivenIdVisitor {
+    type Value = GivenId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<GivenId, E> {
+        Ok(GivenId(Some(Id::number(number))))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<GivenId, E> {
+        Ok(GivenId(Some(Id::Number(number.into()))))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<GivenId, E> {
+        Ok(GivenId(serde_json::Number::from_f64(number).map(Id::Number)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<GivenId, E> {
+        Ok(GivenId(Some(Id::Text(text.to_owned()))))
+    }
+
+    fn visit_unit<E>(self) -> Result<GivenId, E> {
+        Ok(GivenId(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<GivenId, E> {
+        Ok(GivenId(None))
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<GivenId, A::Error> {
+        while list.next_element::<de::IgnoredAny>()?.is_some() {}
+        Ok(GivenId(None))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<GivenId, A::Error> {
+        while map.next_entry::<de::IgnoredAny, de::IgnoredAny>()?.is_some() {}
+        Ok(GivenId(None))
+    }
 }
 
 /// A string that is borrowed unless it holds an escape.
@@ -312,33 +359,35 @@ fn write_call(out: &mut Vec<u8>, method: &str, params: &str) {
 }
 
 /// An answer whose result `write` puts straight into the frame: a large result is copied once.
-pub(crate) fn result_frame(id: &Id, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
-    let mut out = Vec::with_capacity(256);
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+pub(crate) fn result_frame(id: &Id, write: impl FnOnce(&mut String)) -> Bytes {
+    let mut out = String::with_capacity(512);
+    out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
     id.write(&mut out);
-    out.extend_from_slice(b",\"result\":");
+    out.push_str(",\"result\":");
     write(&mut out);
-    out.extend_from_slice(b"}\n");
+    out.push_str("}\n");
     Bytes::from(out)
 }
 
 pub(crate) fn error_frame(id: Option<&Id>, error: &RpcError) -> Bytes {
-    let mut out = Vec::with_capacity(128);
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    let mut out = String::with_capacity(128);
+    out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
     match id {
         Some(id) => id.write(&mut out),
-        None => out.extend_from_slice(b"null"),
+        None => out.push_str("null"),
     }
-    out.extend_from_slice(b",\"error\":{\"code\":");
-    out.extend_from_slice(error.code.to_string().as_bytes());
-    out.extend_from_slice(b",\"message\":");
-    write_text(&mut out, &error.message);
+    out.push_str(&format!(",\"error\":{{\"code\":{},\"message\":", error.code));
+    out.push_str(&text_json(&error.message));
     if let Some(data) = &error.data {
-        out.extend_from_slice(b",\"data\":");
-        out.extend_from_slice(data.as_str().as_bytes());
+        out.push_str(",\"data\":");
+        out.push_str(data.as_str());
     }
-    out.extend_from_slice(b"}}\n");
+    out.push_str("}}\n");
     Bytes::from(out)
+}
+
+fn text_json(text: &str) -> String {
+    serde_json::to_string(text).expect("a string always serialises")
 }
 
 /// Writes a JSON string.

@@ -144,7 +144,9 @@ impl Peer {
         params: impl FnOnce(u64) -> String,
         patience: Patience,
     ) -> Result<Raw, RequestError> {
-        self.settled_within(patience.timeout).await?;
+        if *self.shared.flow.borrow() != Flow::Open {
+            Box::pin(self.settled_within(patience.timeout)).await?;
+        }
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (answer, mut answered) = oneshot::channel();
         let deadline =
@@ -196,7 +198,6 @@ impl Peer {
     }
 
     /// Answers a line that was no message, under its id if it asked for something.
-    /// Answers a line that was no message.
     pub async fn refuse(&self, malformed: &envelope::Malformed) {
         let error = RpcError::new(malformed.code(), malformed.to_string());
         let _asker_gone = self.send(envelope::error_frame(malformed.id(), &error)).await;
@@ -227,22 +228,17 @@ impl Peer {
         self.shared.outbox.send(Outgoing::Frame(frame)).await.map_err(|_| RequestError::NotSent)
     }
 
+    /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
     async fn settled_within(&self, timeout: Option<Duration>) -> Result<(), RequestError> {
         match timeout {
-            Some(timeout) if *self.shared.flow.borrow() != Flow::Open => {
-                tokio::time::timeout(timeout, self.settled())
-                    .await
-                    .unwrap_or(Err(RequestError::TimedOut(timeout)))
-            }
-            Some(_) | None => self.settled().await,
+            Some(timeout) => tokio::time::timeout(timeout, self.settled())
+                .await
+                .unwrap_or(Err(RequestError::TimedOut(timeout))),
+            None => self.settled().await,
         }
     }
 
-    /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
     async fn settled(&self) -> Result<(), RequestError> {
-        if *self.shared.flow.borrow() == Flow::Open {
-            return Ok(());
-        }
         let mut flow = self.shared.flow.subscribe();
         match flow.wait_for(|flow| *flow != Flow::Draining).await.as_deref() {
             Ok(Flow::Open) => Ok(()),
@@ -338,14 +334,14 @@ impl Responder {
     }
 
     /// `write` puts the result's JSON into the frame.
-    pub async fn result(self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub async fn result(self, write: impl FnOnce(&mut String)) {
         let frame = envelope::result_frame(&self.id, write);
         let _asker_gone = self.peer.send(frame).await;
     }
 
     /// Answers without waiting; lost when the other side does not read its answers.
     pub fn try_result(self, json: &str) {
-        let frame = envelope::result_frame(&self.id, |out| out.extend_from_slice(json.as_bytes()));
+        let frame = envelope::result_frame(&self.id, |out| out.push_str(json));
         let _lost_when_full = self.peer.shared.outbox.try_send(Outgoing::Frame(frame));
     }
 

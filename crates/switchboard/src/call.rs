@@ -1,8 +1,11 @@
 //! THE PIPELINE: a tool call, top to bottom.
+//!
+//! Steps that few calls take are boxed: a call's future is allocated for every call, and stays
+//! small that way (`a_call_is_a_small_future`).
 
 use std::sync::Arc;
 
-use switchboard_core::approval::{Answer, Approved, By, Decision, decide};
+use switchboard_core::approval::{Answer, Approved, By, Decision, Question, decide};
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::{Catalog, Kind, Resolution, Resolved};
 use switchboard_core::content::CallOutput;
@@ -32,7 +35,7 @@ pub(crate) async fn call(
         // The connection closed before anything was sent: one more try, on a new one.
         let lease = self::lease(session, &approved).await?;
         approved = confirm(session, &catalog, approved).await?;
-        outcome = lease.call(&approved, progress).await;
+        outcome = Box::pin(lease.call(&approved, progress)).await;
     }
     let raw = outcome.map_err(|error| explain::call(error, approved.target()))?;
     let json = raw.into_string();
@@ -62,7 +65,8 @@ pub(crate) async fn resolve(
         Resolution::Tool(target) => Ok((catalog, target)),
         Resolution::Unlisted(server) => {
             let upstream = session.gateway.upstream(&server)?;
-            let _listed = upstream.lease().await.map_err(|e| explain::lease(e, &server))?;
+            let listed = Box::pin(upstream.lease()).await;
+            let _listed = listed.map_err(|e| explain::lease(e, &server))?;
             let catalog = session.gateway.catalog();
             match catalog.resolve(tool, within).map_err(explain::resolve)? {
                 Resolution::Tool(target) => Ok((catalog, target)),
@@ -78,18 +82,18 @@ async fn approve(session: &Session, checked: Checked) -> Result<Approved, Failur
     let decision = decide(&rules, &session.grants(), checked);
     match decision {
         Decision::Free(approved) => Ok(approved),
-        Decision::Ask(question) => {
-            let answer = session.host.approve(&question).await;
-            let target = question.target().clone();
-            let answer = answer.map_err(|nobody| explain::cannot_ask(nobody, &target))?;
-            if answer == Answer::No {
-                return Err(explain::denied(&target));
-            }
-            question
-                .settle(answer, &mut session.grants())
-                .map_err(|target| explain::denied(&target))
-        }
+        Decision::Ask(question) => Box::pin(ask(session, question)).await,
     }
+}
+
+async fn ask(session: &Session, question: Question) -> Result<Approved, Failure> {
+    let answer = session.host.approve(&question).await;
+    let target = question.target().clone();
+    let answer = answer.map_err(|nobody| explain::cannot_ask(nobody, &target))?;
+    if answer == Answer::No {
+        return Err(explain::denied(&target));
+    }
+    question.settle(answer, &mut session.grants()).map_err(|target| explain::denied(&target))
 }
 
 async fn lease(session: &Session, approved: &Approved) -> Result<Lease, Failure> {
@@ -127,5 +131,5 @@ async fn confirm(
     }
     let (_, args) = approved.into_parts();
     let checked = new.check(args).map_err(|(new, _)| explain::tool_changed(&new))?;
-    approve(session, checked).await
+    Box::pin(approve(session, checked)).await
 }

@@ -44,7 +44,7 @@ impl Handler for Requests {
             match answer(&method, &params, responder.peer()).await {
                 Ok(result) => {
                     let text = result.to_string();
-                    responder.result(|out| out.extend_from_slice(text.as_bytes())).await;
+                    responder.result(|out| out.push_str(&text)).await;
                 }
                 Err(error) => responder.error(&error).await,
             }

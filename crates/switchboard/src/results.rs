@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use switchboard_core::content::guard::{self, Guarded, Limits};
+use switchboard_core::content::guard::{self, Capped, Guarded, Limits};
 use switchboard_core::content::page::{self, Page, Window};
 use switchboard_core::content::{Audio, CallOutput, Settled};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
@@ -22,6 +22,7 @@ const QUOTA: usize = 256 * 1024 * 1024;
 pub(crate) struct Results {
     directory: PathBuf,
     limits: Limits,
+    quota: usize,
     kept: Mutex<Kept>,
 }
 
@@ -44,7 +45,7 @@ pub(crate) enum ResultError {
 impl Results {
     pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
-        Results { directory: parent.join(name), limits, kept: Mutex::default() }
+        Results { directory: parent.join(name), limits, quota: QUOTA, kept: Mutex::default() }
     }
 
     /// Brings an output to the size that a model sees; the whole is kept under an id.
@@ -53,27 +54,33 @@ impl Results {
         mut output: CallOutput<'static>,
     ) -> (CallOutput<'static>, Option<String>) {
         if !output.spills(Audio::Native).is_empty() {
-            output = self.run(output, |results, output| results.save_blobs(output)).await;
+            let saving = self.run(output, |results, output| results.save_blobs(output));
+            output = Box::pin(saving).await;
         }
         match guard::guard(output, &self.limits) {
             Guarded::Within(output) => (output, None),
-            Guarded::Over(capped) => {
-                let id = random_id();
-                let results = std::sync::Arc::clone(self);
-                let name = id.clone();
-                let stored = tokio::task::spawn_blocking(move || {
-                    let kept = results.save(&name, "txt", capped.whole().as_bytes());
-                    (kept, capped)
-                });
-                match stored.await {
-                    Ok((Ok(_), capped)) => (capped.with_id(&id), Some(id)),
-                    Ok((Err(error), capped)) => {
-                        tracing::warn!(%error, "cannot keep a large result");
-                        (capped.with_id("not kept"), None)
-                    }
-                    Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-                }
+            Guarded::Over(capped) => Box::pin(self.keep(capped)).await,
+        }
+    }
+
+    async fn keep(
+        self: &std::sync::Arc<Self>,
+        capped: Capped<'static>,
+    ) -> (CallOutput<'static>, Option<String>) {
+        let id = random_id();
+        let results = std::sync::Arc::clone(self);
+        let name = id.clone();
+        let stored = tokio::task::spawn_blocking(move || {
+            let kept = results.save(&name, "txt", capped.whole().as_bytes());
+            (kept, capped)
+        });
+        match stored.await {
+            Ok((Ok(_), capped)) => (capped.with_id(&id), Some(id)),
+            Ok((Err(error), capped)) => {
+                tracing::warn!(%error, "cannot keep a large result");
+                (capped.with_id("not kept"), None)
             }
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }
 
@@ -151,7 +158,7 @@ impl Results {
         let mut kept = self.kept();
         kept.bytes += bytes.len();
         kept.files.push_back((file, bytes.len()));
-        while kept.bytes > QUOTA && kept.files.len() > 1 {
+        while kept.bytes > self.quota && kept.files.len() > 1 {
             let Some((oldest, size)) = kept.files.pop_front() else { break };
             kept.bytes -= size;
             let _gone_already = fs::remove_file(self.directory.join(oldest));
@@ -175,4 +182,24 @@ impl Drop for Results {
 /// Unguessable enough for a private directory, short enough to type.
 fn random_id() -> String {
     std::iter::repeat_with(|| fastrand::char('a'..='z')).take(10).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_and_texts_share_one_quota_and_the_oldest_go_first() {
+        let home = tempfile::tempdir().unwrap();
+        let mut results = Results::new(home.path().to_owned(), Limits::default());
+        results.quota = 10;
+        let saved = [("a", "txt"), ("b", "png"), ("c", "txt")]
+            .map(|(name, extension)| results.save(name, extension, b"four").unwrap());
+        assert_eq!(saved.map(|path| path.exists()), [false, true, true]);
+        let large = results.save("d", "bin", b"more than ten bytes").unwrap();
+        assert!(large.exists(), "the newest stays, whatever its size");
+        assert_eq!(fs::read_dir(large.parent().unwrap()).unwrap().count(), 1);
+        drop(results);
+        assert!(!large.exists());
+    }
 }

@@ -29,8 +29,8 @@ impl Session {
     }
 
     /// Answers one request.
-    pub async fn handle(&self, request: Request) -> Result<Reply, Failure> {
-        self.handle_with_progress(request, None).await
+    pub fn handle(&self, request: Request) -> impl Future<Output = Result<Reply, Failure>> + Send {
+        self.handle_with_progress(request, None)
     }
 
     /// Answers one request; the steps of a call go to `progress`, as the server sent them.
@@ -39,8 +39,15 @@ impl Session {
         request: Request,
         progress: Progress,
     ) -> Result<Reply, Failure> {
+        if let Request::Call(request) = request {
+            return call::call(self, request, progress).await;
+        }
+        // A future of its own, so that a call does not pay for its size.
+        Box::pin(self.answer(request)).await
+    }
+
+    async fn answer(&self, request: Request) -> Result<Reply, Failure> {
         match request {
-            Request::Call(request) => call::call(self, request, progress).await,
             Request::Status => Ok(modes::status(self)),
             Request::List { server, page } => modes::list(self, &server, page).await,
             Request::Search(request) => modes::search(self, &request),
@@ -59,6 +66,7 @@ impl Session {
             Request::Prompt { name, server, args } => {
                 modes::prompt(self, &name, server.as_deref(), &args).await
             }
+            Request::Call(request) => call::call(self, request, None).await,
         }
     }
 

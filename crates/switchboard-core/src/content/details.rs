@@ -43,20 +43,20 @@ impl ErrorType {
     }
 }
 
-/// The details of an answer that came from a server, as compact JSON.
-pub fn of_output(asked: &Asked<'_>, output: &CallOutput<'_>) -> String {
-    let mut json = opened(asked);
+/// Writes the details of an answer that came from a server, as compact JSON.
+pub fn of_output(json: &mut String, asked: &Asked<'_>, output: &CallOutput<'_>) {
+    open(json, asked);
     json.push_str(",\"mcpResult\":");
-    push_bounded(&mut json, output.raw());
+    push_bounded(json, output.raw());
     json.push_str(",\"data\":");
-    push_data(&mut json, output);
-    push_images(&mut json, output);
+    push_data(json, output);
+    push_images(json, output);
     if output.is_error() {
-        push_field(&mut json, "errorType", ErrorType::Tool.as_str());
+        push_field(json, "errorType", ErrorType::Tool.as_str());
         json.push_str(",\"originalError\":");
         let content = output.content.map_or("", |span| span.of(&output.raw));
         if content.len() > MAX_PART_BYTES {
-            push_bounded(&mut json, content);
+            push_bounded(json, content);
         } else {
             json.push('[');
             json.push_str(content);
@@ -64,26 +64,22 @@ pub fn of_output(asked: &Asked<'_>, output: &CallOutput<'_>) -> String {
         }
     }
     json.push('}');
-    json
 }
 
-/// The details of a failure, as compact JSON.
-pub fn of_fault(asked: &Asked<'_>, fault: &Fault<'_>) -> String {
-    let mut json = opened(asked);
-    push_field(&mut json, "errorType", fault.error_type.as_str());
-    push_field(&mut json, "originalError", beginning(fault.original));
-    push_field(&mut json, "code", fault.code);
+/// Writes the details of a failure, as compact JSON.
+pub fn of_fault(json: &mut String, asked: &Asked<'_>, fault: &Fault<'_>) {
+    open(json, asked);
+    push_field(json, "errorType", fault.error_type.as_str());
+    push_field(json, "originalError", beginning(fault.original));
+    push_field(json, "code", fault.code);
     json.push('}');
-    json
 }
 
-fn opened(asked: &Asked<'_>) -> String {
-    let mut json = String::with_capacity(256);
+fn open(json: &mut String, asked: &Asked<'_>) {
     json.push_str("{\"mode\":");
-    push_json_string(&mut json, asked.mode);
-    push_field(&mut json, "server", asked.server);
-    push_field(&mut json, "tool", asked.tool);
-    json
+    push_json_string(json, asked.mode);
+    push_field(json, "server", asked.server);
+    push_field(json, "tool", asked.tool);
 }
 
 fn push_field(json: &mut String, name: &str, value: &str) {
@@ -165,7 +161,9 @@ mod tests {
     const ASKED: Asked<'static> = Asked { mode: "call", server: "git\"hub", tool: "t" };
 
     fn of(raw: &str) -> String {
-        of_output(&ASKED, &CallOutput::of_call(raw))
+        let mut json = String::new();
+        of_output(&mut json, &ASKED, &CallOutput::of_call(raw));
+        json
     }
 
     fn data_of(text: &str) -> Value {
@@ -200,8 +198,10 @@ mod tests {
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"no"}],"isError":true},"data":{"raw":"no"},"errorType":"MCPToolError","originalError":[{"type":"text","text":"no"}]}"#
         );
         let fault = Fault { error_type: ErrorType::Connection, original: "gone", code: "timeout" };
+        let mut json = String::new();
+        of_fault(&mut json, &ASKED, &fault);
         assert_snapshot!(
-            of_fault(&ASKED, &fault),
+            json,
             @r#"{"mode":"call","server":"git\"hub","tool":"t","errorType":"MCPConnectionError","originalError":"gone","code":"timeout"}"#
         );
     }

@@ -64,7 +64,8 @@ fn decode_unit(text: &str) -> (char, &str) {
     (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), after)
 }
 
-pub(super) fn push_json_string(out: &mut String, text: &str) {
+/// Writes a JSON string.
+pub fn push_json_string(out: &mut String, text: &str) {
     struct Utf8<'s>(&'s mut String);
     impl io::Write for Utf8<'_> {
         fn write(&mut self, piece: &[u8]) -> io::Result<usize> {

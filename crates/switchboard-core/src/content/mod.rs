@@ -17,7 +17,8 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use self::json::{push_json_string, push_unescaped, unescaped};
+pub use self::json::push_json_string;
+use self::json::{push_unescaped, unescaped};
 
 /// Bytes that one stored blob may have.
 pub const MAX_BLOB_BYTES: usize = 10 << 20;

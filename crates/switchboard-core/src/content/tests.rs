@@ -439,7 +439,8 @@ mod guarding {
             ] {
                 shown(&output);
                 let asked = Asked { mode: "call", server: "s", tool: "t" };
-                let details = details::of_output(&asked, &output);
+                let mut details = String::new();
+                details::of_output(&mut details, &asked, &output);
                 prop_assert!(serde_json::from_str::<Value>(&details).is_ok(), "{}", details);
             }
         }

@@ -5,7 +5,7 @@ mod table;
 
 use serde_json::{Map, Value};
 
-pub use parse::{Parsed, RequestError, parse, read_args};
+pub use parse::{Arguments, Parsed, RequestError, parse, read_args};
 pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
 
 /// Tools of a search page or a server's list, unless asked otherwise.

@@ -1,5 +1,6 @@
 //! From the arguments of the `mcp` tool to a [`Request`], with errors that point.
 
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::table::{Kind, PARAMETERS, Parameter, Place};
@@ -49,16 +50,109 @@ fn nearest_clause(nearest: Option<&str>) -> String {
 }
 
 /// Reads the arguments of one `mcp` call.
-pub fn parse(arguments: Value) -> Result<Parsed, RequestError> {
+pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     let given = match arguments {
-        Value::Null => Map::new(),
-        Value::Object(given) => given,
-        other => return Err(RequestError::NotAnObject { found: kind_of(&other) }),
+        Arguments::Given(given) => given,
+        Arguments::Other { found } => return Err(RequestError::NotAnObject { found }),
     };
     let mut fields = Fields::check(given)?;
     let request = fields.mode()?;
     let ignored = fields.leftovers();
     Ok(Parsed { request, ignored })
+}
+
+/// What an `mcp` call was given, as it stands in the message. A handful of pairs need no map.
+#[derive(Clone, Debug)]
+pub enum Arguments {
+    Given(Vec<(String, Value)>),
+    /// Something else than an object.
+    Other {
+        found: &'static str,
+    },
+}
+
+impl Default for Arguments {
+    fn default() -> Arguments {
+        Arguments::Given(Vec::new())
+    }
+}
+
+impl From<Value> for Arguments {
+    fn from(value: Value) -> Arguments {
+        match value {
+            Value::Null => Arguments::default(),
+            Value::Object(given) => Arguments::Given(given.into_iter().collect()),
+            other => Arguments::Other { found: kind_of(&other) },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Arguments, D::Error> {
+        source.deserialize_any(ArgumentsVisitor)
+    }
+}
+
+struct ArgumentsVisitor;
+
+impl ArgumentsVisitor {
+    fn other<E>(found: &'static str) -> Result<Arguments, E> {
+        Ok(Arguments::Other { found })
+    }
+}
+
+impl<'de> Visitor<'de> for ArgumentsVisitor {
+    type Value = Arguments;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the arguments of `mcp`")
+    }
+
+    /// A name that stands there twice is refused: nobody can tell which one was meant.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
+        let mut given: Vec<(String, Value)> = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if given.len() > PARAMETERS.len() {
+                // More than there are: one is unknown, and `check` says which.
+                map.next_value::<de::IgnoredAny>()?;
+                continue;
+            }
+            if given.iter().any(|(known, _)| *known == name) {
+                return Err(de::Error::custom("a parameter is given twice"));
+            }
+            given.push((name, map.next_value()?));
+        }
+        Ok(Arguments::Given(given))
+    }
+
+    fn visit_unit<E>(self) -> Result<Arguments, E> {
+        Ok(Arguments::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Arguments, E> {
+        Self::other("a boolean")
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Arguments, E> {
+        Self::other("a number")
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Arguments, E> {
+        Self::other("a number")
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Arguments, E> {
+        Self::other("a number")
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Arguments, E> {
+        Self::other("a string")
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Arguments, A::Error> {
+        while list.next_element::<de::IgnoredAny>()?.is_some() {}
+        Self::other("an array")
+    }
 }
 
 /// Reads a tool's arguments: an object, or a JSON string that holds one.
@@ -79,11 +173,11 @@ pub fn read_args(args: Value) -> Result<Map<String, Value>, RequestError> {
 }
 
 /// What was given; each parameter is taken out once.
-struct Fields(Map<String, Value>);
+struct Fields(Vec<(String, Value)>);
 
 impl Fields {
     /// Refuses what is not a parameter.
-    fn check(given: Map<String, Value>) -> Result<Fields, RequestError> {
+    fn check(given: Vec<(String, Value)>) -> Result<Fields, RequestError> {
         for (name, value) in &given {
             match PARAMETERS.iter().find(|parameter| parameter.name == name) {
                 Some(Parameter { place: Place::NotYet, name, .. }) if !value.is_null() => {
@@ -91,7 +185,8 @@ impl Fields {
                 }
                 Some(_) => {}
                 None => {
-                    let tool = given.get("tool").and_then(Value::as_str);
+                    let tool = given.iter().find(|(name, _)| name == "tool");
+                    let tool = tool.and_then(|(_, tool)| tool.as_str());
                     return Err(unknown(name, tool.map(str::to_owned)));
                 }
             }
@@ -101,11 +196,13 @@ impl Fields {
 
     /// Takes a parameter out. A `null` counts as not given: models fill in blanks.
     fn take(&mut self, name: &str) -> Option<Value> {
-        self.0.swap_remove(name).filter(|value| !value.is_null())
+        let index = self.0.iter().position(|(given, _)| given == name)?;
+        let (_, value) = self.0.swap_remove(index);
+        Some(value).filter(|value| !value.is_null())
     }
 
     fn has(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|value| !value.is_null())
+        self.0.iter().any(|(given, value)| given == name && !value.is_null())
     }
 
     /// The highest mode that was asked for.
@@ -176,6 +273,9 @@ impl Fields {
 
     /// Modes that were given beside a higher one.
     fn leftovers(&self) -> Vec<&'static str> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
         PARAMETERS
             .iter()
             .filter(|parameter| self.has(parameter.name))
@@ -284,7 +384,11 @@ mod tests {
     use super::*;
 
     fn check(arguments: Value, expected: &str) {
-        let seen = match parse(arguments) {
+        let text = arguments.to_string();
+        let read: Arguments = serde_json::from_str(&text).unwrap();
+        let seen = parse(read);
+        assert_eq!(seen, parse(arguments.into()), "the same from a value");
+        let seen = match seen {
             Ok(Parsed { request, ignored }) if ignored.is_empty() => format!("{request:?}"),
             Ok(Parsed { request, ignored }) => format!("{request:?}, ignored {ignored:?}"),
             Err(error) => error.to_string(),
@@ -376,10 +480,25 @@ mod tests {
         check(json!({"tool": "x", "select": ".a"}), "`select` is not available yet");
     }
 
+    #[test]
+    fn a_parameter_that_is_given_twice_is_refused() {
+        let twice = r#"{"tool": "a", "tool": "b"}"#;
+        assert!(serde_json::from_str::<Arguments>(twice).is_err());
+    }
+
+    #[test]
+    fn many_unknown_parameters_are_not_kept() {
+        let many: Map<String, Value> =
+            (0..1_000).map(|number| (format!("p{number}"), json!("x"))).collect();
+        let read = serde_json::from_str(&Value::Object(many).to_string()).unwrap();
+        assert!(matches!(&read, Arguments::Given(given) if given.len() <= PARAMETERS.len() + 1));
+        assert!(matches!(parse(read), Err(RequestError::Unknown { .. })));
+    }
+
     proptest! {
         #[test]
         fn no_arguments_panic(text in "\\PC{0,60}", count in any::<f64>(), name in "[a-z]{1,10}") {
-            let _ = parse(json!({ name: text.clone(), "limit": count, "tool": text }));
+            let _ = parse(json!({ name: text.clone(), "limit": count, "tool": text }).into());
         }
     }
 }

@@ -225,3 +225,13 @@ async fn calls_run_side_by_side_on_one_connection() {
     pass(Duration::from_secs(1)).await;
     assert_eq!(world.fixture("demo").ledger().connections, 1);
 }
+
+/// Allocators serve a small piece from a list and a large one from a search: a call's future is
+/// made for every call.
+#[tokio::test]
+async fn a_call_is_a_small_future() {
+    let world = everything();
+    let call = world.session.handle(Request::Call(call("demo_echo", json!({ "text": "hi" }))));
+    let size = size_of_val(&call);
+    assert!(size <= 1_536, "{size} bytes");
+}

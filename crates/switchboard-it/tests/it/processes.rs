@@ -131,6 +131,33 @@ async fn nothing_is_left_however_we_are_told_to_go() {
     }
 }
 
+/// How often a process holds its standard input: the reader has a handle of its own.
+fn input_handles(pid: u32) -> usize {
+    let handles = format!("/proc/{pid}/fd");
+    let target = |name: &std::path::Path| std::fs::read_link(name).ok();
+    let input = target(&std::path::Path::new(&handles).join("0"));
+    let all = std::fs::read_dir(&handles).into_iter().flatten().flatten();
+    all.filter(|handle| target(&handle.path()) == input).count()
+}
+
+/// The input has ended and a call still runs: whoever asks to stop then does not wait for it.
+#[tokio::test]
+async fn a_signal_cuts_the_wait_after_the_end_of_input_short() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
+    let mut client = installed.connect(json!({})).await;
+    client.mcp(json!({ "connect": "demo" })).await;
+    client.call(json!({ "tool": "demo_wait" })).await;
+    let pid = client.pid();
+    let ending = tokio::spawn(client.end());
+    until("the input was read to its end", || input_handles(pid) == 1).await;
+    let asked = Instant::now();
+    send_signal(pid, Signal::TERM);
+    let ended = ending.await.unwrap();
+    assert_eq!(ended.code, Some(0));
+    assert!(asked.elapsed() < Duration::from_secs(20), "waited for the call all the same");
+    until_gone(&installed.spawned()).await;
+}
+
 #[tokio::test]
 async fn an_interrupted_command_leaves_nothing() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);

@@ -17,7 +17,7 @@ impl Handler for Recorder {
             "echo" => {
                 tokio::spawn(async move {
                     let params = params.unwrap();
-                    responder.result(|out| out.extend_from_slice(params.as_str().as_bytes())).await;
+                    responder.result(|out| out.push_str(params.as_str())).await;
                 });
             }
             "hold" => {
@@ -169,7 +169,7 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
                 return;
             };
             let text = "x".repeat(size);
-            let frame = envelope::result_frame(&id, |out| envelope::write_text(out, &text));
+            let frame = envelope::result_frame(&id, |out| out.push_str(&format!("{text:?}")));
             tokio::io::AsyncWriteExt::write_all(&mut answers, &frame).await.unwrap();
         }
     });
@@ -246,4 +246,17 @@ async fn a_line_that_drips_for_ever_does_not_suspend_deadlines() {
     let late = peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap_err();
     assert!(matches!(late, RequestError::TimedOut(_)), "{late:?}");
     drip.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_stays_full_does_not_suspend_deadlines() {
+    let (peer, _heard, _far_that_never_reads) = with_raw_far_end();
+    let filler = format!("\"{}\"", "x".repeat(1_000));
+    for _ in 0..1_000 {
+        peer.try_notify("filler", &filler);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(peer.shared.outbox.capacity(), 0);
+    let late = peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap_err();
+    assert!(matches!(late, RequestError::TimedOut(_)), "{late:?}");
 }

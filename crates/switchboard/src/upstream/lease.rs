@@ -55,7 +55,7 @@ impl Lease {
         progress: Progress,
     ) -> Result<Raw, CallError> {
         match &approved.target().entry.kind {
-            Kind::Resource { uri } => self.read(uri).await,
+            Kind::Resource { uri } => Box::pin(self.read(uri)).await,
             Kind::Tool => {
                 let params = |token: u64| call_params(approved, token);
                 self.ask("tools/call", params, progress).await
@@ -90,7 +90,7 @@ impl Lease {
                 Ok(result)
             }
             Err(error @ RequestError::Closed) => {
-                let report = self.open.connection.end.report(OBITUARY).await;
+                let report = Box::pin(self.open.connection.end.report(OBITUARY)).await;
                 Err(CallError::of(error, || report))
             }
             Err(error) => {

@@ -146,3 +146,63 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
     };
     Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms: fields.ttl_ms })
 }
+
+#[cfg(test)]
+mod tests {
+    use switchboard_core::catalog::RawListing;
+    use switchboard_wire::envelope::Malformed;
+    use switchboard_wire::era::{Era, Revision, ServerCapabilities};
+    use switchboard_wire::peer::{self, Limits};
+    use switchboard_wire::{Handler, Notification, Responder, pipe};
+
+    use super::*;
+
+    /// Answers every page after a while, and there is always one more.
+    struct Dripping(u64);
+
+    impl Handler for Dripping {
+        fn request(&mut self, _: String, _: Option<Raw>, responder: Responder) {
+            self.0 += 1;
+            let page = format!("{{\"tools\":[],\"nextCursor\":\"{}\"}}", self.0);
+            tokio::spawn(async move {
+                let never = std::future::pending::<()>();
+                let _later = tokio::time::timeout(Duration::from_secs(9), never).await;
+                responder.result(|out| out.push_str(&page)).await;
+            });
+        }
+
+        fn notification(&mut self, _: Notification) {}
+
+        fn malformed(&mut self, _: &Malformed, _: &Peer) {}
+    }
+
+    async fn list_of_dripping_pages(timeout: Duration) -> Result<RawListing, DialError> {
+        let (near, far) = pipe::pair();
+        let (peer, reader, writer) = peer::open(near.reader, near.writer, Limits::default());
+        let (_, far_reader, far_writer) = peer::open(far.reader, far.writer, Limits::default());
+        let hello = ServerHello {
+            era: Era::Legacy(Revision::NEWEST),
+            capabilities: ServerCapabilities { tools: true, ..ServerCapabilities::default() },
+            server_name: "dripping".to_owned(),
+            server_version: String::new(),
+            instructions: None,
+        };
+        let bounds = Bounds { timeout, max_pages: 1_000, max_items: 1_000 };
+        let (mut one, mut other) = (Dripping(0), Dripping(0));
+        tokio::select! {
+            listed = list_all(&peer, &hello, bounds) => listed,
+            _ = reader.run(&mut one) => panic!("the reader ended"),
+            _ = writer.run() => panic!("the writer ended"),
+            _ = far_reader.run(&mut other) => panic!("the far reader ended"),
+            _ = far_writer.run() => panic!("the far writer ended"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pages_that_each_come_in_time_do_not_stretch_the_deadline_of_the_list() {
+        let begun = tokio::time::Instant::now();
+        let listed = list_of_dripping_pages(Duration::from_secs(10)).await;
+        assert!(matches!(listed, Err(DialError::TimedOut { .. })), "{listed:?}");
+        assert_eq!(begun.elapsed().as_secs(), 10);
+    }
+}

@@ -114,7 +114,8 @@ impl Upstream {
         if let Some(lease) = self.open.borrow().as_ref().and_then(Open::lease) {
             return Ok(lease);
         }
-        self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply }).await
+        let acquire = self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply });
+        Box::pin(acquire).await
     }
 
     /// A connection whose lists are fresh, whatever failed before.
