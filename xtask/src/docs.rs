@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: the pages of `docs/reference`, made from the tables that the program uses.
+//! `cargo xtask docs`: the pages of `docs/reference` and the schemas beside them, made from the
+//! tables that the program uses.
 
 mod cli;
 mod config;
@@ -11,6 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{fs, io};
 
+use serde_json::Value;
+use switchboard_core::config::schema;
 use thiserror::Error;
 
 use crate::command::root;
@@ -26,6 +29,10 @@ const PAGES: &[(&str, Page)] = &[
 ];
 
 type Page = fn() -> Result<String, DocsError>;
+
+/// Every JSON Schema, by its name in `docs`.
+const SCHEMAS: &[(&str, fn() -> Value)] =
+    &[("mcp.schema.json", schema::file), ("mcp-servers.schema.json", schema::pi_servers)];
 
 const NOTICE: &str = "<!-- Made by `cargo xtask docs`: change the source, not this page. -->\n\n";
 
@@ -49,12 +56,20 @@ enum DocsError {
 /// Writes the pages, or says how those that lie there differ.
 pub(crate) fn run(mode: Mode) -> ExitCode {
     let mut stale = 0;
-    for (name, page) in PAGES {
-        match bring_up_to_date(name, *page, mode) {
+    let pages = PAGES.iter().map(|(name, page)| {
+        let text = page().map(|text| format!("{NOTICE}{text}"));
+        (format!("docs/reference/{name}"), text)
+    });
+    let schemas =
+        SCHEMAS.iter().map(|(name, make)| (format!("docs/{name}"), Ok(format!("{:#}\n", make()))));
+    let all: Vec<(String, Result<String, DocsError>)> = pages.chain(schemas).collect();
+    let total = all.len();
+    for (name, text) in all {
+        match text.and_then(|text| bring_up_to_date(&name, &text, mode)) {
             Ok(None) => {}
             Ok(Some(difference)) => {
                 stale += 1;
-                complain(&format!("docs/reference/{name}: {difference}"));
+                complain(&format!("{name}: {difference}"));
             }
             Err(error) => {
                 complain(&format!("error: {error}"));
@@ -63,8 +78,8 @@ pub(crate) fn run(mode: Mode) -> ExitCode {
         }
     }
     match (mode, stale) {
-        (_, 0) => say(&format!("docs: {} pages are up to date", PAGES.len())),
-        (Mode::Write, _) => say(&format!("docs: {stale} of {} pages written", PAGES.len())),
+        (_, 0) => say(&format!("docs: {} pages are up to date", total)),
+        (Mode::Write, _) => say(&format!("docs: {stale} of {} pages written", total)),
         (Mode::Check, _) => {
             complain(&format!("error: {stale} pages are stale: run `cargo xtask docs`"));
             return ExitCode::FAILURE;
@@ -74,19 +89,18 @@ pub(crate) fn run(mode: Mode) -> ExitCode {
 }
 
 /// How the page differed, if it did.
-fn bring_up_to_date(name: &str, page: Page, mode: Mode) -> Result<Option<String>, DocsError> {
-    let wanted = format!("{NOTICE}{}", page()?);
-    let path = root().join("docs/reference").join(name);
+fn bring_up_to_date(name: &str, wanted: &str, mode: Mode) -> Result<Option<String>, DocsError> {
+    let path = root().join(name);
     let failed = |cause| DocsError::Io { path: path.clone(), cause };
     let found = match fs::read_to_string(&path) {
         Ok(found) => found,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
         Err(cause) => return Err(failed(cause)),
     };
-    let difference = difference(&found, &wanted);
+    let difference = difference(&found, wanted);
     if difference.is_some() && mode == Mode::Write {
         fs::create_dir_all(path.parent().unwrap_or(root())).map_err(failed)?;
-        fs::write(&path, &wanted).map_err(failed)?;
+        fs::write(&path, wanted).map_err(failed)?;
     }
     Ok(difference)
 }

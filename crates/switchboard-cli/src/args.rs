@@ -270,11 +270,35 @@ pub(crate) enum Config {
         #[command(flatten)]
         format: Format,
     },
+    /// Print all servers and settings as they hold here, without secrets
+    #[command(after_help = "Examples:\n  switchboard config show --origin\n  \
+        switchboard config show --json")]
+    Show {
+        /// Say which file and line each value comes from; JSON always does
+        #[arg(long)]
+        origin: bool,
+        #[command(flatten)]
+        format: Format,
+    },
     /// Check the configuration files
     Check {
         #[command(flatten)]
         format: Format,
     },
+    /// Print the JSON Schema of a configuration file
+    #[command(after_help = "Examples:\n  switchboard config schema > mcp.schema.json\n  \
+        switchboard config schema --form mcp-servers")]
+    Schema {
+        /// Of which file: `mcp.json`, or Pi's `mcp-servers.json`
+        #[arg(long, value_name = "FORM", default_value = "mcp")]
+        form: Form,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    Mcp,
+    McpServers,
 }
 
 impl Command {
@@ -282,10 +306,12 @@ impl Command {
     pub(crate) fn format(&self) -> Format {
         match self {
             Command::Talk(talk) => talk.format(),
-            Command::Config { command: Config::Path { format } | Config::Check { format } } => {
-                *format
-            }
-            Command::Serve
+            Command::Config {
+                command:
+                    Config::Path { format } | Config::Show { format, .. } | Config::Check { format },
+            } => *format,
+            Command::Config { command: Config::Schema { .. } }
+            | Command::Serve
             | Command::Demo
             | Command::Trust { .. }
             | Command::Untrust { .. }

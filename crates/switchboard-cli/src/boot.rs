@@ -87,7 +87,7 @@ impl App {
     }
 
     /// A file that was named on the command line is needed: if it does not read, nothing is done.
-    fn check_named_config(&self) -> Result<(), Failure> {
+    pub(crate) fn check_named_config(&self) -> Result<(), Failure> {
         let Some(path) = &self.config else { return Ok(()) };
         let named = path.to_string_lossy();
         let broken = |diagnostic: &Diagnostic| {

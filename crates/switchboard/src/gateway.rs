@@ -70,6 +70,15 @@ pub(crate) struct Facts {
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
     rules: Rules,
+    first_use: FirstUse,
+}
+
+/// What may connect a server that nobody has used yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FirstUse {
+    Anything,
+    /// A list of servers has it, not enabled: only its name connects it.
+    ByName,
 }
 
 /// Gathers what a gateway is made of.
@@ -129,6 +138,9 @@ impl Gateway {
     pub async fn list_missing(&self, mut report: impl FnMut(&ServerName, Option<&Failure>, usize)) {
         let mut listings = JoinSet::new();
         for server in self.catalog().not_listed_yet() {
+            if self.facts(&server).first_use == FirstUse::ByName {
+                continue;
+            }
             let Ok(upstream) = self.upstream(&server).cloned() else { continue };
             listings.spawn(async move {
                 let listed = upstream.lease().await.map(|_released_at_once| ());
@@ -187,6 +199,7 @@ impl Gateway {
             trust: TrustLevel::User,
             description: None,
             rules: rules(&ServerEntry::default(), &self.shared.settings),
+            first_use: FirstUse::Anything,
         })
     }
 }
@@ -356,8 +369,12 @@ impl GatewayBuilder {
         Facts {
             lifecycle: definition.lifecycle.unwrap_or_default(),
             trust,
-            description: definition.description.clone(),
+            description: about(definition),
             rules: rules(definition, self.settings()),
+            first_use: match definition.enabled {
+                Some(false) => FirstUse::ByName,
+                Some(true) | None => FirstUse::Anything,
+            },
         }
     }
 
@@ -419,12 +436,23 @@ fn rules(definition: &ServerEntry, settings: &Settings) -> Rules {
     Rules { policy: settings.approve, named: definition.approve_tools.clone().or(general) }
 }
 
+/// What the configuration says about a server in words.
+fn about(definition: &ServerEntry) -> Option<String> {
+    match (&definition.name, &definition.description) {
+        (Some(name), Some(description)) => Some(format!("{name}: {description}")),
+        (name, description) => description.clone().or_else(|| name.clone()),
+    }
+}
+
 fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
+    // Its tools are found by what the configuration says about their server, too.
+    let mut keywords = definition.search_keywords.clone().unwrap_or_default();
+    keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));
     ListingPolicy {
         prefix: definition.tool_prefix.unwrap_or(settings.tool_prefix),
         include: definition.include_tools.clone().unwrap_or_default(),
         exclude: definition.exclude_tools.clone().unwrap_or_default(),
-        keywords: definition.search_keywords.clone().unwrap_or_default(),
+        keywords,
         resources: match definition.expose_resources {
             Some(false) => ResourceTools::Hidden,
             Some(true) | None => ResourceTools::Exposed,

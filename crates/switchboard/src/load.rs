@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use switchboard_core::config::diagnostic::Diagnostic;
-use switchboard_core::config::layers::{self, Approvals, Config, Layer, Source, Tier};
-use switchboard_core::config::parse;
+use switchboard_core::config::hosts::Host;
+use switchboard_core::config::layers::{self, Approvals, Config, Layer, Tier};
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::trust::{FileHash, scripts_in};
 
 use crate::env::Environment;
 use crate::paths::{self, Paths};
+use crate::sources::{self, Candidate, Content};
 use crate::trust::{TrustError, TrustStore};
 
 /// A script larger than this is hashed by its size and time only when someone changes the limit.
@@ -19,7 +20,7 @@ const LARGEST_SCRIPT: usize = 16 * 1024 * 1024;
 /// What to load.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Replaces the user's own file.
+    /// Replaces the user's own files.
     pub config: Option<PathBuf>,
     /// The project's directory.
     pub project: PathBuf,
@@ -29,8 +30,10 @@ pub struct LoadOptions {
 #[derive(Debug)]
 pub struct Loaded {
     pub config: Config,
-    /// Every file that was looked for, in order.
+    /// Every file that was looked for, lowest layer first.
     pub files: Vec<FileState>,
+    /// The one of them that changes for this user go to.
+    pub user_file: PathBuf,
     /// The approvals could not be read, so nothing of the project counts as approved.
     pub trust_problem: Option<TrustError>,
 }
@@ -39,6 +42,8 @@ pub struct Loaded {
 pub struct FileState {
     pub path: PathBuf,
     pub tier: Tier,
+    /// The host whose file this is; `None` for a layer of ours.
+    pub host: Option<Host>,
     pub found: bool,
 }
 
@@ -48,60 +53,85 @@ pub enum LoadError {
     Missing { path: PathBuf },
 }
 
-/// Reads all layers. A file that does not parse is reported and skipped.
+/// Reads all layers, and the files of the hosts that the user's own name as imports. A file that
+/// does not parse is reported and skipped.
 pub fn load(
     environment: &Environment,
     locations: &Paths,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
-    let own = match &options.config {
-        Some(path) => environment.cwd.join(path),
-        None => locations.user_config(),
-    };
-    let candidates = [
-        (locations.shared_config.join("mcp.json"), Tier::User),
-        (own.clone(), Tier::User),
-        (options.project.join(".mcp.json"), Tier::Project),
-    ];
-    let mut layers = Vec::new();
-    let mut files = Vec::new();
-    let mut unreadable = Vec::new();
-    for (path, tier) in candidates {
-        let text = match paths::read(&path) {
-            Ok(Some(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Ok(None) => None,
-            Err(error) => {
-                unreadable
-                    .push(Diagnostic::unreadable(&path.to_string_lossy(), &error.to_string()));
-                None
-            }
-        };
-        let found = text.is_some();
-        if !found && options.config.is_some() && path == own {
-            return Err(LoadError::Missing { path });
-        }
-        if let Some(text) = text {
-            let source = Source { path: path.to_string_lossy().into(), tier };
-            let file = parse::parse(&text, &source);
-            layers.push(Layer { source, file });
-        }
-        files.push(FileState { path, tier, found });
+    let project = &options.project;
+    let named = options.config.as_ref().map(|path| environment.cwd.join(path));
+    let user_file = named.clone().unwrap_or_else(|| locations.user_config());
+    let mut own = Gathered::default();
+    for candidate in sources::own(locations, project, named) {
+        own.gather(&candidate, project);
     }
+    let lost = own.files.iter().any(|file| file.path == user_file && !file.found);
+    if lost && options.config.is_some() {
+        return Err(LoadError::Missing { path: user_file });
+    }
+    let mut all = Gathered::default();
+    for host in own.imports() {
+        for candidate in sources::of_host(locations, project, host) {
+            all.gather(&candidate, project);
+        }
+    }
+    all.append(own);
     let store = TrustStore::at(locations.trust());
     let (approved, trust_problem) = match store.approved() {
         Ok(approved) => (Some(approved), None),
         Err(error) => (None, Some(error)),
     };
     let mut config = layers::merge(
-        &layers,
+        &all.layers,
         &Approvals {
-            project_root: &options.project.to_string_lossy(),
-            file_hashes: &|entry| script_hashes(entry, &options.project),
+            project_root: &project.to_string_lossy(),
+            file_hashes: &|entry| script_hashes(entry, project),
             is_approved: &|hash| approved.as_ref().is_some_and(|approved| approved(hash)),
         },
     );
-    config.diagnostics.extend(unreadable);
-    Ok(Loaded { config, files, trust_problem })
+    config.diagnostics.extend(all.unreadable);
+    Ok(Loaded { config, files: all.files, user_file, trust_problem })
+}
+
+/// Files that were looked for, and what came of it.
+#[derive(Default)]
+struct Gathered {
+    files: Vec<FileState>,
+    layers: Vec<Layer>,
+    unreadable: Vec<Diagnostic>,
+}
+
+impl Gathered {
+    fn gather(&mut self, candidate: &Candidate, project: &Path) {
+        let content = candidate.read(project);
+        let found = matches!(content, Content::Read(_));
+        let Candidate { path, tier, .. } = candidate.clone();
+        self.files.push(FileState { path, tier, host: candidate.host(), found });
+        match content {
+            Content::Missing => {}
+            Content::Unreadable(diagnostic) => self.unreadable.push(diagnostic),
+            Content::Read(layer) => self.layers.push(layer),
+        }
+    }
+
+    fn append(&mut self, upper: Gathered) {
+        self.files.extend(upper.files);
+        self.layers.extend(upper.layers);
+        self.unreadable.extend(upper.unreadable);
+    }
+
+    /// The hosts that the files name, each once.
+    fn imports(&self) -> Vec<Host> {
+        let mut hosts: Vec<Host> = Vec::new();
+        for host in self.layers.iter().flat_map(|layer| &layer.file.imports) {
+            if !hosts.contains(host) {
+                hosts.push(*host);
+            }
+        }
+        hosts
+    }
 }
 
 /// Hashes of the project's own files that the definition would run.

@@ -20,8 +20,53 @@ pub struct Paths {
     pub config: PathBuf,
     pub cache: PathBuf,
     pub state: PathBuf,
-    /// Files that other programs share with us, below the user's configuration directory.
-    pub shared_config: PathBuf,
+    /// Where other programs keep what we read, too.
+    pub others: Others,
+}
+
+/// The directories of other programs.
+#[derive(Clone, Debug)]
+pub struct Others {
+    pub home: PathBuf,
+    /// `~/.config`, unless it was moved.
+    pub config: PathBuf,
+    /// Where Windows keeps it instead.
+    pub app_data: Option<PathBuf>,
+    pub pi: PathBuf,
+    pub claude: PathBuf,
+    /// The file that Claude Code keeps its state in.
+    pub claude_state: PathBuf,
+    pub codex: PathBuf,
+}
+
+impl Others {
+    fn of(environment: &Environment, home: PathBuf, config: PathBuf) -> Others {
+        let moved = |variable: &str| {
+            let path = environment.variable(variable)?;
+            Some(match path.strip_prefix("~/") {
+                Some(below) => home.join(below),
+                None => environment.cwd.join(path),
+            })
+        };
+        let claude = moved("CLAUDE_CONFIG_DIR");
+        let claude_state = claude.as_ref().unwrap_or(&home).join(".claude.json");
+        Others {
+            config,
+            app_data: moved("APPDATA"),
+            pi: moved("PI_CODING_AGENT_DIR").unwrap_or_else(|| home.join(".pi/agent")),
+            claude: claude.unwrap_or_else(|| home.join(".claude")),
+            claude_state,
+            codex: moved("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+            home,
+        }
+    }
+
+    /// Where a desktop program keeps a file on Linux, macOS and Windows.
+    pub(crate) fn desktop(&self, file: &str) -> Vec<PathBuf> {
+        let mac = self.home.join("Library/Application Support");
+        let folders = [Some(&self.config), Some(&mac), self.app_data.as_ref()];
+        folders.into_iter().flatten().map(|folder| folder.join(file)).collect()
+    }
 }
 
 impl Paths {
@@ -33,21 +78,21 @@ impl Paths {
             Some(_) | None => home.join(default),
         };
         let config_home = under("XDG_CONFIG_HOME", ".config");
-        let shared_config = config_home.join("mcp");
+        let others = Others::of(environment, home.clone(), config_home.clone());
         if let Some(root) = environment.variable("SWITCHBOARD_HOME") {
             let root = environment.cwd.join(root);
             return Paths {
                 cache: root.join("cache"),
                 state: root.join("state"),
                 config: root,
-                shared_config,
+                others,
             };
         }
         Paths {
             config: config_home.join("switchboard"),
             cache: under("XDG_CACHE_HOME", ".cache").join("switchboard"),
             state: under("XDG_STATE_HOME", ".local/state").join("switchboard"),
-            shared_config,
+            others,
         }
     }
 

@@ -45,7 +45,7 @@ const FIELDS: &[Field] = &[
     now("command", "text", "the program of a stdio server"),
     now("args", "list of texts", "its arguments, as they are: there is no shell"),
     now("env", "map of texts", "variables for it, on top of the few that every server gets"),
-    now("inheritEnv", "boolean", "pass it the whole environment; a project may not say `true`"),
+    now("inheritEnv", "boolean", "pass it the whole environment"),
     now("cwd", "text", "where it runs, relative to the project; the project itself by default"),
     now(
         "url",
@@ -96,14 +96,19 @@ const FIELDS: &[Field] = &[
     now(
         "approveTools",
         "boolean or list of globs",
-        "which of its tools need a yes; `false` asks for none, and a project may not say it",
+        "which of its tools need a yes; `false` asks for none",
     ),
     later("autoApprove", "boolean or list of names", "tools that run unasked"),
     later("debug", "boolean", "accepted"),
     later("trace", "boolean", "accepted"),
     now("disabled", "boolean", "listed and never started; also written `enabled: false`"),
-    later("name", "text", "a name for people"),
-    now("description", "text", "shown beside its name in the status"),
+    now(
+        "enabled",
+        "boolean",
+        "in `.pi/mcp-servers.json`: `true` connects it at the start, a missing one waits until it is named; in all other files `false` is `disabled: true`",
+    ),
+    now("name", "text", "a name for people; shown in the status and searched"),
+    now("description", "text", "shown beside its name in the status, and searched"),
 ];
 
 pub(super) fn page() -> Result<String, DocsError> {
@@ -112,7 +117,8 @@ pub(super) fn page() -> Result<String, DocsError> {
     let mut out = String::from(
         "# Configuration\n\n\
          JSON with comments and trailing commas.\n\
-         The root has `mcpServers` (or `mcp-servers`), `settings`, and `$schema`, `version`, `name`, `description` and `imports`, which are accepted and have no effect yet.\n\
+         The root has `mcpServers` (or `mcp-servers`), `settings`, `imports` (the hosts whose files are read, too; not in a project), and `$schema`, `version`, `name` and `description`, which are accepted.\n\
+         The same as a JSON Schema: [mcp.schema.json](../mcp.schema.json), and [mcp-servers.schema.json](../mcp-servers.schema.json) for `.pi/mcp-servers.json`; `switchboard config schema` prints both.\n\
          [The guide](../guide/configuration.md) says where the files lie, which one wins and what a project may say.\n\n\
          ## A server\n\n\
          One of `command`, `url` and `socket` is needed.\n\n\

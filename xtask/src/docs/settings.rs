@@ -120,9 +120,6 @@ pub(super) fn table(out: &mut String) -> Result<(), DocsError> {
             setting.about
         );
     }
-    out.push_str(
-        "\nA project's `approveTools` can only add to what is asked about; it may not say `false`.\n",
-    );
     Ok(())
 }
 

@@ -1,41 +1,68 @@
-//! The configuration files: where they are looked for, and what is wrong with them.
+//! The configuration files: where they are looked for, what they amount to, and what is wrong with
+//! them.
 
-use serde_json::json;
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
 use switchboard::config::diagnostic::Diagnostic;
 use switchboard::config::layers::Tier;
+use switchboard::config::{schema, show};
 use switchboard::load::FileState;
 use switchboard::render::words::{clean_line, plural};
 
-use crate::args::{Config, Format};
+use crate::args::{Config, Form, Format};
 use crate::boot::{App, diagnostic_line};
 use crate::exit::Exit;
 use crate::report::Outcome;
+use crate::style::Palette;
 
 pub(super) fn run(app: &App, command: &Config) -> Outcome {
     match command {
         Config::Path { format } => path(app, *format),
+        Config::Show { origin, format } => {
+            let origins = if *origin { Origins::Shown } else { Origins::Hidden };
+            show(app, origins, *format)
+        }
         Config::Check { format } => check(app, *format),
+        Config::Schema { form } => {
+            let schema = match form {
+                Form::Mcp => schema::file(),
+                Form::McpServers => schema::pi_servers(),
+            };
+            app.printer.json(&schema)?;
+            Ok(Exit::Done)
+        }
     }
 }
 
 fn path(app: &App, format: Format) -> Outcome {
     let loaded = app.load()?;
     if format.json {
-        let files = loaded
-            .files
-            .iter()
-            .map(|file| json!({ "path": file.path, "tier": tier(file), "found": file.found }));
-        app.printer.json(&json!({ "files": files.collect::<Vec<_>>() }))?;
+        let files = loaded.files.iter().map(|file| {
+            let mut row = json!({ "path": file.path, "tier": tier(file), "found": file.found });
+            if let Some(host) = file.host {
+                row["host"] = host.as_str().into();
+            }
+            row
+        });
+        let files: Vec<Value> = files.collect();
+        app.printer.json(&json!({ "files": files, "writes": loaded.user_file }))?;
         return Ok(Exit::Done);
     }
     let palette = app.printer.out;
     let lines = loaded.files.iter().map(|file| {
         let path = file.path.to_string_lossy();
         let path = clean_line(&path, 1_000);
-        let about = format!("({})", tier(file));
+        let mut about = tier(file).to_owned();
+        if let Some(host) = file.host {
+            about = format!("{about}, of {}", host.title());
+        }
+        if file.path == loaded.user_file {
+            about.push_str(", where changes go");
+        }
         match file.found {
-            true => format!("{} {} {}", palette.command("✓"), palette.name(path), about),
-            false => palette.aside(format!("○ {path} {about}, not there")).to_string(),
+            true => format!("{} {} ({about})", palette.command("✓"), palette.name(path)),
+            false => palette.aside(format!("○ {path} ({about}), not there")).to_string(),
         }
     });
     app.printer.text(&lines.collect::<Vec<_>>().join("\n"))?;
@@ -46,6 +73,60 @@ fn tier(file: &FileState) -> &'static str {
     match file.tier {
         Tier::User => "user",
         Tier::Project => "project",
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origins {
+    Shown,
+    Hidden,
+}
+
+fn show(app: &App, origins: Origins, format: Format) -> Outcome {
+    app.check_named_config()?;
+    let loaded = app.load_and_warn()?;
+    let shown = show::config(&loaded.config);
+    if format.json {
+        app.printer.json(&shown)?;
+        return Ok(Exit::Done);
+    }
+    let palette = app.printer.out;
+    let mut out = String::new();
+    for (name, server) in shown["servers"].as_object().into_iter().flatten() {
+        definition(&mut out, name, server, (origins, palette));
+        if let Some(pending) = server.get("pending") {
+            definition(&mut out, name, pending, (origins, palette));
+        }
+    }
+    let _ = writeln!(out, "{}", palette.heading("settings"));
+    fields(&mut out, &shown["settings"], (origins, palette));
+    app.printer.text(&out)?;
+    Ok(Exit::Done)
+}
+
+fn definition(out: &mut String, name: &str, server: &Value, look: (Origins, Palette)) {
+    let trust = server["trust"].as_str().unwrap_or_default();
+    let (_, palette) = look;
+    let _ = writeln!(out, "{} {}", palette.name(clean_line(name, 256)), palette.aside(trust));
+    fields(out, server, look);
+    out.push('\n');
+}
+
+/// One line a field, as it would stand in a file.
+fn fields(out: &mut String, object: &Value, (origins, palette): (Origins, Palette)) {
+    let about = ["origin", "trust", "pending"];
+    let none = Map::new();
+    for (key, value) in object.as_object().unwrap_or(&none) {
+        if about.contains(&key.as_str()) {
+            continue;
+        }
+        let _ = write!(out, "  {key}: {}", clean_line(&value.to_string(), 10_000));
+        let at = &object["origin"][key];
+        if let (Origins::Shown, Some(file)) = (origins, at["file"].as_str()) {
+            let place = format!("{file}:{}", at["line"]);
+            let _ = write!(out, "  {}", palette.aside(clean_line(&place, 1_000)));
+        }
+        out.push('\n');
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use switchboard::config::layers::{PendingReason, PendingServer, Trust};
+use switchboard::config::layers::{PendingServer, Trust};
 use switchboard::config::server::ServerEntry;
 use switchboard::config::trust::scripts_in;
 use switchboard::config::values::{Template, TemplateMap};
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::load::Loaded;
-use switchboard::render::words::{clean_line, list};
+use switchboard::render::words::clean_line;
 use switchboard::trust::{TrustError, TrustStore};
 
 use crate::boot::App;
@@ -55,19 +55,13 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
     for pending in chosen {
         app.printer.note(&described(app, pending));
         let name = clean_line(&pending.name, 100);
-        if let PendingReason::ForbiddenKeys(keys) = &pending.reason {
-            let keys = clean_line(&list(keys, 8), 500).into_owned();
-            app.printer.warn(&format!("`{name}` cannot be approved while the file has {keys}"));
-            exit = Exit::Usage;
-            continue;
-        }
         let palette = app.printer.err;
         let asked =
             format!("Trust {} in this project? {}", palette.name(&name), palette.aside("[y/N]"));
         let printer = app.printer;
         if !answered_yes(tokio::task::spawn_blocking(move || printer.ask(&asked)).await) {
             app.printer.note(&format!("`{name}` stays pending"));
-            exit = if exit == Exit::Done { Exit::NotApproved } else { exit };
+            exit = Exit::NotApproved;
             continue;
         }
         store

@@ -52,22 +52,6 @@ impl Auth {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Self> {
-        match value {
-            Value::BooleanLit(literal) if !literal.value => Ok(Auth::Off),
-            Value::StringLit(_) => match read_choice(reader, key, value)? {
-                AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
-                AuthWord::Bearer => Ok(Auth::Bearer),
-                AuthWord::Custom => Ok(Auth::Custom),
-                // These say nothing without their object.
-                AuthWord::Basic => Err(missing(reader, value, key, "username")),
-                AuthWord::ApiKey => Err(missing(reader, value, key, "key")),
-            },
-            Value::Object(_) => Self::read_object(reader, key, value),
-            _ => Err(reader.wrong_type(key, value, "`false`, a string or an object")),
-        }
-    }
-
     fn read_object(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Self> {
         let (mut word, mut username, mut header) = (None, None, None);
         let (mut password, mut api_key) = (None, None);
@@ -100,11 +84,27 @@ impl Auth {
     }
 }
 
-const AUTH_KEYS: &[&str] =
+pub(super) fn auth(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Auth> {
+    match value {
+        Value::BooleanLit(literal) if !literal.value => Ok(Auth::Off),
+        Value::StringLit(_) => match read_choice(reader, key, value)? {
+            AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
+            AuthWord::Bearer => Ok(Auth::Bearer),
+            AuthWord::Custom => Ok(Auth::Custom),
+            // These say nothing without their object.
+            AuthWord::Basic => Err(missing(reader, value, key, "username")),
+            AuthWord::ApiKey => Err(missing(reader, value, key, "key")),
+        },
+        Value::Object(_) => Auth::read_object(reader, key, value),
+        _ => Err(reader.wrong_type(key, value, "`false`, a string or an object")),
+    }
+}
+
+pub(super) const AUTH_KEYS: &[&str] =
     &["type", "username", "password", "passwordEnv", "header", "key", "keyEnv"];
 
 choice! {
-    enum AuthWord {
+    pub(super) enum AuthWord {
         OAuth = "oauth",
         OAuth2 = "oauth2",
         Bearer = "bearer",
@@ -178,7 +178,7 @@ choice! {
     }
 }
 
-const OAUTH_KEYS: &[&str] = &[
+pub(super) const OAUTH_KEYS: &[&str] = &[
     "grantType",
     "clientId",
     "clientSecret",
@@ -193,47 +193,45 @@ const OAUTH_KEYS: &[&str] = &[
     "skipIssuerMetadataValidation",
 ];
 
-impl OAuth {
-    pub(super) fn read(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Self> {
-        match value {
-            Value::BooleanLit(literal) if !literal.value => return Ok(OAuth::Off),
-            Value::Object(_) => {}
-            _ => return Err(reader.wrong_type(key, value, "`false` or an object")),
-        }
-        let mut options = OAuthOptions::default();
-        for member in reader.members(key, value)? {
-            let (at, value) = (&member.key, member.value);
-            let text = match member.name {
-                "grantType" => {
-                    options.grant_type = read_choice(reader, at, value)?;
-                    continue;
-                }
-                "authorizationParams" => {
-                    options.authorization_params = template_map(reader, at, value)?;
-                    continue;
-                }
-                "skipIssuerMetadataValidation" => {
-                    options.skip_issuer_metadata_validation = boolean(reader, at, value)?;
-                    continue;
-                }
-                "clientId" => &mut options.client_id,
-                "clientSecret" => &mut options.client_secret,
-                "clientMetadataUrl" => &mut options.client_metadata_url,
-                "scope" => &mut options.scope,
-                "redirectUri" => &mut options.redirect_uri,
-                "clientName" => &mut options.client_name,
-                "clientUri" => &mut options.client_uri,
-                "logoUri" => &mut options.logo_uri,
-                "authServerMetadataUrl" => &mut options.auth_server_metadata_url,
-                _ => {
-                    reader.unknown_key(&member, OAUTH_KEYS);
-                    continue;
-                }
-            };
-            *text = Some(template(reader, at, value)?);
-        }
-        Ok(OAuth::With(Box::new(options)))
+pub(super) fn oauth(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<OAuth> {
+    match value {
+        Value::BooleanLit(literal) if !literal.value => return Ok(OAuth::Off),
+        Value::Object(_) => {}
+        _ => return Err(reader.wrong_type(key, value, "`false` or an object")),
     }
+    let mut options = OAuthOptions::default();
+    for member in reader.members(key, value)? {
+        let (at, value) = (&member.key, member.value);
+        let text = match member.name {
+            "grantType" => {
+                options.grant_type = read_choice(reader, at, value)?;
+                continue;
+            }
+            "authorizationParams" => {
+                options.authorization_params = template_map(reader, at, value)?;
+                continue;
+            }
+            "skipIssuerMetadataValidation" => {
+                options.skip_issuer_metadata_validation = boolean(reader, at, value)?;
+                continue;
+            }
+            "clientId" => &mut options.client_id,
+            "clientSecret" => &mut options.client_secret,
+            "clientMetadataUrl" => &mut options.client_metadata_url,
+            "scope" => &mut options.scope,
+            "redirectUri" => &mut options.redirect_uri,
+            "clientName" => &mut options.client_name,
+            "clientUri" => &mut options.client_uri,
+            "logoUri" => &mut options.logo_uri,
+            "authServerMetadataUrl" => &mut options.auth_server_metadata_url,
+            _ => {
+                reader.unknown_key(&member, OAUTH_KEYS);
+                continue;
+            }
+        };
+        *text = Some(template(reader, at, value)?);
+    }
+    Ok(OAuth::With(Box::new(options)))
 }
 
 impl Canonical for OAuth {
@@ -285,32 +283,36 @@ impl RequestHeadersCommand {
     const KEYS: &'static [&'static str] = &["command", "args", "env", "timeoutMs"];
     const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
     const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+}
 
-    pub(super) fn read(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Self> {
-        let mut command = None;
-        let mut args = Vec::new();
-        let mut env = TemplateMap::default();
-        let mut timeout = Self::DEFAULT_TIMEOUT;
-        for member in reader.members(key, value)? {
-            let (at, value) = (&member.key, member.value);
-            match member.name {
-                "command" => command = Some(endpoint(reader, at, value)?),
-                "args" => args = templates(reader, at, value)?,
-                "env" => env = template_map(reader, at, value)?,
-                "timeoutMs" => {
-                    timeout = milliseconds(reader, at, value)?;
-                    if timeout > Self::MAX_TIMEOUT {
-                        let expected = "from 1 to 60000 (milliseconds)";
-                        let kind = DiagnosticKind::OutOfRange { key: at.clone(), expected };
-                        return Err(reader.error(value.start(), kind));
-                    }
+pub(super) fn request_headers_command(
+    reader: &mut Reader<'_>,
+    key: &str,
+    value: &Value<'_>,
+) -> Read<RequestHeadersCommand> {
+    let mut command = None;
+    let mut args = Vec::new();
+    let mut env = TemplateMap::default();
+    let mut timeout = RequestHeadersCommand::DEFAULT_TIMEOUT;
+    for member in reader.members(key, value)? {
+        let (at, value) = (&member.key, member.value);
+        match member.name {
+            "command" => command = Some(endpoint(reader, at, value)?),
+            "args" => args = templates(reader, at, value)?,
+            "env" => env = template_map(reader, at, value)?,
+            "timeoutMs" => {
+                timeout = milliseconds(reader, at, value)?;
+                if timeout > RequestHeadersCommand::MAX_TIMEOUT {
+                    let expected = "from 1 to 60000 (milliseconds)";
+                    let kind = DiagnosticKind::OutOfRange { key: at.clone(), expected };
+                    return Err(reader.error(value.start(), kind));
                 }
-                _ => reader.unknown_key(&member, Self::KEYS),
             }
+            _ => reader.unknown_key(&member, RequestHeadersCommand::KEYS),
         }
-        let command = command.ok_or_else(|| missing(reader, value, key, "command"))?;
-        Ok(Self { command, args, env, timeout })
     }
+    let command = command.ok_or_else(|| missing(reader, value, key, "command"))?;
+    Ok(RequestHeadersCommand { command, args, env, timeout })
 }
 
 impl Canonical for RequestHeadersCommand {

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::hosts::Host;
+use crate::name::NameError;
+
 /// One problem of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -85,6 +88,23 @@ pub enum DiagnosticKind {
     /// A repository must not decide how far it is trusted.
     #[error("`{key}` is not allowed in a project file")]
     ForbiddenInProject { key: String },
+    #[error("`{key}` cannot be the name of a server")]
+    BadName {
+        key: String,
+        #[source]
+        cause: NameError,
+    },
+    #[error("{key}.id: must contain only alphanumeric characters, underscores and hyphens")]
+    BadId { key: String },
+    #[error("{key}: duplicate id '{id}'")]
+    DuplicateId { key: String, id: String },
+    /// A problem of a list of servers, in the words of that form.
+    #[error("Invalid MCP config: {problem}")]
+    InvalidMcpConfig { problem: Box<DiagnosticKind> },
+    #[error("`{key}` asks for `{variable}`, which only {} can fill in: this server is left out", host.title())]
+    OnlyInHost { key: String, variable: String, host: Host },
+    #[error("`{key}` is not read: this server starts without its variables")]
+    FileOfVariables { key: String },
     #[error("server `{server}` needs one of `command`, `url` and `socket`")]
     NoEndpoint { server: String },
     #[error("server `{server}` must have only one of `command`, `url` and `socket`")]

@@ -32,6 +32,9 @@ pub(super) fn template(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
     string(reader, key, value).map(Template::new)
 }
 
+/// A token: read like any text, never shown like one.
+pub(super) use self::template as secret;
+
 /// A command, URL or path: one that is empty is a slip, not a wish.
 pub(super) fn endpoint(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Template> {
     let text = string(reader, key, value)?;
@@ -40,6 +43,9 @@ pub(super) fn endpoint(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
     }
     Ok(Template::new(text))
 }
+
+/// Read like any endpoint, shown without what people put into its query.
+pub(super) use self::endpoint as url;
 
 pub(super) fn boolean(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<bool> {
     match value {
@@ -55,6 +61,14 @@ pub(super) fn choice<C: Choice>(reader: &mut Reader<'_>, key: &str, value: &Valu
         let kind = DiagnosticKind::NotAChoice { key, choices: C::WORDS, found };
         reader.error(value.start(), kind)
     })
+}
+
+pub(super) fn choices<C: Choice>(
+    reader: &mut Reader<'_>,
+    key: &str,
+    value: &Value<'_>,
+) -> Read<Vec<C>> {
+    list(reader, key, value, choice)
 }
 
 fn list<T>(
@@ -161,6 +175,15 @@ pub(super) fn milliseconds(
         return Err(reader.out_of_range(key, value, "from 1 to 86400000 (milliseconds)"));
     }
     Ok(Duration::from_millis(number as u64))
+}
+
+/// Hosts count in seconds, and in parts of them.
+pub(super) fn seconds(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Duration> {
+    let number = number(reader, key, value)?;
+    if !(0.001..=MAX_MILLISECONDS / 1_000.0).contains(&number) {
+        return Err(reader.out_of_range(key, value, "from 0.001 to 86400 (seconds)"));
+    }
+    Ok(Duration::from_secs_f64(number))
 }
 
 pub(super) fn start_timeout(

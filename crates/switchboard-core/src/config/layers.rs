@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, DiagnosticKind, Level};
-use super::parse::ParsedFile;
+use super::parse::{ParsedFile, ParsedServer};
 use super::server::ServerEntry;
 use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
@@ -12,21 +12,32 @@ use super::trust::{FileHash, TrustHash, trust_hash};
 
 /// Lays the files over one another, later ones on top; within a tier the order is the caller's,
 /// and projects always lie over user files. A project's entry counts only once the user approved
-/// the whole definition that would run.
+/// the whole definition that would run. Files of other hosts lie below all of ours in their tier,
+/// and of two that have a name the first one counts.
 pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     let mut settings = SettingsEntry::default();
     let mut diagnostics = Vec::new();
-    let mut drafts = BTreeMap::new();
+    let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
     for tier in [Tier::User, Tier::Project] {
-        for layer in layers.iter().filter(|layer| layer.source.tier == tier) {
-            settings.overlay(&layer.file.settings, tier);
+        let of_tier = || layers.iter().filter(|layer| layer.source.tier == tier);
+        for layer in of_tier() {
             diagnostics.extend(layer.file.diagnostics.iter().cloned());
-            stack(&mut drafts, layer);
+        }
+        for layer in of_tier().filter(|layer| layer.file.host.is_none()) {
+            settings.overlay(&layer.file.settings);
+            for server in &layer.file.servers {
+                drafts.entry(server.name.clone()).or_default().stack(server, tier);
+            }
+        }
+        for layer in of_tier().filter(|layer| layer.file.host.is_some()) {
+            for server in &layer.file.servers {
+                drafts.entry(server.name.clone()).or_default().import(server, tier);
+            }
         }
     }
     let mut config = Config { diagnostics, ..Config::default() };
     for (name, draft) in drafts {
-        config.settle(name, draft, &settings, approvals);
+        config.settle(name, draft, approvals);
     }
     config.settings_origins = settings.origins.clone();
     config.settings = settings.resolve();
@@ -52,6 +63,15 @@ pub enum Tier {
     User,
     /// Found in a repository: pending until approved.
     Project,
+}
+
+/// Who may set a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SetBy {
+    Anyone,
+    /// In a project file it would let a repository decide how far it is trusted, or widen its own
+    /// limits.
+    User,
 }
 
 /// Where a value comes from.
@@ -109,72 +129,94 @@ pub struct PendingServer {
     pub hash: TrustHash,
     /// The last project file that names it.
     pub origin: Origin,
-    pub reason: PendingReason,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PendingReason {
-    NotApproved,
-    /// Cannot be approved while the files have these keys.
-    ForbiddenKeys(Vec<String>),
 }
 
 /// A server while the layers are stacked.
 #[derive(Default)]
 struct Draft {
-    user: Option<(ServerEntry, Origin)>,
-    project: Option<(ServerEntry, Origin)>,
-    forbidden: Vec<String>,
+    user: Option<Stacked>,
+    project: Option<Stacked>,
 }
 
-fn stack(drafts: &mut BTreeMap<String, Draft>, layer: &Layer) {
-    for server in &layer.file.servers {
-        let draft = drafts.entry(server.name.clone()).or_default();
-        let base = match layer.source.tier {
-            Tier::User => draft.user.take(),
-            Tier::Project => draft.project.take().or_else(|| draft.user.clone()),
+#[derive(Clone)]
+struct Stacked {
+    entry: ServerEntry,
+    /// Where the topmost file names it.
+    origin: Origin,
+    /// Whether a file of another host names it; each name is imported once.
+    import: Import,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Import {
+    None,
+    Below,
+    Only,
+}
+
+impl Draft {
+    /// Lays an entry of ours over what is there.
+    fn stack(&mut self, server: &ParsedServer, tier: Tier) {
+        let base = match tier {
+            Tier::User => self.user.take(),
+            Tier::Project => self.project.take().or_else(|| self.user.clone()),
         };
-        let mut entry = base.map(|(entry, _)| entry).unwrap_or_default();
+        // What was only imported says nothing about a server of ours that is elsewhere.
+        let base = base
+            .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
+        let mut entry = base.map(|below| below.entry).unwrap_or_default();
         entry.overlay(&server.entry);
-        let stacked = Some((entry, server.origin.clone()));
-        match layer.source.tier {
-            Tier::User => draft.user = stacked,
-            Tier::Project => draft.project = stacked,
+        let stacked = Stacked { entry, origin: server.origin.clone(), import: Import::None };
+        *self.face(tier) = Some(stacked);
+    }
+
+    /// Lays an entry of another host below what is there, if it is the same server and nobody was
+    /// imported under that name before. A project's file adds nothing to a server of the user's.
+    fn import(&mut self, server: &ParsedServer, tier: Tier) {
+        if tier == Tier::Project && self.user.is_some() {
+            return;
         }
-        draft.forbidden.extend(server.forbidden.iter().cloned());
+        let face = self.face(tier);
+        *face = match face.take() {
+            None => Some(Stacked {
+                entry: server.entry.clone(),
+                origin: server.origin.clone(),
+                import: Import::Only,
+            }),
+            Some(ours) if ours.import == Import::None && ours.entry.fits_over(&server.entry) => {
+                let mut entry = server.entry.clone();
+                entry.overlay(&ours.entry);
+                Some(Stacked { entry, import: Import::Below, ..ours })
+            }
+            Some(ours) => Some(ours),
+        };
+    }
+
+    fn face(&mut self, tier: Tier) -> &mut Option<Stacked> {
+        match tier {
+            Tier::User => &mut self.user,
+            Tier::Project => &mut self.project,
+        }
     }
 }
 
 impl Config {
     /// Decides which of a server's two faces counts.
-    fn settle(
-        &mut self,
-        name: String,
-        draft: Draft,
-        settings: &SettingsEntry,
-        approvals: &Approvals<'_>,
-    ) {
-        if let Some((mut definition, origin)) = draft.project
+    fn settle(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
+        if let Some(Stacked { entry: definition, origin, .. }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
         {
             let files = (approvals.file_hashes)(&definition);
             let hash = trust_hash(&name, &definition, approvals.project_root, &files);
-            let users = draft.user.as_ref().map(|(entry, _)| entry);
-            keep_asking(&mut definition, users, settings);
-            if draft.forbidden.is_empty() && (approvals.is_approved)(&hash) {
+            if (approvals.is_approved)(&hash) {
                 let trust = Trust::Approved(hash);
                 self.servers.insert(name, Server { definition, transport, trust });
                 return;
             }
-            let reason = if draft.forbidden.is_empty() {
-                PendingReason::NotApproved
-            } else {
-                PendingReason::ForbiddenKeys(draft.forbidden)
-            };
             let name = name.clone();
-            self.pending.push(PendingServer { name, definition, transport, hash, origin, reason });
+            self.pending.push(PendingServer { name, definition, transport, hash, origin });
         }
-        if let Some((definition, origin)) = draft.user
+        if let Some(Stacked { entry: definition, origin, .. }) = draft.user
             && let Some(transport) = self.transport(&name, &definition, &origin)
         {
             let trust = Trust::UserFile;
@@ -198,17 +240,4 @@ impl Config {
         self.diagnostics.push(Diagnostic { level: Level::Error, path, line, column, kind });
         None
     }
-}
-
-/// A project's `approveTools` adds to the user's rule and never replaces it.
-fn keep_asking(project: &mut ServerEntry, user: Option<&ServerEntry>, settings: &SettingsEntry) {
-    let Some(rule) = project.approve_tools.take() else {
-        return;
-    };
-    let users = user.and_then(|entry| entry.approve_tools.as_ref());
-    let lower = users.or(settings.approve_tools.as_ref());
-    project.approve_tools = Some(match lower {
-        Some(lower) if *lower != rule => rule.union(lower.clone()),
-        _ => rule,
-    });
 }

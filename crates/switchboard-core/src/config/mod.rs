@@ -1,15 +1,20 @@
 //! What configuration files say, merged into one set of servers and settings.
 //!
-//! Texts come in as strings: [`parse::parse`] reads one file, [`layers::merge`] lays files over one
-//! another, [`expand`] resolves what a merged definition leaves open. Nothing here reads a file.
+//! Texts come in as strings: [`parse::parse`] reads one file of ours, [`pi_servers::parse`] one of
+//! Pi's lists, [`hosts::parse`] one of another host; [`layers::merge`] lays files over one another,
+//! [`expand`] resolves what a merged definition leaves open. Nothing here reads a file.
 
 pub mod auth;
 pub mod diagnostic;
 pub mod expand;
+pub mod hosts;
 pub mod layers;
 pub mod parse;
+pub mod pi_servers;
+pub mod schema;
 pub mod server;
 pub mod settings;
+pub mod show;
 pub mod transport;
 pub mod trust;
 pub mod values;
@@ -18,6 +23,7 @@ pub mod words;
 mod canonical;
 mod fields;
 mod reader;
+mod syntax;
 
 #[cfg(test)]
 mod tests;

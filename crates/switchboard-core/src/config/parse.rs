@@ -1,55 +1,26 @@
-//! One configuration file, from text to entries and diagnostics.
+//! One configuration file of ours, from text to entries and diagnostics.
 
 use jsonc_parser::ast::Value;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::diagnostic::{Diagnostic, DiagnosticKind};
-use super::fields::{boolean, string, strings};
+use super::fields::{boolean, choices, string};
+use super::hosts::Host;
 use super::layers::{Origin, Source, Tier};
 use super::reader::{Member, Reader, join};
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
+use super::syntax::{self, OWN_FILE_BYTES, Syntax};
+use crate::name::ServerName;
 
-const MAX_FILE_BYTES: usize = 1024 * 1024;
 const MAX_SERVERS: usize = 1_000;
 
 /// Reads JSONC. A file with a syntax error, or without any content, comes out empty.
 pub fn parse(text: &str, source: &Source) -> ParsedFile {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader::new(text, source);
     let mut file = ParsedFile::default();
-    if text.len() > MAX_FILE_BYTES {
-        reader.error(0, DiagnosticKind::FileTooLarge { limit: MAX_FILE_BYTES });
-    } else {
-        match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
-            Ok(parsed) => {
-                if let Some(root) = &parsed.value {
-                    file.read_root(&mut reader, root);
-                }
-            }
-            Err(error) => {
-                let clause = lower_first(&error.kind().to_string());
-                reader.error(error.range().start, DiagnosticKind::Syntax { clause });
-            }
-        }
-    }
-    file.diagnostics = reader.into_diagnostics();
+    let read = |reader: &mut Reader<'_>, root: &Value<'_>| file.read_root(reader, root);
+    file.diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
     file
 }
-
-/// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.
-const STRICT: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
 
 /// What one file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,7 +29,9 @@ pub struct ParsedFile {
     pub servers: Vec<ParsedServer>,
     pub settings: SettingsEntry,
     /// The hosts whose files are to be read, too.
-    pub imports: Vec<String>,
+    pub imports: Vec<Host>,
+    /// The host whose file this is; `None` for one of ours.
+    pub host: Option<Host>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -68,8 +41,6 @@ pub struct ParsedServer {
     pub entry: ServerEntry,
     /// Where its name stands.
     pub origin: Origin,
-    /// The keys that a project file must not have. They are not part of `entry`.
-    pub forbidden: Vec<String>,
 }
 
 impl ParsedFile {
@@ -82,8 +53,9 @@ impl ParsedFile {
             match member.name {
                 "mcpServers" | "mcp-servers" => self.read_servers(reader, &member),
                 "settings" => self.read_settings(reader, &member),
+                "imports" if is_project(reader) => forbid(reader, &member),
                 "imports" => {
-                    self.imports = strings(reader, &member.key, member.value).unwrap_or_default();
+                    self.imports = choices(reader, &member.key, member.value).unwrap_or_default();
                 }
                 "$schema" | "version" | "name" | "description" => {
                     string(reader, &member.key, member.value).ok();
@@ -105,12 +77,9 @@ impl ParsedFile {
                 reader.warn(member.offset, DiagnosticKind::DuplicateKey { key });
                 self.servers.retain(|server| server.name != member.name);
             }
-            if self.servers.len() >= MAX_SERVERS {
-                let (key, limit) = (servers.key.clone(), MAX_SERVERS);
-                reader.error(member.offset, DiagnosticKind::TooManyEntries { key, limit });
-                return;
+            if has_room(&self.servers, reader, servers, member.offset) {
+                self.servers.extend(read_server(reader, &member));
             }
-            self.servers.extend(read_server(reader, &member));
         }
     }
 
@@ -119,7 +88,7 @@ impl ParsedFile {
             return;
         };
         for member in members {
-            if is_project(reader) && setting_loosens(&member) {
+            if is_project(reader) && is_the_users_setting(member.name) {
                 forbid(reader, &member);
                 continue;
             }
@@ -133,7 +102,7 @@ impl ParsedFile {
     }
 }
 
-const ROOT_KEYS: &[&str] = &[
+pub(super) const ROOT_KEYS: &[&str] = &[
     "mcpServers",
     "mcp-servers",
     "settings",
@@ -144,33 +113,29 @@ const ROOT_KEYS: &[&str] = &[
     "description",
 ];
 
+/// Says once if a file has more servers than anyone can mean.
+pub(super) fn has_room(
+    read: &[ParsedServer],
+    reader: &mut Reader<'_>,
+    servers: &Member<'_>,
+    offset: usize,
+) -> bool {
+    if read.len() == MAX_SERVERS {
+        let (key, limit) = (servers.key.clone(), MAX_SERVERS);
+        reader.error(offset, DiagnosticKind::TooManyEntries { key, limit });
+    }
+    read.len() < MAX_SERVERS
+}
+
 /// `None` drops the server: something in it is wrong, and the rest might mean something else.
 fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
-    let mut entry = ServerEntry::default();
-    let mut forbidden = Vec::new();
-    let mut enabled = None;
-    let mut sound = true;
-    for member in reader.members(&server.key, server.value).ok()? {
-        if is_project(reader) && field_loosens(&member) {
-            forbid(reader, &member);
-            forbidden.push(member.key);
-            continue;
-        }
-        let origin = reader.origin(member.offset);
-        let path = member.key.as_str();
-        let read = match member.name {
-            "enabled" => {
-                let read = boolean(reader, path, member.value);
-                Some(read.map(|value| enabled = Some((value, origin))))
-            }
-            "timeout" => entry.read_field(reader, ("startTimeoutMs", path), member.value, origin),
-            name => entry.read_field(reader, (name, path), member.value, origin),
-        };
-        match read {
-            Some(read) => sound &= read.is_ok(),
-            None => reader.unknown_key(&member, &known_server_keys()),
-        }
+    if let Err(cause) = ServerName::new(server.name) {
+        let key = server.key.clone();
+        reader.error(server.offset, DiagnosticKind::BadName { key, cause });
+        return None;
     }
+    let members = reader.members(&server.key, server.value).ok()?;
+    let Fields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
     // Whichever of the two says off is heard.
     if let Some((enabled, origin)) = enabled
         && entry.disabled != Some(true)
@@ -178,62 +143,97 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
         entry.disabled = Some(!enabled);
         entry.origins.insert("disabled", origin);
     }
-    let endpoints = [&entry.command, &entry.url, &entry.socket];
-    if endpoints.iter().filter(|endpoint| endpoint.is_some()).count() > 1 {
+    let whole = check_endpoints(reader, server, &entry) && sound;
+    let origin = reader.origin(server.offset);
+    whole.then(|| ParsedServer { name: server.name.to_owned(), entry, origin })
+}
+
+/// The fields of one entry.
+pub(super) struct Fields {
+    pub(super) entry: ServerEntry,
+    /// What it means depends on the form of the file.
+    pub(super) enabled: Option<(bool, Origin)>,
+    /// Whether every field was read and none was forbidden.
+    pub(super) sound: bool,
+}
+
+/// Reads the fields that all forms of our files share; `besides` are keys that the caller reads.
+pub(super) fn read_fields(
+    reader: &mut Reader<'_>,
+    members: Vec<Member<'_>>,
+    besides: &[&'static str],
+) -> Fields {
+    let mut fields = Fields { entry: ServerEntry::default(), enabled: None, sound: true };
+    for member in members {
+        if besides.contains(&member.name) {
+            continue;
+        }
+        if is_project(reader) && is_the_users_field(member.name) {
+            forbid(reader, &member);
+            fields.sound = false;
+            continue;
+        }
+        let origin = reader.origin(member.offset);
+        let (path, value) = (member.key.as_str(), member.value);
+        let read = match member.name {
+            "enabled" => {
+                let read = boolean(reader, path, value);
+                Some(read.map(|enabled| fields.enabled = Some((enabled, origin))))
+            }
+            "timeout" => fields.entry.read_field(reader, ("startTimeoutMs", path), value, origin),
+            name => fields.entry.read_field(reader, (name, path), value, origin),
+        };
+        match read {
+            Some(read) => fields.sound &= read.is_ok(),
+            None => {
+                let known = ServerEntry::KEYS.iter().copied().chain(["timeout"]);
+                let known: Vec<&str> = known.chain(besides.iter().copied()).collect();
+                reader.unknown_key(&member, &known);
+            }
+        }
+    }
+    fields
+}
+
+/// Several ways to one server are no way.
+pub(super) fn check_endpoints(
+    reader: &mut Reader<'_>,
+    server: &Member<'_>,
+    entry: &ServerEntry,
+) -> bool {
+    let several = entry.endpoints().into_iter().flatten().count() > 1;
+    if several {
         let kind = DiagnosticKind::SeveralEndpoints { server: join("", server.name) };
         reader.error(server.offset, kind);
-        sound = false;
     }
-    let origin = reader.origin(server.offset);
-    sound.then(|| ParsedServer { name: server.name.to_owned(), entry, origin, forbidden })
+    !several
 }
 
-fn known_server_keys() -> Vec<&'static str> {
-    ServerEntry::KEYS.iter().copied().chain(["enabled", "timeout"]).collect()
-}
-
-fn is_project(reader: &Reader<'_>) -> bool {
+pub(super) fn is_project(reader: &Reader<'_>) -> bool {
     reader.source().tier == Tier::Project
 }
 
-fn forbid(reader: &mut Reader<'_>, member: &Member<'_>) {
+pub(super) fn forbid(reader: &mut Reader<'_>, member: &Member<'_>) {
     let key = member.key.clone();
     reader.error(member.offset, DiagnosticKind::ForbiddenInProject { key });
 }
 
 /// Whether a server's field would let a project decide how far it is trusted.
-fn field_loosens(member: &Member<'_>) -> bool {
-    match member.name {
-        "approveTools" => is_literally(member.value, false),
-        "inheritEnv" => is_literally(member.value, true),
-        "autoApprove" | "caFile" => true,
-        name => !ServerEntry::KEYS.contains(&name) && claims_trust(name),
-    }
+fn is_the_users_field(name: &str) -> bool {
+    let known = ServerEntry::KEYS.contains(&name);
+    ServerEntry::is_the_users(name) || (!known && claims_trust(name))
 }
 
-fn setting_loosens(member: &Member<'_>) -> bool {
-    match member.name {
-        "approveTools" => is_literally(member.value, false),
-        name if SettingsEntry::KEYS.contains(&name) => SettingsEntry::is_the_users(name),
-        name => claims_trust(name),
-    }
+fn is_the_users_setting(name: &str) -> bool {
+    let known = SettingsEntry::KEYS.contains(&name);
+    SettingsEntry::is_the_users(name) || (!known && claims_trust(name))
 }
 
 /// Keys that other programs read as a grant. We know none of them, but a file that has one means
 /// to be trusted.
-fn claims_trust(name: &str) -> bool {
+pub(super) fn claims_trust(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let claims =
-        ["trust", "allow", "alwaysallow", "approve", "autoapprove", "bypass", "permission"];
+        ["trust", "allow", "deny", "alwaysallow", "approve", "autoapprove", "bypass", "permission"];
     claims.iter().any(|claim| name.starts_with(claim)) || name == "proxy"
-}
-
-fn is_literally(value: &Value<'_>, wanted: bool) -> bool {
-    matches!(value, Value::BooleanLit(literal) if literal.value == wanted)
-}
-
-fn lower_first(clause: &str) -> String {
-    let mut chars = clause.chars();
-    let first = chars.next().map(|c| c.to_ascii_lowercase());
-    first.into_iter().chain(chars).collect()
 }

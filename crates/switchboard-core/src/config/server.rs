@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jsonc_parser::ast::Value;
+use serde_json::{Map, Value as Json};
 
-use super::auth::{Auth, OAuth, RequestHeadersCommand};
+use super::auth::{Auth, OAuth, RequestHeadersCommand, auth, oauth, request_headers_command};
 use super::canonical::{Canon, Canonical};
 use super::fields::{
-    boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds, start_timeout,
-    string, strings, template, template_map, templates, tool_rule,
+    boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds, secret,
+    start_timeout, string, strings, template, template_map, templates, tool_rule, url,
 };
-use super::layers::Origin;
+use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
+use super::schema::row_schema;
+use super::show;
 use super::values::{
     DirectTools, IdleTimeout, Lifecycle, ProtocolVersion, Template, TemplateMap, ToolPrefix,
     ToolRule, TransportType,
@@ -29,10 +32,14 @@ enum Inherits {
     SameEndpoint,
 }
 
-/// One row a field: Rust name, type, key in the file, inheritance, reader. The struct, the known
-/// keys, the merge and the trust hash all come from this table, so none can miss a field.
+/// One row a field: Rust name, type, key in the file, who may set it, inheritance, reader. The
+/// struct, the known keys, the merge, the trust hash, the schema and what is shown all come from
+/// this table, so none can miss a field.
 macro_rules! server_fields {
-    ($($(#[$doc:meta])* $field:ident: $kind:ty = $key:literal, $inherits:ident, $read:path;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $field:ident: $kind:ty = $key:literal, $set_by:ident, $inherits:ident, $read:ident;
+    )*) => {
         /// What one file, or all of them together, say of a server. Unexpanded.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct ServerEntry {
@@ -65,6 +72,36 @@ macro_rules! server_fields {
                 Some(Ok(()))
             }
 
+            /// Whether the field of this key is set.
+            pub(super) fn has(&self, key: &str) -> bool {
+                match key {
+                    $($key => self.$field.is_some(),)*
+                    _ => false,
+                }
+            }
+
+            /// Whether only the user may set `name`, whatever its value.
+            pub(super) fn is_the_users(name: &str) -> bool {
+                match name {
+                    $($key => SetBy::$set_by == SetBy::User,)*
+                    _ => false,
+                }
+            }
+
+            /// What JSON Schema says of each field, by key.
+            pub(super) fn schema() -> Map<String, Json> {
+                Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
+            }
+
+            /// The fields that are set, by key, without secrets.
+            pub(super) fn show(&self) -> Map<String, Json> {
+                let mut shown = Map::new();
+                $(if let Some(value) = &self.$field {
+                    shown.insert($key.to_owned(), show::$read(value));
+                })*
+                shown
+            }
+
             fn clear(&mut self, inherits: Inherits) {
                 $(if Inherits::$inherits == inherits {
                     self.$field = None;
@@ -92,45 +129,47 @@ macro_rules! server_fields {
 }
 
 server_fields! {
-    command: Template = "command", SameKind, endpoint;
-    args: Vec<Template> = "args", SameKind, templates;
-    env: TemplateMap = "env", SameEndpoint, template_map;
-    inherit_env: bool = "inheritEnv", SameEndpoint, boolean;
-    cwd: Template = "cwd", SameKind, template;
-    url: Template = "url", SameKind, endpoint;
-    headers: TemplateMap = "headers", SameEndpoint, template_map;
-    socket: Template = "socket", SameKind, endpoint;
-    transport_type: TransportType = "type", SameKind, choice;
-    auth: Auth = "auth", SameEndpoint, Auth::read;
-    bearer_token: Template = "bearerToken", SameEndpoint, template;
-    bearer_token_env: String = "bearerTokenEnv", SameEndpoint, string;
-    bearer_token_store: bool = "bearerTokenStore", SameEndpoint, boolean;
-    oauth: OAuth = "oauth", SameEndpoint, OAuth::read;
+    command: Template = "command", Anyone, SameKind, endpoint;
+    args: Vec<Template> = "args", Anyone, SameKind, templates;
+    env: TemplateMap = "env", Anyone, SameEndpoint, template_map;
+    inherit_env: bool = "inheritEnv", User, SameEndpoint, boolean;
+    cwd: Template = "cwd", Anyone, SameKind, template;
+    url: Template = "url", Anyone, SameKind, url;
+    headers: TemplateMap = "headers", Anyone, SameEndpoint, template_map;
+    socket: Template = "socket", User, SameKind, endpoint;
+    transport_type: TransportType = "type", Anyone, SameKind, choice;
+    auth: Auth = "auth", Anyone, SameEndpoint, auth;
+    bearer_token: Template = "bearerToken", Anyone, SameEndpoint, secret;
+    bearer_token_env: String = "bearerTokenEnv", Anyone, SameEndpoint, string;
+    bearer_token_store: bool = "bearerTokenStore", Anyone, SameEndpoint, boolean;
+    oauth: OAuth = "oauth", Anyone, SameEndpoint, oauth;
     request_headers_command: RequestHeadersCommand
-        = "requestHeadersCommand", SameEndpoint, RequestHeadersCommand::read;
-    ca_file: Template = "caFile", SameEndpoint, endpoint;
-    lifecycle: Lifecycle = "lifecycle", Always, choice;
-    idle_timeout: IdleTimeout = "idleTimeout", Always, idle_timeout;
-    request_timeout: Duration = "requestTimeoutMs", Always, milliseconds;
+        = "requestHeadersCommand", User, SameEndpoint, request_headers_command;
+    ca_file: Template = "caFile", User, SameEndpoint, endpoint;
+    lifecycle: Lifecycle = "lifecycle", Anyone, Always, choice;
+    idle_timeout: IdleTimeout = "idleTimeout", Anyone, Always, idle_timeout;
+    request_timeout: Duration = "requestTimeoutMs", Anyone, Always, milliseconds;
     /// The key `timeout` is the same field.
-    start_timeout: Duration = "startTimeoutMs", Always, start_timeout;
-    protocol_version: ProtocolVersion = "protocolVersion", Always, choice;
+    start_timeout: Duration = "startTimeoutMs", Anyone, Always, start_timeout;
+    protocol_version: ProtocolVersion = "protocolVersion", Anyone, Always, choice;
     /// Missing means true.
-    expose_resources: bool = "exposeResources", Always, boolean;
-    direct_tools: DirectTools = "directTools", Always, direct_tools;
-    tool_prefix: ToolPrefix = "toolPrefix", Always, choice;
-    include_tools: Vec<String> = "includeTools", Always, strings;
-    exclude_tools: Vec<String> = "excludeTools", Always, strings;
-    search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Always, keywords;
-    approve_tools: ToolRule = "approveTools", Always, tool_rule;
+    expose_resources: bool = "exposeResources", Anyone, Always, boolean;
+    direct_tools: DirectTools = "directTools", Anyone, Always, direct_tools;
+    tool_prefix: ToolPrefix = "toolPrefix", Anyone, Always, choice;
+    include_tools: Vec<String> = "includeTools", Anyone, Always, strings;
+    exclude_tools: Vec<String> = "excludeTools", Anyone, Always, strings;
+    search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Anyone, Always, keywords;
+    approve_tools: ToolRule = "approveTools", User, Always, tool_rule;
     /// The tools that run unasked; only user files may say so.
-    auto_approve: ToolRule = "autoApprove", SameEndpoint, tool_rule;
-    debug: bool = "debug", Always, boolean;
-    trace: bool = "trace", Always, boolean;
-    /// The key `enabled` is its opposite.
-    disabled: bool = "disabled", Always, boolean;
-    name: String = "name", Always, string;
-    description: String = "description", Always, string;
+    auto_approve: ToolRule = "autoApprove", User, SameEndpoint, tool_rule;
+    debug: bool = "debug", Anyone, Always, boolean;
+    trace: bool = "trace", Anyone, Always, boolean;
+    /// The key `enabled` is its opposite, but for the next field.
+    disabled: bool = "disabled", Anyone, Always, boolean;
+    /// In a list of servers only: false means that it connects when it is named, not before.
+    enabled: bool = "enabled", Anyone, Always, boolean;
+    name: String = "name", Anyone, Always, string;
+    description: String = "description", Anyone, Always, string;
 }
 
 impl ServerEntry {
@@ -138,15 +177,25 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
+    /// The ways to the server; at most one is set in an entry of one file.
+    pub fn endpoints(&self) -> [Option<&Template>; 3] {
+        [self.command.as_ref(), self.url.as_ref(), self.socket.as_ref()]
+    }
+
+    /// Whether nothing here leads elsewhere than `lower`: the endpoint is the same or not given.
+    pub(super) fn fits_over(&self, lower: &Self) -> bool {
+        let mine = self.endpoints();
+        mine == [None; 3] || mine == lower.endpoints()
+    }
+
     /// Lays `upper` over this entry, field by field. An upper entry that changes the endpoint gets
     /// nothing that was meant for the old one.
     pub(super) fn overlay(&mut self, upper: &Self) {
-        let endpoints = [&upper.command, &upper.url, &upper.socket];
+        let endpoints = upper.endpoints();
         if endpoints.iter().any(|endpoint| endpoint.is_some()) {
-            let mine = [&self.command, &self.url, &self.socket];
+            let mine = self.endpoints();
             let same_kind = mine.iter().zip(endpoints).all(|(a, b)| a.is_some() == b.is_some());
-            let same = mine.iter().zip(endpoints).all(|(a, b)| *a == b);
-            if !same {
+            if mine != endpoints {
                 self.clear(Inherits::SameEndpoint);
                 // Not to be asked about was granted to the old endpoint, too.
                 if self.approve_tools == Some(ToolRule::None) {

@@ -4,29 +4,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jsonc_parser::ast::Value;
+use serde_json::{Map, Value as Json};
 
 use super::fields::{
     boolean, choice, count, direct_tools, idle_timeout, milliseconds, output_guard, start_timeout,
     tool_rule,
 };
-use super::layers::{Origin, Tier};
+use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
+use super::schema::row_schema;
+use super::show;
 use super::values::{
     AdHocConnections, ApprovePolicy, DirectTools, IdleTimeout, OutputGuard, Pins, ToolPrefix,
     ToolRule, Toolset,
 };
 
-/// Who may set a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SetBy {
-    Anyone,
-    /// In a project file it would let a repository widen its own limits.
-    User,
-}
-
 /// One row a setting: Rust name, type, key in the file, who may set it, reader, default.
 macro_rules! settings {
-    ($($field:ident: $kind:ty = $key:literal, $set_by:ident, $read:path, $default:expr;)*) => {
+    ($($field:ident: $kind:ty = $key:literal, $set_by:ident, $read:ident, $default:expr;)*) => {
         /// What holds for all servers.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Settings {
@@ -36,6 +31,13 @@ macro_rules! settings {
         impl Default for Settings {
             fn default() -> Self {
                 Self { $($field: $default,)* }
+            }
+        }
+
+        impl Settings {
+            /// Every setting, by key.
+            pub(super) fn show(&self) -> Map<String, Json> {
+                Map::from_iter([$(($key.to_owned(), show::$read(&self.$field))),*])
             }
         }
 
@@ -49,6 +51,11 @@ macro_rules! settings {
 
         impl SettingsEntry {
             pub const KEYS: &'static [&'static str] = &[$($key),*];
+
+            /// What JSON Schema says of each setting, by key.
+            pub(super) fn schema() -> Map<String, Json> {
+                Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
+            }
 
             /// Reads the setting `name`; `None` means that there is no such setting.
             pub(super) fn read_setting(
@@ -79,7 +86,8 @@ macro_rules! settings {
                 }
             }
 
-            fn copy_from(&mut self, upper: &Self) {
+            /// Lays `upper` over these settings.
+            pub(super) fn overlay(&mut self, upper: &Self) {
                 $(if upper.$field.is_some() {
                     self.$field.clone_from(&upper.$field);
                 })*
@@ -103,12 +111,12 @@ settings! {
     start_timeout: Duration = "startTimeoutMs", Anyone, start_timeout, Duration::from_secs(30);
     direct_tools: DirectTools = "directTools", Anyone, direct_tools, DirectTools::None;
     freeze_direct_tools: bool = "freezeDirectTools", Anyone, boolean, false;
-    toolset: Toolset = "toolset", Anyone, choice, Toolset::Proxy;
+    toolset: Toolset = "toolset", User, choice, Toolset::Proxy;
     search_calls: bool = "searchCalls", User, boolean, false;
     digest: bool = "digest", Anyone, boolean, false;
-    first_listing: bool = "firstListing", Anyone, boolean, true;
+    first_listing: bool = "firstListing", User, boolean, true;
     approve: ApprovePolicy = "approve", User, choice, ApprovePolicy::Destructive;
-    approve_tools: ToolRule = "approveTools", Anyone, tool_rule, ToolRule::None;
+    approve_tools: ToolRule = "approveTools", User, tool_rule, ToolRule::None;
     ad_hoc_connections: AdHocConnections
         = "adHocConnections", User, choice, AdHocConnections::Ask;
     pins: Pins = "pins", User, choice, Pins::Warn;
@@ -120,17 +128,4 @@ settings! {
     max_frame_bytes: usize = "maxFrameBytes", User, count, 16 * 1024 * 1024;
     max_tools: usize = "maxTools", User, count, 2_000;
     max_pages: usize = "maxPages", User, count, 100;
-}
-
-impl SettingsEntry {
-    /// Lays `upper` over these settings. A project's settings hold without trust, so its
-    /// `approveTools` can only add to what is asked about.
-    pub(super) fn overlay(&mut self, upper: &Self, tier: Tier) {
-        let lower_rule = self.approve_tools.take();
-        self.copy_from(upper);
-        self.approve_tools = match (lower_rule, self.approve_tools.take(), tier) {
-            (Some(lower), Some(upper), Tier::Project) => Some(lower.union(upper)),
-            (lower, upper, _) => upper.or(lower),
-        };
-    }
 }

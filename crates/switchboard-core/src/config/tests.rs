@@ -6,8 +6,10 @@ use proptest::prelude::*;
 
 use super::auth::{Auth, Credential, OAuth};
 use super::diagnostic::DiagnosticKind;
-use super::layers::{Approvals, Config, Layer, PendingReason, Source, Tier, Trust, merge};
+use super::hosts::{self, Host};
+use super::layers::{Approvals, Config, Layer, Source, Tier, Trust, merge};
 use super::parse::{ParsedFile, parse};
+use super::pi_servers;
 use super::server::ServerEntry;
 use super::settings::Settings;
 use super::transport::{HttpMode, Transport};
@@ -15,8 +17,12 @@ use super::trust::{FileHash, TrustHash, definition_hash, scripts_in, trust_hash}
 use super::values::*;
 
 mod files;
+mod foreign;
 mod hashes;
+mod imports;
 mod merging;
+mod pi_list;
+mod shown;
 
 const USER: Tier = Tier::User;
 const PROJECT: Tier = Tier::Project;
@@ -103,10 +109,11 @@ fn every_field_is_read_into_its_type() {
         description: Some("d".into()),
         url: None,
         socket: None,
+        enabled: None,
         origins: read.origins.clone(),
     };
     assert_eq!(read, expected);
-    assert_eq!(read.origins.len(), ServerEntry::KEYS.len() - 2);
+    assert_eq!(read.origins.len(), ServerEntry::KEYS.len() - 3);
     let program = read.request_headers_command.unwrap();
     assert_eq!(program.timeout, Duration::from_millis(5));
 }

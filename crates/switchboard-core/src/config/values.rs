@@ -239,20 +239,6 @@ pub enum ToolRule {
     Matching(Vec<String>),
 }
 
-impl ToolRule {
-    /// The tools of both: a rule that asks for approval can only grow.
-    pub fn union(self, other: Self) -> Self {
-        match (self, other) {
-            (ToolRule::All, _) | (_, ToolRule::All) => ToolRule::All,
-            (ToolRule::None, rule) | (rule, ToolRule::None) => rule,
-            (ToolRule::Matching(mut globs), ToolRule::Matching(more)) => {
-                globs.extend(more);
-                ToolRule::Matching(globs)
-            }
-        }
-    }
-}
-
 impl Canonical for ToolRule {
     fn encode(&self, canon: &mut Canon) {
         match self {

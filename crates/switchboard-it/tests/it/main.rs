@@ -10,6 +10,7 @@ mod content;
 mod definitions;
 mod docs;
 mod failures;
+mod layers;
 mod lifecycle;
 mod listing;
 mod processes;

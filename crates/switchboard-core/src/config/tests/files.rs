@@ -12,7 +12,7 @@ fn comments_trailing_commas_and_both_root_keys_are_read() {
 \"mcp-servers\": {\"b\": {\n\"url\": \"http://h\"}}, \"imports\": [\"cursor\"], \"$schema\": \"s\",
 \"version\": \"1.0\", \"name\": \"n\", \"description\": \"d\"}";
     check(USER, text, "a command:3\nb url:6");
-    assert_eq!(parse(text, &source("f", USER)).imports, ["cursor"]);
+    assert_eq!(parse(text, &source("f", USER)).imports, [Host::Cursor]);
 }
 
 #[test]
@@ -114,40 +114,69 @@ f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one counts",
 #[test]
 fn a_project_file_has_no_security_keys() {
     let text = r#"{"mcpServers": {
-  "a": {"command": "x", "approveTools": false},
+  "a": {"command": "x", "approveTools": true},
   "b": {"command": "x", "autoApprove": ["t"]},
-  "c": {"command": "x", "inheritEnv": true},
+  "c": {"command": "x", "inheritEnv": false},
   "d": {"command": "x", "trust": true, "alwaysAllow": ["t"], "caFile": "f"},
-  "e": {"command": "x", "approveTools": ["t"], "inheritEnv": false},
+  "e": {"socket": "/s"},
+  "f": {"url": "http://h", "requestHeadersCommand": {"command": "c"}},
+  "g": {"command": "x", "includeTools": ["t"]},
 }, "settings": {
-  "approve": "none", "adHocConnections": "allow",
-  "pins": "off", "approveTools": false, "trustProject": true, "toolPrefix": "none"
-}, "trusted": true}"#;
+  "approve": "all", "adHocConnections": "off", "toolset": "proxy", "firstListing": true,
+  "pins": "block", "approveTools": true, "daemon": false, "toolPrefix": "none",
+  "trust": true, "allow": ["x"], "deny": ["x"],
+}, "imports": ["cursor"], "trusted": true}"#;
     check(
         PROJECT,
         text,
         "
-a command:2
-b command:3
-c command:4
-d command:5
-e approveTools:6 command:6 inheritEnv:6
-toolPrefix = 9
+g command:8 includeTools:8
+toolPrefix = 11
 f:2:25: error: `mcpServers.a.approveTools` is not allowed in a project file
 f:3:25: error: `mcpServers.b.autoApprove` is not allowed in a project file
 f:4:25: error: `mcpServers.c.inheritEnv` is not allowed in a project file
 f:5:25: error: `mcpServers.d.trust` is not allowed in a project file
 f:5:40: error: `mcpServers.d.alwaysAllow` is not allowed in a project file
 f:5:62: error: `mcpServers.d.caFile` is not allowed in a project file
-f:8:3: error: `settings.approve` is not allowed in a project file
-f:8:22: error: `settings.adHocConnections` is not allowed in a project file
-f:9:3: error: `settings.pins` is not allowed in a project file
-f:9:18: error: `settings.approveTools` is not allowed in a project file
-f:9:41: error: `settings.trustProject` is not allowed in a project file
-f:10:4: error: `trusted` is not allowed in a project file",
+f:6:9: error: `mcpServers.e.socket` is not allowed in a project file
+f:7:28: error: `mcpServers.f.requestHeadersCommand` is not allowed in a project file
+f:10:3: error: `settings.approve` is not allowed in a project file
+f:10:21: error: `settings.adHocConnections` is not allowed in a project file
+f:10:48: error: `settings.toolset` is not allowed in a project file
+f:10:68: error: `settings.firstListing` is not allowed in a project file
+f:11:3: error: `settings.pins` is not allowed in a project file
+f:11:20: error: `settings.approveTools` is not allowed in a project file
+f:11:42: error: `settings.daemon` is not allowed in a project file
+f:12:3: error: `settings.trust` is not allowed in a project file
+f:12:18: error: `settings.allow` is not allowed in a project file
+f:12:34: error: `settings.deny` is not allowed in a project file
+f:13:4: error: `imports` is not allowed in a project file
+f:13:27: error: `trusted` is not allowed in a project file",
     );
     let user = parse(text, &source("f", USER));
     assert!(user.diagnostics.iter().all(|diagnostic| !diagnostic.is_error()));
+    assert_eq!(user.servers.len(), 7);
+}
+
+#[test]
+fn a_name_that_no_server_can_have_is_an_error() {
+    check(
+        USER,
+        r#"{"mcpServers": {" ": {"command": "x"}, "a\u0007": {"command": "x"}}}"#,
+        "
+f:1:17: error: `mcpServers. ` cannot be the name of a server
+f:1:40: error: `mcpServers.a\u{fffd}` cannot be the name of a server",
+    );
+}
+
+#[test]
+fn an_unknown_import_is_an_error_that_names_the_known_ones() {
+    check(
+        USER,
+        r#"{"imports": ["emacs"]}"#,
+        "f:1:14: error: `imports[0]` must be one of `claude-code`, `claude-desktop`, `cursor`, \
+`vscode`, `codex`, `opencode`, `windsurf`, `zed`, `gemini-cli`, found `emacs`",
+    );
 }
 
 #[test]

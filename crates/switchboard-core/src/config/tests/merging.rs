@@ -23,11 +23,7 @@ fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
         lines.push(format!("{trust}:{}", show(&server.definition)));
     }
     for pending in &config.pending {
-        let reason = match &pending.reason {
-            PendingReason::NotApproved => "pending",
-            PendingReason::ForbiddenKeys(_) => "forbidden",
-        };
-        lines.push(format!("{reason}:{}", show(&pending.definition)));
+        lines.push(format!("pending:{}", show(&pending.definition)));
     }
     lines.extend(config.diagnostics.iter().map(ToString::to_string));
     assert_eq!(lines.join("\n"), expected.trim(), "{files:?}");
@@ -104,12 +100,12 @@ fn a_projects_entry_is_pending_and_the_users_stands_until_it_is_approved() {
 }
 
 #[test]
-fn forbidden_keys_keep_a_server_pending_even_if_it_was_approved() {
+fn an_entry_with_a_forbidden_key_is_ignored_and_the_users_stands() {
+    let error = "f1:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file";
     check(
-        &[(PROJECT, r#"{"command": "x", "inheritEnv": true}"#)],
+        &[(USER, r#"{"command": "x"}"#), (PROJECT, r#"{"command": "y", "inheritEnv": true}"#)],
         true,
-        "forbidden: command=f0
-f0:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file",
+        &format!("user: command=f0\n{error}"),
     );
 }
 
@@ -126,17 +122,16 @@ f0:1:23: error: the `type` of server `s` does not go with its `command`",
 }
 
 #[test]
-fn settings_have_defaults_and_a_project_can_only_add_to_what_is_asked_about() {
+fn settings_have_defaults_and_a_project_cannot_loosen_them() {
     assert_eq!(merged(&[], &|_| true).settings, Settings::default());
     let user = r#"{"settings": {"approveTools": ["a"], "toolPrefix": "mcp", "maxTools": 5,
         "outputGuard": {"maxLines": 9}}}"#;
     let project = r#"{"settings": {"approveTools": ["b"], "toolPrefix": "none", "maxTools": 9,
-        "approve": "none"}, "mcpServers": {"s": {"command": "x", "approveTools": ["c"]}}}"#;
+        "approve": "none"}}"#;
     let config = merged(&[(USER, user), (PROJECT, project)], &|_| true);
-    let rule = |globs: &[&str]| ToolRule::Matching(globs.iter().map(ToString::to_string).collect());
     let guard = OutputGuard::Limits { max_bytes: 51_200, max_lines: 9, details_max_bytes: 16_384 };
     let expected = Settings {
-        approve_tools: rule(&["a", "b"]),
+        approve_tools: ToolRule::Matching(vec!["a".to_owned()]),
         tool_prefix: ToolPrefix::None,
         max_tools: 5,
         output_guard: guard,
@@ -144,5 +139,4 @@ fn settings_have_defaults_and_a_project_can_only_add_to_what_is_asked_about() {
     };
     assert_eq!(config.settings, expected);
     assert_eq!(config.settings_origins["toolPrefix"].path.as_ref(), "f1");
-    assert_eq!(config.servers["s"].definition.approve_tools, Some(rule(&["c", "a", "b"])));
 }

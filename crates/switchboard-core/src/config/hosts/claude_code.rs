@@ -1,0 +1,25 @@
+//! Claude Code: the user's servers, those of one directory, and the ones switched off there.
+
+use jsonc_parser::ast::Value;
+
+use super::draft::usual;
+use super::variables::Dialect;
+use super::{HostFile, names};
+
+/// `projects` has a section for each directory, which is nearer than the top level.
+pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
+    let project = file.project;
+    let section = root
+        .as_object()
+        .and_then(|root| root.get_object("projects"))
+        .and_then(|projects| projects.get(project))
+        .map(|property| &property.value);
+    if let Some(section) = section {
+        file.servers(section, "mcpServers", Dialect::Ours, usual);
+    }
+    file.servers(root, "mcpServers", Dialect::Ours, usual);
+    if let Some((offset, off)) = section.and_then(|section| names(section, "disabledMcpServers")) {
+        let origin = file.reader.origin(offset);
+        file.disable(&origin, |name| off.contains(&name));
+    }
+}

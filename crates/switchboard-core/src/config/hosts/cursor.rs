@@ -1,0 +1,11 @@
+//! Cursor: `mcpServers`, with the variables of an editor.
+
+use jsonc_parser::ast::Value;
+
+use super::HostFile;
+use super::draft::usual;
+use super::variables::Dialect;
+
+pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
+    file.servers(root, "mcpServers", Dialect::Editor, usual);
+}

@@ -1,0 +1,287 @@
+//! One entry of a host while it is read: what its keys mean to us.
+
+use std::time::Duration;
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+
+use super::super::auth::Auth;
+use super::super::diagnostic::DiagnosticKind;
+use super::super::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
+use super::super::layers::Origin;
+use super::super::reader::{Member, Read, Reader};
+use super::super::server::ServerEntry;
+use super::super::values::{Template, TemplateMap, TransportType};
+use super::HostFile;
+use super::variables::{Dialect, Variables};
+
+/// What a key of a host's entry means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// Our field of that name, read as ours is.
+    Field(&'static str),
+    /// Texts by name, where a host may write numbers, too.
+    Env,
+    Headers,
+    /// A command alone, with its arguments in a list, or as an object with a `path`.
+    Program,
+    /// The `type` in one of its many spellings.
+    Transport,
+    /// A URL that implies a transport, unless a `type` is given.
+    UrlOf(TransportType),
+    /// `false` means disabled.
+    Enabled,
+    /// Names of variables of ours that the server gets under the same name.
+    PassedOn,
+    /// Headers whose values are in variables.
+    HeadersFromVariables,
+    /// The variable that has the bearer token.
+    BearerVariable,
+    StartSeconds,
+    StartMilliseconds,
+    RequestSeconds,
+    RequestMilliseconds,
+    /// A file of variables, which we do not read.
+    FileOfVariables,
+    /// For the host alone.
+    Nothing,
+}
+
+/// What most hosts write.
+pub(super) fn usual(key: &str) -> Meaning {
+    match key {
+        "command" => Meaning::Program,
+        "args" => Meaning::Field("args"),
+        "cwd" => Meaning::Field("cwd"),
+        "url" => Meaning::Field("url"),
+        "disabled" => Meaning::Field("disabled"),
+        "env" => Meaning::Env,
+        "headers" => Meaning::Headers,
+        "type" | "transport" | "transportType" => Meaning::Transport,
+        "enabled" => Meaning::Enabled,
+        "envFile" => Meaning::FileOfVariables,
+        _ => Meaning::Nothing,
+    }
+}
+
+/// The times that our own fields may hold.
+const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
+
+pub(super) struct Draft {
+    entry: ServerEntry,
+    /// A `type` was given, and not only implied.
+    typed: bool,
+}
+
+impl Draft {
+    /// Reads what means something to us; `None` if that is wrong or only the host can fill it in.
+    pub(super) fn read(
+        file: &mut HostFile<'_, '_>,
+        server: &Member<'_>,
+        dialect: Dialect,
+        meaning: fn(&str) -> Meaning,
+    ) -> Option<Draft> {
+        let variables = Variables { dialect, host: file.host, project: file.project };
+        let mut draft = Draft { entry: ServerEntry::default(), typed: false };
+        let mut sound = true;
+        for member in file.reader.members(&server.key, server.value).ok()? {
+            let meaning = meaning(member.name);
+            // Some hosts write what is not set as null.
+            if meaning == Meaning::Nothing || matches!(member.value, Value::NullKeyword(_)) {
+                continue;
+            }
+            let fillable = variables.check(file.reader, &member);
+            sound &= fillable && draft.take(file.reader, &member, meaning).is_ok();
+        }
+        variables.translate(&mut draft.entry);
+        sound.then_some(draft)
+    }
+
+    /// `None` if it is no server that we could reach, or if it is ourselves.
+    pub(super) fn finish(self) -> Option<ServerEntry> {
+        let entry = self.entry;
+        let [command, url, _] = entry.endpoints();
+        let program = command.map(|command| command.source()).unwrap_or_default();
+        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+        let serves = entry.args.iter().flatten().any(|arg| arg.source() == "serve");
+        let ours = matches!(name, "switchboard" | "switchboard.exe") && serves;
+        ((command.is_some() || url.is_some()) && !ours).then_some(entry)
+    }
+
+    fn take(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, means: Meaning) -> Read<()> {
+        let (key, value) = (member.key.as_str(), member.value);
+        let at = reader.origin(member.offset);
+        match means {
+            Meaning::Field(field) => self.field(reader, member, field)?,
+            Meaning::Env => add(&mut self.entry.env, texts(reader, key, value)?),
+            Meaning::Headers => add(&mut self.entry.headers, texts(reader, key, value)?),
+            Meaning::Program => self.program(reader, member)?,
+            Meaning::Transport => {
+                self.entry.transport_type = transport(&string(reader, key, value)?);
+                self.typed = true;
+            }
+            Meaning::UrlOf(implied) => self.url(endpoint(reader, key, value)?, implied),
+            Meaning::Enabled if boolean(reader, key, value)? => return Ok(()),
+            Meaning::Enabled => self.entry.disabled = Some(true),
+            Meaning::PassedOn => {
+                let pairs = passed_on(reader, key, value)?;
+                add(&mut self.entry.env, pairs);
+            }
+            Meaning::HeadersFromVariables => {
+                let names = texts(reader, key, value)?;
+                let variable = |(name, variable): (String, Template)| {
+                    (name, Template::new(format!("${{{}}}", variable.source())))
+                };
+                add(&mut self.entry.headers, names.into_iter().map(variable).collect());
+            }
+            Meaning::BearerVariable => {
+                self.field(reader, member, "bearerTokenEnv")?;
+                self.entry.auth = Some(Auth::Bearer);
+            }
+            Meaning::StartSeconds => self.start(seconds(reader, key, value)?),
+            Meaning::StartMilliseconds => self.start(milliseconds(reader, key, value)?),
+            Meaning::RequestSeconds => self.request(seconds(reader, key, value)?),
+            Meaning::RequestMilliseconds => self.request(milliseconds(reader, key, value)?),
+            Meaning::FileOfVariables => {
+                let key = member.key.clone();
+                reader.warn(value.start(), DiagnosticKind::FileOfVariables { key });
+            }
+            Meaning::Nothing => {}
+        }
+        self.note_origins(means, &at);
+        Ok(())
+    }
+
+    /// Whatever was set and has no origin yet comes from here.
+    fn note_origins(&mut self, means: Meaning, at: &Origin) {
+        let keys: &[&'static str] = match means {
+            Meaning::Field(_) | Meaning::FileOfVariables | Meaning::Nothing => &[],
+            Meaning::Headers | Meaning::HeadersFromVariables => &["headers"],
+            Meaning::Env | Meaning::PassedOn => &["env"],
+            Meaning::Program => &["command", "args", "env"],
+            Meaning::Transport => &["type"],
+            Meaning::UrlOf(_) => &["url", "type"],
+            Meaning::Enabled => &["disabled"],
+            Meaning::BearerVariable => &["auth"],
+            Meaning::StartSeconds | Meaning::StartMilliseconds => &["startTimeoutMs"],
+            Meaning::RequestSeconds | Meaning::RequestMilliseconds => &["requestTimeoutMs"],
+        };
+        for key in keys {
+            if self.entry.has(key) {
+                self.entry.origins.entry(key).or_insert_with(|| at.clone());
+            }
+        }
+    }
+
+    fn field(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, key: &str) -> Read<()> {
+        let origin = reader.origin(member.offset);
+        let path = member.key.as_str();
+        self.entry.read_field(reader, (key, path), member.value, origin).unwrap_or(Ok(()))
+    }
+
+    fn program(&mut self, reader: &mut Reader<'_>, member: &Member<'_>) -> Read<()> {
+        let (key, value) = (member.key.as_str(), member.value);
+        match value {
+            Value::Array(_) => {
+                let mut words = templates(reader, key, value)?.into_iter();
+                self.entry.command = words.next();
+                self.entry.args = Some(words.collect());
+            }
+            Value::Object(_) => {
+                for part in reader.members(key, value)? {
+                    match part.name {
+                        "path" => self.field(reader, &part, "command")?,
+                        "args" => self.field(reader, &part, "args")?,
+                        "env" if !matches!(part.value, Value::NullKeyword(_)) => {
+                            add(&mut self.entry.env, texts(reader, &part.key, part.value)?);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => self.field(reader, member, "command")?,
+        }
+        Ok(())
+    }
+
+    fn url(&mut self, url: Template, implied: TransportType) {
+        // The newer of two transports is meant.
+        if self.entry.url.is_some() && implied == TransportType::Sse {
+            return;
+        }
+        self.entry.url = Some(url);
+        if !self.typed {
+            self.entry.transport_type = Some(implied);
+        }
+    }
+
+    fn start(&mut self, time: Duration) {
+        self.entry.start_timeout = Some(time.clamp(*START.start(), *START.end()));
+    }
+
+    fn request(&mut self, time: Duration) {
+        self.entry.request_timeout = Some(time);
+    }
+}
+
+/// Adds pairs whose names are not there yet.
+fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
+    let map = map.get_or_insert_default();
+    for (name, value) in pairs {
+        if !map.names().any(|known| known == name) {
+            map.0.push((name, value));
+        }
+    }
+}
+
+/// Texts by name. Numbers and booleans are taken as written, null as not set.
+fn texts(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<(String, Template)>> {
+    let mut pairs = Vec::new();
+    for member in reader.members(key, value)? {
+        let text = match member.value {
+            Value::NullKeyword(_) => continue,
+            Value::NumberLit(number) => number.value.to_owned(),
+            Value::BooleanLit(literal) => literal.value.to_string(),
+            Value::StringLit(_) | Value::Object(_) | Value::Array(_) => {
+                string(reader, &member.key, member.value)?
+            }
+        };
+        pairs.push((member.name.to_owned(), Template::new(text)));
+    }
+    Ok(pairs)
+}
+
+/// Names, or objects with a `name`.
+fn passed_on(
+    reader: &mut Reader<'_>,
+    key: &str,
+    value: &Value<'_>,
+) -> Read<Vec<(String, Template)>> {
+    let Value::Array(array) = value else {
+        return Err(reader.wrong_type(key, value, "an array of strings"));
+    };
+    let mut pairs = Vec::new();
+    for (index, element) in array.elements.iter().enumerate() {
+        let named = element.as_object().and_then(|object| object.get("name"));
+        let name = named.map_or(element, |property| &property.value);
+        let name = string(reader, &format!("{key}[{index}]"), name)?;
+        // One that is not set is not passed on; that is no mistake.
+        let value = Template::new(format!("${{{name}:-}}"));
+        pairs.push((name, value));
+    }
+    Ok(pairs)
+}
+
+fn transport(word: &str) -> Option<TransportType> {
+    let plain = |c: &char| c.is_ascii_alphanumeric();
+    let word: String = word.chars().filter(plain).map(|c| c.to_ascii_lowercase()).collect();
+    match word.as_str() {
+        "stdio" | "local" => Some(TransportType::Stdio),
+        "http" => Some(TransportType::Http),
+        "streamablehttp" => Some(TransportType::StreamableHttp),
+        "sse" => Some(TransportType::Sse),
+        "ws" | "websocket" => Some(TransportType::WebSocket),
+        // Such as `remote`: the URL says the rest.
+        _ => None,
+    }
+}

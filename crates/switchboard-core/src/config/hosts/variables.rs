@@ -1,0 +1,118 @@
+//! Variables as a host writes them: what is brought into our form, and what only it can fill in.
+
+use jsonc_parser::ast::Value;
+
+use super::super::diagnostic::DiagnosticKind;
+use super::super::reader::{Member, Reader, join};
+use super::super::server::ServerEntry;
+use super::super::values::{Template, TemplateMap};
+use super::Host;
+
+/// How a host's variables differ from ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Ours,
+    /// `${workspaceFolder}`, `${userHome}`, `${input:x}` and their like.
+    Editor,
+    /// `$VAR` beside `${VAR}`.
+    Dollar,
+    /// `{file:path}` beside `{env:VAR}`.
+    Braces,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Variables<'p> {
+    pub(super) dialect: Dialect,
+    pub(super) host: Host,
+    pub(super) project: &'p str,
+}
+
+impl Variables<'_> {
+    /// Whether nothing in the value needs the host; otherwise that was said.
+    pub(super) fn check(&self, reader: &mut Reader<'_>, member: &Member<'_>) -> bool {
+        let Some((offset, variable)) = self.needs_host(member.value) else {
+            return true;
+        };
+        let (key, variable) = (member.key.clone(), join("", variable));
+        reader.warn(offset, DiagnosticKind::OnlyInHost { key, variable, host: self.host });
+        false
+    }
+
+    /// The first such variable of a value, and where it stands. A value nests two levels at most
+    /// where we read it.
+    fn needs_host<'v>(&self, value: &'v Value<'_>) -> Option<(usize, &'v str)> {
+        match value {
+            Value::StringLit(text) => {
+                self.foreign(&text.value).map(|variable| (text.range.start, variable))
+            }
+            Value::Array(array) => array.elements.iter().find_map(|value| self.needs_host(value)),
+            Value::Object(object) => {
+                object.properties.iter().find_map(|property| self.needs_host(&property.value))
+            }
+            Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => None,
+        }
+    }
+
+    fn foreign<'v>(&self, text: &'v str) -> Option<&'v str> {
+        let openings: &[&str] = match self.dialect {
+            Dialect::Ours | Dialect::Dollar => &[],
+            Dialect::Editor => &["${input:", "${command:", "${config:", "${file"],
+            Dialect::Braces => &["{file:"],
+        };
+        let start = openings.iter().filter_map(|opening| text.find(opening)).min()?;
+        let rest = text.get(start..)?;
+        let end = rest.find('}').map_or(rest.len(), |end| end + 1);
+        rest.get(..end)
+    }
+
+    /// Brings every template of an entry into our form.
+    pub(super) fn translate(&self, entry: &mut ServerEntry) {
+        if matches!(self.dialect, Dialect::Ours | Dialect::Braces) {
+            return;
+        }
+        let single = [&mut entry.command, &mut entry.cwd, &mut entry.url].into_iter().flatten();
+        let args = entry.args.iter_mut().flatten();
+        let maps = [&mut entry.env, &mut entry.headers].into_iter().flatten();
+        let values = maps.flat_map(|TemplateMap(pairs)| pairs.iter_mut().map(|(_, value)| value));
+        for template in single.chain(args).chain(values) {
+            *template = Template::new(self.translated(template.source()));
+        }
+    }
+
+    fn translated(&self, text: &str) -> String {
+        if self.dialect == Dialect::Dollar {
+            return with_braces(text);
+        }
+        // A path that looks like a variable would be taken for one.
+        let folder = Some(self.project).filter(|path| !path.contains(['$', '{', '}']));
+        let mut text = text.replace("${userHome}", "${HOME}");
+        text = text.replace("${pathSeparator}", "/").replace("${/}", "/");
+        if let Some(folder) = folder {
+            let name = folder.rsplit('/').next().unwrap_or_default();
+            text = text.replace("${workspaceFolderBasename}", name);
+            text = text.replace("${workspaceFolder}", folder);
+        }
+        text
+    }
+}
+
+/// `$VAR` becomes `${VAR}`.
+fn with_braces(text: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
+        let (name, tail) = after.split_at(end);
+        if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            out.push_str(&format!("${{{name}}}"));
+        } else {
+            out.push('$');
+            out.push_str(name);
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,113 @@
+//! The form of `.pi/mcp-servers.json`: a list of servers, each with an id, that start only if they
+//! say so.
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+
+use super::diagnostic::{Diagnostic, DiagnosticKind, Level};
+use super::fields::string;
+use super::layers::Source;
+use super::parse::{
+    Fields, ParsedFile, ParsedServer, check_endpoints, claims_trust, forbid, has_room, is_project,
+    read_fields,
+};
+use super::reader::{MAX_ENTRIES, Member, Reader, join};
+use super::syntax::{self, OWN_FILE_BYTES, Syntax};
+use super::values::Lifecycle;
+
+/// Reads the list. Its problems begin with the words that people who know the form look for.
+pub fn parse(text: &str, source: &Source) -> ParsedFile {
+    let mut file = ParsedFile::default();
+    let read = |reader: &mut Reader<'_>, root: &Value<'_>| read_root(&mut file, reader, root);
+    let diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
+    file.diagnostics = diagnostics.into_iter().map(in_the_words_of_the_form).collect();
+    file
+}
+
+pub(super) const ROOT_KEYS: &[&str] = &["$schema", "version", "name", "description", "servers"];
+
+fn in_the_words_of_the_form(mut diagnostic: Diagnostic) -> Diagnostic {
+    diagnostic.kind = match diagnostic.kind {
+        DiagnosticKind::Syntax { clause } => {
+            DiagnosticKind::Syntax { clause: format!("Failed to parse MCP config file: {clause}") }
+        }
+        kind @ DiagnosticKind::ForbiddenInProject { .. } => kind,
+        kind if diagnostic.level == Level::Error => {
+            DiagnosticKind::InvalidMcpConfig { problem: Box::new(kind) }
+        }
+        kind => kind,
+    };
+    diagnostic
+}
+
+fn read_root(file: &mut ParsedFile, reader: &mut Reader<'_>, root: &Value<'_>) {
+    let Ok(members) = reader.members("", root) else {
+        return;
+    };
+    for member in members {
+        match member.name {
+            "servers" => read_servers(file, reader, &member),
+            "$schema" | "version" | "name" | "description" => {
+                string(reader, &member.key, member.value).ok();
+            }
+            name if is_project(reader) && (name == "imports" || claims_trust(name)) => {
+                forbid(reader, &member);
+            }
+            _ => reader.unknown_key(&member, ROOT_KEYS),
+        }
+    }
+}
+
+fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member<'_>) {
+    let Value::Array(array) = servers.value else {
+        reader.wrong_type(&servers.key, servers.value, "an array of objects");
+        return;
+    };
+    if array.elements.len() > MAX_ENTRIES {
+        reader.too_many_entries(&servers.key, servers.value);
+        return;
+    }
+    for (index, value) in array.elements.iter().enumerate() {
+        let key = format!("{}[{index}]", servers.key);
+        let Some(server) = read_server(reader, &key, value) else { continue };
+        if file.servers.iter().any(|earlier| earlier.name == server.name) {
+            let id = join("", &server.name);
+            reader.error(value.start(), DiagnosticKind::DuplicateId { key, id });
+        } else if has_room(&file.servers, reader, servers, value.start()) {
+            file.servers.push(server);
+        }
+    }
+}
+
+fn read_server(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Option<ParsedServer> {
+    let members = reader.members(key, value).ok()?;
+    let id = members.iter().find(|member| member.name == "id").map(|id| (id.offset, id.value));
+    let Some((offset, id)) = id else {
+        reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.id") });
+        return None;
+    };
+    let name = string(reader, &format!("{key}.id"), id).ok()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.is_empty() || name.len() > 256 || !name.chars().all(plain) {
+        reader.error(id.start(), DiagnosticKind::BadId { key: key.to_owned() });
+        return None;
+    }
+    let Fields { mut entry, enabled, sound } = read_fields(reader, members, &["id"]);
+    let (enabled, at) = enabled.unwrap_or_else(|| (false, reader.origin(offset)));
+    entry.enabled = Some(enabled);
+    entry.origins.insert("enabled", at.clone());
+    if enabled && entry.lifecycle.is_none() {
+        entry.lifecycle = Some(Lifecycle::Eager);
+        entry.origins.insert("lifecycle", at);
+    }
+    let member = Member { name: &name, key: key.to_owned(), offset, value };
+    if !check_endpoints(reader, &member, &entry) || !sound {
+        return None;
+    }
+    if entry.endpoints().into_iter().flatten().next().is_none() {
+        reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.url") });
+        return None;
+    }
+    let origin = reader.origin(offset);
+    Some(ParsedServer { name, entry, origin })
+}

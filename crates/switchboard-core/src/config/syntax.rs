@@ -1,0 +1,138 @@
+//! From text to a syntax tree: JSON with comments, or TOML brought into the same shape.
+
+use std::borrow::Cow;
+
+use jsonc_parser::ast::{
+    Array, BooleanLit, NumberLit, Object, ObjectProp, ObjectPropName, StringLit, Value,
+};
+use jsonc_parser::common::Range;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::diagnostic::{Diagnostic, DiagnosticKind};
+use super::layers::Source;
+use super::reader::Reader;
+
+/// Our own files are small.
+pub(super) const OWN_FILE_BYTES: usize = 1024 * 1024;
+/// Hosts keep histories and the like beside their servers.
+pub(super) const HOST_FILE_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// JSON with comments and trailing commas.
+    Jsonc,
+    Toml,
+}
+
+/// Hands the root of a text to `read`, if it has one. What is wrong with the text, and what `read`
+/// reports, comes back.
+pub(super) fn read(
+    (text, syntax): (&str, Syntax),
+    source: &Source,
+    limit: usize,
+    read: impl FnOnce(&mut Reader<'_>, &Value<'_>),
+) -> Vec<Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = Reader::new(text, source);
+    if text.len() > limit {
+        reader.error(0, DiagnosticKind::FileTooLarge { limit });
+        return reader.into_diagnostics();
+    }
+    let problem = match syntax {
+        Syntax::Jsonc => match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
+            Ok(parsed) => {
+                if let Some(root) = &parsed.value {
+                    read(&mut reader, root);
+                }
+                None
+            }
+            Err(error) => Some((error.range().start, lower_first(&error.kind().to_string()))),
+        },
+        Syntax::Toml => match tables(text) {
+            Ok(table) => {
+                read(&mut reader, &object(text, table.get_ref(), table.span()));
+                None
+            }
+            Err(problem) => Some(problem),
+        },
+    };
+    if let Some((at, clause)) = problem {
+        reader.error(at, DiagnosticKind::Syntax { clause });
+    }
+    reader.into_diagnostics()
+}
+
+/// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.
+const STRICT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Where it goes wrong, and how.
+type Problem = (usize, String);
+
+fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
+    DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        (at, lower_first(error.message()))
+    })
+}
+
+fn object<'v>(text: &'v str, table: &'v DeTable<'_>, span: std::ops::Range<usize>) -> Value<'v> {
+    let mut properties: Vec<ObjectProp<'v>> = table
+        .iter()
+        .map(|(key, value)| ObjectProp {
+            range: range(key.span()),
+            name: ObjectPropName::String(literal(key.get_ref(), key.span())),
+            value: tree(text, value),
+        })
+        .collect();
+    properties.sort_by_key(|property| property.range.start);
+    Value::Object(Object { range: range(span), properties })
+}
+
+fn tree<'v>(text: &'v str, value: &'v Spanned<DeValue<'_>>) -> Value<'v> {
+    let span = value.span();
+    let written = text.get(span.clone()).unwrap_or_default();
+    let number = |value: &'v str| Value::NumberLit(NumberLit { range: range(span.clone()), value });
+    match value.get_ref() {
+        DeValue::String(string) => Value::StringLit(literal(string, span)),
+        // Anything but a decimal number stays as written, and is refused where one is needed.
+        DeValue::Integer(integer) if integer.radix() == 10 => number(integer.as_str()),
+        DeValue::Integer(_) => number(written),
+        DeValue::Float(float) => number(float.as_str()),
+        DeValue::Boolean(value) => {
+            Value::BooleanLit(BooleanLit { range: range(span), value: *value })
+        }
+        DeValue::Datetime(_) => Value::StringLit(literal(written, span)),
+        DeValue::Array(array) => {
+            let elements = array.iter().map(|element| tree(text, element)).collect();
+            Value::Array(Array { range: range(span), elements })
+        }
+        DeValue::Table(table) => object(text, table, span),
+    }
+}
+
+fn literal(text: &str, span: std::ops::Range<usize>) -> StringLit<'_> {
+    StringLit { range: range(span), value: Cow::Borrowed(text) }
+}
+
+fn range(span: std::ops::Range<usize>) -> Range {
+    Range { start: span.start, end: span.end }
+}
+
+fn lower_first(clause: &str) -> String {
+    let mut chars = clause.chars();
+    let first = chars.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}

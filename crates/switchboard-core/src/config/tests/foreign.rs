@@ -1,0 +1,325 @@
+//! Files of other hosts: what each key means, what is left out, and that nothing panics.
+
+use super::*;
+
+const ROOT: &str = "/p";
+
+/// Every server with its values and the lines they come from, then the diagnostics.
+fn read(host: Host, text: &str) -> String {
+    let file = hosts::parse(host, text, &source("f", USER), ROOT);
+    let mut lines = Vec::new();
+    for server in &file.servers {
+        let fields = server.entry.show().into_iter().map(|(key, value)| {
+            let line = server.entry.origins.get(key.as_str()).map_or(0, |at| at.line);
+            format!("\n  {key}:{line} {value}")
+        });
+        lines.push(format!("{}{}", server.name, fields.collect::<String>()));
+    }
+    lines.extend(file.diagnostics.iter().map(ToString::to_string));
+    lines.join("\n")
+}
+
+#[test]
+fn claude_code_has_servers_of_the_user_and_of_a_directory() {
+    let text = r#"{
+  "numStartups": 12, "history": [{"display": "x"}],
+  "mcpServers": {
+    "github": {"type": "http", "url": "https://api.example.com/mcp/", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+    "both": {"command": "user"},
+    "off": {"type": "stdio", "command": "npx", "args": ["-y", "x"], "env": {}}
+  },
+  "projects": {
+    "/elsewhere": {"mcpServers": {"other": {"command": "x"}}},
+    "/p": {
+      "allowedTools": [],
+      "mcpServers": {"both": {"type": "sse", "url": "https://example.com/sse"}, "gone": null},
+      "disabledMcpServers": ["off"], "enabledMcpjsonServers": ["x"]
+    }
+  }
+}"#;
+    insta::assert_snapshot!(read(Host::ClaudeCode, text), @r#"
+    both
+      url:12 "https://example.com/sse"
+      type:12 "sse"
+    github
+      url:4 "https://api.example.com/mcp/"
+      headers:4 {"Authorization":"Bearer ${TOKEN}"}
+      type:4 "http"
+    off
+      command:6 "npx"
+      args:6 ["-y","x"]
+      env:6 {}
+      type:6 "stdio"
+      disabled:13 true
+    f:12:89: error: `mcpServers.gone` must be an object, found null
+    "#);
+}
+
+#[test]
+fn cursor_has_the_variables_of_an_editor() {
+    let text = r#"{"mcpServers": {
+  "a": {"command": "${workspaceFolder}/run", "args": ["${userHome}/x", "${env:HOME}", "${workspaceFolderBasename}"],
+        "env": {"PORT": 8080, "OFF": null}, "envFile": "${workspaceFolder}/.env"},
+  "b": {"url": "https://example.com/mcp", "headers": null, "disabled": true},
+  "switchboard": {"command": "/usr/local/bin/switchboard", "args": ["serve"]},
+  "nothing": {"note": 1},
+}}"#;
+    insta::assert_snapshot!(read(Host::Cursor, text), @r#"
+    a
+      command:2 "/p/run"
+      args:2 ["${HOME}/x","${env:HOME}","p"]
+      env:3 {"PORT":"…"}
+    b
+      url:4 "https://example.com/mcp"
+      disabled:4 true
+    f:3:56: warning: `mcpServers.a.envFile` is not read: this server starts without its variables
+    "#);
+}
+
+#[test]
+fn vs_code_asks_for_inputs_and_we_cannot() {
+    let text = r#"{
+  // Comments are common here.
+  "inputs": [{"type": "promptString", "id": "key", "password": true}],
+  "servers": {
+    "asks": {"type": "stdio", "command": "npx", "env": {"KEY":
+        "${input:key}"}},
+    "docs": {"type": "http", "url": "https://example.com/mcp"},
+    "old": {"type": "sse", "url": "https://example.com/sse", "gallery": true, "version": "1.0.0"}
+  }
+}"#;
+    insta::assert_snapshot!(read(Host::VsCode, text), @r#"
+    docs
+      url:7 "https://example.com/mcp"
+      type:7 "http"
+    old
+      url:8 "https://example.com/sse"
+      type:8 "sse"
+    f:6:9: warning: `servers.asks.env` asks for `${input:key}`, which only VS Code can fill in: this server is left out
+    "#);
+}
+
+#[test]
+fn codex_has_tables_with_keys_of_its_own() {
+    let text = r#"
+model = "gpt-5"
+[mcp_servers.files]
+command = "npx"
+args = ["-y", "server-files"]
+env_vars = ["TOKEN", { name = "OTHER", source = "local" }]
+startup_timeout_sec = 0.5
+tool_timeout_sec = 120
+enabled_tools = ["read"]
+disabled_tools = ["write"]
+required = true
+
+[mcp_servers.files.env]
+LOG = "debug"
+
+[mcp_servers.remote]
+url = "https://example.com/mcp"
+bearer_token_env_var = "REMOTE_TOKEN"
+http_headers = { "X-Region" = "eu" }
+env_http_headers = { "X-Key" = "REMOTE_KEY" }
+startup_timeout_ms = 20_000
+enabled = false
+
+[mcp_servers.switchboard]
+command = "switchboard"
+args = ["serve"]
+"#;
+    insta::assert_snapshot!(read(Host::Codex, text), @r#"
+    files
+      command:4 "npx"
+      args:5 ["-y","server-files"]
+      env:6 {"TOKEN":"${TOKEN:-}","OTHER":"${OTHER:-}","LOG":"…"}
+      requestTimeoutMs:8 120000
+      startTimeoutMs:7 1000
+      includeTools:9 ["read"]
+      excludeTools:10 ["write"]
+    remote
+      url:17 "https://example.com/mcp"
+      headers:19 {"X-Region":"…","X-Key":"${REMOTE_KEY}"}
+      auth:18 "bearer"
+      bearerTokenEnv:18 "REMOTE_TOKEN"
+      startTimeoutMs:21 20000
+      disabled:22 true
+    "#);
+    let broken = "[mcp_servers.a]\ncommand = ";
+    insta::assert_snapshot!(read(Host::Codex, broken), @r#"f:2:11: error: string values must be quoted, expected literal string"#);
+    let wrong =
+        "[mcp_servers.a]\ncommand = 1979-05-27\ntool_timeout_sec = 0x10\n[mcp_servers.b]\nurl = 5";
+    insta::assert_snapshot!(read(Host::Codex, wrong), @r#"
+    f:3:20: error: `mcp_servers.a.tool_timeout_sec` must be a number that is not negative
+    f:5:7: error: `mcp_servers.b.url` must be a string, found a number
+    "#);
+}
+
+#[test]
+fn claude_desktop_has_programs() {
+    let text = r#"{"globalShortcut": "", "mcpServers": {"files": {"command": "node", "args": ["s.js"], "env": {"KEY": "sk-1"}}}}"#;
+    insta::assert_snapshot!(read(Host::ClaudeDesktop, text), @r#"
+    files
+      command:1 "node"
+      args:1 ["s.js"]
+      env:1 {"KEY":"…"}
+    "#);
+}
+
+#[test]
+fn opencode_has_the_command_line_in_one_list() {
+    let text = r#"{"$schema": "https://opencode.ai/config.json", "mcp": {
+  "local": {"type": "local", "command": ["bun", "x", "server"], "environment": {"A": "{env:A}"}, "timeout": 5000},
+  "remote": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{env:K}"}, "enabled": false},
+  "file": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{file:~/.key}"}},
+  "override": {"enabled": true},
+  "self": {"type": "local", "command": ["switchboard", "serve"]}
+}}"#;
+    insta::assert_snapshot!(read(Host::OpenCode, text), @r#"
+    local
+      command:2 "bun"
+      args:2 ["x","server"]
+      env:2 {"A":"{env:A}"}
+      type:2 "stdio"
+    remote
+      url:3 "https://example.com/mcp"
+      headers:3 {"K":"{env:K}"}
+      disabled:3 true
+    f:4:81: warning: `mcp.file.headers` asks for `{file:~/.key}`, which only OpenCode can fill in: this server is left out
+    "#);
+}
+
+#[test]
+fn windsurf_has_its_own_word_for_a_url() {
+    let text = r#"{"mcpServers": {
+  "remote": {"serverUrl": "https://example.com/mcp", "disabledTools": ["rm"], "alwaysAllow": ["x"]},
+  "off": {"command": "uvx", "args": ["x"], "disabled": true}
+}}"#;
+    insta::assert_snapshot!(read(Host::Windsurf, text), @r#"
+    remote
+      url:2 "https://example.com/mcp"
+      excludeTools:2 ["rm"]
+    off
+      command:3 "uvx"
+      args:3 ["x"]
+      disabled:3 true
+    "#);
+}
+
+#[test]
+fn zed_has_two_forms_of_a_command_and_servers_of_extensions() {
+    let text = r#"{
+  "theme": "One Dark", // settings of an editor
+  "context_servers": {
+    "old": {"command": {"path": "node", "args": ["s.js"], "env": {"A": "1"}}, "settings": {}},
+    "new": {"source": "custom", "enabled": false, "command": "uvx", "args": ["x"]},
+    "remote": {"url": "https://example.com/mcp", "headers": {"A": "b"}},
+    "extension": {"source": "extension", "settings": {"token": "t"}},
+  },
+}"#;
+    insta::assert_snapshot!(read(Host::Zed, text), @r#"
+    old
+      command:4 "node"
+      args:4 ["s.js"]
+      env:4 {"A":"…"}
+    new
+      command:5 "uvx"
+      args:5 ["x"]
+      disabled:5 true
+    remote
+      url:6 "https://example.com/mcp"
+      headers:6 {"A":"…"}
+    "#);
+}
+
+#[test]
+fn gemini_cli_says_the_transport_by_the_key_of_the_url() {
+    let text = r#"{
+  "mcp": {"excluded": ["b"], "allowed": ["a", "b", "c", "d"]},
+  "mcpServers": {
+    "a": {"httpUrl": "https://example.com/mcp", "url": "https://example.com/sse", "timeout": 5000, "trust": true},
+    "b": {"url": "https://example.com/sse", "includeTools": ["x"], "excludeTools": ["y"]},
+    "c": {"url": "https://example.com/mcp", "type": "http", "headers": {"A": "Bearer $TOKEN"}},
+    "d": {"command": "$HOME/bin/x", "args": ["$$", "$1", "a$B_2c/$", "${C}"]},
+    "e": {"command": "x"}
+  }
+}"#;
+    insta::assert_snapshot!(read(Host::GeminiCli, text), @r#"
+    a
+      url:4 "https://example.com/mcp"
+      type:4 "streamable-http"
+      requestTimeoutMs:4 5000
+    b
+      url:5 "https://example.com/sse"
+      type:5 "sse"
+      includeTools:5 ["x"]
+      excludeTools:5 ["y"]
+      disabled:2 true
+    c
+      url:6 "https://example.com/mcp"
+      headers:6 {"A":"Bearer ${TOKEN}"}
+      type:6 "http"
+    d
+      command:7 "${HOME}/bin/x"
+      args:7 ["$$","$1","a${B_2c}/$","${C}"]
+    e
+      command:8 "x"
+      disabled:2 true
+    "#);
+}
+
+#[test]
+fn deep_tables_are_refused_and_not_followed() {
+    let dotted = format!("{}a = 1", "a.".repeat(200_000));
+    let header = format!("[{}a]", "a.".repeat(200_000));
+    let quoted = format!("{}a = 1", "\"=\".".repeat(100_000));
+    let inline = format!("a = {}", "{a=".repeat(100_000));
+    let arrays = format!("a = {}", "[".repeat(100_000));
+    let inside = format!("a = {{ {}a = 1 }}", "a.".repeat(200_000));
+    for text in [dotted, header, quoted, inline, arrays, inside] {
+        let file = hosts::parse(Host::Codex, &text, &source("f", USER), ROOT);
+        assert!(file.diagnostics.iter().any(|d| d.is_error()), "{}", &text[..20]);
+    }
+}
+
+const CODEX: &str = r#"[mcp_servers."a b"]
+command = 'x'
+args = ["é", """multi
+line"""]
+env = { A = "1", "B.C" = "2" }
+tool_timeout_sec = 1.5
+"#;
+
+proptest! {
+    #[test]
+    fn no_text_of_a_host_panics(text in "\\PC*|[\\[\\]{}\"'=.:,/*#a1\\\\ \\n-]{0,200}") {
+        for host in Host::ALL {
+            hosts::parse(host, &text, &source("f", PROJECT), ROOT);
+        }
+        pi_servers::parse(&text, &source("f", PROJECT));
+    }
+
+    #[test]
+    fn no_mutation_of_a_hosts_file_panics(
+        (text, host) in prop_oneof![
+            Just((CODEX, Host::Codex)),
+            Just((VALID, Host::Cursor)),
+            Just((r#"{"servers": {"s": {"command": ["a", "$é"], "env": {"A": "${input:x}"}}}}"#, Host::VsCode)),
+            Just((r#"{"mcp": {"s": {"command": ["a", "{file:"], "environment": {"A": 1}}}}"#, Host::OpenCode)),
+            Just((r#"{"mcpServers": {"s": {"url": "$é", "headers": {"A": "$A$"}}}, "mcp": {"allowed": []}}"#, Host::GeminiCli)),
+            Just((r#"{"projects": {"/p": {"mcpServers": {"s": {"command": "x"}}, "disabledMcpServers": ["s"]}}}"#, Host::ClaudeCode)),
+        ],
+        cuts in prop::collection::vec((0..400usize, 0..8usize, "[\\PC\"{}\\[\\]:,.=$]{0,3}"), 1..6),
+    ) {
+        let mut chars: Vec<char> = text.chars().collect();
+        for (at, length, put) in cuts {
+            let at = at.min(chars.len());
+            let end = (at + length).min(chars.len());
+            chars.splice(at..end, put.chars());
+        }
+        let text: String = chars.into_iter().collect();
+        for diagnostic in hosts::parse(host, &text, &source("f", PROJECT), ROOT).diagnostics {
+            prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
+        }
+    }
+}

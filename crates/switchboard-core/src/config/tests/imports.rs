@@ -1,0 +1,130 @@
+//! Files of other hosts below ours: what counts, what is filled in, what is left out.
+
+use super::*;
+
+/// A file named by its place: ours or a host's, with one server `s`.
+fn layer((place, tier, host, server): (&str, Tier, Option<Host>, &str)) -> Layer {
+    let text = format!(r#"{{"mcpServers": {{"s": {server}}}}}"#);
+    let source = source(place, tier);
+    let file = match host {
+        None => parse(&text, &source),
+        Some(host) => hosts::parse(host, &text, &source, "/p"),
+    };
+    Layer { source, file }
+}
+
+fn check(files: &[(&str, Tier, Option<Host>, &str)], approval: bool, expected: &str) {
+    let layers: Vec<Layer> = files.iter().copied().map(layer).collect();
+    let approvals =
+        Approvals { project_root: "/p", file_hashes: &|_| Vec::new(), is_approved: &|_| approval };
+    let config = merge(&layers, &approvals);
+    let show = |entry: &ServerEntry| {
+        let origins = entry.origins.iter().map(|(key, at)| format!(" {key}={}", at.path));
+        origins.collect::<String>()
+    };
+    let mut lines = Vec::new();
+    for server in config.servers.values() {
+        lines.push(format!("usable:{}", show(&server.definition)));
+    }
+    lines.extend(config.pending.iter().map(|p| format!("pending:{}", show(&p.definition))));
+    lines.extend(config.diagnostics.iter().map(ToString::to_string));
+    assert_eq!(lines.join("\n"), expected, "{files:?}");
+}
+
+const OURS: Option<Host> = None;
+const CURSOR: Option<Host> = Some(Host::Cursor);
+const GEMINI: Option<Host> = Some(Host::GeminiCli);
+
+const IMPORTED: &str = r#"{"command": "x", "args": ["a"], "env": {"A": "1"}}"#;
+
+#[test]
+fn an_imported_server_counts_where_nothing_of_ours_has_its_name() {
+    check(&[("c", USER, CURSOR, IMPORTED)], false, "usable: args=c command=c env=c");
+    check(&[("c", PROJECT, CURSOR, IMPORTED)], false, "pending: args=c command=c env=c");
+    check(&[("c", PROJECT, CURSOR, IMPORTED)], true, "usable: args=c command=c env=c");
+}
+
+#[test]
+fn it_fills_in_what_our_entry_of_the_same_endpoint_leaves_open() {
+    let ours = r#"{"command": "x", "args": ["b"]}"#;
+    let expected = "usable: args=o command=o env=c";
+    check(&[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, ours)], false, expected);
+    // Whichever way round the files come.
+    check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, IMPORTED)], false, expected);
+    let off = r#"{"disabled": true}"#;
+    check(
+        &[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, off)],
+        false,
+        "usable: args=c command=c disabled=o env=c",
+    );
+}
+
+#[test]
+fn an_entry_of_ours_that_leads_elsewhere_takes_nothing_from_it() {
+    for ours in [r#"{"command": "y"}"#, r#"{"url": "http://h"}"#] {
+        let key = if ours.contains("url") { "url" } else { "command" };
+        check(
+            &[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, ours)],
+            false,
+            &format!("usable: {key}=o"),
+        );
+        check(
+            &[("c", USER, CURSOR, IMPORTED), ("p", PROJECT, OURS, ours)],
+            true,
+            &format!("usable: {key}=p"),
+        );
+    }
+}
+
+#[test]
+fn the_first_host_that_has_a_name_wins_as_a_whole() {
+    let other = r#"{"command": "z", "cwd": "/"}"#;
+    check(
+        &[("c", USER, CURSOR, IMPORTED), ("z", USER, GEMINI, other)],
+        false,
+        "usable: args=c command=c env=c",
+    );
+    check(
+        &[("z", USER, GEMINI, other), ("c", USER, CURSOR, IMPORTED)],
+        false,
+        "usable: command=z cwd=z",
+    );
+    // One host fills our entry in, not two.
+    let same = r#"{"command": "x", "cwd": "/"}"#;
+    check(
+        &[
+            ("c", USER, CURSOR, IMPORTED),
+            ("z", USER, GEMINI, same),
+            ("o", USER, OURS, r#"{"command": "x"}"#),
+        ],
+        false,
+        "usable: args=c command=o env=c",
+    );
+}
+
+#[test]
+fn a_projects_host_file_adds_nothing_to_a_server_of_the_users() {
+    let user = r#"{"command": "x"}"#;
+    for (host, place) in [(OURS, "o"), (CURSOR, "c")] {
+        check(
+            &[(place, USER, host, user), ("p", PROJECT, CURSOR, IMPORTED)],
+            true,
+            &format!("usable: command={place}"),
+        );
+    }
+    // But it does to a server of the project's, which waits for approval as a whole.
+    check(
+        &[("p", PROJECT, CURSOR, IMPORTED), ("o", PROJECT, OURS, user)],
+        false,
+        "pending: args=p command=o env=p",
+    );
+}
+
+#[test]
+fn a_repository_cannot_hide_an_imported_server_of_the_users() {
+    check(
+        &[("c", USER, CURSOR, IMPORTED), ("p", PROJECT, OURS, r#"{"command": "y"}"#)],
+        false,
+        "usable: args=c command=c env=c\npending: command=p",
+    );
+}

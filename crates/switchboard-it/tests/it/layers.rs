@@ -1,0 +1,193 @@
+//! Every configuration file that people already have, as one configuration.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+/// A home and a project with files of nine hosts, as people have them.
+struct Fixture {
+    installed: Installed,
+    project: PathBuf,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let installed = Installed::bare(PROGRAMS);
+        let home = installed.home().canonicalize().unwrap();
+        let project = home.join("project");
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/nine-hosts");
+        let fixture = Self { installed, project: project.clone() };
+        fixture.copy(&data.join("home"), &home);
+        fixture.copy(&data.join("project"), &project);
+        fixture
+    }
+
+    /// Copies a folder; a file that names its place names the new one.
+    fn copy(&self, from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let to = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                self.copy(&entry.path(), &to);
+                continue;
+            }
+            let home = self.project.parent().unwrap();
+            let text = fs::read_to_string(entry.path()).unwrap();
+            let text = text.replace("[PROJECT]", &self.project.to_string_lossy());
+            fs::write(to, text.replace("[HOME]", &home.to_string_lossy())).unwrap();
+        }
+    }
+
+    async fn run(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let project = self.project.to_string_lossy();
+        let words = ["--cwd", &*project].into_iter().chain(words.iter().copied());
+        let ran = self.installed.run(words).await;
+        let home = self.project.parent().unwrap().to_string_lossy().into_owned();
+        let named = |text: &str| text.replace(&home, "[HOME]");
+        (ran.code, named(&ran.stdout), named(&ran.stderr))
+    }
+}
+
+#[tokio::test]
+async fn nine_hosts_and_our_own_files_make_one_configuration() {
+    let fixture = Fixture::new();
+    let (code, stdout, stderr) = fixture.run(&["config", "show", "--json"]).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    insta::assert_snapshot!("nine_hosts", stdout);
+    insta::assert_snapshot!(stderr, @r#"
+    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` asks for `${input:perplexity-key}`, which only VS Code can fill in: this server is left out
+    error: [HOME]/project/.switchboard/mcp.json:1:87: `mcpServers.greedy.inheritEnv` is not allowed in a project file
+    error: [HOME]/project/.switchboard/mcp.json:1:143: `settings.approve` is not allowed in a project file
+    "#);
+    for secret in ["correct-horse", "BSA-not", "hunter2", "eu-west-1"] {
+        assert!(!stdout.contains(secret), "{secret} is shown");
+    }
+}
+
+#[tokio::test]
+async fn what_is_disabled_in_a_host_stays_disabled_here() {
+    let fixture = Fixture::new();
+    let (_, stdout, _) = fixture.run(&["status", "--json"]).await;
+    let status: Value = serde_json::from_str(&stdout).unwrap();
+    let servers = status["servers"].as_array().unwrap();
+    let disabled: Vec<&str> = servers
+        .iter()
+        .filter(|server| server["status"] == "disabled")
+        .map(|server| server["name"].as_str().unwrap())
+        .collect();
+    let expected =
+        ["docs", "figma", "jira", "memory", "mermaid", "old-jira", "puppeteer", "slack", "weather"];
+    assert_eq!(disabled, expected);
+}
+
+#[tokio::test]
+async fn each_value_says_which_file_and_line_it_comes_from() {
+    let fixture = Fixture::new();
+    let (_, stdout, _) = fixture.run(&["config", "show", "--origin"]).await;
+    let shown = |name: &str| {
+        let start = stdout.find(&format!("{name} ")).unwrap();
+        stdout[start..].split("\n\n").next().unwrap().to_owned()
+    };
+    insta::assert_snapshot!(shown("\nfilesystem"), @r#"
+
+    filesystem user
+      command: "npx"  [HOME]/switchboard/mcp.json:10
+      args: ["-y","@modelcontextprotocol/server-filesystem","${HOME}/notes","[HOME]/project"]  [HOME]/.cursor/mcp.json:5
+      env: {"LOG_LEVEL":"${env:LOG_LEVEL}","MAX":"…"}  [HOME]/.cursor/mcp.json:6
+      lifecycle: "keep-alive"  [HOME]/switchboard/mcp.json:11
+    "#);
+    insta::assert_snapshot!(shown("\nteam"), @r#"
+
+    team pending
+      command: "node"  [HOME]/project/.mcp.json:3
+      args: ["tools/server.js"]  [HOME]/project/.mcp.json:3
+      env: {"TEAM_TOKEN":"${TEAM_TOKEN}"}  [HOME]/project/.mcp.json:3
+      lifecycle: "eager"  [HOME]/project/.pi/mcp.json:1
+      excludeTools: ["drop_*"]  [HOME]/project/.switchboard/mcp.json:1
+    "#);
+}
+
+#[tokio::test]
+async fn every_file_that_is_looked_at_is_named_with_the_one_that_is_written() {
+    let fixture = Fixture::new();
+    let (_, stdout, _) = fixture.run(&["config", "path"]).await;
+    insta::assert_snapshot!(stdout, @r#"
+    ✓ [HOME]/.claude.json (user, of Claude Code)
+    ✓ [HOME]/.claude/mcp.json (user, of Claude Code)
+    ○ [HOME]/.claude/claude_desktop_config.json (user, of Claude Code), not there
+    ✓ [HOME]/.cursor/mcp.json (user, of Cursor)
+    ✓ [HOME]/project/.cursor/mcp.json (project, of Cursor)
+    ✓ [HOME]/.config/Code/User/mcp.json (user, of VS Code)
+    ○ [HOME]/Library/Application Support/Code/User/mcp.json (user, of VS Code), not there
+    ✓ [HOME]/project/.vscode/mcp.json (project, of VS Code)
+    ✓ [HOME]/.codex/config.toml (user, of Codex)
+    ✓ [HOME]/project/.codex/config.toml (project, of Codex)
+    ✓ [HOME]/.config/Claude/claude_desktop_config.json (user, of Claude Desktop)
+    ○ [HOME]/Library/Application Support/Claude/claude_desktop_config.json (user, of Claude Desktop), not there
+    ✓ [HOME]/.config/opencode/opencode.json (user, of OpenCode)
+    ○ [HOME]/.config/opencode/opencode.jsonc (user, of OpenCode), not there
+    ○ [HOME]/project/opencode.json (project, of OpenCode), not there
+    ○ [HOME]/project/opencode.jsonc (project, of OpenCode), not there
+    ✓ [HOME]/.codeium/windsurf/mcp_config.json (user, of Windsurf)
+    ✓ [HOME]/.windsurf/mcp.json (user, of Windsurf)
+    ✓ [HOME]/.config/zed/settings.json (user, of Zed)
+    ○ [HOME]/project/.zed/settings.json (project, of Zed), not there
+    ✓ [HOME]/.gemini/settings.json (user, of Gemini CLI)
+    ✓ [HOME]/project/.gemini/settings.json (project, of Gemini CLI)
+    ✓ [HOME]/.config/mcp/mcp.json (user)
+    ✓ [HOME]/.agents/mcp.json (user)
+    ○ [HOME]/.agents/mcp/mcp.json (user), not there
+    ✓ [HOME]/.pi/agent/mcp.json (user)
+    ✓ [HOME]/switchboard/mcp.json (user, where changes go)
+    ✓ [HOME]/project/.mcp.json (project)
+    ✓ [HOME]/project/.pi/mcp.json (project)
+    ✓ [HOME]/project/.pi/mcp-servers.json (project)
+    ✓ [HOME]/project/.switchboard/mcp.json (project)
+    "#);
+    let (_, stdout, _) = fixture.run(&["config", "path", "--json"]).await;
+    let paths: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(paths["writes"], "[HOME]/switchboard/mcp.json");
+    assert_eq!(paths["files"][0]["host"], "claude-code");
+}
+
+#[tokio::test]
+async fn a_named_file_stands_in_for_the_users_own_two() {
+    let fixture = Fixture::new();
+    fixture.installed.write("named.json", r#"{ "mcpServers": { "named": { "command": "x" } } }"#);
+    let named = fixture.installed.home().join("named.json");
+    let words = ["--config", &*named.to_string_lossy(), "config", "show", "--json"];
+    let (_, stdout, _) = fixture.run(&words).await;
+    let shown: Value = serde_json::from_str(&stdout).unwrap();
+    let users = shown["servers"].as_object().unwrap().iter();
+    let users = users.filter(|(_, server)| server["trust"] == "user").map(|(name, _)| name);
+    // Pi's file is replaced with ours, and with it the imports; the shared files stay.
+    assert_eq!(users.collect::<Vec<_>>(), ["agents", "named", "shared"]);
+}
+
+#[tokio::test]
+async fn check_looks_at_every_file_and_a_forbidden_key_is_wrong_usage() {
+    let fixture = Fixture::new();
+    let (code, stdout, stderr) = fixture.run(&["config", "check"]).await;
+    assert_eq!(code, Some(2));
+    insta::assert_snapshot!(format!("{stdout}{stderr}"), @r#"
+    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` asks for `${input:perplexity-key}`, which only VS Code can fill in: this server is left out
+    error: [HOME]/project/.switchboard/mcp.json:1:87: `mcpServers.greedy.inheritEnv` is not allowed in a project file
+    error: [HOME]/project/.switchboard/mcp.json:1:143: `settings.approve` is not allowed in a project file
+    checked 23 files with 36 servers: 3 problems
+    "#);
+}
+
+#[tokio::test]
+async fn the_shipped_schemas_are_the_printed_ones() {
+    let installed = Installed::bare(PROGRAMS);
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for (form, file) in [("mcp", "mcp.schema.json"), ("mcp-servers", "mcp-servers.schema.json")] {
+        let ran = installed.run(["config", "schema", "--form", form]).await;
+        assert_eq!(ran.stdout, fs::read_to_string(docs.join(file)).unwrap(), "{file}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Which configuration files are looked for, and how each is read.
+
+use std::path::{Path, PathBuf};
+
+use switchboard_core::config::diagnostic::Diagnostic;
+use switchboard_core::config::hosts::{self, Host};
+use switchboard_core::config::layers::{Layer, Source, Tier};
+use switchboard_core::config::{parse, pi_servers};
+
+use crate::paths::{self, Paths};
+
+/// A place where a file may lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) path: PathBuf,
+    pub(crate) tier: Tier,
+    pub(crate) form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Ours,
+    /// Pi's list of servers.
+    PiServers,
+    Host(Host),
+}
+
+/// What was found in a place.
+pub(crate) enum Content {
+    Missing,
+    Unreadable(Diagnostic),
+    Read(Layer),
+}
+
+/// Our own layers, lowest first. `config` stands in for the user's files of Pi and of ours.
+pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec<Candidate> {
+    let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: Form::Ours };
+    let shared = &paths.others;
+    let mut files = vec![
+        user(shared.config.join("mcp/mcp.json")),
+        user(shared.home.join(".agents/mcp.json")),
+        user(shared.home.join(".agents/mcp/mcp.json")),
+    ];
+    match config {
+        Some(config) => files.push(user(config)),
+        None => files.extend([user(shared.pi.join("mcp.json")), user(paths.user_config())]),
+    }
+    let in_project = [
+        (".mcp.json", Form::Ours),
+        (".pi/mcp.json", Form::Ours),
+        (".pi/mcp-servers.json", Form::PiServers),
+        (".switchboard/mcp.json", Form::Ours),
+    ];
+    files.extend(in_project.map(|(path, form)| Candidate {
+        path: project.join(path),
+        tier: Tier::Project,
+        form,
+    }));
+    files
+}
+
+/// The files of a host; of two that have a name, the first one counts.
+pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidate> {
+    let others = &paths.others;
+    let home = &others.home;
+    let (users, projects): (Vec<PathBuf>, &[&str]) = match host {
+        Host::ClaudeCode => (
+            vec![
+                others.claude_state.clone(),
+                others.claude.join("mcp.json"),
+                others.claude.join("claude_desktop_config.json"),
+            ],
+            &[],
+        ),
+        Host::ClaudeDesktop => (others.desktop("Claude/claude_desktop_config.json"), &[]),
+        Host::Cursor => (vec![home.join(".cursor/mcp.json")], &[".cursor/mcp.json"]),
+        Host::VsCode => (others.desktop("Code/User/mcp.json"), &[".vscode/mcp.json"]),
+        Host::Codex => (vec![others.codex.join("config.toml")], &[".codex/config.toml"]),
+        Host::OpenCode => (
+            vec![
+                others.config.join("opencode/opencode.json"),
+                others.config.join("opencode/opencode.jsonc"),
+            ],
+            &["opencode.json", "opencode.jsonc"],
+        ),
+        Host::Windsurf => (
+            vec![home.join(".codeium/windsurf/mcp_config.json"), home.join(".windsurf/mcp.json")],
+            &[],
+        ),
+        Host::Zed => (vec![others.config.join("zed/settings.json")], &[".zed/settings.json"]),
+        Host::GeminiCli => (vec![home.join(".gemini/settings.json")], &[".gemini/settings.json"]),
+    };
+    let form = Form::Host(host);
+    let users = users.into_iter().map(|path| Candidate { path, tier: Tier::User, form });
+    let mut files: Vec<Candidate> = users.collect();
+    for path in projects {
+        let path = project.join(path);
+        // In the home directory a project's file can be the user's, which it then stays.
+        if files.iter().all(|known| known.path != path) {
+            files.push(Candidate { path, tier: Tier::Project, form });
+        }
+    }
+    files
+}
+
+impl Candidate {
+    /// Reads the file as what it is.
+    pub(crate) fn read(&self, project: &Path) -> Content {
+        let unreadable = |reason: &str| {
+            Content::Unreadable(Diagnostic::unreadable(&self.path.to_string_lossy(), reason))
+        };
+        // A repository may hold a link to a device that never ends, or never begins.
+        let strange = |path: &Path| path.metadata().is_ok_and(|data| !data.is_file());
+        if self.tier == Tier::Project && strange(&self.path) {
+            return unreadable("it is no regular file");
+        }
+        let bytes = match paths::read(&self.path) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Content::Missing,
+            Err(error) => return unreadable(&error.to_string()),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let source = Source { path: self.path.to_string_lossy().into(), tier: self.tier };
+        let file = match self.form {
+            Form::Ours => parse::parse(&text, &source),
+            Form::PiServers => pi_servers::parse(&text, &source),
+            Form::Host(host) => hosts::parse(host, &text, &source, &project.to_string_lossy()),
+        };
+        Content::Read(Layer { source, file })
+    }
+
+    pub(crate) fn host(&self) -> Option<Host> {
+        match self.form {
+            Form::Host(host) => Some(host),
+            Form::Ours | Form::PiServers => None,
+        }
+    }
+}
