@@ -138,6 +138,8 @@ pub struct ToolPage {
     pub has_instructions: bool,
     /// Servers whose tools are not known, because they were never listed.
     pub not_listed: Vec<ServerName>,
+    /// Servers that wait for the user's trust.
+    pub pending: Vec<ServerName>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +159,7 @@ pub struct SearchPage {
     pub next: Option<usize>,
     pub with_signatures: bool,
     pub not_listed: Vec<ServerName>,
+    pub pending: Vec<ServerName>,
 }
 
 #[derive(Debug)]

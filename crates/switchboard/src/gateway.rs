@@ -14,7 +14,7 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
-use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, ToolRule};
+use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, Template, ToolRule};
 use switchboard_core::content::guard::Limits;
 use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
@@ -34,6 +34,7 @@ use crate::host::Host;
 use crate::paths::Paths;
 use crate::results::Results;
 use crate::session::Session;
+use crate::trust::{Seal, TrustStore};
 use crate::upstream::{
     Partition, ProgramRecipe, Recipe, Surroundings, Transport, Upstream, UpstreamKey, Words,
 };
@@ -290,7 +291,7 @@ impl GatewayBuilder {
             parts.plans.insert(name.clone(), Plan { policy, file: Some(file) });
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
-                None => self.transport(server),
+                None => self.transport(&name, server),
             };
             parts.recipes.push((
                 name.clone(),
@@ -361,24 +362,40 @@ impl GatewayBuilder {
         }
     }
 
-    fn transport(&self, server: &Server) -> Transport {
+    fn transport(&self, name: &ServerName, server: &Server) -> Transport {
         let definition = &server.definition;
+        let seal = match server.trust {
+            Trust::UserFile => None,
+            Trust::Approved(hash) => Some(Seal {
+                server: name.to_string(),
+                definition: definition.clone(),
+                environment: self.environment.clone(),
+                hash,
+                store: TrustStore::at(self.paths.trust()),
+            }),
+        };
         let program = |words| {
             Transport::Program(Box::new(ProgramRecipe {
                 words,
+                seal: seal.clone(),
                 env: definition.env.clone().unwrap_or_default(),
                 cwd: definition.cwd.clone(),
                 inherit_env: definition.inherit_env == Some(true),
                 environment: self.environment.clone(),
             }))
         };
+        let remote = |url: &Template, over| Transport::Remote {
+            url: url.clone(),
+            environment: self.environment.clone(),
+            over,
+        };
         match &server.transport {
             Configured::Stdio { command, args } => {
                 program(Words::Templates { command: command.clone(), args: args.clone() })
             }
             Configured::CommandLine { words } => program(Words::Literal(words.clone())),
-            Configured::Http { .. } => Transport::Unsupported("HTTP"),
-            Configured::WebSocket { .. } => Transport::Unsupported("WebSocket"),
+            Configured::Http { url, .. } => remote(url, "HTTP"),
+            Configured::WebSocket { url } => remote(url, "WebSocket"),
             Configured::Socket { .. } => Transport::Unsupported("a Unix socket"),
         }
     }

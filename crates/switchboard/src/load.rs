@@ -1,20 +1,14 @@
 //! Reads the configuration files of a user and a project, lowest layer first.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use sha2::{Digest, Sha256};
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::layers::{self, Approvals, Config, Layer, Source, Tier};
 use switchboard_core::config::parse;
-use switchboard_core::config::server::ServerEntry;
-use switchboard_core::config::trust::{FileHash, scripts_in};
 
 use crate::env::Environment;
 use crate::paths::{self, Paths};
-use crate::trust::{TrustError, TrustStore};
-
-/// A script larger than this is hashed by its size and time only when someone changes the limit.
-const LARGEST_SCRIPT: usize = 16 * 1024 * 1024;
+use crate::trust::{TrustError, TrustStore, script_hashes};
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -96,35 +90,10 @@ pub fn load(
         &layers,
         &Approvals {
             project_root: &options.project.to_string_lossy(),
-            file_hashes: &|entry| script_hashes(entry, &options.project),
+            file_hashes: &|entry| script_hashes(entry, environment),
             is_approved: &|hash| approved.as_ref().is_some_and(|approved| approved(hash)),
         },
     );
     config.diagnostics.extend(unreadable);
     Ok(Loaded { config, files, trust_problem })
-}
-
-/// Hashes of the project's own files that the definition would run.
-fn script_hashes(entry: &ServerEntry, project: &Path) -> Vec<FileHash> {
-    let Ok(root) = project.canonicalize() else { return Vec::new() };
-    // Relative names are looked up where the server would run.
-    let cwd = entry.cwd.as_ref().map_or_else(|| root.clone(), |cwd| root.join(cwd.source()));
-    let mut hashes = Vec::new();
-    for script in scripts_in(entry) {
-        let Ok(path) = cwd.join(&script).canonicalize() else { continue };
-        if !path.starts_with(&root) || !path.is_file() {
-            continue;
-        }
-        let digest = match paths::read(&path) {
-            Ok(Some(bytes)) if bytes.len() <= LARGEST_SCRIPT => Sha256::digest(&bytes).into(),
-            // What cannot be hashed can never match an approval.
-            Ok(_) | Err(_) => random_hash(),
-        };
-        hashes.push((script, digest));
-    }
-    hashes
-}
-
-fn random_hash() -> [u8; 32] {
-    std::array::from_fn(|_| fastrand::u8(..))
 }

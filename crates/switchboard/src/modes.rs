@@ -65,6 +65,9 @@ fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> Ser
         (Standing::Active, Some(status)) => match (status.state, &status.last_failure) {
             (State::Connected, _) => return ServerStatus::Connected,
             (State::Connecting { .. }, _) => return ServerStatus::Connecting,
+            (State::Down, Some(failure)) if failure.cause.needs_trust() => {
+                return ServerStatus::Pending;
+            }
             (State::Down, Some(failure)) if failure.at.elapsed() < FAILURE_IS_NEWS => {
                 return ServerStatus::Failed;
             }

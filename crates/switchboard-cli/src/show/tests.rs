@@ -50,6 +50,7 @@ fn page(server: Option<&str>) -> ToolPage {
         without_tools: false,
         has_instructions: true,
         not_listed: Vec::new(),
+        pending: Vec::new(),
     }
 }
 
@@ -113,6 +114,7 @@ fn the_first_hits_are_shown_in_full() {
         next: None,
         with_signatures: true,
         not_listed: Vec::new(),
+        pending: Vec::new(),
     };
     insta::assert_snapshot!(reply(&Reply::Found(found), PLAIN), @r#"
     files_read_0(path: string)

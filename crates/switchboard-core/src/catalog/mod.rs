@@ -123,6 +123,12 @@ impl Catalog {
             |(_, shelf): &(&ServerName, &Shelf)| shelf.is_active() && shelf.listing.is_none();
         self.shelves.iter().filter(unknown).map(|(name, _)| name.clone()).collect()
     }
+
+    /// Servers that wait for the user's trust.
+    pub fn pending(&self) -> Vec<ServerName> {
+        let pending = |(_, shelf): &(&ServerName, &Shelf)| shelf.standing == Standing::Pending;
+        self.shelves.iter().filter(pending).map(|(name, _)| name.clone()).collect()
+    }
 }
 
 impl Shelf {

@@ -157,10 +157,11 @@ impl Config {
         if let Some((mut definition, origin)) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
         {
-            let files = (approvals.file_hashes)(&definition);
-            let hash = trust_hash(&name, &definition, approvals.project_root, &files);
             let users = draft.user.as_ref().map(|(entry, _)| entry);
             keep_asking(&mut definition, users, settings);
+            // What is approved is what runs: the hash is of the definition as it will be used.
+            let files = (approvals.file_hashes)(&definition);
+            let hash = trust_hash(&name, &definition, approvals.project_root, &files);
             if draft.forbidden.is_empty() && (approvals.is_approved)(&hash) {
                 let trust = Trust::Approved(hash);
                 self.servers.insert(name, Server { definition, transport, trust });

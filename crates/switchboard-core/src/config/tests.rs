@@ -11,7 +11,7 @@ use super::parse::{ParsedFile, parse};
 use super::server::ServerEntry;
 use super::settings::Settings;
 use super::transport::{HttpMode, Transport};
-use super::trust::{FileHash, TrustHash, definition_hash, scripts_in, trust_hash};
+use super::trust::{FileHash, TrustHash, definition_hash, reach, scripts_in, trust_hash};
 use super::values::*;
 
 mod files;

@@ -10,11 +10,13 @@ mod content;
 mod definitions;
 mod docs;
 mod failures;
+mod hostile_repository;
 mod lifecycle;
 mod listing;
 mod processes;
 mod rmcp_peer;
 mod scenarios;
+mod secrets;
 mod stdio_face;
 mod trust;
 

@@ -328,7 +328,7 @@ impl Actor {
         self.work.spawn(async move {
             let dialled = async {
                 let _turn = dials.acquire().await;
-                let opened = connection::open(&recipe, &*spawner, tell, &tasks)?;
+                let opened = connection::open(&recipe, &spawner, tell, &tasks).await?;
                 let _actor_gone = body_out.send(opened.body);
                 opened.connection.complete(&recipe).await
             };

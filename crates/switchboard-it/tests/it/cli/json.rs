@@ -93,7 +93,8 @@ async fn programs_read_the_tools_as_json() {
       "total": 5,
       "offset": 0,
       "next": null,
-      "notListed": []
+      "notListed": [],
+      "pending": []
     }
     --- stderr
     "#);
@@ -130,7 +131,8 @@ async fn programs_read_what_was_found_as_json() {
       "notListed": [
         "all",
         "broken"
-      ]
+      ],
+      "pending": []
     }
     --- stderr
     "#);
