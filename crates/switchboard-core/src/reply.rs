@@ -41,6 +41,8 @@ pub struct Overview {
     pub servers: Vec<ServerLine>,
     pub tools: usize,
     pub connected: usize,
+    /// Places in configuration files that do not read; the last good version of each file holds.
+    pub stale: Vec<String>,
 }
 
 #[derive(Debug)]

@@ -115,7 +115,9 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
             hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
             (Code::CrashLoop, hints)
         }
-        LeaseError::Disconnected => (Code::Disconnected, vec![Hint::Connect(server.clone())]),
+        LeaseError::Disconnected | LeaseError::Replaced => {
+            (Code::Disconnected, vec![Hint::Connect(server.clone())])
+        }
         LeaseError::ShuttingDown => (Code::ShuttingDown, Vec::new()),
     };
     hints.dedup();

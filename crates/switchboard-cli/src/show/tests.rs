@@ -57,6 +57,7 @@ fn page(server: Option<&str>) -> ToolPage {
 #[test]
 fn the_status_has_a_line_a_server() {
     let overview = Overview {
+        stale: Vec::new(),
         servers: vec![
             server("files", ServerStatus::Connected, Some(3)),
             server("git", ServerStatus::Pending, None),

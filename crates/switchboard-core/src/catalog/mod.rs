@@ -136,6 +136,11 @@ impl Shelf {
         self.standing == Standing::Active
     }
 
+    /// Equal for shelves that hold the same.
+    pub fn identity(&self) -> (ToolPrefix, Standing, Option<*const Listing>) {
+        (self.prefix, self.standing, self.listing.as_ref().map(Arc::as_ptr))
+    }
+
     fn entries(&self) -> &[Arc<Entry>] {
         match &self.listing {
             Some(listing) if self.is_active() => &listing.entries,

@@ -83,6 +83,7 @@ fn status(overview: &Overview) -> Value {
         "servers": overview.servers.iter().map(server).collect::<Vec<_>>(),
         "tools": overview.tools,
         "connected": overview.connected,
+        "stale": overview.stale,
     })
 }
 

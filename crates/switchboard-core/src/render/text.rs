@@ -77,10 +77,18 @@ fn status(out: &mut String, overview: &Overview) {
     for server in &overview.servers {
         let _ = writeln!(out, "{}", server_line(server));
     }
+    for place in &overview.stale {
+        let _ = writeln!(out, "{}", stale_line(place));
+    }
     out.push_str("\nParameters of mcp:");
     for parameter in PARAMETERS.iter().filter(|parameter| parameter.place != Place::NotYet) {
         let _ = write!(out, "\n- {}: {}", parameter.name, parameter.about);
     }
+}
+
+/// A file that does not read, as a line.
+pub fn stale_line(place: &str) -> String {
+    format!("⚠ {} does not read: its last good version holds", clean_line(place, DESCRIPTION))
 }
 
 /// One server as a line: glyph, name, and in brackets what matters.

@@ -14,6 +14,7 @@ mod hostile_repository;
 mod lifecycle;
 mod listing;
 mod processes;
+mod reload;
 mod rmcp_peer;
 mod scenarios;
 mod secrets;

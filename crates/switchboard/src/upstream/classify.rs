@@ -123,6 +123,9 @@ pub(crate) enum LeaseError {
     },
     #[error("the server was disconnected meanwhile")]
     Disconnected,
+    /// The configuration has another definition of the server now, or none.
+    #[error("the server's definition changed meanwhile")]
+    Replaced,
     #[error("the gateway is shutting down")]
     ShuttingDown,
 }

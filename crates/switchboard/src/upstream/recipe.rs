@@ -14,11 +14,12 @@ use super::DialError;
 use crate::dial::in_process::InProcess;
 use crate::dial::secret;
 use crate::dial::spawn::{Program, Spawner};
+use crate::directory::Plan;
 use crate::env::Environment;
 use crate::trust::Seal;
 
-/// Everything that a dial needs to know about one server.
-#[derive(Debug)]
+/// Everything that a dial needs to know about one server. Equal recipes need no other connection.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
     pub(crate) start_timeout: Duration,
@@ -27,6 +28,8 @@ pub(crate) struct Recipe {
     pub(crate) max_pages: usize,
     pub(crate) max_tools: usize,
     pub(crate) log: PathBuf,
+    /// What becomes of its lists.
+    pub(crate) plan: Arc<Plan>,
 }
 
 pub(crate) enum Transport {
@@ -44,6 +47,7 @@ pub(crate) enum Transport {
 }
 
 /// A program as the configuration writes it: expanded only when it is started.
+#[derive(PartialEq)]
 pub(crate) struct ProgramRecipe {
     pub(crate) words: Words,
     pub(crate) env: TemplateMap,
@@ -56,6 +60,7 @@ pub(crate) struct ProgramRecipe {
 }
 
 /// A command and its arguments.
+#[derive(PartialEq, Eq)]
 pub(crate) enum Words {
     Templates {
         command: Template,
@@ -63,6 +68,27 @@ pub(crate) enum Words {
     },
     /// A command line, in which nothing is expanded.
     Literal(Vec<String>),
+}
+
+impl PartialEq for Transport {
+    fn eq(&self, other: &Transport) -> bool {
+        match (self, other) {
+            (Transport::Program(a), Transport::Program(b)) => a == b,
+            (Transport::InProcess(a), Transport::InProcess(b)) => Arc::ptr_eq(a, b),
+            (
+                Transport::Remote { url, environment, over },
+                Transport::Remote { url: b_url, environment: b_environment, over: b_over },
+            ) => url == b_url && environment == b_environment && over == b_over,
+            (Transport::Unsupported(a), Transport::Unsupported(b)) => a == b,
+            (
+                Transport::Program(_)
+                | Transport::InProcess(_)
+                | Transport::Remote { .. }
+                | Transport::Unsupported(_),
+                _,
+            ) => false,
+        }
+    }
 }
 
 impl fmt::Debug for Transport {
