@@ -65,6 +65,9 @@ pub(crate) enum Command {
         /// Only these
         #[arg(value_name = "SERVER")]
         servers: Vec<String>,
+        // Known only so that whoever tries it is told why it does nothing.
+        #[arg(long, hide = true)]
+        yes: bool,
     },
     /// Take back the approval of servers of this project
     #[command(after_help = "Example:\n  switchboard untrust github")]

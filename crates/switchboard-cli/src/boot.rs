@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
+use switchboard::config::layers::Config;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
@@ -65,13 +66,15 @@ impl App {
 
     /// Reads the configuration without a word about it.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
-        let options =
-            LoadOptions { config: self.config.clone(), project: self.environment.cwd.clone() };
-        load::load(&self.environment, &self.paths, &options).map_err(|error| {
+        load::load(&self.environment, &self.paths, &self.load_options()).map_err(|error| {
             let load::LoadError::Missing { path } = &error;
             let subject = Subject::Config { path: path.display().to_string() };
             Failure::new(Code::Config, subject, error)
         })
+    }
+
+    pub(crate) fn load_options(&self) -> LoadOptions {
+        LoadOptions { config: self.config.clone(), project: self.environment.cwd.clone() }
     }
 
     /// Reads the configuration; what is wrong with it is said on standard error.
@@ -106,12 +109,8 @@ impl App {
     }
 
     /// A gateway with the configured servers, or with the demo server if nothing is configured.
-    pub(crate) fn gateway(&self) -> Result<GatewayBuilder, Failure> {
-        let loaded = self.load_and_warn()?;
-        // A file that does not read is no reason to show something else instead.
-        let broken = loaded.config.diagnostics.iter().any(Diagnostic::is_error);
-        let builder = Gateway::builder(self.environment.clone()).config(loaded.config);
-        Ok(if broken { builder } else { builder.demo_if_empty() })
+    pub(crate) fn gateway(&self, config: Config) -> GatewayBuilder {
+        Gateway::builder(self.environment.clone()).config(config).demo_if_empty()
     }
 
     /// Opens a session for one command. Servers start only when it uses them, and all are stopped
@@ -122,7 +121,8 @@ impl App {
         command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
     ) -> Outcome {
         self.check_named_config()?;
-        let gateway = self.gateway()?.on_demand().without_output_guard().build();
+        let config = self.load_and_warn()?.config;
+        let gateway = self.gateway(config).on_demand().without_output_guard().build();
         self.converse(gateway, consent, command).await
     }
 

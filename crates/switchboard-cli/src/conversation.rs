@@ -125,11 +125,14 @@ impl Conversation<'_> {
     }
 
     /// Says which servers were not asked; those that failed were named already.
-    pub(crate) fn mention(&self, not_listed: &[ServerName]) {
+    pub(crate) fn mention(&self, not_listed: &[ServerName], pending: &[ServerName]) {
+        let printer = self.app.printer;
         let tried = self.session.gateway().settings().first_listing;
         if !tried && !not_listed.is_empty() {
-            let printer = self.app.printer;
             printer.note(&report::not_listed(not_listed, printer.err));
+        }
+        if !pending.is_empty() {
+            printer.note(&report::pending(pending, printer.err));
         }
     }
 

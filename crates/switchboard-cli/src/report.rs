@@ -112,6 +112,17 @@ pub(crate) fn not_listed(servers: &[ServerName], palette: Palette) -> String {
     )
 }
 
+/// Servers of the project that nobody approved yet, and how to look at them.
+pub(crate) fn pending(servers: &[ServerName], palette: Palette) -> String {
+    let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
+    format!(
+        "{} pending: {} ({} shows what they want to run)",
+        plural(servers.len(), "server"),
+        clean_line(&list(&names, NAMES), MESSAGE),
+        palette.command("`switchboard trust`"),
+    )
+}
+
 /// `a`, `b` or `c`; more than a few are cut.
 fn alternatives(names: &[String]) -> String {
     let quoted: Vec<String> =

@@ -60,6 +60,9 @@ fn status(out: &mut String, overview: &Overview, palette: Palette) {
     for server in &overview.servers {
         let _ = writeln!(out, "{}", server_line(server, palette));
     }
+    for place in &overview.stale {
+        let _ = writeln!(out, "{}", render::text::stale_line(place));
+    }
 }
 
 /// The line that every face shows, with colours.

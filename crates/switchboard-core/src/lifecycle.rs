@@ -19,7 +19,7 @@ const CRASHES: usize = 8;
 const CRASH_WINDOW: Duration = Duration::from_secs(180);
 
 /// What the configuration says about one server's life.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub lifecycle: Lifecycle,
     /// `None`: never stops for being idle.

@@ -41,6 +41,8 @@ pub struct Overview {
     pub servers: Vec<ServerLine>,
     pub tools: usize,
     pub connected: usize,
+    /// Places in configuration files that do not read; the last good version of each file holds.
+    pub stale: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -138,6 +140,8 @@ pub struct ToolPage {
     pub has_instructions: bool,
     /// Servers whose tools are not known, because they were never listed.
     pub not_listed: Vec<ServerName>,
+    /// Servers that wait for the user's trust.
+    pub pending: Vec<ServerName>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +161,7 @@ pub struct SearchPage {
     pub next: Option<usize>,
     pub with_signatures: bool,
     pub not_listed: Vec<ServerName>,
+    pub pending: Vec<ServerName>,
 }
 
 #[derive(Debug)]

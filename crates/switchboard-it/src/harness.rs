@@ -178,6 +178,11 @@ impl World {
         Ok(render::text::reply(&reply))
     }
 
+    /// Goes on with this configuration file instead, written as a user's.
+    pub fn apply(&self, config: &str) {
+        self.gateway.apply(&read(config));
+    }
+
     /// The handle on a server of the configuration.
     pub fn fixture(&self, server: &str) -> &FixtureState {
         self.fixtures.get(server).expect("the configuration has this fixture")

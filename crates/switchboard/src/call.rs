@@ -15,8 +15,8 @@ use switchboard_core::request::CallRequest;
 
 use crate::explain;
 use crate::session::Session;
+use crate::upstream::CallError;
 use crate::upstream::lease::Progress;
-use crate::upstream::{CallError, Lease};
 
 /// Runs one tool call for `session`. Read this function first.
 pub(crate) async fn call(
@@ -28,12 +28,12 @@ pub(crate) async fn call(
     let (catalog, target) = resolve(session, catalog, &call.tool, call.server.as_deref()).await?;
     let checked = target.check(call.args).map_err(explain::arguments)?;
     let approved = approve(session, checked).await?;
-    let lease = lease(session, &approved).await?;
+    let lease = session.gateway.lease(&approved.target().server).await?;
     let mut approved = confirm(session, &catalog, approved).await?;
     let mut outcome = lease.call(&approved, progress.clone()).await;
     if let Err(CallError::NotSent) = outcome {
         // The connection closed before anything was sent: one more try, on a new one.
-        let lease = self::lease(session, &approved).await?;
+        let lease = session.gateway.lease(&approved.target().server).await?;
         approved = confirm(session, &catalog, approved).await?;
         outcome = Box::pin(lease.call(&approved, progress)).await;
     }
@@ -64,9 +64,7 @@ pub(crate) async fn resolve(
     match catalog.resolve(tool, within).map_err(explain::resolve)? {
         Resolution::Tool(target) => Ok((catalog, target)),
         Resolution::Unlisted(server) => {
-            let upstream = session.gateway.upstream(&server)?;
-            let listed = Box::pin(upstream.lease()).await;
-            let _listed = listed.map_err(|e| explain::lease(e, &server))?;
+            let _listed = Box::pin(session.gateway.lease(&server)).await?;
             let catalog = session.gateway.catalog();
             match catalog.resolve(tool, within).map_err(explain::resolve)? {
                 Resolution::Tool(target) => Ok((catalog, target)),
@@ -94,12 +92,6 @@ async fn ask(session: &Session, question: Question) -> Result<Approved, Failure>
         return Err(explain::denied(&target));
     }
     question.settle(answer, &mut session.grants()).map_err(|target| explain::denied(&target))
-}
-
-async fn lease(session: &Session, approved: &Approved) -> Result<Lease, Failure> {
-    let server = &approved.target().server;
-    let upstream = session.gateway.upstream(server)?;
-    upstream.lease().await.map_err(|error| explain::lease(error, server))
 }
 
 /// What was approved is what runs: if connecting brought another definition of the tool, the call

@@ -22,35 +22,65 @@ pub(crate) struct Directory {
 #[derive(Debug)]
 struct Shared {
     catalog: watch::Sender<Arc<Catalog>>,
-    plans: BTreeMap<ServerName, Plan>,
+    plans: watch::Sender<Arc<Plans>>,
     /// Set once the cache has been read: the first search, list or call does it.
     loaded: OnceLock<()>,
     writers: TaskTracker,
 }
 
+pub(crate) type Plans = BTreeMap<ServerName, Arc<Plan>>;
+
 /// How one server's lists are read and where they are kept.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) policy: ListingPolicy,
     /// `None` for a server whose lists are not worth keeping.
     pub(crate) file: Option<CacheFile>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CacheFile {
     pub(crate) path: PathBuf,
     pub(crate) definition: String,
 }
 
 impl Directory {
-    pub(crate) fn new(
-        shelves: BTreeMap<ServerName, Shelf>,
-        plans: BTreeMap<ServerName, Plan>,
-    ) -> Directory {
-        let catalog = watch::Sender::new(Arc::new(Catalog::new(shelves)));
-        let shared =
-            Shared { catalog, plans, loaded: OnceLock::new(), writers: TaskTracker::new() };
+    pub(crate) fn empty() -> Directory {
+        let shared = Shared {
+            catalog: watch::Sender::default(),
+            plans: watch::Sender::default(),
+            loaded: OnceLock::new(),
+            writers: TaskTracker::new(),
+        };
         Directory { shared: Arc::new(shared) }
+    }
+
+    /// Takes other servers. What was listed by the same plan stays listed; the lists of the others
+    /// come from the cache, if it has any.
+    pub(crate) fn replace(&self, mut shelves: BTreeMap<ServerName, Shelf>, plans: Plans) {
+        let plans = Arc::new(plans);
+        let before = self.shared.plans.send_replace(Arc::clone(&plans));
+        if self.shared.loaded.get().is_some() {
+            let now = now();
+            for (server, shelf) in &mut shelves {
+                if before.get(server) != plans.get(server) {
+                    fill(server, shelf, &plans, now);
+                }
+            }
+        }
+        self.shared.catalog.send_if_modified(|catalog| {
+            for (server, shelf) in &mut shelves {
+                if shelf.is_active() && before.get(server) == plans.get(server) {
+                    shelf.listing = catalog.listing(server).cloned();
+                }
+            }
+            let same = catalog.shelves().map(|(name, shelf)| (name, shelf.identity()));
+            if same.eq(shelves.iter().map(|(name, shelf)| (name, shelf.identity()))) {
+                return false;
+            }
+            *catalog = Arc::new(Catalog::new(std::mem::take(&mut shelves)));
+            true
+        });
     }
 
     /// The present snapshot. The first call reads the cache; it is small, and read once.
@@ -64,9 +94,11 @@ impl Directory {
         self.shared.catalog.subscribe()
     }
 
-    /// Takes what a server listed just now.
-    pub(crate) fn publish(&self, server: &ServerName, raw: RawListing) {
-        let Some(plan) = self.shared.plans.get(server) else { return };
+    /// Takes what a server listed just now by `plan`; another plan's lists are news no more.
+    pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, raw: RawListing) {
+        if self.shared.plans.borrow().get(server).is_none_or(|current| **current != *plan) {
+            return;
+        }
         self.shared.loaded.get_or_init(|| self.load());
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         self.shared.catalog.send_modify(|catalog| {
@@ -96,18 +128,23 @@ impl Directory {
             .shelves()
             .map(|(name, shelf)| (name.clone(), shelf.clone()))
             .collect();
+        let plans = Arc::clone(&self.shared.plans.borrow());
         for (server, shelf) in &mut shelves {
-            let Some(plan) = self.shared.plans.get(server) else { continue };
-            if shelf.is_active()
-                && shelf.listing.is_none()
-                && let Some(file) = &plan.file
-                && let Some(raw) = read(file, now)
-            {
-                let listing = Listing::build(server.clone(), &raw, &plan.policy);
-                shelf.listing = Some(Arc::new(listing));
-            }
+            fill(server, shelf, &plans, now);
         }
         self.shared.catalog.send_replace(Arc::new(Catalog::new(shelves)));
+    }
+}
+
+/// Gives a shelf that has none the listing of the cache.
+fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
+    if shelf.is_active()
+        && shelf.listing.is_none()
+        && let Some(plan) = plans.get(server)
+        && let Some(file) = &plan.file
+        && let Some(raw) = read(file, now)
+    {
+        shelf.listing = Some(Arc::new(Listing::build(server.clone(), &raw, &plan.policy)));
     }
 }
 

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use switchboard_core::config::expand::Surroundings;
+
 /// Variables that every server may see: what programs need to find their way, and no secret.
 const PASSED_ON: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ"];
 
 /// Variables, home and working directory.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
     pub cwd: PathBuf,
@@ -41,6 +43,21 @@ impl Environment {
 
     pub fn home(&self) -> Option<&Path> {
         self.variable("HOME").map(Path::new)
+    }
+
+    /// Does `work` with what templates are expanded with. A variable that is set and empty counts.
+    pub(crate) fn expanding<T>(&self, work: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        let variable = |name: &str| self.variables.get(name).cloned();
+        work(&Surroundings { variable: &variable, ..self.places() })
+    }
+
+    /// The places that templates may name; no variable is set.
+    pub(crate) fn places(&self) -> Surroundings<'_> {
+        Surroundings {
+            variable: &|_| None,
+            home: self.home().and_then(Path::to_str),
+            project: self.cwd.to_str(),
+        }
     }
 
     /// What a server gets without asking. Functions that a shell exported are never passed on.

@@ -98,6 +98,13 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     let subject = Subject::Server(server.clone());
     let (code, mut hints) = match &error {
         LeaseError::Dial(cause) => (dial_code(cause), dial_hints(cause, server)),
+        // Waiting does not help: the user has to look at it again.
+        LeaseError::Backoff { cause: Some(cause), .. }
+        | LeaseError::CrashLoop { cause: Some(cause), .. }
+            if cause.needs_trust() =>
+        {
+            (Code::TrustRequired, dial_hints(cause, server))
+        }
         LeaseError::Backoff { retry_in, cause, .. } => {
             let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
             hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
@@ -108,7 +115,9 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
             hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
             (Code::CrashLoop, hints)
         }
-        LeaseError::Disconnected => (Code::Disconnected, vec![Hint::Connect(server.clone())]),
+        LeaseError::Disconnected | LeaseError::Replaced => {
+            (Code::Disconnected, vec![Hint::Connect(server.clone())])
+        }
         LeaseError::ShuttingDown => (Code::ShuttingDown, Vec::new()),
     };
     hints.dedup();
@@ -126,12 +135,15 @@ struct Connecting {
 
 fn dial_code(error: &DialError) -> Code {
     match error {
-        DialError::Unsupported(_) | DialError::SecretCommand => Code::NotSupported,
+        DialError::Unsupported(_) => Code::NotSupported,
+        DialError::Trust(_) => Code::TrustRequired,
         DialError::TimedOut { .. } => Code::TimedOut,
         DialError::Expand(_) => Code::Config,
         DialError::NotFound { .. }
         | DialError::Spawn { .. }
         | DialError::WorkingDirectory { .. }
+        | DialError::Secret { .. }
+        | DialError::Unchecked
         | DialError::Exited { .. }
         | DialError::Refused { .. }
         | DialError::Handshake(_)
@@ -150,9 +162,11 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         }
         DialError::TimedOut { .. } => hints.push(Hint::Setting("startTimeoutMs")),
         DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
+        DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
         DialError::WorkingDirectory { .. }
         | DialError::Expand(_)
-        | DialError::SecretCommand
+        | DialError::Secret { .. }
+        | DialError::Unchecked
         | DialError::Unsupported(_)
         | DialError::Exited { .. }
         | DialError::Refused { .. }

@@ -1,20 +1,16 @@
 //! The gateway: all servers of one process, and the sessions that use them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
-use switchboard_core::catalog::listing::ResourceTools;
-use switchboard_core::catalog::{Catalog, ListingPolicy, Shelf, Standing};
-use switchboard_core::config::layers::{Config, Server, Trust};
+use switchboard_core::catalog::Catalog;
+use switchboard_core::config::layers::Config;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
-use switchboard_core::config::transport::Transport as Configured;
-use switchboard_core::config::trust::definition_hash;
-use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, ToolRule};
+use switchboard_core::config::values::Lifecycle;
 use switchboard_core::content::guard::Limits;
 use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
@@ -22,21 +18,23 @@ use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts, Starts, WhenEmpty, rules};
 use crate::demo::Demo;
 use crate::dial::in_process::InProcess;
 use crate::dial::spawn::{ProcessGroups, Spawner};
-use crate::directory::{CacheFile, Directory, Plan};
+use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
+use crate::follow;
 use crate::host::Host;
+use crate::load::{LastGood, LoadOptions};
 use crate::paths::Paths;
 use crate::results::Results;
 use crate::session::Session;
-use crate::upstream::{
-    Partition, ProgramRecipe, Recipe, Surroundings, Transport, Upstream, UpstreamKey, Words,
-};
+use crate::upstream::{Lease, LeaseError, Partition, Recipe, Surroundings, Upstream, UpstreamKey};
 
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
@@ -54,68 +52,76 @@ pub struct Gateway {
 }
 
 struct Shared {
+    blueprint: Blueprint,
     directory: Directory,
-    upstreams: HashMap<UpstreamKey, Upstream>,
+    /// What the present configuration comes to; replaced as a whole, never changed.
+    roster: watch::Sender<Arc<Roster>>,
+    dials: Arc<Semaphore>,
+    tasks: TaskTracker,
+    /// Ends what runs beside the present servers.
+    closing: CancellationToken,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
+/// A gateway that may be gone.
+pub(crate) struct WeakGateway {
+    shared: Weak<Shared>,
+}
+
+impl WeakGateway {
+    pub(crate) fn upgrade(&self) -> Option<Gateway> {
+        self.shared.upgrade().map(|shared| Gateway { shared })
+    }
+}
+
+/// The servers of one configuration, and what it says about them.
+#[derive(Clone)]
+struct Roster {
+    members: HashMap<UpstreamKey, Member>,
     facts: HashMap<ServerName, Facts>,
     settings: Settings,
     limits: Limits,
-    results: PathBuf,
-    tasks: TaskTracker,
+    /// Places in files that do not read; their last good version holds.
+    stale: Vec<String>,
 }
 
-/// What the configuration says about a server, as far as answers need it.
+/// A server that may be used. Its actor lives by one recipe and one policy: others mean another actor.
 #[derive(Clone)]
-pub(crate) struct Facts {
-    pub(crate) lifecycle: Lifecycle,
-    pub(crate) trust: TrustLevel,
-    pub(crate) description: Option<String>,
-    rules: Rules,
-    first_use: FirstUse,
-}
-
-/// What may connect a server that nobody has used yet.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FirstUse {
-    Anything,
-    /// A list of servers has it, not enabled: only its name connects it.
-    ByName,
+struct Member {
+    upstream: Upstream,
+    recipe: Arc<Recipe>,
+    policy: Policy,
 }
 
 /// Gathers what a gateway is made of.
 pub struct GatewayBuilder {
-    environment: Environment,
-    paths: Paths,
+    blueprint: Blueprint,
     config: Config,
-    in_process: BTreeMap<String, Arc<dyn InProcess>>,
-    spawner: Arc<dyn Spawner>,
-    limits: Option<Limits>,
-    starts: Starts,
-}
-
-/// When servers start and stop.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Starts {
-    AsConfigured,
-    OnDemand,
 }
 
 impl Gateway {
     /// Begins a gateway without servers.
     pub fn builder(environment: Environment) -> GatewayBuilder {
-        GatewayBuilder {
+        let blueprint = Blueprint {
             paths: Paths::of(&environment),
             environment,
-            config: Config::default(),
             in_process: BTreeMap::new(),
             spawner: Arc::new(ProcessGroups),
             limits: None,
             starts: Starts::AsConfigured,
-        }
+            when_empty: WhenEmpty::Nothing,
+        };
+        GatewayBuilder { blueprint, config: Config::default() }
     }
 
     /// Opens a conversation; `host` answers where the user has to be asked.
     pub fn session(&self, host: impl Host + 'static) -> Session {
-        let results = Results::new(self.shared.results.clone(), self.shared.limits);
+        let results = Results::new(self.shared.blueprint.paths.results(), self.roster().limits);
         Session::new(self.clone(), Arc::new(host), results)
     }
 
@@ -129,8 +135,38 @@ impl Gateway {
         self.shared.directory.watch()
     }
 
-    pub fn settings(&self) -> &Settings {
-        &self.shared.settings
+    pub fn settings(&self) -> Settings {
+        self.roster().settings.clone()
+    }
+
+    /// Takes another configuration. Servers that are reached in the same way go on as they are;
+    /// changed ones start anew and removed ones stop, both after the calls that are in flight.
+    pub fn apply(&self, config: &Config) {
+        self.apply_with(config, Vec::new());
+    }
+
+    pub(crate) fn apply_with(&self, config: &Config, stale: Vec<String>) {
+        let Parts { shelves, facts, recipes, settings, limits } =
+            self.shared.blueprint.parts(config);
+        let plans = recipes
+            .iter()
+            .map(|(server, recipe, _)| (server.clone(), Arc::clone(&recipe.plan)))
+            .collect();
+        self.shared.roster.send_modify(|roster| {
+            let members = self.renew(&roster.members, recipes);
+            *roster = Arc::new(Roster { members, facts, settings, limits, stale });
+        });
+        self.shared.directory.replace(shelves, plans);
+    }
+
+    /// Follows the files of a configuration from now on: what changes in them, and in what the user
+    /// approved, is applied as by [`Gateway::apply`]. A file that does not read keeps its last good
+    /// version.
+    pub fn follow(&self, options: LoadOptions, last_good: LastGood) {
+        let gateway = WeakGateway { shared: Arc::downgrade(&self.shared) };
+        let following = follow::follow(gateway, options, last_good);
+        let closing = self.shared.closing.clone();
+        self.shared.tasks.spawn(async move { closing.run_until_cancelled(following).await });
     }
 
     /// Connects every usable server that was never listed, side by side, and lists it. `report`
@@ -141,10 +177,10 @@ impl Gateway {
             if self.facts(&server).first_use == FirstUse::ByName {
                 continue;
             }
-            let Ok(upstream) = self.upstream(&server).cloned() else { continue };
+            let gateway = self.clone();
             listings.spawn(async move {
-                let listed = upstream.lease().await.map(|_released_at_once| ());
-                (server.clone(), listed.map_err(|error| explain::lease(error, &server)))
+                let listed = gateway.lease(&server).await.map(|_released_at_once| ());
+                (server, listed)
             });
         }
         while let Some(done) = listings.join_next().await {
@@ -156,7 +192,7 @@ impl Gateway {
 
     /// Does the same beside everything else, unless the settings forbid it.
     pub fn list_missing_in_background(&self) {
-        if self.shared.settings.first_listing {
+        if self.roster().settings.first_listing {
             let gateway = self.clone();
             self.shared.tasks.spawn(async move { gateway.list_missing(|_, _, _| {}).await });
         }
@@ -164,14 +200,15 @@ impl Gateway {
 
     /// Writes what is worth keeping, then stops every server, all at once.
     pub async fn shutdown(&self) {
+        self.shared.closing.cancel();
         if tokio::time::timeout(FLUSH, self.shared.directory.flush()).await.is_err() {
             tracing::warn!("some listings could not be kept in time");
         }
         let stopping: JoinSet<()> = self
-            .shared
-            .upstreams
+            .roster()
+            .members
             .values()
-            .cloned()
+            .map(|member| member.upstream.clone())
             .map(|upstream| async move { upstream.shutdown().await })
             .collect();
         stopping.join_all().await;
@@ -181,27 +218,101 @@ impl Gateway {
         }
     }
 
-    pub(crate) fn upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
-        let key = UpstreamKey { server: server.clone(), partition: Partition::Shared };
-        self.shared.upstreams.get(&key).ok_or_else(|| explain::unknown_server(server))
+    /// A connection to the server, held while the lease lives. A server whose definition changes
+    /// just now is looked up once more.
+    pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
+        let mut leased = self.upstream(server)?.lease().await;
+        if let Err(LeaseError::Replaced) = leased {
+            leased = self.upstream(server)?.lease().await;
+        }
+        leased.map_err(|error| explain::lease(error, server))
+    }
+
+    pub(crate) fn upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
+        let member = self.roster().members.get(&key(server)).map(|member| member.upstream.clone());
+        member.ok_or_else(|| explain::unknown_server(server))
     }
 
     pub(crate) fn approval_rules(&self, server: &ServerName) -> Rules {
-        match self.shared.facts.get(server) {
-            Some(facts) => facts.rules.clone(),
-            None => rules(&ServerEntry::default(), &self.shared.settings),
-        }
+        self.facts(server).rules
     }
 
     pub(crate) fn facts(&self, server: &ServerName) -> Facts {
-        self.shared.facts.get(server).cloned().unwrap_or_else(|| Facts {
+        let roster = self.roster();
+        roster.facts.get(server).cloned().unwrap_or_else(|| Facts {
             lifecycle: Lifecycle::Lazy,
             trust: TrustLevel::User,
             description: None,
-            rules: rules(&ServerEntry::default(), &self.shared.settings),
+            overridden: Overridden::No,
+            rules: rules(&ServerEntry::default(), &roster.settings),
             first_use: FirstUse::Anything,
         })
     }
+
+    pub(crate) fn stale(&self) -> Vec<String> {
+        self.roster().stale.clone()
+    }
+
+    /// Goes on with the configuration that there is, and says why.
+    pub(crate) fn keep(&self, stale: Vec<String>) {
+        self.shared.roster.send_modify(|roster| Arc::make_mut(roster).stale = stale);
+    }
+
+    pub(crate) fn blueprint(&self) -> &Blueprint {
+        &self.shared.blueprint
+    }
+
+    fn roster(&self) -> Arc<Roster> {
+        Arc::clone(&self.shared.roster.borrow())
+    }
+
+    /// The members for `recipes`: those that need no other recipe stay, all others of `before` go.
+    fn renew(
+        &self,
+        before: &HashMap<UpstreamKey, Member>,
+        recipes: Vec<(ServerName, Recipe, Policy)>,
+    ) -> HashMap<UpstreamKey, Member> {
+        let mut members = HashMap::new();
+        for (server, recipe, policy) in recipes {
+            let key = key(&server);
+            let old = before.get(&key);
+            let member = match old.filter(|old| *old.recipe == recipe && old.policy == policy) {
+                Some(same) => same.clone(),
+                None => self.member(server, recipe, policy, old.map(|old| &old.upstream)),
+            };
+            members.insert(key, member);
+        }
+        for (key, old) in before {
+            if !members.contains_key(key) {
+                old.upstream.retire();
+            }
+        }
+        members
+    }
+
+    fn member(
+        &self,
+        server: ServerName,
+        recipe: Recipe,
+        policy: Policy,
+        predecessor: Option<&Upstream>,
+    ) -> Member {
+        let surroundings = Surroundings {
+            directory: self.shared.directory.clone(),
+            spawner: Arc::clone(&self.shared.blueprint.spawner),
+            dials: Arc::clone(&self.shared.dials),
+            tasks: self.shared.tasks.clone(),
+            closing: self.shared.closing.clone(),
+            after: predecessor.map(Upstream::retire),
+        };
+        let recipe = Arc::new(recipe);
+        let upstream = Upstream::start(server, Arc::clone(&recipe), policy, surroundings);
+        Member { upstream, recipe, policy }
+    }
+}
+
+fn key(server: &ServerName) -> UpstreamKey {
+    UpstreamKey { server: server.clone(), partition: Partition::Shared }
 }
 
 impl GatewayBuilder {
@@ -216,7 +327,7 @@ impl GatewayBuilder {
     /// is replaced: time-outs, filters and the like hold as configured.
     #[must_use]
     pub fn server(mut self, name: &str, server: impl InProcess) -> GatewayBuilder {
-        self.in_process.insert(name.to_owned(), Arc::new(server));
+        self.blueprint.in_process.insert(name.to_owned(), Arc::new(server));
         self
     }
 
@@ -226,26 +337,24 @@ impl GatewayBuilder {
         self.server("demo", Demo)
     }
 
-    /// The built-in server, if nothing else is configured.
+    /// The built-in server, as long as nothing else is configured.
     #[must_use]
-    pub fn demo_if_empty(self) -> GatewayBuilder {
-        let empty = self.config.servers.is_empty()
-            && self.config.pending.is_empty()
-            && self.in_process.is_empty();
-        if empty { self.demo() } else { self }
+    pub fn demo_if_empty(mut self) -> GatewayBuilder {
+        self.blueprint.when_empty = WhenEmpty::Demo;
+        self
     }
 
     /// How programs are started; process groups unless something better is at hand.
     #[must_use]
     pub fn spawner(mut self, spawner: impl Spawner + 'static) -> GatewayBuilder {
-        self.spawner = Arc::new(spawner);
+        self.blueprint.spawner = Arc::new(spawner);
         self
     }
 
     /// Results as whole as they are, for a face that prints to a person.
     #[must_use]
     pub fn without_output_guard(mut self) -> GatewayBuilder {
-        self.limits = Some(Limits::OFF);
+        self.blueprint.limits = Some(Limits::OFF);
         self
     }
 
@@ -253,224 +362,29 @@ impl GatewayBuilder {
     /// answers one question and ends.
     #[must_use]
     pub fn on_demand(mut self) -> GatewayBuilder {
-        self.starts = Starts::OnDemand;
+        self.blueprint.starts = Starts::OnDemand;
         self
     }
 
     /// Starts the gateway, and with it the servers whose lifecycle asks for that. Needs a tokio runtime.
     pub fn build(self) -> Gateway {
-        let mut parts = Parts::default();
-        for (name, server) in &self.config.servers {
-            if let Ok(name) = ServerName::new(name) {
-                self.add_configured(&mut parts, name, server);
-            }
-        }
-        for pending in &self.config.pending {
-            // Until it is trusted, a user's own server of the same name stands unchanged.
-            if let Ok(name) = ServerName::new(&pending.name)
-                && !parts.shelves.contains_key(&name)
-            {
-                let facts = self.facts(&pending.definition, TrustLevel::Pending);
-                parts.facts.insert(name.clone(), facts);
-                parts
-                    .shelves
-                    .insert(name, shelf(&pending.definition, self.settings(), Standing::Pending));
-            }
-        }
-        for (name, server) in &self.in_process {
-            if !self.config.servers.contains_key(name)
-                && let Ok(name) = ServerName::new(name)
-            {
-                self.add_in_process(&mut parts, name, Arc::clone(server));
-            }
-        }
-        self.start(parts)
-    }
-
-    fn add_configured(&self, parts: &mut Parts, name: ServerName, server: &Server) {
-        let definition = &server.definition;
-        let trust = match server.trust {
-            Trust::UserFile => TrustLevel::User,
-            Trust::Approved(_) => TrustLevel::Approved,
+        let nothing = Roster {
+            members: HashMap::new(),
+            facts: HashMap::new(),
+            settings: self.config.settings.clone(),
+            limits: Limits::OFF,
+            stale: Vec::new(),
         };
-        parts.facts.insert(name.clone(), self.facts(definition, trust));
-        let standing = if definition.is_disabled() { Standing::Disabled } else { Standing::Active };
-        parts.shelves.insert(name.clone(), shelf(definition, self.settings(), standing));
-        if standing == Standing::Active {
-            let hash = definition_hash(definition).to_string();
-            let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
-            let policy = listing_policy(definition, self.settings());
-            parts.plans.insert(name.clone(), Plan { policy, file: Some(file) });
-            let transport = match self.in_process.get(name.as_str()) {
-                Some(server) => Transport::InProcess(Arc::clone(server)),
-                None => self.transport(server),
-            };
-            parts.recipes.push((
-                name.clone(),
-                self.recipe(&name, definition, transport),
-                self.policy(definition),
-            ));
-        }
-    }
-
-    fn add_in_process(&self, parts: &mut Parts, name: ServerName, server: Arc<dyn InProcess>) {
-        let definition = ServerEntry::default();
-        parts.facts.insert(name.clone(), self.facts(&definition, TrustLevel::User));
-        parts.shelves.insert(name.clone(), shelf(&definition, self.settings(), Standing::Active));
-        let policy = listing_policy(&definition, self.settings());
-        parts.plans.insert(name.clone(), Plan { policy, file: None });
-        let recipe = self.recipe(&name, &definition, Transport::InProcess(server));
-        parts.recipes.push((name, recipe, self.policy(&definition)));
-    }
-
-    fn start(self, parts: Parts) -> Gateway {
-        let directory = Directory::new(parts.shelves, parts.plans);
-        let tasks = TaskTracker::new();
-        let dials = Arc::new(Semaphore::new(CONCURRENT_DIALS));
-        let upstreams = parts.recipes.into_iter().map(|(server, recipe, policy)| {
-            let surroundings = Surroundings {
-                directory: directory.clone(),
-                spawner: Arc::clone(&self.spawner),
-                dials: Arc::clone(&dials),
-                tasks: tasks.clone(),
-            };
-            let key = UpstreamKey { server: server.clone(), partition: Partition::Shared };
-            (key, Upstream::start(server, recipe, policy, surroundings))
-        });
-        let upstreams = upstreams.collect();
-        let limits = self.limits.unwrap_or(match self.config.settings.output_guard {
-            OutputGuard::Off => Limits::OFF,
-            OutputGuard::Limits { max_bytes, max_lines, .. } => Limits { max_bytes, max_lines },
-        });
         let shared = Shared {
-            directory,
-            upstreams,
-            facts: parts.facts,
-            limits,
-            results: self.paths.results(),
-            settings: self.config.settings,
-            tasks,
+            blueprint: self.blueprint,
+            directory: Directory::empty(),
+            roster: watch::Sender::new(Arc::new(nothing)),
+            dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
         };
-        Gateway { shared: Arc::new(shared) }
+        let gateway = Gateway { shared: Arc::new(shared) };
+        gateway.apply(&self.config);
+        gateway
     }
-
-    fn settings(&self) -> &Settings {
-        &self.config.settings
-    }
-
-    fn policy(&self, definition: &ServerEntry) -> Policy {
-        match self.starts {
-            Starts::AsConfigured => policy_of(definition, self.settings()),
-            Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },
-        }
-    }
-
-    fn facts(&self, definition: &ServerEntry, trust: TrustLevel) -> Facts {
-        Facts {
-            lifecycle: definition.lifecycle.unwrap_or_default(),
-            trust,
-            description: about(definition),
-            rules: rules(definition, self.settings()),
-            first_use: match definition.enabled {
-                Some(false) => FirstUse::ByName,
-                Some(true) | None => FirstUse::Anything,
-            },
-        }
-    }
-
-    fn transport(&self, server: &Server) -> Transport {
-        let definition = &server.definition;
-        let program = |words| {
-            Transport::Program(Box::new(ProgramRecipe {
-                words,
-                env: definition.env.clone().unwrap_or_default(),
-                cwd: definition.cwd.clone(),
-                inherit_env: definition.inherit_env == Some(true),
-                environment: self.environment.clone(),
-            }))
-        };
-        match &server.transport {
-            Configured::Stdio { command, args } => {
-                program(Words::Templates { command: command.clone(), args: args.clone() })
-            }
-            Configured::CommandLine { words } => program(Words::Literal(words.clone())),
-            Configured::Http { .. } => Transport::Unsupported("HTTP"),
-            Configured::WebSocket { .. } => Transport::Unsupported("WebSocket"),
-            Configured::Socket { .. } => Transport::Unsupported("a Unix socket"),
-        }
-    }
-
-    fn recipe(&self, name: &ServerName, definition: &ServerEntry, transport: Transport) -> Recipe {
-        let settings = self.settings();
-        Recipe {
-            transport,
-            start_timeout: definition.start_timeout.unwrap_or(settings.start_timeout),
-            request_timeout: definition.request_timeout.unwrap_or(settings.request_timeout),
-            max_frame_bytes: settings.max_frame_bytes,
-            max_pages: settings.max_pages,
-            max_tools: settings.max_tools,
-            log: self.paths.log_of(name),
-        }
-    }
-}
-
-/// What `build` collects before anything starts.
-#[derive(Default)]
-struct Parts {
-    shelves: BTreeMap<ServerName, Shelf>,
-    plans: BTreeMap<ServerName, Plan>,
-    facts: HashMap<ServerName, Facts>,
-    recipes: Vec<(ServerName, Recipe, Policy)>,
-}
-
-fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
-    let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
-    Shelf { prefix, standing, listing: None }
-}
-
-fn rules(definition: &ServerEntry, settings: &Settings) -> Rules {
-    let general = match &settings.approve_tools {
-        ToolRule::None => None,
-        rule @ (ToolRule::All | ToolRule::Matching(_)) => Some(rule.clone()),
-    };
-    Rules { policy: settings.approve, named: definition.approve_tools.clone().or(general) }
-}
-
-/// What the configuration says about a server in words.
-fn about(definition: &ServerEntry) -> Option<String> {
-    match (&definition.name, &definition.description) {
-        (Some(name), Some(description)) => Some(format!("{name}: {description}")),
-        (name, description) => description.clone().or_else(|| name.clone()),
-    }
-}
-
-fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
-    // Its tools are found by what the configuration says about their server, too.
-    let mut keywords = definition.search_keywords.clone().unwrap_or_default();
-    keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));
-    ListingPolicy {
-        prefix: definition.tool_prefix.unwrap_or(settings.tool_prefix),
-        include: definition.include_tools.clone().unwrap_or_default(),
-        exclude: definition.exclude_tools.clone().unwrap_or_default(),
-        keywords,
-        resources: match definition.expose_resources {
-            Some(false) => ResourceTools::Hidden,
-            Some(true) | None => ResourceTools::Exposed,
-        },
-        max_tools: settings.max_tools,
-    }
-}
-
-/// Only a lazy server idles out by default; an eager one if its own entry says so.
-fn policy_of(definition: &ServerEntry, settings: &Settings) -> Policy {
-    let lifecycle = definition.lifecycle.unwrap_or_default();
-    let general = match lifecycle {
-        Lifecycle::Lazy => settings.idle_timeout,
-        Lifecycle::Eager | Lifecycle::KeepAlive | Lifecycle::LazyKeepAlive => IdleTimeout::Never,
-    };
-    let idle = match definition.idle_timeout.unwrap_or(general) {
-        IdleTimeout::Never => None,
-        IdleTimeout::After(idle) => Some(idle),
-    };
-    Policy { lifecycle, idle }
 }

@@ -30,6 +30,7 @@
 //! ```
 //!
 //! Modules in reading order: [`gateway`], [`session`], then `call` (the pipeline) and `modes`;
+//! `blueprint` and `follow` (a configuration becomes servers, and stays true);
 //! below them `upstream` (one actor a server), `directory` (what all servers offer) and `dial`
 //! (programs and in-process servers).
 
@@ -37,6 +38,8 @@ pub mod gateway;
 pub mod session;
 mod call;
 mod modes;
+mod blueprint;
+mod follow;
 pub mod explain;
 pub mod host;
 pub mod load;

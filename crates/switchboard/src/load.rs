@@ -1,21 +1,15 @@
 //! Reads the configuration files of a user and a project, lowest layer first.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use sha2::{Digest, Sha256};
-use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{self, Approvals, Config, Layer, Tier};
-use switchboard_core::config::server::ServerEntry;
-use switchboard_core::config::trust::{FileHash, scripts_in};
+use switchboard_core::config::parse::ParsedFile;
 
 use crate::env::Environment;
-use crate::paths::{self, Paths};
-use crate::sources::{self, Candidate, Content};
-use crate::trust::{TrustError, TrustStore};
-
-/// A script larger than this is hashed by its size and time only when someone changes the limit.
-const LARGEST_SCRIPT: usize = 16 * 1024 * 1024;
+use crate::paths::Paths;
+use crate::sources::{self, Candidate};
+use crate::trust::{TrustError, TrustStore, script_hashes};
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -36,6 +30,34 @@ pub struct Loaded {
     pub user_file: PathBuf,
     /// The approvals could not be read, so nothing of the project counts as approved.
     pub trust_problem: Option<TrustError>,
+    /// Places in files that do not read and for which an earlier version stands in.
+    pub stale: Vec<String>,
+    /// What stands in for a file that does not read the next time.
+    pub good: LastGood,
+}
+
+/// The last version of each file that could be read.
+#[derive(Clone, Debug, Default)]
+pub struct LastGood {
+    layers: Vec<Layer>,
+    /// Every file that was looked for.
+    files: Vec<PathBuf>,
+}
+
+impl LastGood {
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The earlier version of a file, to be used with the problems of the present one.
+    fn instead_of(&self, broken: &Layer) -> Option<Layer> {
+        let good = self.layers.iter().find(|layer| layer.source == broken.source)?;
+        let diagnostics = broken.file.diagnostics.clone();
+        Some(Layer {
+            source: good.source.clone(),
+            file: ParsedFile { diagnostics, ..good.file.clone() },
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -60,12 +82,22 @@ pub fn load(
     locations: &Paths,
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
+    load_again(environment, locations, options, &LastGood::default())
+}
+
+/// The same, with earlier versions of files that do not parse.
+pub fn load_again(
+    environment: &Environment,
+    locations: &Paths,
+    options: &LoadOptions,
+    last_good: &LastGood,
+) -> Result<Loaded, LoadError> {
     let project = &options.project;
     let named = options.config.as_ref().map(|path| environment.cwd.join(path));
     let user_file = named.clone().unwrap_or_else(|| locations.user_config());
     let mut own = Gathered::default();
     for candidate in sources::own(locations, project, named) {
-        own.gather(&candidate, project);
+        own.gather(candidate, options, last_good);
     }
     let lost = own.files.iter().any(|file| file.path == user_file && !file.found);
     if lost && options.config.is_some() {
@@ -74,7 +106,7 @@ pub fn load(
     let mut all = Gathered::default();
     for host in own.imports() {
         for candidate in sources::of_host(locations, project, host) {
-            all.gather(&candidate, project);
+            all.gather(candidate, options, last_good);
         }
     }
     all.append(own);
@@ -83,16 +115,21 @@ pub fn load(
         Ok(approved) => (Some(approved), None),
         Err(error) => (None, Some(error)),
     };
-    let mut config = layers::merge(
+    let config = layers::merge(
         &all.layers,
         &Approvals {
             project_root: &project.to_string_lossy(),
-            file_hashes: &|entry| script_hashes(entry, project),
+            file_hashes: &|entry| script_hashes(entry, environment),
             is_approved: &|hash| approved.as_ref().is_some_and(|approved| approved(hash)),
         },
     );
-    config.diagnostics.extend(all.unreadable);
-    Ok(Loaded { config, files: all.files, user_file, trust_problem })
+    let Gathered { files, layers, stale } = all;
+    let good = LastGood {
+        // One that never read is nothing to go back to.
+        layers: layers.into_iter().filter(|layer| !never_read(layer, last_good)).collect(),
+        files: files.iter().map(|file| file.path.clone()).collect(),
+    };
+    Ok(Loaded { config, files, user_file, trust_problem, stale, good })
 }
 
 /// Files that were looked for, and what came of it.
@@ -100,26 +137,29 @@ pub fn load(
 struct Gathered {
     files: Vec<FileState>,
     layers: Vec<Layer>,
-    unreadable: Vec<Diagnostic>,
+    stale: Vec<String>,
 }
 
 impl Gathered {
-    fn gather(&mut self, candidate: &Candidate, project: &Path) {
-        let content = candidate.read(project);
-        let found = matches!(content, Content::Read(_));
-        let Candidate { path, tier, .. } = candidate.clone();
-        self.files.push(FileState { path, tier, host: candidate.host(), found });
-        match content {
-            Content::Missing => {}
-            Content::Unreadable(diagnostic) => self.unreadable.push(diagnostic),
-            Content::Read(layer) => self.layers.push(layer),
+    fn gather(&mut self, candidate: Candidate, options: &LoadOptions, last_good: &LastGood) {
+        let layer = candidate.read(&options.project);
+        let (host, found) = (candidate.host(), layer.is_some());
+        let Candidate { path, tier, .. } = candidate;
+        self.files.push(FileState { path, tier, host, found });
+        let Some(mut layer) = layer else { return };
+        if let Some(place) = unusable(&layer.file)
+            && let Some(good) = last_good.instead_of(&layer)
+        {
+            self.stale.push(place);
+            layer = good;
         }
+        self.layers.push(layer);
     }
 
     fn append(&mut self, upper: Gathered) {
         self.files.extend(upper.files);
         self.layers.extend(upper.layers);
-        self.unreadable.extend(upper.unreadable);
+        self.stale.extend(upper.stale);
     }
 
     /// The hosts that the files name, each once.
@@ -134,27 +174,13 @@ impl Gathered {
     }
 }
 
-/// Hashes of the project's own files that the definition would run.
-fn script_hashes(entry: &ServerEntry, project: &Path) -> Vec<FileHash> {
-    let Ok(root) = project.canonicalize() else { return Vec::new() };
-    // Relative names are looked up where the server would run.
-    let cwd = entry.cwd.as_ref().map_or_else(|| root.clone(), |cwd| root.join(cwd.source()));
-    let mut hashes = Vec::new();
-    for script in scripts_in(entry) {
-        let Ok(path) = cwd.join(&script).canonicalize() else { continue };
-        if !path.starts_with(&root) || !path.is_file() {
-            continue;
-        }
-        let digest = match paths::read(&path) {
-            Ok(Some(bytes)) if bytes.len() <= LARGEST_SCRIPT => Sha256::digest(&bytes).into(),
-            // What cannot be hashed can never match an approval.
-            Ok(_) | Err(_) => random_hash(),
-        };
-        hashes.push((script, digest));
-    }
-    hashes
+/// Where a file stops making sense as a whole.
+fn unusable(file: &ParsedFile) -> Option<String> {
+    let problem = file.diagnostics.iter().find(|problem| problem.kind.spoils_the_file())?;
+    let path = problem.path.as_deref().unwrap_or_default();
+    Some(format!("{path}:{}:{}", problem.line, problem.column))
 }
 
-fn random_hash() -> [u8; 32] {
-    std::array::from_fn(|_| fastrand::u8(..))
+fn never_read(layer: &Layer, last_good: &LastGood) -> bool {
+    unusable(&layer.file).is_some() && last_good.instead_of(layer).is_none()
 }

@@ -11,6 +11,7 @@ use switchboard_core::reply::{
 };
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 
+use crate::blueprint::Overridden;
 use crate::call;
 use crate::explain;
 use crate::session::Session;
@@ -25,7 +26,8 @@ pub(crate) fn status(session: &Session) -> Reply {
         catalog.shelves().map(|(name, _)| server_line(session, &catalog, name)).collect();
     let connected =
         servers.iter().filter(|server| server.status == ServerStatus::Connected).count();
-    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected })
+    let stale = session.gateway.stale();
+    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected, stale })
 }
 
 fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
@@ -46,7 +48,10 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
         trust: facts.trust,
         failure: failure.filter(|_| status == ServerStatus::Failed),
         description: facts.description,
-        note: listing.and_then(|listing| note(listing)),
+        note: match facts.overridden {
+            Overridden::No => listing.and_then(|listing| note(listing)),
+            Overridden::WhenTrusted => Some("the project's own definition is pending".to_owned()),
+        },
     }
 }
 
@@ -65,6 +70,9 @@ fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> Ser
         (Standing::Active, Some(status)) => match (status.state, &status.last_failure) {
             (State::Connected, _) => return ServerStatus::Connected,
             (State::Connecting { .. }, _) => return ServerStatus::Connecting,
+            (State::Down, Some(failure)) if failure.cause.needs_trust() => {
+                return ServerStatus::Pending;
+            }
             (State::Down, Some(failure)) if failure.at.elapsed() < FAILURE_IS_NEWS => {
                 return ServerStatus::Failed;
             }
@@ -96,8 +104,7 @@ pub(crate) async fn list(
     let catalog = match catalog.listing(&server) {
         Some(_) => catalog,
         None => {
-            let upstream = session.gateway.upstream(&server)?;
-            let _listed = upstream.lease().await.map_err(|e| explain::lease(e, &server))?;
+            let _listed = session.gateway.lease(&server).await?;
             session.gateway.catalog()
         }
     };
@@ -200,8 +207,7 @@ pub(crate) async fn read_resource(
     // A server may serve more than it lists, so a named one is asked in any case.
     let owner = scope.iter().find(lists_it).or(scope.first().filter(|_| server.is_some()));
     let owner = owner.ok_or_else(|| explain::unknown_resource(uri))?;
-    let upstream = session.gateway.upstream(owner)?;
-    let lease = upstream.lease().await.map_err(|error| explain::lease(error, owner))?;
+    let lease = session.gateway.lease(owner).await?;
     let raw = lease.read(uri).await.map_err(|error| explain::request(error, owner))?;
     let content = CallOutput::of_resource(raw.into_string());
     output(session, Origin::Resource, owner, uri, content).await
@@ -224,8 +230,7 @@ pub(crate) async fn prompt(
         [owner] => owner,
         _ => return Err(explain::ambiguous_prompt(name, &owners)),
     };
-    let upstream = session.gateway.upstream(owner)?;
-    let lease = upstream.lease().await.map_err(|error| explain::lease(error, owner))?;
+    let lease = session.gateway.lease(owner).await?;
     let raw = lease.prompt(name, args).await.map_err(|error| explain::request(error, owner))?;
     let content = CallOutput::of_prompt(raw.into_string());
     output(session, Origin::Prompt, owner, name, content).await

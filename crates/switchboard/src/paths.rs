@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use switchboard_core::name::ServerName;
 
@@ -140,12 +141,41 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
         Err(error) => return Err(error),
     };
+    read_all(file).map(Some)
+}
+
+fn read_all(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    Ok(Some(bytes))
+    Ok(bytes)
+}
+
+/// Why a file that decides what may run was not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    Io(io::Error),
+    /// It is a link, or somebody else could have written it.
+    Exposed,
+}
+
+/// Reads a whole file that only its owner may write; `None` if there is none.
+pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
+    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => return Err(Unread::Exposed),
+        Err(error) => return Err(Unread::Io(error.into())),
+    };
+    let data = file.metadata().map_err(Unread::Io)?;
+    let ours = data.uid() == rustix::process::geteuid().as_raw();
+    if !ours || data.mode() & 0o022 != 0 {
+        return Err(Unread::Exposed);
+    }
+    read_all(file).map(Some).map_err(Unread::Io)
 }
 
 /// Replaces a file by `bytes` as a whole: a reader sees the old text or the new one.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::hosts::{self, Host};
 use switchboard_core::config::layers::{Layer, Source, Tier};
-use switchboard_core::config::{parse, pi_servers};
+use switchboard_core::config::parse::{self, ParsedFile};
+use switchboard_core::config::pi_servers;
 
 use crate::paths::{self, Paths};
 
@@ -23,13 +24,6 @@ pub(crate) enum Form {
     /// Pi's list of servers.
     PiServers,
     Host(Host),
-}
-
-/// What was found in a place.
-pub(crate) enum Content {
-    Missing,
-    Unreadable(Diagnostic),
-    Read(Layer),
 }
 
 /// Our own layers, lowest first. `config` stands in for the user's files of Pi and of ours.
@@ -104,10 +98,13 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
 }
 
 impl Candidate {
-    /// Reads the file as what it is.
-    pub(crate) fn read(&self, project: &Path) -> Content {
+    /// Reads the file as what it is; `None` means that there is none.
+    pub(crate) fn read(&self, project: &Path) -> Option<Layer> {
+        let source = Source { path: self.path.to_string_lossy().into(), tier: self.tier };
         let unreadable = |reason: &str| {
-            Content::Unreadable(Diagnostic::unreadable(&self.path.to_string_lossy(), reason))
+            let diagnostics = vec![Diagnostic::unreadable(&source.path, reason)];
+            let file = ParsedFile { diagnostics, ..ParsedFile::default() };
+            Some(Layer { source: source.clone(), file })
         };
         // A repository may hold a link to a device that never ends, or never begins.
         let strange = |path: &Path| path.metadata().is_ok_and(|data| !data.is_file());
@@ -116,17 +113,16 @@ impl Candidate {
         }
         let bytes = match paths::read(&self.path) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return Content::Missing,
+            Ok(None) => return None,
             Err(error) => return unreadable(&error.to_string()),
         };
         let text = String::from_utf8_lossy(&bytes);
-        let source = Source { path: self.path.to_string_lossy().into(), tier: self.tier };
         let file = match self.form {
             Form::Ours => parse::parse(&text, &source),
             Form::PiServers => pi_servers::parse(&text, &source),
             Form::Host(host) => hosts::parse(host, &text, &source, &project.to_string_lossy()),
         };
-        Content::Read(Layer { source, file })
+        Some(Layer { source, file })
     }
 
     pub(crate) fn host(&self) -> Option<Host> {

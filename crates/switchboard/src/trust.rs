@@ -1,13 +1,23 @@
 //! What the user approved of a project's files: hashes of exact definitions, nothing else.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use switchboard_core::config::trust::TrustHash;
+use sha2::{Digest, Sha256};
+use switchboard_core::config::expand;
+use switchboard_core::config::server::ServerEntry;
+use switchboard_core::config::trust::{FileHash, TrustHash, paths_in, scripts_in, trust_hash};
+use switchboard_core::config::values::Template;
 
-use crate::paths;
+use crate::env::Environment;
+use crate::paths::{self, Unread};
+
+/// Scripts that are larger together cannot be approved: a project must not keep us busy.
+const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
 /// The approvals of this user.
 #[derive(Clone, Debug)]
@@ -24,6 +34,12 @@ pub enum TrustError {
         cause: io::Error,
     },
     /// Nothing counts as approved, and the file is left as it is.
+    #[error(
+        "the approvals in `{}` are a link, or others can write them; make the file yours alone",
+        path.display()
+    )]
+    Exposed { path: PathBuf },
+    /// The same.
     #[error("the approvals in `{}` do not read; move the file away to start anew", path.display())]
     Damaged { path: PathBuf },
 }
@@ -97,14 +113,121 @@ impl TrustStore {
     }
 
     fn read(&self) -> Result<Approvals, TrustError> {
-        let bytes = paths::read(&self.path)
-            .map_err(|cause| TrustError::Io { path: self.path.clone(), cause })?;
+        let path = || self.path.clone();
+        let bytes = paths::read_private(&self.path).map_err(|unread| match unread {
+            Unread::Io(cause) => TrustError::Io { path: path(), cause },
+            Unread::Exposed => TrustError::Exposed { path: path() },
+        })?;
         let Some(bytes) = bytes else {
             return Ok(Approvals { version: VERSION, approved: BTreeMap::new() });
         };
         match serde_json::from_slice::<Approvals>(&bytes) {
             Ok(approvals) if approvals.version == VERSION => Ok(approvals),
-            Ok(_) | Err(_) => Err(TrustError::Damaged { path: self.path.clone() }),
+            Ok(_) | Err(_) => Err(TrustError::Damaged { path: path() }),
         }
     }
+}
+
+/// The approval that a project's server runs under, checked again before each start.
+#[derive(Clone)]
+pub(crate) struct Seal {
+    pub(crate) server: String,
+    pub(crate) definition: ServerEntry,
+    /// Its working directory is the project.
+    pub(crate) environment: Environment,
+    pub(crate) hash: TrustHash,
+    pub(crate) store: TrustStore,
+}
+
+/// Why an approval does not cover what would run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BrokenSeal {
+    #[error("a file of the project that the server runs has changed since it was approved")]
+    Changed,
+    #[error("the approval was taken back")]
+    Revoked,
+    #[error(
+        "a variable leads to a file of the project, which no approval covers; \
+         write its path with `${{workspaceFolder}}`"
+    )]
+    HiddenScript,
+}
+
+impl Seal {
+    /// Whether `words`, which are about to be run in `cwd`, are what the user approved.
+    pub(crate) fn check(&self, words: &[String], cwd: &Path) -> Result<(), BrokenSeal> {
+        let files = script_hashes(&self.definition, &self.environment);
+        let project = self.environment.cwd.to_string_lossy();
+        if trust_hash(&self.server, &self.definition, &project, &files) != self.hash {
+            return Err(BrokenSeal::Changed);
+        }
+        // Nothing is approved while the approvals do not read.
+        if !self.store.approved().is_ok_and(|approved| approved(&self.hash)) {
+            return Err(BrokenSeal::Revoked);
+        }
+        let Ok(root) = self.environment.cwd.canonicalize() else {
+            return Err(BrokenSeal::Changed);
+        };
+        let covered = |path: &Path| files.iter().any(|(file, _)| Path::new(file) == path);
+        let hidden = paths_in(words.iter().map(String::as_str)).into_iter().any(|word| {
+            let path = cwd.join(word).canonicalize();
+            path.is_ok_and(|path| path.starts_with(&root) && path.is_file() && !covered(&path))
+        });
+        if hidden { Err(BrokenSeal::HiddenScript) } else { Ok(()) }
+    }
+}
+
+impl PartialEq for Seal {
+    /// The hash is of all the rest.
+    fn eq(&self, other: &Seal) -> bool {
+        self.hash == other.hash
+    }
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Seal").field(&self.hash).finish()
+    }
+}
+
+/// The files of the project that the definition would run, by where they really lie. No variable is
+/// read for it: a word that has one names no file here.
+pub fn script_hashes(entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
+    let Ok(root) = environment.cwd.canonicalize() else { return Vec::new() };
+    let places = environment.places();
+    let expanded = |template: &Template| expand::expand(template, &places).ok();
+    // Relative names are looked up where the server would run.
+    let cwd = match &entry.cwd {
+        Some(cwd) => match expanded(cwd) {
+            Some(cwd) => root.join(cwd),
+            None => return Vec::new(),
+        },
+        None => root.clone(),
+    };
+    let mut hashes = Vec::new();
+    let mut left = LARGEST_SCRIPTS;
+    for script in scripts_in(entry) {
+        let Some(named) = expanded(&Template::new(script)).map(|script| cwd.join(script)) else {
+            continue;
+        };
+        let Ok(path) = named.canonicalize() else { continue };
+        let Some(data) = path.metadata().ok().filter(fs::Metadata::is_file) else { continue };
+        let digest = if !path.starts_with(&root) {
+            if !named.starts_with(&root) {
+                continue;
+            }
+            // A link of the project's that leads out of it: where it leads counts.
+            [0; 32]
+        } else {
+            let fits = left.checked_sub(data.len());
+            left = fits.unwrap_or(0);
+            match fits.map(|_| paths::read(&path)) {
+                Some(Ok(Some(bytes))) => Sha256::digest(&bytes).into(),
+                // What cannot be hashed can never match an approval.
+                Some(Ok(None) | Err(_)) | None => std::array::from_fn(|_| fastrand::u8(..)),
+            }
+        };
+        hashes.push((path.to_string_lossy().into_owned(), digest));
+    }
+    hashes
 }

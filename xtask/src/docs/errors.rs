@@ -50,7 +50,7 @@ fn meaning(code: Code) -> &'static str {
         Code::ApprovalDenied => "the user said no",
         Code::ToolChanged => "the tool changed or went while the call was prepared",
         Code::NoInstructions => "the server gives no instructions, or was never connected",
-        Code::NotSupported => "this version does not speak the transport, or run `!command` values",
+        Code::NotSupported => "this version does not speak the transport",
         Code::Config => "the configuration cannot be used for this",
         Code::ConnectFailed => "the server did not start, or did not answer as an MCP server",
         Code::Backoff => "the server failed a moment ago, and the next try is not due",

@@ -42,7 +42,7 @@ pub(super) async fn tools(
     {
         let printer = talk.app.printer;
         show::remarks(page, printer.err).iter().for_each(|remark| printer.note(remark));
-        talk.mention(&page.not_listed);
+        talk.mention(&page.not_listed, &page.pending);
     }
     Ok(Exit::Done)
 }
@@ -71,7 +71,7 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
             let total = thousands(page.total);
             printer.note(&format!("{shown} of {total}; more with `--offset {next}`"));
         }
-        talk.mention(&page.not_listed);
+        talk.mention(&page.not_listed, &page.pending);
     }
     Ok(Exit::Done)
 }

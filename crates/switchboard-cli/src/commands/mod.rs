@@ -23,7 +23,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
     match command {
         Command::Serve => serve::serve(app).await,
         Command::Demo => demo::tour(app).await,
-        Command::Trust { servers } => trust::trust(app, &servers).await,
+        Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),
         Command::Config { command } => config::run(app, &command),
         Command::Completions { shell } => {

@@ -9,9 +9,11 @@ use crate::report::Outcome;
 use crate::signals::Signals;
 
 pub(super) async fn serve(app: &App) -> Outcome {
-    let gateway = app.gateway()?.build();
+    let loaded = app.load_and_warn()?;
+    let gateway = app.gateway(loaded.config).build();
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
+    gateway.follow(app.load_options(), loaded.good);
     let stop = CancellationToken::new();
     let serving = stdio::serve(gateway.clone(), stop.clone());
     tokio::pin!(serving);

@@ -2,14 +2,15 @@
 
 use std::fmt::Write;
 
+use switchboard::config::auth::OAuth;
 use switchboard::config::layers::{PendingServer, Trust};
 use switchboard::config::server::ServerEntry;
-use switchboard::config::trust::scripts_in;
+use switchboard::config::trust::reach;
 use switchboard::config::values::{Template, TemplateMap};
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::load::Loaded;
 use switchboard::render::words::clean_line;
-use switchboard::trust::{TrustError, TrustStore};
+use switchboard::trust::{TrustError, TrustStore, script_hashes};
 
 use crate::boot::App;
 use crate::exit::Exit;
@@ -18,7 +19,7 @@ use crate::style::Palette;
 
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
-    #[error("servers are approved on a terminal, by a person who reads their definition")]
+    #[error("servers are approved on a terminal, one by one, by a person who reads the definition")]
     NoTerminal,
     #[error("no server of this project is named `{name}`")]
     Unknown { name: String },
@@ -130,14 +131,17 @@ fn described(app: &App, pending: &PendingServer) -> String {
     let name = palette.name(clean_line(&pending.name, 100)).to_string();
     let _ = writeln!(out, "{name} from {}", clean_line(&place, 1_000));
     definition(&mut out, &pending.definition, palette);
-    let scripts = scripts_in(&pending.definition);
-    let inside: Vec<String> = scripts
-        .iter()
-        .filter(|script| app.environment.cwd.join(script).is_file())
-        .map(|script| format!("{script:?}"))
-        .collect();
-    if !inside.is_empty() {
-        field(&mut out, "runs", &format!("{}, as it is now", inside.join(", ")), palette);
+    let reach = reach(&pending.definition);
+    if !reach.variables.is_empty() {
+        let names: Vec<String> =
+            reach.variables.iter().map(|name| name.escape_debug().to_string()).collect();
+        field(&mut out, "reads", &names.join(", "), palette);
+    }
+    for command in reach.commands {
+        field(&mut out, "asks", &format!("{command:?}"), palette);
+    }
+    for (file, _) in script_hashes(&pending.definition, &app.environment) {
+        field(&mut out, "runs", &format!("{file:?}, as it is now"), palette);
     }
     out
 }
@@ -150,7 +154,7 @@ fn definition(out: &mut String, entry: &ServerEntry, palette: Palette) {
         rows.collect::<Vec<_>>().join(", ")
     };
     let args = entry.args.as_ref().map(|args| args.iter().map(text).collect::<Vec<_>>().join(" "));
-    let shown: [(&str, Option<String>); 10] = [
+    let shown: [(&str, Option<String>); 12] = [
         ("command", entry.command.as_ref().map(text)),
         ("args", args),
         ("cwd", entry.cwd.as_ref().map(text)),
@@ -159,7 +163,9 @@ fn definition(out: &mut String, entry: &ServerEntry, palette: Palette) {
         ("url", entry.url.as_ref().map(text)),
         ("socket", entry.socket.as_ref().map(text)),
         ("headers", entry.headers.as_ref().map(map)),
+        ("auth", entry.auth.as_ref().map(|auth| auth.kind().to_owned())),
         ("bearerToken", entry.bearer_token.as_ref().map(text)),
+        ("oauth", entry.oauth.as_ref().map(oauth)),
         (
             "requestHeadersCommand",
             entry.request_headers_command.as_ref().map(|program| {
@@ -182,6 +188,25 @@ fn definition(out: &mut String, entry: &ServerEntry, palette: Palette) {
     if !others.is_empty() {
         field(out, "also sets", &others.join(", "), palette);
     }
+}
+
+/// Who would be asked for a token, and as whom.
+fn oauth(oauth: &OAuth) -> String {
+    let options = match oauth {
+        OAuth::Off => return "off".to_owned(),
+        OAuth::With(options) => options,
+    };
+    let shown = [
+        ("clientId", &options.client_id),
+        ("clientMetadataUrl", &options.client_metadata_url),
+        ("authServerMetadataUrl", &options.auth_server_metadata_url),
+        ("redirectUri", &options.redirect_uri),
+        ("scope", &options.scope),
+    ];
+    let rows = shown.iter().filter_map(|(key, value)| {
+        value.as_ref().map(|value| format!("{key} = {:?}", value.source()))
+    });
+    rows.collect::<Vec<_>>().join(", ")
 }
 
 fn field(out: &mut String, key: &str, value: &str, palette: Palette) {

@@ -50,12 +50,14 @@ fn page(server: Option<&str>) -> ToolPage {
         without_tools: false,
         has_instructions: true,
         not_listed: Vec::new(),
+        pending: Vec::new(),
     }
 }
 
 #[test]
 fn the_status_has_a_line_a_server() {
     let overview = Overview {
+        stale: Vec::new(),
         servers: vec![
             server("files", ServerStatus::Connected, Some(3)),
             server("git", ServerStatus::Pending, None),
@@ -113,6 +115,7 @@ fn the_first_hits_are_shown_in_full() {
         next: None,
         with_signatures: true,
         not_listed: Vec::new(),
+        pending: Vec::new(),
     };
     insta::assert_snapshot!(reply(&Reply::Found(found), PLAIN), @r#"
     files_read_0(path: string)

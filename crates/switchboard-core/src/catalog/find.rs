@@ -37,6 +37,7 @@ impl Catalog {
             let signature = schema::signature(item.shown, &item.entry.input_value());
             Some(SearchHit { line: line(&item), score: *score, signature })
         });
+        let (not_listed, pending) = self.unseen(within.as_ref());
         Ok(SearchPage {
             query: request.query.clone(),
             hits: hits.collect(),
@@ -44,10 +45,8 @@ impl Catalog {
             offset: page.offset,
             next: page.next,
             with_signatures: request.signatures == Signatures::Shown,
-            not_listed: match within {
-                Some(_) => Vec::new(),
-                None => self.not_listed_yet(),
-            },
+            not_listed,
+            pending,
         })
     }
 
@@ -59,6 +58,7 @@ impl Catalog {
         };
         let page = Page::of(&items, request.offset, request.limit);
         let listing = server.and_then(|server| self.listing(server));
+        let (not_listed, pending) = self.unseen(server);
         ToolPage {
             server: server.cloned(),
             tools: page.items.iter().map(line).collect(),
@@ -68,10 +68,16 @@ impl Catalog {
             skipped: listing.map(|listing| listing.skipped.clone()).unwrap_or_default(),
             without_tools: listing.is_some_and(|listing| listing.without_tools),
             has_instructions: listing.is_some_and(|listing| listing.instructions.is_some()),
-            not_listed: match server {
-                Some(_) => Vec::new(),
-                None => self.not_listed_yet(),
-            },
+            not_listed,
+            pending,
+        }
+    }
+
+    /// The servers that an answer about all of them cannot speak of: never listed, and pending.
+    fn unseen(&self, within: Option<&ServerName>) -> (Vec<ServerName>, Vec<ServerName>) {
+        match within {
+            Some(_) => (Vec::new(), Vec::new()),
+            None => (self.not_listed_yet(), self.pending()),
         }
     }
 

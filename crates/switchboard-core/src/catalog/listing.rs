@@ -31,7 +31,7 @@ pub struct RawListing {
 }
 
 /// What the configuration says about a server's tools.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListingPolicy {
     pub prefix: ToolPrefix,
     pub include: Vec<String>,

@@ -123,11 +123,22 @@ impl Catalog {
             |(_, shelf): &(&ServerName, &Shelf)| shelf.is_active() && shelf.listing.is_none();
         self.shelves.iter().filter(unknown).map(|(name, _)| name.clone()).collect()
     }
+
+    /// Servers that wait for the user's trust.
+    pub fn pending(&self) -> Vec<ServerName> {
+        let pending = |(_, shelf): &(&ServerName, &Shelf)| shelf.standing == Standing::Pending;
+        self.shelves.iter().filter(pending).map(|(name, _)| name.clone()).collect()
+    }
 }
 
 impl Shelf {
     pub fn is_active(&self) -> bool {
         self.standing == Standing::Active
+    }
+
+    /// Equal for shelves that hold the same.
+    pub fn identity(&self) -> (ToolPrefix, Standing, Option<*const Listing>) {
+        (self.prefix, self.standing, self.listing.as_ref().map(Arc::as_ptr))
     }
 
     fn entries(&self) -> &[Arc<Entry>] {

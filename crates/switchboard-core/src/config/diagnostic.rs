@@ -117,6 +117,18 @@ pub enum DiagnosticKind {
     TypeMismatch { server: String, endpoint: &'static str },
 }
 
+impl DiagnosticKind {
+    /// Whether nothing of the file counts.
+    pub fn spoils_the_file(&self) -> bool {
+        matches!(
+            self,
+            DiagnosticKind::Syntax { .. }
+                | DiagnosticKind::Unreadable { .. }
+                | DiagnosticKind::FileTooLarge { .. }
+        )
+    }
+}
+
 /// The JSON type that stood where another was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {

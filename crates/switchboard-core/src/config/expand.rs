@@ -14,6 +14,8 @@ const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     pub home: Option<&'a str>,
+    /// What `${workspaceFolder}` stands for.
+    pub project: Option<&'a str>,
 }
 
 /// A value that may come from a program.
@@ -38,8 +40,15 @@ impl fmt::Debug for Expanded {
 pub enum ExpandError {
     #[error("the environment variable `{name}` is not set")]
     MissingVariable { name: String },
-    #[error("`~` is used, but the home directory is not known")]
+    #[error("the home directory is used, but it is not known")]
     NoHome,
+    #[error("`${{workspaceFolder}}` is used outside of a project")]
+    NoProject,
+    #[error(
+        "`{name}` stands in the part of a URL that says where it leads, \
+         and only what follows the host may come from a variable"
+    )]
+    InOrigin { name: String },
     #[error("the expanded value is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("a quote of the command is not closed")]
@@ -48,9 +57,41 @@ pub enum ExpandError {
     EmptyCommand,
 }
 
-/// Expands a command, argument, path or URL, where `!` means nothing.
+/// Expands a command, argument or path, where `!` means nothing.
 pub fn expand(template: &Template, with: &Surroundings<'_>) -> Result<String, ExpandError> {
     expand_text(template.source(), with)
+}
+
+/// Expands a URL. Where it leads stands in the file for all to see: scheme, user, host and port take
+/// no variable, so that none can send a request, and what it carries, elsewhere.
+pub fn expand_url(template: &Template, with: &Surroundings<'_>) -> Result<String, ExpandError> {
+    let source = template.source();
+    let segments = segments(source);
+    let before_first = match segments.first() {
+        Some(Segment::Text(text)) => *text,
+        Some(Segment::Variable { .. } | Segment::Place(_)) | None => "",
+    };
+    let first = segments.iter().find_map(|segment| match segment {
+        Segment::Text(_) => None,
+        Segment::Variable { name, .. } => Some(*name),
+        Segment::Place(place) => Some(place.name()),
+    });
+    match first {
+        Some(name) if !has_whole_origin(before_first) => {
+            Err(ExpandError::InOrigin { name: name.to_owned() })
+        }
+        Some(_) | None => fill_in(&segments, String::new(), with),
+    }
+}
+
+/// Whether the host is named, and over, within `text`. Parsers of URLs skip white space and empty
+/// hosts and read a backslash as a slash, so none of these count as a host.
+fn has_whole_origin(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once("://") else { return false };
+    let Some(end) = rest.find(['/', '?', '#']) else { return false };
+    let (authority, _) = rest.split_at(end);
+    let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+    !authority.is_empty() && !authority.contains(odd)
 }
 
 /// Expands a value of `env` or `headers`, a token or a client secret: `!` begins a command, `!!`
@@ -78,24 +119,37 @@ pub fn variables_in(template: &Template) -> Vec<&str> {
     segments(template.source())
         .into_iter()
         .filter_map(|segment| match segment {
-            Segment::Text(_) => None,
+            Segment::Text(_) | Segment::Place(_) => None,
             Segment::Variable { name, .. } => Some(name),
         })
         .collect()
 }
 
 fn expand_text(text: &str, with: &Surroundings<'_>) -> Result<String, ExpandError> {
-    let mut expanded = String::new();
-    let rest = match text.strip_prefix('~') {
+    match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            expanded.push_str(with.home.ok_or(ExpandError::NoHome)?);
-            rest
+            let home = with.home.ok_or(ExpandError::NoHome)?;
+            fill_in(&segments(rest), home.to_owned(), with)
         }
-        _ => text,
-    };
-    for segment in segments(rest) {
+        _ => fill_in(&segments(text), String::new(), with),
+    }
+}
+
+/// Appends the segments to `expanded`, each variable by its value.
+fn fill_in(
+    segments: &[Segment<'_>],
+    mut expanded: String,
+    with: &Surroundings<'_>,
+) -> Result<String, ExpandError> {
+    for segment in segments {
         match segment {
             Segment::Text(text) => expanded.push_str(text),
+            Segment::Place(Place::Home) => {
+                expanded.push_str(with.home.ok_or(ExpandError::NoHome)?);
+            }
+            Segment::Place(Place::Project) => {
+                expanded.push_str(with.project.ok_or(ExpandError::NoProject)?);
+            }
             Segment::Variable { name, default } => {
                 // As in a shell, `:-` also stands in for an empty variable.
                 let value =
@@ -104,7 +158,7 @@ fn expand_text(text: &str, with: &Surroundings<'_>) -> Result<String, ExpandErro
                     (Some(value), _) => expanded.push_str(value),
                     (None, Some(default)) => expanded.push_str(default),
                     (None, None) => {
-                        return Err(ExpandError::MissingVariable { name: name.to_owned() });
+                        return Err(ExpandError::MissingVariable { name: (*name).to_owned() });
                     }
                 }
             }
@@ -125,6 +179,31 @@ fn bounded(bytes: usize) -> Result<(), ExpandError> {
 enum Segment<'t> {
     Text(&'t str),
     Variable { name: &'t str, default: Option<&'t str> },
+    Place(Place),
+}
+
+/// Directories that editors have a name for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Home,
+    Project,
+}
+
+impl Place {
+    fn named(name: &str) -> Option<Place> {
+        match name {
+            "userHome" => Some(Place::Home),
+            "workspaceFolder" => Some(Place::Project),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Place::Home => "userHome",
+            Place::Project => "workspaceFolder",
+        }
+    }
 }
 
 /// Anything that is not quite one of the forms is plain text.
@@ -134,7 +213,7 @@ fn segments(text: &str) -> Vec<Segment<'_>> {
     let mut rest = text;
     while let Some(at) = rest.find(['$', '{']) {
         let (_, candidate) = rest.split_at(at);
-        let Some((segment, after)) = variable(candidate) else {
+        let Some((segment, after)) = place(candidate).or_else(|| variable(candidate)) else {
             rest = candidate.get(1..).unwrap_or_default();
             continue;
         };
@@ -145,6 +224,11 @@ fn segments(text: &str) -> Vec<Segment<'_>> {
     }
     segments.extend(Some(plain).filter(|text| !text.is_empty()).map(Segment::Text));
     segments
+}
+
+fn place(text: &str) -> Option<(Segment<'_>, &str)> {
+    let (name, after) = text.strip_prefix("${")?.split_once('}')?;
+    Some((Segment::Place(Place::named(name)?), after))
 }
 
 /// The variable that `text` begins with, and what follows it.
@@ -172,99 +256,4 @@ fn is_name_char(c: char) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn lookup(name: &str) -> Option<String> {
-        match name {
-            "A" => Some("alpha".to_owned()),
-            "EMPTY" => Some(String::new()),
-            "NEST" => Some("${A} ~ !x $env:A {env:A}".to_owned()),
-            "BIG" => Some("x".repeat(40_000)),
-            _ => None,
-        }
-    }
-
-    const WITH: Surroundings<'_> = Surroundings { variable: &lookup, home: Some("/h/u") };
-
-    fn check(text: &str, expected: Result<&str, &str>) {
-        let expanded = expand(&Template::new(text), &WITH).map_err(|error| error.to_string());
-        assert_eq!(expanded.as_deref().map_err(String::as_str), expected, "{text}");
-    }
-
-    #[test]
-    fn every_form_of_a_variable_is_expanded_once() {
-        check("${A}-${env:A}-$env:A-{env:A}", Ok("alpha-alpha-alpha-alpha"));
-        check("${X:-d}${A:-d}${EMPTY:-d}${EMPTY}${env:X:-}", Ok("dalphad"));
-        check("${NEST}", Ok("${A} ~ !x $env:A {env:A}"));
-        check("${X:-${A}}", Ok("${A}"));
-        check("é${A}é", Ok("éalphaé"));
-    }
-
-    #[test]
-    fn what_is_not_quite_a_variable_is_text() {
-        for text in ["$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x"]
-        {
-            check(text, Ok(text));
-        }
-    }
-
-    #[test]
-    fn a_leading_tilde_is_the_home_directory() {
-        check("~", Ok("/h/u"));
-        check("~/x/~", Ok("/h/u/x/~"));
-        check("~other", Ok("~other"));
-        check(" ~", Ok(" ~"));
-        let homeless = Surroundings { home: None, ..WITH };
-        assert_eq!(expand(&Template::new("~"), &homeless), Err(ExpandError::NoHome));
-    }
-
-    #[test]
-    fn a_missing_variable_is_named_and_a_flood_is_stopped() {
-        check("a${X}", Err("the environment variable `X` is not set"));
-        check("{env:Y}", Err("the environment variable `Y` is not set"));
-        check("${BIG}${BIG}", Err("the expanded value is larger than 65536 bytes"));
-    }
-
-    #[test]
-    fn a_value_that_begins_with_a_bang_is_a_command() {
-        let check = |text: &str, expected: Result<Expanded, ExpandError>| {
-            assert!(expand_value(&Template::new(text), &WITH) == expected, "{text}");
-        };
-        let command = |words: &[&str]| {
-            Ok(Expanded::Command(words.iter().map(|word| (*word).to_owned()).collect()))
-        };
-        check("!pass show 'a b'", command(&["pass", "show", "a b"]));
-        check("!~/bin/get ${NEST}", command(&["/h/u/bin/get", "${A} ~ !x $env:A {env:A}"]));
-        check("!!x ${A}", Ok(Expanded::Text("!x alpha".to_owned())));
-        check("${NEST}", Ok(Expanded::Text("${A} ~ !x $env:A {env:A}".to_owned())));
-        check("! ", Err(ExpandError::EmptyCommand));
-        check("!a 'b", Err(ExpandError::OpenQuote));
-        check("!a ${BIG} ${BIG}", Err(ExpandError::TooLarge { limit: 65_536 }));
-    }
-
-    #[test]
-    fn the_variables_of_a_template_are_listed_without_reading_them() {
-        let template = Template::new("${A}/{env:B}?${C:-${D}}$env:E.");
-        assert_eq!(variables_in(&template), ["A", "B", "C", "E"]);
-    }
-
-    proptest! {
-        #[test]
-        fn what_a_variable_holds_is_never_expanded_again(value in "[$\\{\\}a-zA-Z:!~-]{0,30}") {
-            let variable = |name: &str| (name == "V").then(|| value.clone());
-            let with = Surroundings { variable: &variable, home: Some("/h") };
-            let expanded = expand_value(&Template::new("${V}$env:V"), &with);
-            let twice = value.repeat(2);
-            prop_assert!(expanded == Ok(Expanded::Text(twice)));
-        }
-
-        #[test]
-        fn no_template_panics(text in "\\PC{0,40}|[!~$\\{\\}env:A'\"\\\\ -]{0,40}") {
-            expand_value(&Template::new(text.clone()), &WITH).ok();
-            variables_in(&Template::new(text));
-        }
-    }
-}
+mod tests;

@@ -103,7 +103,7 @@ fn revealed(text: &str) -> Option<&str> {
         return Some(text);
     }
     let nothing = |_: &str| Some(String::new());
-    let with = Surroundings { variable: &nothing, home: Some("") };
+    let with = Surroundings { variable: &nothing, home: Some(""), project: Some("") };
     let literal = expand(&Template::new(text), &with).ok()?;
     let harmless = |word: &str| {
         let schemes = ["", "bearer", "basic", "token", "http", "https"];

@@ -1,18 +1,19 @@
 //! Hashes of a definition: one that decides trust, one that names its cached listing.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use super::auth::{Auth, Credential, OAuth};
+use super::auth::{Auth, Credential, OAuth, OAuthOptions};
 use super::canonical::{Canon, Canonical};
+use super::expand::variables_in;
 use super::server::ServerEntry;
 use super::transport::Transport;
-use super::values::TemplateMap;
+use super::values::{Template, TemplateMap};
 use super::words;
 
-const MAX_SCRIPTS: usize = 256;
 const MAX_PATH_BYTES: usize = 4_096;
 
-/// The path of a file and the SHA-256 of its content.
+/// The path of a file, after every symbolic link, and the SHA-256 of its content.
 pub type FileHash = (String, [u8; 32]);
 
 /// Changes with every byte that could change what runs: the unexpanded definition, its name, the
@@ -23,7 +24,7 @@ pub fn trust_hash(
     project_root: &str,
     file_hashes: &[FileHash],
 ) -> TrustHash {
-    let mut canon = Canon::new("switchboard trust 1");
+    let mut canon = Canon::new("switchboard trust 2");
     name.encode(&mut canon);
     project_root.encode(&mut canon);
     canon.count(file_hashes.len());
@@ -95,52 +96,143 @@ fn hex(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 /// ones are relative to the server's working directory. Generous on purpose: a word that names no
 /// file inside the project costs one look, a script that is not hashed could be swapped.
 pub fn scripts_in(definition: &ServerEntry) -> Vec<String> {
-    let mut scripts = Vec::new();
-    let mut add = |word: &str| {
+    let mut words: Vec<String> = match definition.transport("") {
+        Ok(Transport::Stdio { command, args }) => {
+            std::iter::once(&command).chain(&args).map(|word| word.source().to_owned()).collect()
+        }
+        Ok(Transport::CommandLine { words }) => words,
+        Ok(Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. })
+        | Err(_) => Vec::new(),
+    };
+    if let Some(program) = &definition.request_headers_command {
+        let program = std::iter::once(&program.command).chain(&program.args);
+        words.extend(program.map(|word| word.source().to_owned()));
+    }
+    for value in command_values(definition) {
+        words.extend(words::split(value).into_iter().flatten());
+    }
+    paths_in(words.iter().map(String::as_str))
+}
+
+/// The paths among the words of a command line, each once.
+pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut known = HashSet::new();
+    for word in words {
         // `--config=run.js` names a file, too.
         let path = match word.strip_prefix('-') {
             Some(flag) => flag.split_once('=').map_or("", |(_, value)| value),
             None => word,
         };
         let fits = !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains("://");
-        if fits && scripts.len() < MAX_SCRIPTS && !scripts.iter().any(|known| known == path) {
-            scripts.push(path.to_owned());
+        if fits && known.insert(path) {
+            paths.push(path.to_owned());
+        }
+    }
+    paths
+}
+
+/// What a definition reads and runs besides its own command, for whoever is asked to trust it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// The names of environment variables, each once.
+    pub variables: Vec<String>,
+    /// The command lines behind `!`, as written.
+    pub commands: Vec<String>,
+}
+
+pub fn reach(definition: &ServerEntry) -> Reach {
+    let mut variables: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        if !variables.iter().any(|known| known == name) {
+            variables.push(name.to_owned());
         }
     };
-    if let Ok(transport) = definition.transport("") {
-        match transport {
-            Transport::Stdio { command, args } => {
-                std::iter::once(&command).chain(&args).for_each(|word| add(word.source()));
-            }
-            Transport::CommandLine { words } => words.iter().for_each(|word| add(word)),
-            Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => {}
+    for template in templates(definition) {
+        variables_in(template).into_iter().for_each(&mut add);
+    }
+    definition.bearer_token_env.iter().for_each(|name| add(name));
+    if let Some(
+        Auth::Basic { password: Credential::Variable(name), .. }
+        | Auth::ApiKey { key: Credential::Variable(name), .. },
+    ) = &definition.auth
+    {
+        add(name);
+    }
+    Reach { variables, commands: command_values(definition).map(str::to_owned).collect() }
+}
+
+/// Everything that is expanded when the server is used.
+fn templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
+    // A URL that is a command line is taken literally.
+    let literal = matches!(definition.transport(""), Ok(Transport::CommandLine { .. }));
+    let url = definition.url.as_ref().filter(|_| !literal);
+    let program = definition.request_headers_command.iter();
+    let single = [&definition.command, &definition.cwd, &definition.socket, &definition.ca_file];
+    single
+        .into_iter()
+        .flatten()
+        .chain(url)
+        .chain(definition.args.iter().flatten())
+        .chain(program.flat_map(|program| std::iter::once(&program.command).chain(&program.args)))
+        .chain(values(definition))
+        .chain(oauth_templates(definition))
+}
+
+/// The values that may be a `!command`.
+fn values(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
+    let maps = [&definition.env, &definition.headers].into_iter().flatten();
+    let (username, secret) = match &definition.auth {
+        Some(Auth::Basic { username, password: Credential::Inline(secret) }) => {
+            (Some(username), Some(secret))
         }
+        Some(Auth::Basic { username, password: Credential::Variable(_) }) => (Some(username), None),
+        Some(Auth::ApiKey { key: Credential::Inline(secret), .. }) => (None, Some(secret)),
+        Some(
+            Auth::ApiKey { key: Credential::Variable(_), .. }
+            | Auth::Off
+            | Auth::OAuth
+            | Auth::Bearer
+            | Auth::Custom,
+        )
+        | None => (None, None),
+    };
+    let client_secret = oauth(definition).and_then(|options| options.client_secret.as_ref());
+    maps.flat_map(TemplateMap::iter)
+        .map(|(_, value)| value)
+        .chain(&definition.bearer_token)
+        .chain(username)
+        .chain(secret)
+        .chain(client_secret)
+}
+
+fn oauth(definition: &ServerEntry) -> Option<&OAuthOptions> {
+    match &definition.oauth {
+        Some(OAuth::With(options)) => Some(options),
+        Some(OAuth::Off) | None => None,
     }
-    if let Some(program) = &definition.request_headers_command {
-        std::iter::once(&program.command).chain(&program.args).for_each(|word| add(word.source()));
-    }
-    for value in command_values(definition) {
-        words::split(value).into_iter().flatten().for_each(|word| add(&word));
-    }
-    scripts
+}
+
+/// What OAuth expands besides its secret.
+fn oauth_templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
+    oauth(definition).into_iter().flat_map(|options| {
+        let single = [
+            &options.client_id,
+            &options.client_metadata_url,
+            &options.scope,
+            &options.redirect_uri,
+            &options.client_name,
+            &options.client_uri,
+            &options.logo_uri,
+            &options.auth_server_metadata_url,
+        ];
+        let params = options.authorization_params.iter().map(|(_, value)| value);
+        single.into_iter().flatten().chain(params)
+    })
 }
 
 /// The command lines of values such as `!pass show token`.
 fn command_values(definition: &ServerEntry) -> impl Iterator<Item = &str> {
-    let maps = [&definition.env, &definition.headers].into_iter().flatten();
-    let values = maps.flat_map(TemplateMap::iter).map(|(_, value)| value);
-    let secret = match &definition.auth {
-        Some(
-            Auth::Basic { password: Credential::Inline(secret), .. }
-            | Auth::ApiKey { key: Credential::Inline(secret), .. },
-        ) => Some(secret),
-        _ => None,
-    };
-    let client_secret = match &definition.oauth {
-        Some(OAuth::With(options)) => options.client_secret.as_ref(),
-        Some(OAuth::Off) | None => None,
-    };
-    let values = values.chain(&definition.bearer_token).chain(secret).chain(client_secret);
-    let commands = values.filter_map(|value| value.source().strip_prefix('!'));
+    let commands = values(definition).filter_map(|value| value.source().strip_prefix('!'));
     commands.filter(|line| !line.starts_with('!'))
 }

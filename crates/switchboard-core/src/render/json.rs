@@ -15,6 +15,7 @@ pub fn reply(reply: &Reply) -> Value {
             "offset": page.offset,
             "next": page.next,
             "notListed": names(&page.not_listed),
+            "pending": names(&page.pending),
         }),
         Reply::Disconnected { servers } => json!({ "disconnected": names(servers) }),
         Reply::Found(page) => json!({
@@ -23,6 +24,7 @@ pub fn reply(reply: &Reply) -> Value {
             "next": page.next,
             "hits": page.hits.iter().map(hit).collect::<Vec<_>>(),
             "notListed": names(&page.not_listed),
+            "pending": names(&page.pending),
         }),
         Reply::Described(description) => {
             let mut value = tool(&description.line);
@@ -81,6 +83,7 @@ fn status(overview: &Overview) -> Value {
         "servers": overview.servers.iter().map(server).collect::<Vec<_>>(),
         "tools": overview.tools,
         "connected": overview.connected,
+        "stale": overview.stale,
     })
 }
 

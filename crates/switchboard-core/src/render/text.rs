@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::words::{clean_block, clean_line, duration, list, plural};
 use crate::failure::{Failure, Hint};
+use crate::name::ServerName;
 use crate::reply::{
     Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage,
 };
@@ -76,10 +77,18 @@ fn status(out: &mut String, overview: &Overview) {
     for server in &overview.servers {
         let _ = writeln!(out, "{}", server_line(server));
     }
+    for place in &overview.stale {
+        let _ = writeln!(out, "{}", stale_line(place));
+    }
     out.push_str("\nParameters of mcp:");
     for parameter in PARAMETERS.iter().filter(|parameter| parameter.place != Place::NotYet) {
         let _ = write!(out, "\n- {}: {}", parameter.name, parameter.about);
     }
+}
+
+/// A file that does not read, as a line.
+pub fn stale_line(place: &str) -> String {
+    format!("⚠ {} does not read: its last good version holds", clean_line(place, DESCRIPTION))
 }
 
 /// One server as a line: glyph, name, and in brackets what matters.
@@ -129,6 +138,7 @@ fn tools(out: &mut String, page: &ToolPage) {
         let _ = writeln!(out, "its instructions: mcp({{ instructions: \"{server}\" }})");
     }
     not_listed(out, &page.not_listed);
+    pending(out, &page.pending);
 }
 
 fn tool_line(tool: &ToolLine) -> String {
@@ -157,9 +167,20 @@ fn found(out: &mut String, page: &SearchPage) {
         let _ = writeln!(out, "{shown} of {}; next page: offset {next}", page.total);
     }
     not_listed(out, &page.not_listed);
+    pending(out, &page.pending);
 }
 
-fn not_listed(out: &mut String, servers: &[crate::name::ServerName]) {
+fn pending(out: &mut String, servers: &[ServerName]) {
+    if servers.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
+    let count = plural(servers.len(), "server");
+    let names = clean_line(&list(&names, NAMES), LINE * 2).into_owned();
+    let _ = writeln!(out, "{count} pending: {names} (ask the user to look at them and trust them)");
+}
+
+fn not_listed(out: &mut String, servers: &[ServerName]) {
     let Some(first) = servers.first() else { return };
     let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
     let _ = writeln!(
@@ -245,7 +266,6 @@ pub fn hint_line(hint: &Hint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::ServerName;
 
     #[test]
     fn what_a_server_says_about_itself_is_bounded() {

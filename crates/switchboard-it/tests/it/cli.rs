@@ -290,15 +290,28 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
 
     hint: look at its definition and approve it with `switchboard trust theirs`
     "#);
-    insta::assert_snapshot!(transcript(&installed, "trust theirs").await, @r#"
-    exit 4
-    --- stdout
-    --- stderr
-    theirs from [HOME]/.mcp.json:1:16
-      command      "fixture-server"
-      args         "flaky" "--spawn-log" "[HOME]/spawns"
-    error: servers are approved on a terminal, by a person who reads their definition
-    "#);
+    for command in ["trust theirs", "trust", "trust --yes"] {
+        let refused = transcript(&installed, command).await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused, @r#"
+            exit 4
+            --- stdout
+            --- stderr
+            theirs from [HOME]/.mcp.json:1:16
+              command      "fixture-server"
+              args         "flaky" "--spawn-log" "[HOME]/spawns"
+            error: servers are approved on a terminal, one by one, by a person who reads the definition
+            "#);
+        }
+    }
+    for command in ["search reverse", "tools"] {
+        let ran = installed.run(command.split(' ')).await;
+        let told = "1 server pending: theirs (`switchboard trust` shows what they want to run)";
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        let ran = installed.run(command.split(' ').chain(["--json"])).await;
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(answer["pending"], serde_json::json!(["theirs"]));
+    }
     assert_eq!(installed.spawned(), Vec::<u32>::new());
 }
 

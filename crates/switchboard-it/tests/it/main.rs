@@ -10,12 +10,15 @@ mod content;
 mod definitions;
 mod docs;
 mod failures;
+mod hostile_repository;
 mod layers;
 mod lifecycle;
 mod listing;
 mod processes;
+mod reload;
 mod rmcp_peer;
 mod scenarios;
+mod secrets;
 mod stdio_face;
 mod trust;
 

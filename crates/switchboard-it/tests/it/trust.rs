@@ -1,6 +1,7 @@
 //! A project's servers never run before the user has approved exactly what would run.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use switchboard::config::layers::PendingServer;
@@ -66,18 +67,23 @@ impl Project {
             r#"{ "server": "local" }"#,
             r#"{ "connect": "local" }"#,
         ] {
-            let parsed = request::parse(serde_json::from_str(arguments).unwrap());
-            let outcome = match parsed.map_err(explain::request_error) {
-                Ok(parsed) => session.handle(parsed.request).await,
-                Err(failure) => Err(failure),
-            };
-            last = match outcome {
-                Ok(reply) => render::text::reply(&reply),
-                Err(failure) => render::text::failure(&failure),
-            };
+            last = ask(&session, arguments).await;
         }
         gateway.shutdown().await;
         last
+    }
+}
+
+/// What a model gets for the arguments of one `mcp` call.
+async fn ask(session: &Session, arguments: &str) -> String {
+    let parsed = request::parse(serde_json::from_str(arguments).unwrap());
+    let outcome = match parsed.map_err(explain::request_error) {
+        Ok(parsed) => session.handle(parsed.request).await,
+        Err(failure) => Err(failure),
+    };
+    match outcome {
+        Ok(reply) => render::text::reply(&reply),
+        Err(failure) => render::text::failure(&failure),
     }
 }
 
@@ -166,4 +172,82 @@ async fn the_same_definition_in_another_project_is_pending_there() {
     other.write(TOUCHES, "");
     assert!(other.use_it().await.starts_with("trust_required"));
     assert!(!other.canary().exists());
+}
+
+#[tokio::test]
+async fn a_script_that_changes_while_the_gateway_runs_does_not_start() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    let (gateway, session, _) = project.open();
+    project.write("touch canary # changed\n", "");
+    // The second one meets the backoff of the first, which changes nothing.
+    for _ in 0..2 {
+        let answer = ask(&session, r#"{ "tool": "local_echo" }"#).await;
+        assert!(answer.starts_with("trust_required"), "{answer}");
+        assert!(answer.contains("has changed since it was approved"), "{answer}");
+        assert!(answer.ends_with("to trust it"), "{answer}");
+    }
+    assert!(ask(&session, "{}").await.contains("local (pending"));
+    gateway.shutdown().await;
+    assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn an_approval_that_is_taken_back_while_the_gateway_runs_counts_no_more() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    let (gateway, session, _) = project.open();
+    let store = TrustStore::at(Paths::of(&project.home.environment()).trust());
+    assert!(store.revoke("local", &project.folder).unwrap());
+    let answer = ask(&session, r#"{ "tool": "local_echo" }"#).await;
+    assert!(answer.starts_with("trust_required"), "{answer}");
+    gateway.shutdown().await;
+    assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn a_variable_that_leads_to_a_script_of_the_project_starts_nothing() {
+    for (fields, starts) in [
+        (r#""args": ["${HOME}/project/run.sh"]"#, false),
+        (r#""args": ["run.sh"], "cwd": "${HOME}/project""#, false),
+        (r#""args": ["-c", "true"], "env": { "X": "!sh ${HOME}/project/run.sh" }"#, false),
+        (r#""args": ["${workspaceFolder}/run.sh"]"#, true),
+        (r#""args": ["~/project/run.sh"]"#, true),
+    ] {
+        let project = Project::new();
+        fs::write(project.folder.join("run.sh"), TOUCHES).unwrap();
+        let server = format!(r#"{{ "command": "/bin/sh", {fields} }}"#);
+        let config = format!(r#"{{ "mcpServers": {{ "local": {server} }} }}"#);
+        fs::write(project.folder.join(".mcp.json"), config).unwrap();
+        let (_, _, pending) = project.open();
+        project.approve(&pending[0]);
+        let answer = project.use_it().await;
+        let expected = if starts { "connect_failed" } else { "trust_required" };
+        assert!(answer.starts_with(expected), "{fields}: {answer}");
+        assert_eq!(project.canary().exists(), starts, "{fields}");
+    }
+}
+
+#[tokio::test]
+async fn approvals_that_others_could_have_written_approve_nothing() {
+    let project = Project::new();
+    project.write(TOUCHES, "");
+    let (_, _, pending) = project.open();
+    project.approve(&pending[0]);
+    let file = Paths::of(&project.home.environment()).trust();
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).unwrap();
+    assert!(project.use_it().await.starts_with("trust_required"));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let elsewhere = project.folder.join("trust.json");
+    fs::rename(&file, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+    assert!(project.use_it().await.starts_with("trust_required"));
+    assert!(!project.canary().exists());
+    let store = TrustStore::at(file);
+    assert!(store.approve(&pending[0].hash, "local", &project.folder).is_err());
 }

@@ -1,4 +1,5 @@
-//! From a recipe to a pair of byte streams: programs and in-process servers.
+//! From a recipe to a pair of byte streams: programs, what they are given, and in-process servers.
 
 pub mod in_process;
+pub(crate) mod secret;
 pub mod spawn;

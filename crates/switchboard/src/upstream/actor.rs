@@ -30,10 +30,32 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a task of the actor brings back.
 enum Done {
-    Dialled { generation: Generation, outcome: Result<(Connection, RawListing), DialError> },
-    Ended { generation: Generation, reason: ExitReason },
-    Pinged { generation: Generation, alive: bool },
-    Listed { generation: Generation, outcome: Result<RawListing, DialError> },
+    Dialled {
+        generation: Generation,
+        outcome: Result<(Connection, RawListing), DialError>,
+    },
+    Ended {
+        generation: Generation,
+        reason: ExitReason,
+    },
+    Pinged {
+        generation: Generation,
+        alive: bool,
+    },
+    Listed {
+        generation: Generation,
+        outcome: Result<RawListing, DialError>,
+    },
+    /// Nobody uses the connection of a retired server any more.
+    Drained,
+}
+
+/// Whether the server is still the one that its name means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Service {
+    Active,
+    /// It ends with the calls that are in flight.
+    Retired,
 }
 
 /// Whether the lists are being asked for anew. However many changes a server tells of, one walk is
@@ -50,6 +72,7 @@ pub(super) struct Actor {
     server: ServerName,
     recipe: Arc<Recipe>,
     machine: Machine,
+    service: Service,
     surroundings: Surroundings,
     publish: watch::Sender<Status>,
     began: Instant,
@@ -71,7 +94,7 @@ pub(super) struct Actor {
 impl Actor {
     pub(super) fn new(
         server: ServerName,
-        recipe: Recipe,
+        recipe: Arc<Recipe>,
         policy: Policy,
         surroundings: Surroundings,
         publish: watch::Sender<Status>,
@@ -80,8 +103,9 @@ impl Actor {
         let (tell, news) = mpsc::channel(1);
         Actor {
             server,
-            recipe: Arc::new(recipe),
+            recipe,
             machine: Machine::new(policy),
+            service: Service::Active,
             surroundings,
             publish,
             began: Instant::now(),
@@ -98,24 +122,54 @@ impl Actor {
         }
     }
 
-    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
+    pub(super) async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<Command>,
+        retired: CancellationToken,
+    ) {
+        let closing = self.surroundings.closing.clone();
+        let mut listening = true;
         self.feed(Input::Begin);
         while self.machine.phase() != Phase::Ended {
+            let active = self.service == Service::Active;
             let wake_at = self.machine.wake_at().map(|at| self.began + at);
             tokio::select! {
-                command = inbox.recv() => match command {
+                command = inbox.recv(), if listening => match command {
                     Some(command) => self.obey(command),
+                    // The handles of a retired server go before its last calls do.
+                    None if retired.is_cancelled() => listening = false,
                     None => self.feed(Input::Shutdown),
                 },
                 Some(done) = self.work.join_next() => self.finished(done),
                 Some(news) = self.news.recv() => self.heard(news),
-                () = sleep_until(wake_at) => self.wake(),
+                () = retired.cancelled(), if active => self.retire(),
+                () = closing.cancelled(), if !active => self.feed(Input::Shutdown),
+                () = sleep_until(wake_at), if active => self.wake(),
             }
         }
         // The connection's task closes the server; nothing of it is left when this returns.
         while let Some(done) = self.work.join_next().await {
             self.finished(done);
         }
+    }
+
+    /// Calls in flight are finished; then, or if there is nothing to finish, it is over.
+    fn retire(&mut self) {
+        self.service = Service::Retired;
+        match self.open().filter(|_| self.machine.phase() == Phase::Up) {
+            None => self.feed(Input::Shutdown),
+            Some(open) => {
+                open.door.shut();
+                self.work.spawn(async move {
+                    open.door.emptied().await;
+                    Done::Drained
+                });
+            }
+        }
+    }
+
+    fn publish(&self, listing: RawListing) {
+        self.surroundings.directory.publish(&self.server, &self.recipe.plan, listing);
     }
 
     /// Nobody can enter while the machine decides whether the server is idle.
@@ -194,6 +248,7 @@ impl Actor {
                 }
             }
             Done::Listed { generation, outcome } => self.listed(generation, outcome),
+            Done::Drained => self.feed(Input::Shutdown),
         }
     }
 
@@ -213,7 +268,7 @@ impl Actor {
         self.dialling = None;
         let error = match outcome {
             Ok((connection, listing)) => {
-                self.surroundings.directory.publish(&self.server, listing);
+                self.publish(listing);
                 match connection.end.known() {
                     None => {
                         self.last_failure = None;
@@ -275,7 +330,7 @@ impl Actor {
         if let Ok(listing) = outcome
             && self.is(Phase::Up, generation)
         {
-            self.surroundings.directory.publish(&self.server, listing);
+            self.publish(listing);
         }
         if outdated && self.machine.phase() == Phase::Up {
             return self.list_again();
@@ -322,13 +377,17 @@ impl Actor {
         let dials = Arc::clone(&self.surroundings.dials);
         let tasks = self.surroundings.tasks.clone();
         let tell = self.tell.clone();
+        let after = self.surroundings.after.clone();
         let give_up = CancellationToken::new();
         self.dialling = Some(give_up.clone());
         let (body_out, body_in) = oneshot::channel::<connection::Body>();
         self.work.spawn(async move {
             let dialled = async {
+                if let Some(predecessor) = after {
+                    predecessor.cancelled().await;
+                }
                 let _turn = dials.acquire().await;
-                let opened = connection::open(&recipe, &*spawner, tell, &tasks)?;
+                let opened = connection::open(&recipe, &spawner, tell, &tasks).await?;
                 let _actor_gone = body_out.send(opened.body);
                 opened.connection.complete(&recipe).await
             };

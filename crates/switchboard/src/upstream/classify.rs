@@ -13,6 +13,9 @@ use switchboard_core::lifecycle::Refusal;
 use switchboard_wire::era::HandshakeError;
 use switchboard_wire::{RequestError, RpcError};
 
+use crate::dial::secret::SecretError;
+use crate::trust::BrokenSeal;
+
 /// Why no connection came about.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
@@ -28,8 +31,17 @@ pub(crate) enum DialError {
     WorkingDirectory { path: PathBuf },
     #[error("a value of the server's entry cannot be filled in")]
     Expand(#[from] ExpandError),
-    #[error("values that come from a command are not supported yet")]
-    SecretCommand,
+    #[error("the command that gives the value of `{name}` gave none")]
+    Secret {
+        name: String,
+        #[source]
+        cause: SecretError,
+    },
+    #[error(transparent)]
+    Trust(#[from] BrokenSeal),
+    /// A task of ours ended early.
+    #[error("the server's entry could not be checked")]
+    Unchecked,
     #[error("servers over {0} are not supported yet")]
     Unsupported(&'static str),
     #[error("the server did not answer `{stage}` within {} s", after.as_secs_f32())]
@@ -62,6 +74,11 @@ impl DialError {
         }
     }
 
+    /// Whether the user has to look at the server's definition again.
+    pub(crate) fn needs_trust(&self) -> bool {
+        matches!(self, DialError::Trust(_))
+    }
+
     /// The last lines that the server wrote to its standard error.
     pub(crate) fn stderr(&self) -> &[String] {
         match self {
@@ -72,7 +89,9 @@ impl DialError {
             | DialError::Spawn { .. }
             | DialError::WorkingDirectory { .. }
             | DialError::Expand(_)
-            | DialError::SecretCommand
+            | DialError::Secret { .. }
+            | DialError::Trust(_)
+            | DialError::Unchecked
             | DialError::Unsupported(_)
             | DialError::Refused { .. }
             | DialError::Handshake(_)
@@ -104,6 +123,9 @@ pub(crate) enum LeaseError {
     },
     #[error("the server was disconnected meanwhile")]
     Disconnected,
+    /// The configuration has another definition of the server now, or none.
+    #[error("the server's definition changed meanwhile")]
+    Replaced,
     #[error("the gateway is shutting down")]
     ShuttingDown,
 }

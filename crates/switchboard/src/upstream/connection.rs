@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::catalog::RawListing;
+use switchboard_core::config::expand;
 use switchboard_wire::era::{self, ClientHello, HandshakeError, ServerHello};
 use switchboard_wire::peer::{self, Limits, Reader, Writer};
 use switchboard_wire::{Peer, RequestError, pipe};
@@ -107,21 +108,25 @@ enum Half {
 }
 
 /// Opens the streams: starts the program, or connects the in-process server.
-pub(super) fn open(
+pub(super) async fn open(
     recipe: &Recipe,
-    spawner: &dyn Spawner,
+    spawner: &Arc<dyn Spawner>,
     news: mpsc::Sender<News>,
     tasks: &TaskTracker,
 ) -> Result<Opened, DialError> {
     let tail = Tail::default();
     let (source, sink, far_side): (Source, Sink, FarSide) = match &recipe.transport {
         Transport::Unsupported(transport) => return Err(DialError::Unsupported(transport)),
+        Transport::Remote { url, environment, over } => {
+            environment.expanding(|with| expand::expand_url(url, with))?;
+            return Err(DialError::Unsupported(over));
+        }
         Transport::InProcess(server) => {
             let (near, far) = pipe::pair();
             (Box::new(near.reader), Box::new(near.writer), FarSide::InProcess(server.serve(far)))
         }
         Transport::Program(recipe_of_program) => {
-            let program = recipe_of_program.program()?;
+            let program = recipe_of_program.program(spawner).await?;
             let started = spawner
                 .start(&program)
                 .map_err(|cause| DialError::spawn(program.command.clone(), cause))?;

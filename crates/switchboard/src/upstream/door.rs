@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use switchboard_core::lifecycle::Usage;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Set in the count while nobody may enter.
@@ -22,6 +23,8 @@ pub(super) struct Door {
     left_at: AtomicU64,
     /// Whether anyone inside ever got what they came for.
     worked: AtomicBool,
+    /// Told when the last one leaves a door that is shut.
+    emptied: Notify,
     began: Instant,
 }
 
@@ -38,6 +41,7 @@ impl Door {
             inside: AtomicUsize::new(0),
             left_at: AtomicU64::new(0),
             worked: AtomicBool::new(false),
+            emptied: Notify::new(),
             began,
         })
     }
@@ -52,6 +56,13 @@ impl Door {
     /// Shuts the door for good; those inside are not waited for.
     pub(super) fn shut(&self) {
         self.inside.fetch_or(SHUT, Ordering::AcqRel);
+    }
+
+    /// Waits until those inside a door that was shut for good have left.
+    pub(super) async fn emptied(&self) {
+        while self.inside.load(Ordering::Acquire) != SHUT {
+            self.emptied.notified().await;
+        }
     }
 
     /// Shuts the door if nobody is inside; says what is known of its use either way.
@@ -87,7 +98,9 @@ impl Drop for Pass {
     fn drop(&mut self) {
         let now = u64::try_from(self.door.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.door.left_at.fetch_max(now.saturating_add(1), Ordering::AcqRel);
-        self.door.inside.fetch_sub(1, Ordering::AcqRel);
+        if self.door.inside.fetch_sub(1, Ordering::AcqRel) == SHUT + 1 {
+            self.door.emptied.notify_one();
+        }
     }
 }
 
@@ -122,6 +135,23 @@ mod tests {
         drop(pass);
         assert!(!door.usage().held);
         assert!(door.enter().is_none());
+        door.emptied().await;
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_an_empty_house_is_told() {
+        let door = Door::new(Instant::now());
+        let passes = [door.enter().unwrap(), door.enter().unwrap()];
+        door.shut();
+        let leaving = async {
+            for pass in passes {
+                tokio::task::yield_now().await;
+                assert!(door.usage().held);
+                drop(pass);
+            }
+        };
+        tokio::join!(door.emptied(), leaving);
+        assert!(!door.usage().held);
     }
 
     #[test]

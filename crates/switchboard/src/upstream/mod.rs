@@ -17,6 +17,7 @@ use switchboard_core::lifecycle::{Policy, Urgency};
 use switchboard_core::name::ServerName;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError};
@@ -52,6 +53,8 @@ pub(crate) struct Upstream {
     status: watch::Receiver<Status>,
     /// The connection that is up, if there is one.
     open: watch::Receiver<Option<Arc<Open>>>,
+    retired: CancellationToken,
+    ended: CancellationToken,
 }
 
 /// What the actor is asked to do.
@@ -90,13 +93,17 @@ pub(crate) struct Surroundings {
     /// Connects at the same time, over all servers.
     pub(crate) dials: Arc<tokio::sync::Semaphore>,
     pub(crate) tasks: TaskTracker,
+    /// The gateway goes, and with it what is left of retired servers.
+    pub(crate) closing: CancellationToken,
+    /// The end of the upstream that this one takes the place of; nothing is dialled before it.
+    pub(crate) after: Option<CancellationToken>,
 }
 
 impl Upstream {
     /// Starts the actor.
     pub(crate) fn start(
         server: ServerName,
-        recipe: Recipe,
+        recipe: Arc<Recipe>,
         policy: Policy,
         surroundings: Surroundings,
     ) -> Upstream {
@@ -104,9 +111,21 @@ impl Upstream {
         let (publish, status) = watch::channel(Status { state: State::Down, last_failure: None });
         let (opened, open) = watch::channel(None);
         let tasks = surroundings.tasks.clone();
+        let (retired, ended) = (CancellationToken::new(), CancellationToken::new());
         let actor = actor::Actor::new(server, recipe, policy, surroundings, publish, opened);
-        tasks.spawn(actor.run(inbox));
-        Upstream { commands, status, open }
+        let (retire, end) = (retired.clone(), ended.clone().drop_guard());
+        tasks.spawn(async move {
+            actor.run(inbox, retire).await;
+            drop(end);
+        });
+        Upstream { commands, status, open, retired, ended }
+    }
+
+    /// Ends the actor once nobody uses its connection any more; nobody new gets in. What is
+    /// returned tells of the end.
+    pub(crate) fn retire(&self) -> CancellationToken {
+        self.retired.cancel();
+        self.ended.clone()
     }
 
     /// A connection, held while the lease lives. Connects if it must.
@@ -145,10 +164,18 @@ impl Upstream {
         command: impl FnOnce(oneshot::Sender<Result<Lease, LeaseError>>) -> Command,
     ) -> Result<Lease, LeaseError> {
         let (reply, answer) = oneshot::channel();
-        if self.commands.send(command(reply)).await.is_err() {
-            return Err(LeaseError::ShuttingDown);
+        let answered = match self.commands.send(command(reply)).await {
+            Ok(()) => answer.await.unwrap_or(Err(LeaseError::ShuttingDown)),
+            Err(_) => Err(LeaseError::ShuttingDown),
+        };
+        match answered {
+            Err(LeaseError::ShuttingDown | LeaseError::Disconnected)
+                if self.retired.is_cancelled() =>
+            {
+                Err(LeaseError::Replaced)
+            }
+            answered => answered,
         }
-        answer.await.unwrap_or(Err(LeaseError::ShuttingDown))
     }
 }
 

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::values::{Template, TemplateMap};
+use tokio::task::JoinSet;
 
 use super::DialError;
 use crate::dial::in_process::InProcess;
-use crate::dial::spawn::Program;
+use crate::dial::secret;
+use crate::dial::spawn::{Program, Spawner};
+use crate::directory::Plan;
 use crate::env::Environment;
+use crate::trust::Seal;
 
-/// Everything that a dial needs to know about one server.
-#[derive(Debug)]
+/// Everything that a dial needs to know about one server. Equal recipes need no other connection.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
     pub(crate) start_timeout: Duration,
@@ -24,16 +28,26 @@ pub(crate) struct Recipe {
     pub(crate) max_pages: usize,
     pub(crate) max_tools: usize,
     pub(crate) log: PathBuf,
+    /// What becomes of its lists.
+    pub(crate) plan: Arc<Plan>,
 }
 
 pub(crate) enum Transport {
     Program(Box<ProgramRecipe>),
     InProcess(Arc<dyn InProcess>),
+    /// A server at a URL, over something that this version does not speak. The URL is filled in
+    /// all the same, so that what is wrong with it is said first.
+    Remote {
+        url: Template,
+        environment: Environment,
+        over: &'static str,
+    },
     /// A transport that this version does not speak.
     Unsupported(&'static str),
 }
 
 /// A program as the configuration writes it: expanded only when it is started.
+#[derive(PartialEq)]
 pub(crate) struct ProgramRecipe {
     pub(crate) words: Words,
     pub(crate) env: TemplateMap,
@@ -41,9 +55,12 @@ pub(crate) struct ProgramRecipe {
     /// Whether it gets the whole environment instead of a short list of harmless variables.
     pub(crate) inherit_env: bool,
     pub(crate) environment: Environment,
+    /// The approval that a project's server runs under.
+    pub(crate) seal: Option<Seal>,
 }
 
 /// A command and its arguments.
+#[derive(PartialEq, Eq)]
 pub(crate) enum Words {
     Templates {
         command: Template,
@@ -53,52 +70,113 @@ pub(crate) enum Words {
     Literal(Vec<String>),
 }
 
+impl PartialEq for Transport {
+    fn eq(&self, other: &Transport) -> bool {
+        match (self, other) {
+            (Transport::Program(a), Transport::Program(b)) => a == b,
+            (Transport::InProcess(a), Transport::InProcess(b)) => Arc::ptr_eq(a, b),
+            (
+                Transport::Remote { url, environment, over },
+                Transport::Remote { url: b_url, environment: b_environment, over: b_over },
+            ) => url == b_url && environment == b_environment && over == b_over,
+            (Transport::Unsupported(a), Transport::Unsupported(b)) => a == b,
+            (
+                Transport::Program(_)
+                | Transport::InProcess(_)
+                | Transport::Remote { .. }
+                | Transport::Unsupported(_),
+                _,
+            ) => false,
+        }
+    }
+}
+
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Transport::Program(_) => "Program",
             Transport::InProcess(_) => "InProcess",
+            Transport::Remote { .. } => "Remote",
             Transport::Unsupported(_) => "Unsupported",
         })
     }
 }
 
 impl ProgramRecipe {
-    /// The program with every variable filled in.
-    pub(crate) fn program(&self) -> Result<Program, DialError> {
-        let variable = |name: &str| self.environment.variable(name).map(str::to_owned);
-        let home = self.environment.home().and_then(|home| home.to_str());
-        let with = Surroundings { variable: &variable, home };
+    /// The program with every variable filled in and every secret asked for. Nothing runs unless
+    /// what would run is still what was approved.
+    pub(crate) async fn program(&self, spawner: &Arc<dyn Spawner>) -> Result<Program, DialError> {
+        let Filled { mut program, commands } =
+            self.environment.expanding(|with| self.fill(with))?;
+        if let Some(seal) = self.seal.clone() {
+            let words = std::iter::once(&program.command).chain(&program.args);
+            let words = words.chain(commands.iter().flat_map(|(_, words)| words)).cloned();
+            let (words, cwd) = (words.collect::<Vec<String>>(), program.cwd.clone());
+            let checking = tokio::task::spawn_blocking(move || seal.check(&words, &cwd));
+            checking.await.map_err(|_| DialError::Unchecked)??;
+        }
+        if !program.cwd.is_dir() {
+            return Err(DialError::WorkingDirectory { path: program.cwd });
+        }
+        let mut asking = JoinSet::new();
+        for (name, words) in commands {
+            let secret = secret::ask(Arc::clone(spawner), self.helper(words, &program.cwd));
+            asking.spawn(async move { (name, secret.await) });
+        }
+        while let Some(answered) = asking.join_next().await {
+            let (name, secret) = answered.map_err(|_| DialError::Unchecked)?;
+            match secret {
+                Ok(secret) => program.env.insert(name, secret.reveal()),
+                Err(cause) => return Err(DialError::Secret { name, cause }),
+            };
+        }
+        Ok(program)
+    }
+
+    fn fill(&self, with: &Surroundings<'_>) -> Result<Filled, DialError> {
         let mut env: BTreeMap<String, String> = if self.inherit_env {
             owned(self.environment.all())
         } else {
             owned(self.environment.for_servers())
         };
+        let mut commands = Vec::new();
         for (name, value) in self.env.iter() {
-            match expand::expand_value(value, &with)? {
-                Expanded::Text(text) => env.insert(name.to_owned(), text),
-                Expanded::Command(_) => return Err(DialError::SecretCommand),
-            };
+            match expand::expand_value(value, with)? {
+                Expanded::Text(text) => drop(env.insert(name.to_owned(), text)),
+                Expanded::Command(words) => commands.push((name.to_owned(), words)),
+            }
         }
         let cwd = match &self.cwd {
-            Some(cwd) => self.environment.cwd.join(expand::expand(cwd, &with)?),
+            Some(cwd) => self.environment.cwd.join(expand::expand(cwd, with)?),
             None => self.environment.cwd.clone(),
         };
-        if !cwd.is_dir() {
-            return Err(DialError::WorkingDirectory { path: cwd });
-        }
         let (command, args) = match &self.words {
             Words::Templates { command, args } => {
-                let args = args.iter().map(|arg| expand::expand(arg, &with));
-                (expand::expand(command, &with)?, args.collect::<Result<Vec<String>, _>>()?)
+                let args = args.iter().map(|arg| expand::expand(arg, with));
+                (expand::expand(command, with)?, args.collect::<Result<Vec<String>, _>>()?)
             }
-            Words::Literal(words) => match words.split_first() {
-                Some((command, args)) => (command.clone(), args.to_vec()),
-                None => (String::new(), Vec::new()),
-            },
+            Words::Literal(words) => split(words.clone()),
         };
-        Ok(Program { command, args, env, cwd })
+        Ok(Filled { program: Program { command, args, env, cwd }, commands })
     }
+
+    /// A program that gives a secret sees no more of the environment than a server.
+    fn helper(&self, words: Vec<String>, cwd: &Path) -> Program {
+        let (command, args) = split(words);
+        Program { command, args, env: owned(self.environment.for_servers()), cwd: cwd.to_owned() }
+    }
+}
+
+/// A program, and by variable the commands whose output is still to be asked for.
+struct Filled {
+    program: Program,
+    commands: Vec<(String, Vec<String>)>,
+}
+
+/// The command and its arguments.
+fn split(mut words: Vec<String>) -> (String, Vec<String>) {
+    let args = words.split_off(words.len().min(1));
+    (words.pop().unwrap_or_default(), args)
 }
 
 fn owned<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {

@@ -117,3 +117,32 @@ fn words_that_may_be_scripts_are_candidates() {
         &["./sign", "k.sh", "./t", "./k", "./c"],
     );
 }
+
+#[test]
+fn what_a_definition_reads_and_runs_is_known_without_reading_or_running_it() {
+    let check = |fields: &str, variables: &[&str], commands: &[&str]| {
+        let reach = reach(&entry(fields));
+        assert_eq!(
+            (&reach.variables[..], &reach.commands[..]),
+            (
+                &variables.iter().map(ToString::to_string).collect::<Vec<_>>()[..],
+                &commands.iter().map(ToString::to_string).collect::<Vec<_>>()[..],
+            ),
+            "{fields}"
+        );
+    };
+    check(
+        r#"{"command": "${A}", "args": ["{env:B}", "${A}"], "cwd": "$env:C",
+            "env": {"T": "!pass ${D}", "U": "!!no", "V": "${E:-x}"}}"#,
+        &["A", "C", "B", "D", "E"],
+        &["pass ${D}"],
+    );
+    check(
+        r#"{"url": "http://h/${A}", "headers": {"H": "${B}"}, "bearerToken": "!t",
+            "bearerTokenEnv": "C", "auth": {"type": "basic", "username": "${D}", "passwordEnv": "E"},
+            "oauth": {"clientId": "${F}", "clientSecret": "!s ${G}", "scope": "${H}"}}"#,
+        &["A", "B", "D", "G", "F", "H", "C", "E"],
+        &["t", "s ${G}"],
+    );
+    check(r#"{"url": "node ${A}"}"#, &[], &[]);
+}

@@ -45,7 +45,8 @@ async fn programs_read_the_status_as_json() {
         }
       ],
       "tools": 5,
-      "connected": 0
+      "connected": 0,
+      "stale": []
     }
     --- stderr
     "#);
@@ -93,7 +94,8 @@ async fn programs_read_the_tools_as_json() {
       "total": 5,
       "offset": 0,
       "next": null,
-      "notListed": []
+      "notListed": [],
+      "pending": []
     }
     --- stderr
     "#);
@@ -130,7 +132,8 @@ async fn programs_read_what_was_found_as_json() {
       "notListed": [
         "all",
         "broken"
-      ]
+      ],
+      "pending": []
     }
     --- stderr
     "#);

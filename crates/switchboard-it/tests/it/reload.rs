@@ -1,0 +1,266 @@
+//! A configuration that changes while the gateway runs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard::trust::TrustStore;
+use switchboard::{Gateway, Headless, Session};
+use switchboard_it::client::Client;
+use switchboard_it::harness::{Home, World, pass};
+use switchboard_it::processes::until_gone;
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+const TOOLS: &str = "
+[[tools]]
+name = 'echo'
+[[tools]]
+name = 'wait'
+behaviour = 'wait'
+[[tools]]
+name = 'pid'
+behaviour = 'pid'
+";
+
+/// Two servers; `a` with these fields, `b` always the same.
+fn two(a: &str) -> String {
+    format!(
+        r#"{{ "mcpServers": {{
+            "a": {{ "command": "fixture-server", "args": ["tools"] {a} }},
+            "b": {{ "command": "fixture-server", "args": ["tools"] }} }} }}"#
+    )
+}
+
+/// Both servers connected, and a call to `a` that waits.
+async fn busy() -> (Arc<World>, tokio::task::JoinHandle<String>) {
+    let world = Arc::new(World::with(&two("")).script("tools", TOOLS).start());
+    for server in ["a", "b"] {
+        let echoed = world.call(&format!("{server}_echo"), json!({ "text": "hi" })).await;
+        assert_eq!(echoed.unwrap(), "hi");
+    }
+    let calling = Arc::clone(&world);
+    let waiting = tokio::spawn(async move { calling.ask(r#"{ "tool": "a_wait" }"#).await });
+    world.fixture("a").call_started(2).await;
+    (world, waiting)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_server_starts_anew_after_the_calls_in_flight_and_no_other_does() {
+    let (world, waiting) = busy().await;
+    let card = format!("{:?}", switchboard::tool_card::definition());
+    world.apply(&two(r#", "requestTimeoutMs": 30000"#));
+    let calling = Arc::clone(&world);
+    let next = tokio::spawn(async move { calling.call("a_echo", json!({ "text": "new" })).await });
+    pass(Duration::from_secs(5)).await;
+    assert!(!next.is_finished(), "there is one connection at a time");
+    assert_eq!(world.fixture("a").ledger().connections, 1);
+    assert!(world.ask("{}").await.contains("○ a (3 tools, connecting)"));
+    world.fixture("a").release();
+    let ended = waiting.await.unwrap();
+    assert!(!ended.contains("lost"), "{ended}");
+    assert_eq!(next.await.unwrap().unwrap(), "new");
+    let (a, b) = (world.fixture("a").ledger(), world.fixture("b").ledger());
+    assert_eq!((a.connections, a.open, b.connections, b.open), (2, 1, 1, 1));
+    assert_eq!(card, format!("{:?}", switchboard::tool_card::definition()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_finishes_its_calls_and_takes_no_new_one() {
+    let (world, waiting) = busy().await;
+    world.apply(&two(r#", "disabled": true"#));
+    let refused = world.ask(r#"{ "tool": "a_echo", "args": { "text": "hi" } }"#).await;
+    assert!(refused.starts_with("server_disabled"), "{refused}");
+    assert_eq!(world.fixture("a").ledger().open, 1, "its last call is still running");
+    world.fixture("a").release();
+    let ended = waiting.await.unwrap();
+    assert!(!ended.contains("lost"), "{ended}");
+    world.fixture("a").until(|ledger| ledger.open == 0).await;
+    assert_eq!(world.fixture("b").ledger().connections, 1);
+    // And it can come back.
+    world.apply(&two(""));
+    assert_eq!(world.call("a_echo", json!({ "text": "back" })).await.unwrap(), "back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_does_not_wait_for_the_calls_of_a_server_that_goes() {
+    let (world, waiting) = busy().await;
+    world.apply(&two(r#", "disabled": true"#));
+    world.gateway.shutdown().await;
+    assert_eq!(world.fixture("a").ledger().open, 0);
+    waiting.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changes_nothing_about_the_way_to_a_server_leaves_its_connection() {
+    let (world, _waiting) = busy().await;
+    let catalogs = world.gateway.watch();
+    world.apply(&two(r#", "approveTools": ["echo"], "description": "the first""#));
+    assert!(!catalogs.has_changed().unwrap(), "nothing is published anew");
+    let refused = world.ask(r#"{ "tool": "a_echo", "args": { "text": "hi" } }"#).await;
+    assert!(refused.starts_with("approval_required"), "the new rule holds: {refused}");
+    assert!(world.ask("{}").await.contains("a (3 tools): the first"));
+    assert_eq!(world.fixture("a").ledger().connections, 1);
+}
+
+/// A project whose files are followed; nothing in it is ever started.
+struct Followed {
+    home: Home,
+    gateway: Gateway,
+    session: Session,
+}
+
+const QUIET: &str = r#""settings": { "firstListing": false }"#;
+
+impl Followed {
+    fn start(config: &str) -> Followed {
+        let home = Home::new();
+        fs::create_dir_all(home.path().join("switchboard")).unwrap();
+        fs::write(home.path().join("switchboard/mcp.json"), config).unwrap();
+        let environment = home.environment();
+        let options = LoadOptions { config: None, project: environment.cwd.clone() };
+        let loaded = load(&environment, &Paths::of(&environment), &options).unwrap();
+        let gateway = Gateway::builder(environment).config(loaded.config).demo_if_empty().build();
+        gateway.follow(options, loaded.good);
+        let session = gateway.session(Headless);
+        Followed { home, gateway, session }
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::write(self.home.path().join(file), text).unwrap();
+    }
+
+    /// The lines about servers and files, once they have changed.
+    async fn next(&self) -> Vec<String> {
+        let before = self.lines().await;
+        loop {
+            pass(Duration::from_secs(1)).await;
+            let now = self.lines().await;
+            if now != before {
+                return now;
+            }
+        }
+    }
+
+    async fn lines(&self) -> Vec<String> {
+        let reply = self.session.handle(switchboard::request::Request::Status).await.unwrap();
+        let text = switchboard::render::text::reply(&reply);
+        let home = self.home.path().to_string_lossy().into_owned();
+        let lines = text.lines().skip(1).take_while(|line| !line.is_empty());
+        lines.map(|line| line.replace(&home, "[HOME]")).collect()
+    }
+}
+
+fn user(servers: &str) -> String {
+    format!(r#"{{ {QUIET}, "mcpServers": {{ {servers} }} }}"#)
+}
+
+const ONE: &str = r#""one": { "command": "x" }"#;
+const TWO: &str = r#""two": { "command": "y" }"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_is_saved_in_a_file_is_applied() {
+    let followed = Followed::start(&user(""));
+    assert_eq!(followed.lines().await, ["○ demo (not connected)"]);
+    followed.write("switchboard/mcp.json", &user(ONE));
+    assert_eq!(followed.next().await, ["○ one (not connected)"]);
+    followed.write("switchboard/mcp.json", &user(&format!("{ONE}, {TWO}")));
+    assert_eq!(followed.next().await, ["○ one (not connected)", "○ two (not connected)"]);
+    fs::remove_file(followed.home.path().join("switchboard/mcp.json")).unwrap();
+    // With the file its settings are gone, too: what is new is listed at once.
+    assert_eq!(followed.next().await, ["✓ demo (6 tools)"]);
+    followed.gateway.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_does_not_read_keeps_its_last_good_version_and_holds_up_no_other() {
+    let followed = Followed::start(&user(ONE));
+    followed.write("switchboard/mcp.json", "{ \"mcpServers\":\n {");
+    let stale = "⚠ [HOME]/switchboard/mcp.json:2:2 does not read: its last good version holds";
+    assert_eq!(followed.next().await, ["○ one (not connected)", stale]);
+    followed.write(".mcp.json", r#"{ "mcpServers": { "theirs": { "command": "z" } } }"#);
+    let pending = "⚠ theirs (pending: the user has to trust it)";
+    assert_eq!(followed.next().await, ["○ one (not connected)", pending, stale]);
+    followed.write("switchboard/mcp.json", &user(TWO));
+    assert_eq!(followed.next().await, [pending, "○ two (not connected)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_approves_elsewhere_is_seen_and_so_is_what_they_take_back() {
+    let followed = Followed::start(&user(ONE));
+    followed.write(".mcp.json", r#"{ "mcpServers": { "theirs": { "command": "z" } } }"#);
+    let pending = "⚠ theirs (pending: the user has to trust it)";
+    assert_eq!(followed.next().await, ["○ one (not connected)", pending]);
+    let environment = followed.home.environment();
+    let (paths, project): (_, PathBuf) = (Paths::of(&environment), environment.cwd.clone());
+    let options = LoadOptions { config: None, project: project.clone() };
+    let loaded = load(&environment, &paths, &options).unwrap();
+    let store = TrustStore::at(paths.trust());
+    store.approve(&loaded.config.pending[0].hash, "theirs", &project).unwrap();
+    assert_eq!(followed.next().await, ["○ one (not connected)", "○ theirs (not connected)"]);
+    store.revoke("theirs", &project).unwrap();
+    assert_eq!(followed.next().await, ["○ one (not connected)", pending]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_is_dropped_is_followed_no_more() {
+    let followed = Followed::start(&user(ONE));
+    let mut catalogs = followed.gateway.watch();
+    drop(followed);
+    assert!(catalogs.changed().await.is_err(), "nobody is left who could publish");
+}
+
+/// What the real program does, from the first server to the last.
+#[tokio::test]
+async fn serve_applies_what_is_saved_without_a_restart() {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("tools.toml", TOOLS);
+    let server = |fields: &str| {
+        format!(
+            r#"{{ "command": "fixture-server", "args": [{script:?}, "--spawn-log", {:?}] {fields} }}"#,
+            installed.spawn_log()
+        )
+    };
+    let save = |servers: &str| {
+        installed.write("switchboard/mcp.json", &format!(r#"{{ "mcpServers": {{ {servers} }} }}"#))
+    };
+    save(&format!(r#""a": {}, "b": {}"#, server(""), server("")));
+    let mut client = installed.connect(json!({})).await;
+    let card = client.ask("tools/list", json!({})).await["result"].clone();
+    let mut pids = Vec::new();
+    for tool in ["a_pid", "b_pid"] {
+        pids.push(client.mcp(json!({ "tool": tool })).await.parse::<u32>().unwrap());
+    }
+    save(&format!(r#""b": {}, "c": {}"#, server(""), server("")));
+    status_with(&mut client, "c (3 tools").await;
+    assert!(!client.mcp(json!({})).await.contains(" a ("));
+    let lost = client.mcp(json!({ "tool": "a_echo", "args": { "text": "hi" } })).await;
+    assert!(lost.starts_with("unknown_tool"), "{lost}");
+    until_gone(&pids[..1]).await;
+    assert_eq!(client.mcp(json!({ "tool": "b_pid" })).await, pids[1].to_string());
+    assert_eq!(client.ask("tools/list", json!({})).await["result"], card);
+    installed.write("switchboard/mcp.json", "{ half");
+    let status = status_with(&mut client, "last good version holds").await;
+    assert!(status.contains(" b (") && status.contains(" c ("), "{status}");
+    let ended = client.end().await;
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stderr.contains("file does not read"), "{}", ended.stderr);
+}
+
+/// Asks for the status until it has `part`.
+async fn status_with(client: &mut Client, part: &str) -> String {
+    let mut status = String::new();
+    let asking = async {
+        while !status.contains(part) {
+            status = client.mcp(json!({})).await;
+        }
+    };
+    let told = tokio::time::timeout(Duration::from_secs(40), asking).await;
+    assert!(told.is_ok(), "it never says {part}: {status}");
+    status
+}

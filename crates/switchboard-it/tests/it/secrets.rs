@@ -1,0 +1,78 @@
+//! What a definition may read: variables, places, and the output of commands.
+
+use serde_json::{Value, json};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+const DUMP: &str = "[[tools]]\nname = 'dump'\nbehaviour = 'env'\n";
+
+/// One server whose entry has these fields besides its command.
+fn with_fields(fields: &str) -> Installed {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("dump.toml", DUMP);
+    let config = format!(
+        r#"{{ "mcpServers": {{ "s": {{
+            "command": "fixture-server", "args": [{:?}], {fields} }} }} }}"#,
+        script.display()
+    );
+    installed.write("switchboard/mcp.json", &config);
+    installed
+}
+
+async fn dump(installed: &Installed) -> Value {
+    let ran = installed.run(["call", "s_dump"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn values_come_from_variables_places_and_commands() {
+    let installed = with_fields(
+        r#""env": {
+            "FIRST": "!cat 'a file'", "SECOND": "!sh -c 'echo $0 $SECRET; echo err >&2' ${HOME}",
+            "PLAIN": "!!plain", "FOUND": "${HOME}", "EMPTY": "${NOT_THERE:-}",
+            "PLACE": "${workspaceFolder}/x" }"#,
+    );
+    installed.write("a file", "s3cret\n");
+    let dumped = dump(&installed).await;
+    let home = installed.home().to_string_lossy().into_owned();
+    let env = &dumped["env"];
+    let names = ["FIRST", "SECOND", "PLAIN", "FOUND", "EMPTY", "PLACE"];
+    let seen = Value::from(names.map(|name| env[name].clone()).to_vec());
+    assert_eq!(seen, json!(["s3cret", home, "!plain", home, "", format!("{home}/x")]));
+}
+
+#[tokio::test]
+async fn a_command_that_fails_is_told_by_the_name_of_its_value_alone() {
+    let installed = with_fields(r#""env": { "TOKEN": "!sh -c 'echo topsecret >&2; exit 7'" }"#);
+    let ran = installed.run(["call", "s_dump"]).await;
+    assert_eq!(ran.code, Some(5));
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    for part in ["`TOKEN`", "exit code 7"] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    assert!(!said.contains("topsecret"), "{said}");
+}
+
+#[tokio::test]
+async fn nothing_is_run_for_a_question_that_connects_nothing() {
+    let installed = with_fields(r#""env": { "TOKEN": "!touch canary" }"#);
+    for command in [&["status"][..], &["config", "check"]] {
+        installed.run(command.iter().copied()).await;
+    }
+    assert!(!installed.home().join("canary").exists());
+}
+
+#[tokio::test]
+async fn a_url_that_cannot_be_filled_in_fails_before_any_request() {
+    for (url, expected) in [
+        ("https://example.invalid/${NOT_THERE}", "the environment variable `NOT_THERE` is not set"),
+        ("https://${HOME}/", "`HOME` stands in the part of a URL that says where it leads"),
+    ] {
+        let config = format!(r#"{{ "mcpServers": {{ "s": {{ "url": {url:?} }} }} }}"#);
+        let ran = Installed::with(PROGRAMS, &config).run(["connect", "s"]).await;
+        assert_eq!(ran.code, Some(2), "{url}");
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+}

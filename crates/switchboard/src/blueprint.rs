@@ -1,0 +1,294 @@
+//! From a configuration to what a gateway runs: recipes, policies, shelves and facts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use switchboard_core::approval::Rules;
+use switchboard_core::catalog::listing::ResourceTools;
+use switchboard_core::catalog::{ListingPolicy, Shelf, Standing};
+use switchboard_core::config::diagnostic::Diagnostic;
+use switchboard_core::config::layers::{Config, Server, Trust};
+use switchboard_core::config::server::ServerEntry;
+use switchboard_core::config::settings::Settings;
+use switchboard_core::config::transport::Transport as Configured;
+use switchboard_core::config::trust::definition_hash;
+use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, Template, ToolRule};
+use switchboard_core::content::guard::Limits;
+use switchboard_core::lifecycle::Policy;
+use switchboard_core::name::ServerName;
+use switchboard_core::reply::TrustLevel;
+
+use crate::demo::Demo;
+use crate::dial::in_process::InProcess;
+use crate::dial::spawn::Spawner;
+use crate::directory::{CacheFile, Plan};
+use crate::env::Environment;
+use crate::paths::Paths;
+use crate::trust::{Seal, TrustStore};
+use crate::upstream::{ProgramRecipe, Recipe, Transport, Words};
+
+/// What stays the same when the configuration changes.
+pub(crate) struct Blueprint {
+    pub(crate) environment: Environment,
+    pub(crate) paths: Paths,
+    pub(crate) in_process: BTreeMap<String, Arc<dyn InProcess>>,
+    pub(crate) spawner: Arc<dyn Spawner>,
+    /// Beats the settings.
+    pub(crate) limits: Option<Limits>,
+    pub(crate) starts: Starts,
+    pub(crate) when_empty: WhenEmpty,
+}
+
+/// When servers start and stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Starts {
+    AsConfigured,
+    OnDemand,
+}
+
+/// What is offered while nothing is configured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenEmpty {
+    Nothing,
+    Demo,
+}
+
+/// What a configuration comes to, before anything starts.
+pub(crate) struct Parts {
+    pub(crate) shelves: BTreeMap<ServerName, Shelf>,
+    pub(crate) facts: HashMap<ServerName, Facts>,
+    pub(crate) recipes: Vec<(ServerName, Recipe, Policy)>,
+    pub(crate) settings: Settings,
+    pub(crate) limits: Limits,
+}
+
+/// What the configuration says about a server, as far as answers need it.
+#[derive(Clone)]
+pub(crate) struct Facts {
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) trust: TrustLevel,
+    pub(crate) description: Option<String>,
+    pub(crate) overridden: Overridden,
+    pub(crate) rules: Rules,
+    pub(crate) first_use: FirstUse,
+}
+
+/// What may connect a server that nobody has used yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstUse {
+    Anything,
+    /// A list of servers has it, not enabled: only its name connects it.
+    ByName,
+}
+
+/// Whether a project has an entry of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overridden {
+    No,
+    /// The project's fields will lie over this one.
+    WhenTrusted,
+}
+
+impl Blueprint {
+    pub(crate) fn parts(&self, config: &Config) -> Parts {
+        let limits = self.limits.unwrap_or(match config.settings.output_guard {
+            OutputGuard::Off => Limits::OFF,
+            OutputGuard::Limits { max_bytes, max_lines, .. } => Limits { max_bytes, max_lines },
+        });
+        let mut parts = Parts {
+            shelves: BTreeMap::new(),
+            facts: HashMap::new(),
+            recipes: Vec::new(),
+            settings: config.settings.clone(),
+            limits,
+        };
+        for (name, server) in &config.servers {
+            if let Ok(name) = ServerName::new(name) {
+                self.add_configured(&mut parts, name, server);
+            }
+        }
+        for pending in &config.pending {
+            let Ok(name) = ServerName::new(&pending.name) else { continue };
+            // Until it is trusted, a user's own server of the same name stands unchanged.
+            if let Some(facts) = parts.facts.get_mut(&name) {
+                facts.overridden = Overridden::WhenTrusted;
+                continue;
+            }
+            let facts = facts(&pending.definition, &parts.settings, TrustLevel::Pending);
+            parts.facts.insert(name.clone(), facts);
+            let shelf = shelf(&pending.definition, &parts.settings, Standing::Pending);
+            parts.shelves.insert(name, shelf);
+        }
+        for (name, server) in &self.in_process {
+            if !config.servers.contains_key(name)
+                && let Ok(name) = ServerName::new(name)
+            {
+                self.add_in_process(&mut parts, name, Arc::clone(server));
+            }
+        }
+        // A file that does not read is no reason to show something else instead.
+        let broken = config.diagnostics.iter().any(Diagnostic::is_error);
+        if self.when_empty == WhenEmpty::Demo && parts.shelves.is_empty() && !broken {
+            let name = ServerName::new("demo").expect("a plain word is a name");
+            self.add_in_process(&mut parts, name, Arc::new(Demo));
+        }
+        parts
+    }
+
+    fn add_configured(&self, parts: &mut Parts, name: ServerName, server: &Server) {
+        let definition = &server.definition;
+        let trust = match server.trust {
+            Trust::UserFile => TrustLevel::User,
+            Trust::Approved(_) => TrustLevel::Approved,
+        };
+        parts.facts.insert(name.clone(), facts(definition, &parts.settings, trust));
+        let standing = if definition.is_disabled() { Standing::Disabled } else { Standing::Active };
+        parts.shelves.insert(name.clone(), shelf(definition, &parts.settings, standing));
+        if standing == Standing::Active {
+            let hash = definition_hash(definition).to_string();
+            let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
+            let transport = match self.in_process.get(name.as_str()) {
+                Some(server) => Transport::InProcess(Arc::clone(server)),
+                None => self.transport(&name, server),
+            };
+            self.add_recipe(parts, name, definition, (transport, Some(file)));
+        }
+    }
+
+    fn add_in_process(&self, parts: &mut Parts, name: ServerName, server: Arc<dyn InProcess>) {
+        let definition = ServerEntry::default();
+        parts.facts.insert(name.clone(), facts(&definition, &parts.settings, TrustLevel::User));
+        parts.shelves.insert(name.clone(), shelf(&definition, &parts.settings, Standing::Active));
+        self.add_recipe(parts, name, &definition, (Transport::InProcess(server), None));
+    }
+
+    fn add_recipe(
+        &self,
+        parts: &mut Parts,
+        name: ServerName,
+        definition: &ServerEntry,
+        (transport, file): (Transport, Option<CacheFile>),
+    ) {
+        let settings = &parts.settings;
+        let recipe = Recipe {
+            transport,
+            start_timeout: definition.start_timeout.unwrap_or(settings.start_timeout),
+            request_timeout: definition.request_timeout.unwrap_or(settings.request_timeout),
+            max_frame_bytes: settings.max_frame_bytes,
+            max_pages: settings.max_pages,
+            max_tools: settings.max_tools,
+            log: self.paths.log_of(&name),
+            plan: Arc::new(Plan { policy: listing_policy(definition, settings), file }),
+        };
+        let policy = match self.starts {
+            Starts::AsConfigured => policy_of(definition, settings),
+            Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },
+        };
+        parts.recipes.push((name, recipe, policy));
+    }
+
+    fn transport(&self, name: &ServerName, server: &Server) -> Transport {
+        let definition = &server.definition;
+        let seal = match server.trust {
+            Trust::UserFile => None,
+            Trust::Approved(hash) => Some(Seal {
+                server: name.to_string(),
+                definition: definition.clone(),
+                environment: self.environment.clone(),
+                hash,
+                store: TrustStore::at(self.paths.trust()),
+            }),
+        };
+        let program = |words| {
+            Transport::Program(Box::new(ProgramRecipe {
+                words,
+                seal: seal.clone(),
+                env: definition.env.clone().unwrap_or_default(),
+                cwd: definition.cwd.clone(),
+                inherit_env: definition.inherit_env == Some(true),
+                environment: self.environment.clone(),
+            }))
+        };
+        let remote = |url: &Template, over| Transport::Remote {
+            url: url.clone(),
+            environment: self.environment.clone(),
+            over,
+        };
+        match &server.transport {
+            Configured::Stdio { command, args } => {
+                program(Words::Templates { command: command.clone(), args: args.clone() })
+            }
+            Configured::CommandLine { words } => program(Words::Literal(words.clone())),
+            Configured::Http { url, .. } => remote(url, "HTTP"),
+            Configured::WebSocket { url } => remote(url, "WebSocket"),
+            Configured::Socket { .. } => Transport::Unsupported("a Unix socket"),
+        }
+    }
+}
+
+fn facts(definition: &ServerEntry, settings: &Settings, trust: TrustLevel) -> Facts {
+    Facts {
+        lifecycle: definition.lifecycle.unwrap_or_default(),
+        trust,
+        description: about(definition),
+        overridden: Overridden::No,
+        rules: rules(definition, settings),
+        first_use: match definition.enabled {
+            Some(false) => FirstUse::ByName,
+            Some(true) | None => FirstUse::Anything,
+        },
+    }
+}
+
+fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
+    let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
+    Shelf { prefix, standing, listing: None }
+}
+
+pub(crate) fn rules(definition: &ServerEntry, settings: &Settings) -> Rules {
+    let general = match &settings.approve_tools {
+        ToolRule::None => None,
+        rule @ (ToolRule::All | ToolRule::Matching(_)) => Some(rule.clone()),
+    };
+    Rules { policy: settings.approve, named: definition.approve_tools.clone().or(general) }
+}
+
+/// What the configuration says about a server in words.
+fn about(definition: &ServerEntry) -> Option<String> {
+    match (&definition.name, &definition.description) {
+        (Some(name), Some(description)) => Some(format!("{name}: {description}")),
+        (name, description) => description.clone().or_else(|| name.clone()),
+    }
+}
+
+fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
+    // Its tools are found by what the configuration says about their server, too.
+    let mut keywords = definition.search_keywords.clone().unwrap_or_default();
+    keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));
+    ListingPolicy {
+        prefix: definition.tool_prefix.unwrap_or(settings.tool_prefix),
+        include: definition.include_tools.clone().unwrap_or_default(),
+        exclude: definition.exclude_tools.clone().unwrap_or_default(),
+        keywords,
+        resources: match definition.expose_resources {
+            Some(false) => ResourceTools::Hidden,
+            Some(true) | None => ResourceTools::Exposed,
+        },
+        max_tools: settings.max_tools,
+    }
+}
+
+/// Only a lazy server idles out by default; an eager one if its own entry says so.
+fn policy_of(definition: &ServerEntry, settings: &Settings) -> Policy {
+    let lifecycle = definition.lifecycle.unwrap_or_default();
+    let general = match lifecycle {
+        Lifecycle::Lazy => settings.idle_timeout,
+        Lifecycle::Eager | Lifecycle::KeepAlive | Lifecycle::LazyKeepAlive => IdleTimeout::Never,
+    };
+    let idle = match definition.idle_timeout.unwrap_or(general) {
+        IdleTimeout::Never => None,
+        IdleTimeout::After(idle) => Some(idle),
+    };
+    Policy { lifecycle, idle }
+}

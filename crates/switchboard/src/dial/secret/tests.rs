@@ -1,0 +1,127 @@
+//! A program that gives a secret, played by pipes that the test holds.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::pin::Pin;
+use std::process::ExitStatus;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::io::{AsyncWriteExt, DuplexStream};
+
+use super::*;
+use crate::dial::spawn::{Process, Started};
+
+/// What the program does.
+#[derive(Clone)]
+enum Act {
+    Writes(Vec<u8>, i32),
+    /// Neither ends nor closes its output.
+    Hangs,
+    NotThere,
+}
+
+struct Stage {
+    act: Act,
+    killed: Arc<AtomicBool>,
+    /// The far ends of the pipes of a program that hangs.
+    held: Mutex<Vec<DuplexStream>>,
+}
+
+struct Played {
+    code: Option<i32>,
+    killed: Arc<AtomicBool>,
+}
+
+impl Process for Played {
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+        let code = self.code;
+        Box::pin(async move {
+            match code {
+                Some(code) => Ok(ExitStatus::from_raw(code << 8)),
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn terminate(&self) {}
+
+    fn kill(&self) {
+        self.killed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Played {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Spawner for Stage {
+    fn start(&self, _: &Program) -> io::Result<Started> {
+        let (stdout, mut out) = tokio::io::duplex(2 * LARGEST_SECRET);
+        let (stderr, mut err) = tokio::io::duplex(64);
+        let code = match self.act.clone() {
+            Act::NotThere => return Err(io::ErrorKind::NotFound.into()),
+            Act::Hangs => {
+                self.held.lock().unwrap().extend([out, err]);
+                None
+            }
+            Act::Writes(bytes, code) => {
+                tokio::spawn(async move {
+                    // More than the pipe holds: a reader that ignores it would be stuck.
+                    err.write_all(&[b'e'; 1_000]).await.unwrap();
+                    out.write_all(&bytes).await.ok();
+                });
+                Some(code)
+            }
+        };
+        let killed = Arc::clone(&self.killed);
+        Ok(Started {
+            stdin: Box::new(tokio::io::sink()),
+            stdout: Box::new(stdout),
+            stderr: Box::new(stderr),
+            process: Box::new(Played { code, killed }),
+        })
+    }
+}
+
+async fn check(act: Act, expected: Result<&str, &str>) {
+    let killed = Arc::new(AtomicBool::new(false));
+    let held = Mutex::default();
+    let stage = Stage { act: act.clone(), killed: Arc::clone(&killed), held };
+    let program = Program {
+        command: "topsecret".to_owned(),
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        cwd: "/".into(),
+    };
+    let outcome = ask(Arc::new(stage), program).await;
+    assert!(!format!("{outcome:?}").contains("topsecret"));
+    let outcome = outcome.map(Secret::reveal).map_err(|error| error.to_string());
+    assert_eq!(outcome.as_deref().map_err(String::as_str), expected);
+    let was_started = !matches!(act, Act::NotThere);
+    assert_eq!(killed.load(Ordering::Relaxed), was_started, "nothing of it is left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_program_writes_is_the_secret_unless_something_is_wrong() {
+    let writes = |text: &str, code| Act::Writes(text.as_bytes().to_vec(), code);
+    check(writes("s3cret\n", 0), Ok("s3cret")).await;
+    check(writes(" two\nlines \r\n\n", 0), Ok(" two\nlines ")).await;
+    check(writes("topsecret", 3), Err("it failed (exit code 3)")).await;
+    check(writes("\n", 0), Err("it gave nothing")).await;
+    check(Act::Writes(vec![0xff], 0), Err("its output is not text")).await;
+    let limit = vec![b'x'; LARGEST_SECRET];
+    check(Act::Writes(limit.clone(), 0), Ok(str::from_utf8(&limit).unwrap())).await;
+    let over = "its output is larger than 1048576 bytes";
+    check(Act::Writes(vec![b'x'; LARGEST_SECRET + 1], 0), Err(over)).await;
+    check(Act::NotThere, Err("it cannot be started")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_hangs_is_ended_after_ten_seconds() {
+    let began = tokio::time::Instant::now();
+    check(Act::Hangs, Err("it was not done within 10 s")).await;
+    assert_eq!(began.elapsed(), Duration::from_secs(10));
+}

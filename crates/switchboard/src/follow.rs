@@ -1,0 +1,103 @@
+//! Follows the configuration files while the gateway runs, and applies what changes.
+//!
+//! The files are looked at once a second, by what the file system says about them. Waiting for
+//! events instead takes a thread, has to follow directories that do not exist yet and links that
+//! are swapped, and hears nothing of files on a network.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::gateway::{Gateway, WeakGateway};
+use crate::load::{self, LastGood, LoadError, LoadOptions, Loaded};
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// A file that is being written is left alone until it has rested for so long.
+const REST: Duration = Duration::from_millis(250);
+
+/// One that never rests is read all the same after so many waits.
+const WAITS: usize = 8;
+
+/// What the file system says about each file, if it is there; another value means that it changed.
+type Look = Vec<Option<[i128; 4]>>;
+
+/// Runs as long as the gateway. The first look always reads the files: they may have changed since the
+/// gateway was made from them.
+pub(crate) async fn follow(gateway: WeakGateway, options: LoadOptions, mut last_good: LastGood) {
+    let mut files = last_good.files().to_vec();
+    let mut seen = None;
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        let Some(gateway) = gateway.upgrade() else { return };
+        let now = look(&gateway, &files).await;
+        if seen.as_ref() == Some(&now) {
+            continue;
+        }
+        let now = at_rest(&gateway, &files, now).await;
+        match load(&gateway, &options, last_good.clone()).await {
+            Some(Ok(loaded)) => {
+                // Files that are new on the list have not been looked at.
+                seen = (loaded.good.files() == files).then_some(now);
+                files = loaded.good.files().to_vec();
+                for place in &loaded.stale {
+                    tracing::warn!(place, "file does not read, its last good version holds");
+                }
+                gateway.apply_with(&loaded.config, loaded.stale);
+                gateway.list_missing_in_background();
+                last_good = loaded.good;
+                tracing::info!("configuration applied");
+            }
+            Some(Err(LoadError::Missing { path })) => {
+                tracing::warn!(path = %path.display(), "file is gone, its last good version holds");
+                gateway.keep(vec![path.display().to_string()]);
+                seen = Some(now);
+            }
+            // The runtime is going.
+            None => return,
+        }
+    }
+}
+
+/// Looks until the files have been the same for a while.
+async fn at_rest(gateway: &Gateway, files: &[PathBuf], first: Look) -> Look {
+    let mut now = first;
+    for _ in 0..WAITS {
+        tokio::time::sleep(REST).await;
+        let later = look(gateway, files).await;
+        if later == now {
+            break;
+        }
+        now = later;
+    }
+    now
+}
+
+async fn load(
+    gateway: &Gateway,
+    options: &LoadOptions,
+    last_good: LastGood,
+) -> Option<Result<Loaded, LoadError>> {
+    let (gateway, options) = (gateway.clone(), options.clone());
+    let reading = move || {
+        let blueprint = gateway.blueprint();
+        load::load_again(&blueprint.environment, &blueprint.paths, &options, &last_good)
+    };
+    tokio::task::spawn_blocking(reading).await.ok()
+}
+
+/// Also at what the user approved.
+async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
+    let mut files = files.to_vec();
+    files.push(gateway.blueprint().paths.trust());
+    let looking = move || files.iter().map(|file| identity(file.as_path())).collect();
+    tokio::task::spawn_blocking(looking).await.unwrap_or_default()
+}
+
+/// Links are followed: one that leads elsewhere is another file.
+fn identity(file: &Path) -> Option<[i128; 4]> {
+    let data = fs::metadata(file).ok()?;
+    let changed = i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec());
+    Some([data.dev().into(), data.ino().into(), data.len().into(), changed])
+}
