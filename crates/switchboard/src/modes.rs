@@ -7,7 +7,7 @@ use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{
-    Origin, Output, Overview, PastFailure, Reply, ServerLine, ServerStatus,
+    Origin, Output, Overview, PastFailure, Reply, ServerLine, ServerStatus, TrustLevel,
 };
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 
@@ -45,8 +45,8 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
         tools: listing.filter(|_| standing == Standing::Active).map(|l| l.tool_count()),
         resources: listing.map_or(0, |listing| listing.resources.len()),
         lifecycle: facts.lifecycle,
-        trust: facts.trust,
-        failure: failure.filter(|_| status == ServerStatus::Failed),
+        trust: if status == ServerStatus::Pending { TrustLevel::Pending } else { facts.trust },
+        failure: failure.filter(|_| matches!(status, ServerStatus::Failed | ServerStatus::Pending)),
         description: facts.description,
         note: match facts.overridden {
             Overridden::No => listing.and_then(|listing| note(listing)),

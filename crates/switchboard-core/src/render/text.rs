@@ -100,7 +100,11 @@ pub fn server_line(server: &ServerLine) -> String {
         (ServerStatus::NotConnected, _) => Some("not connected".to_owned()),
         (ServerStatus::Connecting, _) => Some("connecting".to_owned()),
         (ServerStatus::NeedsAuth, _) => Some("needs sign-in".to_owned()),
-        (ServerStatus::Pending, _) => Some("pending: the user has to trust it".to_owned()),
+        (ServerStatus::Pending, None) => Some("pending: the user has to trust it".to_owned()),
+        (ServerStatus::Pending, Some(failure)) => Some(format!(
+            "pending: {}; the user has to trust it again",
+            clean_line(&failure.cause, DESCRIPTION)
+        )),
         (ServerStatus::Disabled, _) => Some("disabled".to_owned()),
         (ServerStatus::Failed, Some(failure)) => Some(format!(
             "failed {} ago: {}",

@@ -75,6 +75,8 @@ impl Trap {
         assert_eq!(self.connections.load(Ordering::Relaxed), 0, "{after} connected: {said}");
         assert!(files_below(&self.repository) == self.cloned, "{after} wrote: {said}");
         assert!(!said.contains(SECRET), "{after} read a variable: {said}");
+        let approvals = self.installed.home().join("switchboard/state/trust.json");
+        assert!(!approvals.exists(), "{after} approved something: {said}");
     }
 }
 
@@ -274,6 +276,7 @@ async fn no_request_of_a_host_wakes_anything() {
     said += &client.mcp(json!({ "search": "touch" })).await;
     let status = client.mcp(json!({})).await;
     assert!(status.contains("⚠ eager (pending"), "{status}");
+    assert!(status.contains("the project's own definition is pending"), "{status}");
     assert!(client.mcp(json!({ "search": "touch" })).await.contains(" pending: api-key, asks, "));
     said +=
         &client.mcp(json!({ "tool": "mine_echo", "args": { "text": "mine still works" } })).await;

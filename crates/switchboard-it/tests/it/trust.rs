@@ -189,7 +189,9 @@ async fn a_script_that_changes_while_the_gateway_runs_does_not_start() {
         assert!(answer.contains("has changed since it was approved"), "{answer}");
         assert!(answer.ends_with("to trust it"), "{answer}");
     }
-    assert!(ask(&session, "{}").await.contains("local (pending"));
+    let status = ask(&session, "{}").await;
+    let line = status.lines().nth(1).unwrap();
+    insta::assert_snapshot!(line, @"⚠ local (pending: a file of the project that the server runs has changed since it was approved; the user has to trust it again)");
     gateway.shutdown().await;
     assert!(!project.canary().exists());
 }

@@ -161,7 +161,11 @@ impl Actor {
             Some(open) => {
                 open.door.shut();
                 self.work.spawn(async move {
-                    open.door.emptied().await;
+                    tokio::select! {
+                        () = open.door.emptied() => {}
+                        // Something else ends it first.
+                        () = open.connection.stop.cancelled() => {}
+                    }
                     Done::Drained
                 });
             }
