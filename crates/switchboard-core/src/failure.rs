@@ -160,6 +160,10 @@ pub enum Hint {
     Setting(&'static str),
     /// Ask the user, in a host that can, or allow it beforehand.
     AskUser,
+    /// Allow calls that fit this pattern for good.
+    Allow(String),
+    /// Take this pattern back from what is denied.
+    LiftDenial(String),
     /// Put the arguments of a tool into `args`.
     UseArgs,
     /// Check the named program or path.

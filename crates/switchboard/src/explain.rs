@@ -1,8 +1,9 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
+use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::resolve::ArgumentsError;
-use switchboard_core::catalog::{ResolveError, Resolved};
+use switchboard_core::catalog::{Kind, ResolveError, Resolved};
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
@@ -23,6 +24,8 @@ enum Cause {
     NoLists(ServerName),
     #[error("the user said no to `{0}`")]
     Denied(String),
+    #[error("`{tool}` is denied by the rule `{pattern}`")]
+    DeniedByRule { tool: String, pattern: String },
     #[error("`{0}` needs the user's approval")]
     NeedsApproval(String, #[source] CannotAsk),
     #[error("`{0}` is no longer what it was when this call was checked")]
@@ -170,6 +173,9 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
 
 /// A call that was made and got no result.
 pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
+    if target.entry.kind != Kind::Tool {
+        return request(error, &target.server);
+    }
     let harmless = target.entry.annotations.read_only == Some(true)
         || target.entry.annotations.idempotent == Some(true);
     let mut failure = request(error.clone(), &target.server);
@@ -193,7 +199,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     failure
 }
 
-pub(crate) fn request(error: CallError, server: &ServerName) -> Failure {
+fn request(error: CallError, server: &ServerName) -> Failure {
     let (code, hints) = match &error {
         CallError::Refused(_) => (Code::ServerError, Vec::new()),
         CallError::TimedOut(_) => (Code::TimedOut, vec![Hint::Setting("requestTimeoutMs")]),
@@ -241,7 +247,20 @@ pub(crate) fn denied(target: &Resolved) -> Failure {
 
 pub(crate) fn cannot_ask(nobody: CannotAsk, target: &Resolved) -> Failure {
     let cause = Cause::NeedsApproval(target.shown.to_string(), nobody);
-    Failure::new(Code::ApprovalRequired, tool(target), cause).hint(Hint::AskUser)
+    Failure::new(Code::ApprovalRequired, tool(target), cause)
+        .hint(Hint::AskUser)
+        .hint(Hint::Allow(approval::pattern_of(target)))
+}
+
+pub(crate) fn refused(refusal: &Refusal) -> Failure {
+    let shown = refusal.target.shown.to_string();
+    match &refusal.cause {
+        RefusalCause::Denied { pattern } => {
+            let cause = Cause::DeniedByRule { tool: shown, pattern: pattern.clone() };
+            Failure::new(Code::ApprovalDenied, tool(&refusal.target), cause)
+                .hint(Hint::LiftDenial(pattern.clone()))
+        }
+    }
 }
 
 pub(crate) fn tool_changed(target: &Resolved) -> Failure {

@@ -14,7 +14,7 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
-use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, ToolRule};
+use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard};
 use switchboard_core::content::guard::Limits;
 use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
@@ -69,7 +69,7 @@ pub(crate) struct Facts {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
-    rules: Rules,
+    rules: Arc<Rules>,
 }
 
 /// Gathers what a gateway is made of.
@@ -174,11 +174,8 @@ impl Gateway {
         self.shared.upstreams.get(&key).ok_or_else(|| explain::unknown_server(server))
     }
 
-    pub(crate) fn approval_rules(&self, server: &ServerName) -> Rules {
-        match self.shared.facts.get(server) {
-            Some(facts) => facts.rules.clone(),
-            None => rules(&ServerEntry::default(), &self.shared.settings),
-        }
+    pub(crate) fn approval_rules(&self, server: &ServerName) -> Arc<Rules> {
+        self.facts(server).rules
     }
 
     pub(crate) fn facts(&self, server: &ServerName) -> Facts {
@@ -186,7 +183,7 @@ impl Gateway {
             lifecycle: Lifecycle::Lazy,
             trust: TrustLevel::User,
             description: None,
-            rules: rules(&ServerEntry::default(), &self.shared.settings),
+            rules: Arc::new(Rules::new(&ServerEntry::default(), &self.shared.settings)),
         })
     }
 }
@@ -357,7 +354,7 @@ impl GatewayBuilder {
             lifecycle: definition.lifecycle.unwrap_or_default(),
             trust,
             description: definition.description.clone(),
-            rules: rules(definition, self.settings()),
+            rules: Arc::new(Rules::new(definition, self.settings())),
         }
     }
 
@@ -409,14 +406,6 @@ struct Parts {
 fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
     let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
     Shelf { prefix, standing, listing: None }
-}
-
-fn rules(definition: &ServerEntry, settings: &Settings) -> Rules {
-    let general = match &settings.approve_tools {
-        ToolRule::None => None,
-        rule @ (ToolRule::All | ToolRule::Matching(_)) => Some(rule.clone()),
-    };
-    Rules { policy: settings.approve, named: definition.approve_tools.clone().or(general) }
 }
 
 fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {

@@ -47,7 +47,7 @@ fn meaning(code: Code) -> &'static str {
         Code::BadArguments => "the arguments do not fit the tool's schema",
         Code::BadPattern => "the text is not a regular expression that can be used",
         Code::ApprovalRequired => "the call needs a yes, and nobody can be asked",
-        Code::ApprovalDenied => "the user said no",
+        Code::ApprovalDenied => "the user said no, now or by a rule",
         Code::ToolChanged => "the tool changed or went while the call was prepared",
         Code::NoInstructions => "the server gives no instructions, or was never connected",
         Code::NotSupported => "this version does not speak the transport, or run `!command` values",

@@ -77,6 +77,12 @@ const SETTINGS: &[Setting] = &[
         |s| rule(&s.approve_tools),
         "globs of tools that need a yes besides, or `true` for all",
     ),
+    now(
+        "allow",
+        |s| list(&s.allow),
+        "patterns of tools that run unasked; the lists of all files add up",
+    ),
+    now("deny", |s| list(&s.deny), "patterns of tools that never run, whatever else is said"),
     later(
         "adHocConnections",
         |s| word(s.ad_hoc_connections),
@@ -148,6 +154,10 @@ fn direct(tools: &DirectTools) -> String {
         DirectTools::Search => "\"search\"".to_owned(),
         DirectTools::Named(names) => format!("{names:?}"),
     }
+}
+
+fn list(patterns: &[String]) -> String {
+    format!("{patterns:?}")
 }
 
 fn rule(rule: &ToolRule) -> String {

@@ -132,7 +132,7 @@ impl Resolved {
             returns: output_value.as_ref().map(schema::output_shape),
             resource: match &self.entry.kind {
                 Kind::Resource { uri } => Some(uri.clone()),
-                Kind::Tool => None,
+                Kind::Tool | Kind::Prompt => None,
             },
             input_schema: self.entry.input_schema().to_owned(),
             output_schema: output.map(str::to_owned),

@@ -7,7 +7,7 @@ use jsonc_parser::ast::Value;
 
 use super::fields::{
     boolean, choice, count, direct_tools, idle_timeout, milliseconds, output_guard, start_timeout,
-    tool_rule,
+    strings, tool_rule,
 };
 use super::layers::{Origin, Tier};
 use super::reader::{Read, Reader};
@@ -109,6 +109,8 @@ settings! {
     first_listing: bool = "firstListing", Anyone, boolean, true;
     approve: ApprovePolicy = "approve", User, choice, ApprovePolicy::Destructive;
     approve_tools: ToolRule = "approveTools", Anyone, tool_rule, ToolRule::None;
+    allow: Vec<String> = "allow", User, strings, Vec::new();
+    deny: Vec<String> = "deny", User, strings, Vec::new();
     ad_hoc_connections: AdHocConnections
         = "adHocConnections", User, choice, AdHocConnections::Ask;
     pins: Pins = "pins", User, choice, Pins::Warn;
@@ -124,13 +126,28 @@ settings! {
 
 impl SettingsEntry {
     /// Lays `upper` over these settings. A project's settings hold without trust, so its
-    /// `approveTools` can only add to what is asked about.
+    /// `approveTools` can only add to what is asked about. `allow` and `deny` add up over all files:
+    /// a second file must not undo a denial of the first.
     pub(super) fn overlay(&mut self, upper: &Self, tier: Tier) {
         let lower_rule = self.approve_tools.take();
+        let lower = [self.allow.take(), self.deny.take()];
         self.copy_from(upper);
+        let [allow, deny] = lower;
+        self.allow = joined(allow, self.allow.take());
+        self.deny = joined(deny, self.deny.take());
         self.approve_tools = match (lower_rule, self.approve_tools.take(), tier) {
             (Some(lower), Some(upper), Tier::Project) => Some(lower.union(upper)),
             (lower, upper, _) => upper.or(lower),
         };
+    }
+}
+
+fn joined(lower: Option<Vec<String>>, upper: Option<Vec<String>>) -> Option<Vec<String>> {
+    match (lower, upper) {
+        (Some(mut patterns), Some(more)) => {
+            patterns.extend(more);
+            Some(patterns)
+        }
+        (lower, upper) => upper.or(lower),
     }
 }

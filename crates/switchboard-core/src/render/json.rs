@@ -168,6 +168,8 @@ fn hint(hint: &Hint) -> Value {
         Hint::ReadLog(server) => json!({ "readLog": server.as_str() }),
         Hint::Setting(name) => json!({ "setting": name }),
         Hint::AskUser => json!("askUser"),
+        Hint::Allow(pattern) => json!({ "allow": pattern }),
+        Hint::LiftDenial(pattern) => json!({ "liftDenial": pattern }),
         Hint::UseArgs => json!("useArgs"),
         Hint::CheckCommand(command) => json!({ "checkCommand": command }),
         Hint::CheckOutcome => json!("checkOutcome"),

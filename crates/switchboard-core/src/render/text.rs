@@ -232,6 +232,14 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::ReadLog(server) => format!("The log of `{server}` may say more"),
         Hint::Setting(name) => format!("The user can raise the setting `{name}`"),
         Hint::AskUser => "Ask the user; this host cannot ask for you".to_owned(),
+        Hint::Allow(pattern) => format!(
+            "The user can allow it for good: `{}` in the setting `allow`",
+            clean_line(pattern, LINE)
+        ),
+        Hint::LiftDenial(pattern) => format!(
+            "The user decided so; only they can take `{}` out of the setting `deny`",
+            clean_line(pattern, LINE)
+        ),
         Hint::UseArgs => {
             "Example: mcp({ tool: \"demo_add\", args: { \"a\": 2, \"b\": 40 } })".to_owned()
         }
