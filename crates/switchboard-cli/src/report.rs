@@ -100,6 +100,15 @@ fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::Allow(pattern) => {
             format!("allow it for good with {}", command(&format!("allow {}", word(pattern))))
         }
+        Hint::Accept(server) => {
+            let server = word(server.as_str());
+            let (look, accept) = (format!("pins {server}"), format!("pins accept {server}"));
+            format!(
+                "see what changed with {} and accept it with {}",
+                command(&look),
+                command(&accept)
+            )
+        }
         Hint::LiftDenial(pattern) => {
             format!("take `{}` out of the setting `deny`", clean_line(pattern, 200))
         }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::catalog::Entry;
+use crate::catalog::pin::Pin;
 use crate::catalog::resolve::{Checked, Resolved};
 use crate::config::server::ServerEntry;
 use crate::config::settings::Settings;
-use crate::config::values::{ApprovePolicy, ToolRule};
+use crate::config::values::{ApprovePolicy, Pins, ToolRule};
 use crate::globs::{self, Globs};
 use crate::name::{ServerName, ToolId};
 
@@ -22,6 +23,8 @@ use crate::name::{ServerName, ToolId};
 pub struct Rules {
     /// Never made, whatever else is said.
     deny: Globs,
+    /// Whether a tool that is not what was accepted may be called.
+    pins: Pins,
     /// Made unasked.
     allow: Globs,
     /// The server's own `approveTools`: `false` asks for no tool, whatever it declares.
@@ -120,6 +123,8 @@ pub struct Refusal {
 pub enum RefusalCause {
     /// This pattern of the user's denies it.
     Denied { pattern: String },
+    /// It is not what was accepted, and such tools are blocked.
+    NotAccepted(Pin),
 }
 
 /// Applies the rules to a checked call.
@@ -129,6 +134,10 @@ pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
         && let Some(pattern) = rules.deny.find(&spellings(&target))
     {
         let cause = RefusalCause::Denied { pattern: pattern.to_owned() };
+        return Decision::Refused(Refusal { target, cause });
+    }
+    if rules.pins == Pins::Block && target.pin != Pin::Same {
+        let cause = RefusalCause::NotAccepted(target.pin);
         return Decision::Refused(Refusal { target, cause });
     }
     if rules.ask_for(&target) && !grants.cover(&target) {
@@ -142,6 +151,7 @@ impl Rules {
         let generally = Named::new(&settings.approve_tools);
         Rules {
             deny: Globs::new(&settings.deny),
+            pins: settings.pins,
             allow: Globs::new(&settings.allow),
             asked: server.approve_tools.as_ref().map(Named::new),
             unasked: server.auto_approve.as_ref().map(Named::new),

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use switchboard::approval::{Answer, Question};
 use switchboard::host::{Asked, CannotAsk, Host};
+use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Peer, Raw};
@@ -75,6 +76,9 @@ fn elicitation(question: &Question) -> String {
     );
     if arguments.len() > SHOWN_ARGUMENTS {
         message.push_str(&format!("\n({}, not all are shown)", bytes(arguments.len())));
+    }
+    if let Some(about) = about_pin(target.pin) {
+        message.push_str(&format!("\n\nAttention: {about}."));
     }
     json!({
         "message": message,

@@ -135,13 +135,14 @@ async fn confirm(
     let Some(current) = current else {
         return Err(explain::tool_gone(old));
     };
-    if current.entry.same_definition(&old.entry) {
+    if current.entry.same_definition(&old.entry) && current.pin == old.pin {
         return Ok(approved);
     }
     let new = Resolved {
         server: old.server.clone(),
         shown: Arc::clone(current.shown),
         entry: Arc::clone(current.entry),
+        pin: current.pin,
     };
     if approved.by() == By::User {
         return Err(explain::tool_changed(&new));

@@ -2,6 +2,7 @@
 
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
+use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::ArgumentsError;
 use switchboard_core::catalog::{Kind, ResolveError, Resolved};
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
@@ -10,6 +11,7 @@ use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 
 use crate::host::CannotAsk;
+use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::upstream::{CallError, DialError, LeaseError};
 
@@ -30,6 +32,12 @@ enum Cause {
     NeedsApproval(String, #[source] CannotAsk),
     #[error("`{0}` is no longer what it was when this call was checked")]
     Changed(String),
+    #[error("`{0}` is blocked: its definition changed since it was accepted")]
+    Drifted(String),
+    #[error("`{0}` is blocked: it is new since its server was first listed")]
+    Added(String),
+    #[error("`{0}` is blocked: what it was when it was accepted cannot be read")]
+    Unverified(String),
     #[error("the server no longer has `{0}`")]
     Gone(String),
     #[error("no connected server lists the resource `{0}`")]
@@ -223,6 +231,10 @@ pub(crate) fn result(error: ResultError) -> Failure {
     Failure::new(code, Subject::Request, error)
 }
 
+pub(crate) fn storage(error: PinError, server: &ServerName) -> Failure {
+    Failure::new(Code::Storage, Subject::Server(server.clone()), error)
+}
+
 pub(crate) fn unknown_server(server: &ServerName) -> Failure {
     let error = ResolveError::UnknownServer { name: server.to_string(), suggestions: Vec::new() };
     resolve(error)
@@ -255,6 +267,15 @@ pub(crate) fn cannot_ask(nobody: CannotAsk, target: &Resolved) -> Failure {
 pub(crate) fn refused(refusal: &Refusal) -> Failure {
     let shown = refusal.target.shown.to_string();
     match &refusal.cause {
+        RefusalCause::NotAccepted(pin) => {
+            let cause = match pin {
+                Pin::Unknown => Cause::Unverified(shown),
+                Pin::New => Cause::Added(shown),
+                Pin::Changed | Pin::Same => Cause::Drifted(shown),
+            };
+            Failure::new(Code::ToolBlocked, tool(&refusal.target), cause)
+                .hint(Hint::Accept(refusal.target.server.clone()))
+        }
         RefusalCause::Denied { pattern } => {
             let cause = Cause::DeniedByRule { tool: shown, pattern: pattern.clone() };
             Failure::new(Code::ApprovalDenied, tool(&refusal.target), cause)

@@ -8,13 +8,14 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::listing::ResourceTools;
+use switchboard_core::catalog::pin;
 use switchboard_core::catalog::{Catalog, ListingPolicy, Shelf, Standing};
 use switchboard_core::config::layers::{Config, Server, Trust};
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
-use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard};
+use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, Pins};
 use switchboard_core::content::guard::Limits;
 use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
@@ -32,6 +33,7 @@ use crate::env::Environment;
 use crate::explain;
 use crate::host::Host;
 use crate::paths::Paths;
+use crate::pins::PinFile;
 use crate::results::Results;
 use crate::session::Session;
 use crate::upstream::{
@@ -169,6 +171,10 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.shared.directory
+    }
+
     pub(crate) fn upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
         let key = UpstreamKey { server: server.clone(), partition: Partition::Shared };
         self.shared.upstreams.get(&key).ok_or_else(|| explain::unknown_server(server))
@@ -284,7 +290,8 @@ impl GatewayBuilder {
             let hash = definition_hash(definition).to_string();
             let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
             let policy = listing_policy(definition, self.settings());
-            parts.plans.insert(name.clone(), Plan { policy, file: Some(file) });
+            let pins = self.pin_file(&name, server);
+            parts.plans.insert(name.clone(), Plan { policy, file: Some(file), pins });
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
                 None => self.transport(server),
@@ -302,9 +309,22 @@ impl GatewayBuilder {
         parts.facts.insert(name.clone(), self.facts(&definition, TrustLevel::User));
         parts.shelves.insert(name.clone(), shelf(&definition, self.settings(), Standing::Active));
         let policy = listing_policy(&definition, self.settings());
-        parts.plans.insert(name.clone(), Plan { policy, file: None });
+        parts.plans.insert(name.clone(), Plan { policy, file: None, pins: None });
         let recipe = self.recipe(&name, &definition, Transport::InProcess(server));
         parts.recipes.push((name, recipe, self.policy(&definition)));
+    }
+
+    fn pin_file(&self, name: &ServerName, server: &Server) -> Option<Arc<PinFile>> {
+        if self.settings().pins == Pins::Off {
+            return None;
+        }
+        let project = match server.trust {
+            Trust::UserFile => None,
+            Trust::Approved(_) => Some(self.environment.cwd.to_string_lossy()),
+        };
+        let hash = definition_hash(&server.definition).to_string();
+        let key = pin::key(name, project.as_deref(), &hash);
+        Some(Arc::new(PinFile::new(self.paths.pins_of(name, &key), key)))
     }
 
     fn start(self, parts: Parts) -> Gateway {
@@ -405,7 +425,7 @@ struct Parts {
 
 fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
     let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
-    Shelf { prefix, standing, listing: None }
+    Shelf::new(prefix, standing)
 }
 
 fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {

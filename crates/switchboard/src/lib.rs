@@ -43,6 +43,7 @@ pub mod load;
 pub mod trust;
 mod upstream;
 mod directory;
+mod pins;
 pub mod dial;
 mod results;
 pub mod demo;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Standing};
+use switchboard_core::catalog::{Catalog, Shelf, Standing};
 use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -49,6 +49,7 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
         failure: failure.filter(|_| status == ServerStatus::Failed),
         description: facts.description,
         note: listing.and_then(|listing| note(listing)),
+        drift: catalog.shelf(name).map(Shelf::drift).unwrap_or_default(),
     }
 }
 

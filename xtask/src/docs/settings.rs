@@ -88,10 +88,10 @@ const SETTINGS: &[Setting] = &[
         |s| word(s.ad_hoc_connections),
         "connections that a model asks for: `ask`, `allow`, `off`",
     ),
-    later(
+    now(
         "pins",
         |s| word(s.pins),
-        "what happens to a tool whose definition changed: `off`, `warn`, `block`",
+        "what happens to a tool that is not what was accepted: `off`, `warn`, `block`",
     ),
     later("autoAuth", |s| word(s.auto_auth), "begin to sign in by itself"),
     later("sampling", |s| word(s.sampling), "pass sampling requests of servers on"),

@@ -13,6 +13,7 @@ fn target(name: &str, annotations: &str, description: &str) -> Resolved {
         server: ServerName::new("files").unwrap(),
         shown: Arc::from(format!("files_{name}")),
         entry: Arc::new(Entry::tool(&raw).unwrap()),
+        pin: Pin::Same,
     }
 }
 
@@ -174,4 +175,22 @@ fn the_pattern_of_a_tool_fits_that_tool_alone() {
     let rules = Rules::new(&ServerEntry::default(), &rules);
     assert!(!asks(&rules, &Grants::default(), checked("a*", "{}")));
     assert!(asks(&rules, &Grants::default(), checked("ab", "{}")));
+}
+
+#[test]
+fn a_tool_that_is_not_what_was_accepted_is_blocked_where_the_user_says_so() {
+    for pins in [Pins::Off, Pins::Warn, Pins::Block] {
+        let settings = Settings { pins, allow: patterns(&["*"]), ..policy(ApprovePolicy::All) };
+        let rules = Rules::new(&ServerEntry::default(), &settings);
+        for pin in [Pin::Same, Pin::Changed, Pin::New, Pin::Unknown] {
+            let mut checked = checked("a", "{}");
+            checked.target.pin = pin;
+            let refused = match decide(&rules, &Grants::default(), checked) {
+                Decision::Refused(refusal) => Some(refusal.cause),
+                Decision::Free(_) | Decision::Ask(_) => None,
+            };
+            let blocked = pins == Pins::Block && pin != Pin::Same;
+            assert_eq!(refused, blocked.then_some(RefusalCause::NotAccepted(pin)));
+        }
+    }
 }

@@ -163,6 +163,11 @@ impl Entry {
         serde_json::from_str(self.input_schema()).unwrap_or_default()
     }
 
+    /// The definition as the server wrote it.
+    pub(super) fn definition(&self) -> &str {
+        &self.raw
+    }
+
     /// Whether both are the same definition, to the byte.
     pub fn same_definition(&self, other: &Entry) -> bool {
         self.raw == other.raw && self.kind == other.kind

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::pin::Pin;
 use super::{Catalog, Entry, Item, Kind, Standing, search};
 use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, fold, shown};
@@ -18,6 +19,7 @@ pub struct Resolved {
     pub server: ServerName,
     pub shown: Arc<str>,
     pub entry: Arc<Entry>,
+    pub pin: Pin,
 }
 
 /// Arguments that fit the tool's schema.
@@ -146,7 +148,7 @@ impl Catalog {
         let prefix = self.shelf(server).map(|shelf| shelf.prefix).unwrap_or_default();
         let id = ToolId { server: server.clone(), tool: entry.name.clone() };
         let shown = Arc::from(shown(&id, prefix));
-        Resolved { server: server.clone(), shown, entry: Arc::new(entry) }
+        Resolved { server: server.clone(), shown, entry: Arc::new(entry), pin: Pin::Same }
     }
 
     /// Spellings in falling order of closeness; the first that fits any tool decides.
@@ -256,11 +258,13 @@ impl Catalog {
     }
 }
 
+/// The item as a value of its own.
 fn resolved(item: &Item<'_>) -> Resolved {
     Resolved {
         server: item.server.clone(),
         shown: Arc::clone(item.shown),
         entry: Arc::clone(item.entry),
+        pin: item.pin,
     }
 }
 

@@ -12,6 +12,7 @@ mod docs;
 mod failures;
 mod lifecycle;
 mod listing;
+mod pins;
 mod processes;
 mod rmcp_peer;
 mod scenarios;
