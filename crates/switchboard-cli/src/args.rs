@@ -211,6 +211,21 @@ pub(crate) enum Talk {
         #[command(flatten)]
         format: Format,
     },
+    /// Show which tools are not what was accepted, and how they differ
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "The first listing of a server is what is accepted. Connects nothing.\n\n\
+        Examples:\n  switchboard pins\n  switchboard pins github --json\n  \
+        switchboard pins accept github create_issue"
+    )]
+    Pins {
+        #[command(subcommand)]
+        command: Option<Pins>,
+        /// Only this server
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
     /// Show what servers wrote to their standard error
     #[command(after_help = "Examples:\n  switchboard logs github -n 200\n  switchboard logs -f")]
     Logs {
@@ -264,6 +279,20 @@ pub(crate) struct Call {
     pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pins {
+    /// Accept the tools of a server as they were listed last
+    #[command(after_help = "Examples:\n  switchboard pins accept github\n  \
+        switchboard pins accept github create_issue list_issues")]
+    Accept {
+        /// Its name
+        server: String,
+        /// Only these; all of them by default
+        #[arg(value_name = "TOOL")]
+        tools: Vec<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -336,6 +365,7 @@ impl Talk {
             | Talk::Read { format, .. }
             | Talk::Prompts { format, .. }
             | Talk::Prompt { format, .. }
+            | Talk::Pins { format, .. }
             | Talk::Connect { format, .. }
             | Talk::Reconnect { format, .. } => *format,
             Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),

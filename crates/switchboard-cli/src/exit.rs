@@ -56,9 +56,10 @@ impl From<Code> for Exit {
             | Code::NotSupported
             | Code::Config
             | Code::Storage => Exit::Usage,
-            Code::TrustRequired | Code::ApprovalRequired | Code::ApprovalDenied => {
-                Exit::NotApproved
-            }
+            Code::TrustRequired
+            | Code::ApprovalRequired
+            | Code::ApprovalDenied
+            | Code::ToolBlocked => Exit::NotApproved,
             Code::ConnectFailed
             | Code::Backoff
             | Code::CrashLoop
@@ -96,6 +97,7 @@ mod tests {
         4 approval_required
         4 approval_denied
         2 tool_changed
+        4 tool_blocked
         2 no_instructions
         2 not_supported
         2 config

@@ -1,10 +1,13 @@
 //! The person at the terminal, who is asked before a call that a rule asks about.
 
-use switchboard::approval::{Answer, Question};
+use switchboard::approval::{Answer, Question, pattern_of};
+use switchboard::failure::Hint;
 use switchboard::host::{Asked, CannotAsk, Host};
+use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
 
 use crate::printer::Printer;
+use crate::report;
 use crate::spinner::Spinner;
 
 /// As much of the arguments as a question shows.
@@ -37,15 +40,31 @@ impl Host for Terminal {
             let hidden = self.spinner.hide();
             let printer = self.printer;
             printer.note(&described(question, printer));
-            let asked = format!("Call it? {}", printer.err.aside("[y/N]"));
+            let asked = format!("Call it? {}", printer.err.aside(CHOICES));
             let answer = tokio::task::spawn_blocking(move || printer.ask(&asked)).await;
             hidden.answered();
-            match answer {
-                Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y") => Ok(Answer::Once),
-                Ok(Ok(_)) => Ok(Answer::No),
-                Ok(Err(_)) | Err(_) => Err(CannotAsk::NobodyThere),
+            let answer = match answer {
+                Ok(Ok(typed)) => answer_of(&typed),
+                Ok(Err(_)) | Err(_) => return Err(CannotAsk::NobodyThere),
+            };
+            if answer != Answer::No {
+                let hint = Hint::Allow(pattern_of(question.target()));
+                printer.note(&report::hint(&hint, printer.err));
             }
+            Ok(answer)
         })
+    }
+}
+
+const CHOICES: &str = "[y = once, t = this tool, s = this server, while this command runs; N]";
+
+/// Anything but a clear yes is a no.
+fn answer_of(typed: &str) -> Answer {
+    match typed {
+        "y" | "Y" => Answer::Once,
+        "t" | "T" => Answer::Tool,
+        "s" | "S" => Answer::Server,
+        _ => Answer::No,
     }
 }
 
@@ -64,5 +83,24 @@ fn described(question: &Question, printer: Printer) -> String {
     if args.len() > SHOWN_BYTES {
         text.push_str(&format!("\n  ({} of arguments, not all are shown)", bytes(args.len())));
     }
+    if let Some(about) = about_pin(target.pin) {
+        text.push_str(&format!("\n  {} {about}", palette.warning("attention:")));
+    }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_word_is_a_yes() {
+        let check = |typed: &str, expected| assert_eq!(answer_of(typed), expected, "{typed:?}");
+        check("y", Answer::Once);
+        check("T", Answer::Tool);
+        check("s", Answer::Server);
+        for typed in ["", "n", "yes please", "always", "yy"] {
+            check(typed, Answer::No);
+        }
+    }
 }

@@ -49,9 +49,14 @@ pub(crate) fn text(failure: &Failure, palette: Palette) -> String {
         out.push('\n');
     }
     for hint in &failure.hints {
-        let _ = writeln!(out, "{} {}", palette.heading("hint:"), wording(hint, palette));
+        let _ = writeln!(out, "{}", self::hint(hint, palette));
     }
     out
+}
+
+/// A remedy on a line of its own.
+pub(crate) fn hint(hint: &Hint, palette: Palette) -> String {
+    format!("{} {}", palette.heading("hint:"), wording(hint, palette))
 }
 
 /// One line about a server that failed beside others.
@@ -92,6 +97,21 @@ fn wording(hint: &Hint, palette: Palette) -> String {
         }
         Hint::Setting(name) => format!("raise the setting `{name}`"),
         Hint::AskUser => "say yes on a terminal, or beforehand with `--yes`".to_owned(),
+        Hint::Allow(pattern) => {
+            format!("allow it for good with {}", command(&format!("allow {}", word(pattern))))
+        }
+        Hint::Accept(server) => {
+            let server = word(server.as_str());
+            let (look, accept) = (format!("pins {server}"), format!("pins accept {server}"));
+            format!(
+                "see what changed with {} and accept it with {}",
+                command(&look),
+                command(&accept)
+            )
+        }
+        Hint::LiftDenial(pattern) => {
+            format!("take `{}` out of the setting `deny`", clean_line(pattern, 200))
+        }
         Hint::UseArgs => format!("for example {}", command("call demo_add a=2 b=40")),
         Hint::CheckCommand(program) => {
             format!("check that `{}` is installed and can be run", clean_line(program, 200))

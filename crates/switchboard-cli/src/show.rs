@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use switchboard::catalog::pin::Pin;
 use switchboard::name::ServerName;
 use switchboard::render::words::{clean_block, clean_line, list, plural};
 use switchboard::reply::{
@@ -122,11 +123,17 @@ pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
 /// One line of the terminal: the name whole, and of the description what fits.
 fn tool_line(tool: &ToolLine, look: Look) -> String {
     let name = clean_line(&tool.shown, NAME);
+    let mark = mark(tool.pin, look.palette);
     let room = look.columns.saturating_sub(name.chars().count() + 2).max(SOME_WORDS);
     match clean_line(&tool.description, room) {
-        about if about.is_empty() => look.palette.name(name).to_string(),
-        about => format!("{}  {about}", look.palette.name(name)),
+        about if about.is_empty() => format!("{}{mark}", look.palette.name(name)),
+        about => format!("{}{mark}  {about}", look.palette.name(name)),
     }
+}
+
+/// Stands behind the name of a tool that is not what was accepted.
+fn mark(pin: Pin, palette: Palette) -> String {
+    pin.mark().map(|mark| format!(" {}", palette.warning(format!("({mark})")))).unwrap_or_default()
 }
 
 fn found(out: &mut String, page: &SearchPage, look: Look) {
@@ -137,7 +144,8 @@ fn found(out: &mut String, page: &SearchPage, look: Look) {
         }
         let signature = signature(&hit.signature, &hit.line.shown, look.palette);
         let about = clean_line(&hit.line.description, PARAGRAPH);
-        let _ = writeln!(out, "{signature}\n  {about}");
+        let mark = mark(hit.line.pin, look.palette);
+        let _ = writeln!(out, "{signature}{mark}\n  {about}");
     }
 }
 
@@ -167,6 +175,7 @@ fn described(out: &mut String, description: &Description, palette: Palette) {
         let _ = writeln!(out, "\n{}\n{returns}", palette.heading("Returns"));
     }
     let mut facts = vec![("server", line.server.as_str()), ("tool", line.tool.as_str())];
+    facts.extend(render::text::about_pin(line.pin).map(|about| ("attention", about)));
     facts.extend(description.title.as_deref().map(|title| ("title", title)));
     facts.extend(description.resource.as_deref().map(|uri| ("reads", uri)));
     facts.extend(description.annotations.as_deref().map(|claims| ("declares", claims)));

@@ -1,31 +1,55 @@
 //! Which calls need a yes, and the proof that one was given.
 //!
 //! [`Approved`] has no public constructor: it comes out of [`decide`] when no rule asks, or out of
-//! a [`Question`] that was answered. The connection takes nothing else, so no face can skip this.
+//! a [`Question`] that was answered. The connection takes nothing else, be it for a tool, a resource
+//! or a prompt, so no face can skip this.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use globset::Glob;
 use serde_json::{Map, Value};
 
+use crate::catalog::Entry;
+use crate::catalog::pin::Pin;
 use crate::catalog::resolve::{Checked, Resolved};
-use crate::config::values::{ApprovePolicy, ToolRule};
+use crate::config::server::ServerEntry;
+use crate::config::settings::Settings;
+use crate::config::values::{ApprovePolicy, Pins, ToolRule};
+use crate::globs::{self, Globs};
 use crate::name::{ServerName, ToolId};
 
-/// The rules for one server.
+/// The rules for one server, from the strongest to the weakest.
 #[derive(Clone, Debug)]
 pub struct Rules {
+    /// Never made, whatever else is said.
+    deny: Globs,
+    /// Whether a tool that is not what was accepted may be called.
+    pins: Pins,
+    /// Made unasked.
+    allow: Globs,
+    /// The server's own `approveTools`: `false` asks for no tool, whatever it declares.
+    asked: Option<Named>,
+    /// The server's `autoApprove`.
+    unasked: Option<Named>,
+    /// `approveTools` of the settings, for servers that have none of their own.
+    generally_asked: Option<Named>,
     /// Going by what tools declare about themselves.
-    pub policy: ApprovePolicy,
-    /// The server's own `approveTools`, else that of the settings: `false` asks for no tool,
-    /// whatever it declares.
-    pub named: Option<ToolRule>,
+    policy: ApprovePolicy,
+}
+
+/// A [`ToolRule`], ready to be applied.
+#[derive(Clone, Debug)]
+enum Named {
+    None,
+    All,
+    Matching(Globs),
 }
 
 /// What the user allowed for the rest of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    tools: HashSet<ToolId>,
+    /// With the definition that the user saw: another one under the same name is not covered.
+    tools: HashMap<ToolId, Arc<Entry>>,
     servers: HashSet<ServerName>,
 }
 
@@ -85,24 +109,73 @@ pub enum Answer {
 pub enum Decision {
     Free(Approved),
     Ask(Question),
+    Refused(Refusal),
+}
+
+/// A call that is not made, whoever asks for it.
+#[derive(Debug)]
+pub struct Refusal {
+    pub target: Resolved,
+    pub cause: RefusalCause,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusalCause {
+    /// This pattern of the user's denies it.
+    Denied { pattern: String },
+    /// It is not what was accepted, and such tools are blocked.
+    NotAccepted(Pin),
 }
 
 /// Applies the rules to a checked call.
 pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
-    if rules.ask_for(&checked.target) && !grants.cover(&checked.target) {
-        return Decision::Ask(Question { checked });
-    }
     let Checked { target, args } = checked;
+    if !rules.deny.is_empty()
+        && let Some(pattern) = rules.deny.find(&spellings(&target))
+    {
+        let cause = RefusalCause::Denied { pattern: pattern.to_owned() };
+        return Decision::Refused(Refusal { target, cause });
+    }
+    if rules.pins == Pins::Block && target.pin != Pin::Same {
+        let cause = RefusalCause::NotAccepted(target.pin);
+        return Decision::Refused(Refusal { target, cause });
+    }
+    if rules.ask_for(&target) && !grants.cover(&target) {
+        return Decision::Ask(Question { checked: Checked { target, args } });
+    }
     Decision::Free(Approved { target, args, by: By::Rule })
 }
 
 impl Rules {
+    pub fn new(server: &ServerEntry, settings: &Settings) -> Rules {
+        let generally = Named::new(&settings.approve_tools);
+        Rules {
+            deny: Globs::new(&settings.deny),
+            pins: settings.pins,
+            allow: Globs::new(&settings.allow),
+            asked: server.approve_tools.as_ref().map(Named::new),
+            unasked: server.auto_approve.as_ref().map(Named::new),
+            generally_asked: server.approve_tools.is_none().then_some(generally),
+            policy: settings.approve,
+        }
+    }
+
     fn ask_for(&self, target: &Resolved) -> bool {
-        match &self.named {
-            Some(ToolRule::None) => return false,
-            Some(ToolRule::All) => return true,
-            Some(ToolRule::Matching(globs)) if matches(globs, target) => return true,
-            Some(ToolRule::Matching(_)) | None => {}
+        if self.allow.is_match(&[&*target.shown, &path(target)]) {
+            return false;
+        }
+        if let Some(Named::None) = self.asked {
+            return false;
+        }
+        let covers = |named: &Option<Named>| named.as_ref().is_some_and(|n| n.covers(target));
+        if covers(&self.asked) {
+            return true;
+        }
+        if covers(&self.unasked) {
+            return false;
+        }
+        if covers(&self.generally_asked) {
+            return true;
         }
         let declared = target.entry.annotations;
         match self.policy {
@@ -114,24 +187,46 @@ impl Rules {
     }
 }
 
-fn matches(globs: &[String], target: &Resolved) -> bool {
-    globs.iter().filter_map(|pattern| Glob::new(pattern).ok()).any(|glob| {
-        let glob = glob.compile_matcher();
-        glob.is_match(target.entry.name.as_str()) || glob.is_match(&*target.shown)
-    })
+impl Named {
+    fn new(rule: &ToolRule) -> Named {
+        match rule {
+            ToolRule::None => Named::None,
+            ToolRule::All => Named::All,
+            ToolRule::Matching(patterns) => Named::Matching(Globs::new(patterns)),
+        }
+    }
+
+    fn covers(&self, target: &Resolved) -> bool {
+        match self {
+            Named::None => false,
+            Named::All => true,
+            Named::Matching(globs) => globs.is_match(&[target.entry.name.as_str(), &*target.shown]),
+        }
+    }
+}
+
+/// `server/tool`, which no prefix and no collision changes.
+fn path(target: &Resolved) -> String {
+    format!("{}/{}", target.server, target.entry.name)
+}
+
+/// What denies one spelling of a tool denies it under all.
+fn spellings(target: &Resolved) -> Vec<String> {
+    let mut names = target.id().spellings();
+    names.extend([target.shown.to_string(), path(target)]);
+    names
+}
+
+/// The pattern that stands for this tool alone in `allow` and `deny`.
+pub fn pattern_of(target: &Resolved) -> String {
+    globs::literal(&path(target))
 }
 
 impl Grants {
     fn cover(&self, target: &Resolved) -> bool {
-        self.servers.contains(&target.server) || self.tools.contains(&target.id())
-    }
-
-    pub fn allow_tool(&mut self, tool: ToolId) {
-        self.tools.insert(tool);
-    }
-
-    pub fn allow_server(&mut self, server: ServerName) {
-        self.servers.insert(server);
+        let seen = self.tools.get(&target.id());
+        self.servers.contains(&target.server)
+            || seen.is_some_and(|entry| entry.same_definition(&target.entry))
     }
 }
 
@@ -150,92 +245,16 @@ impl Question {
         match answer {
             Answer::No => return Err(target),
             Answer::Once => {}
-            Answer::Tool => grants.allow_tool(target.id()),
-            Answer::Server => grants.allow_server(target.server.clone()),
+            Answer::Tool => {
+                grants.tools.insert(target.id(), Arc::clone(&target.entry));
+            }
+            Answer::Server => {
+                grants.servers.insert(target.server.clone());
+            }
         }
         Ok(Approved { target, args, by: By::User })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::value::RawValue;
-
-    use super::*;
-    use crate::catalog::Entry;
-
-    fn checked(name: &str, annotations: &str) -> Checked {
-        let definition =
-            format!(r#"{{"name":"{name}","inputSchema":{{}},"annotations":{annotations}}}"#);
-        let raw = RawValue::from_string(definition).unwrap();
-        let target = Resolved {
-            server: ServerName::new("files").unwrap(),
-            shown: Arc::from(format!("files_{name}")),
-            entry: Arc::new(Entry::tool(&raw).unwrap()),
-        };
-        Checked { target, args: Map::new() }
-    }
-
-    fn asks(rules: &Rules, grants: &Grants, checked: Checked) -> bool {
-        matches!(decide(rules, grants, checked), Decision::Ask(_))
-    }
-
-    /// Which of a reading, a writing, a destructive and a silent tool ask.
-    fn check(policy: ApprovePolicy, named: Option<ToolRule>, expected: [bool; 4]) {
-        let rules = Rules { policy, named };
-        let seen = [
-            ("read", r#"{"readOnlyHint":true}"#),
-            ("write", r#"{"readOnlyHint":false}"#),
-            ("delete", r#"{"destructiveHint":true}"#),
-            ("silent", "{}"),
-        ]
-        .map(|(name, hints)| asks(&rules, &Grants::default(), checked(name, hints)));
-        assert_eq!(seen, expected, "{rules:?}");
-    }
-
-    #[test]
-    fn scopes_go_by_what_a_tool_declares() {
-        check(ApprovePolicy::Destructive, None, [false, false, true, false]);
-        check(ApprovePolicy::Writes, None, [false, true, true, true]);
-        check(ApprovePolicy::All, None, [true, true, true, true]);
-        check(ApprovePolicy::None, None, [false, false, false, false]);
-    }
-
-    #[test]
-    fn the_configuration_can_name_tools() {
-        check(ApprovePolicy::None, Some(ToolRule::All), [true; 4]);
-        check(ApprovePolicy::All, Some(ToolRule::None), [false; 4]);
-        let globs = vec!["w*".to_owned(), "files_sil*".to_owned()];
-        check(ApprovePolicy::None, Some(ToolRule::Matching(globs)), [false, true, false, true]);
-    }
-
-    #[test]
-    fn a_yes_for_the_session_covers_that_tool_alone() {
-        let rules = Rules { policy: ApprovePolicy::All, named: None };
-        let mut grants = Grants::default();
-        let Decision::Ask(question) = decide(&rules, &grants, checked("a", "{}")) else {
-            panic!("a question");
-        };
-        let approved = question.settle(Answer::Tool, &mut grants).unwrap();
-        assert_eq!(approved.by(), By::User);
-        assert!(!asks(&rules, &grants, checked("a", "{}")));
-        assert!(asks(&rules, &grants, checked("b", "{}")));
-    }
-
-    #[test]
-    fn a_yes_for_the_server_covers_all_its_tools_and_a_no_covers_nothing() {
-        let rules = Rules { policy: ApprovePolicy::All, named: None };
-        let mut grants = Grants::default();
-        for (answer, still_asks) in
-            [(Answer::No, true), (Answer::Once, true), (Answer::Server, false)]
-        {
-            let Decision::Ask(question) = decide(&rules, &grants, checked("a", "{}")) else {
-                panic!("a question");
-            };
-            assert_eq!(question.settle(answer, &mut grants).is_ok(), answer != Answer::No);
-            assert_eq!(asks(&rules, &grants, checked("b", "{}")), still_asks);
-        }
-    }
-}
+mod tests;

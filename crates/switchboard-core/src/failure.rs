@@ -24,6 +24,7 @@ pub enum Code {
     ApprovalRequired,
     ApprovalDenied,
     ToolChanged,
+    ToolBlocked,
     NoInstructions,
     NotSupported,
     Config,
@@ -41,7 +42,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 28] = [
+    pub const ALL: [Code; 29] = [
         Code::BadRequest,
         Code::UnknownTool,
         Code::AmbiguousTool,
@@ -56,6 +57,7 @@ impl Code {
         Code::ApprovalRequired,
         Code::ApprovalDenied,
         Code::ToolChanged,
+        Code::ToolBlocked,
         Code::NoInstructions,
         Code::NotSupported,
         Code::Config,
@@ -89,6 +91,7 @@ impl Code {
             Code::ApprovalRequired => "approval_required",
             Code::ApprovalDenied => "approval_denied",
             Code::ToolChanged => "tool_changed",
+            Code::ToolBlocked => "tool_blocked",
             Code::NoInstructions => "no_instructions",
             Code::NotSupported => "not_supported",
             Code::Config => "config",
@@ -160,6 +163,12 @@ pub enum Hint {
     Setting(&'static str),
     /// Ask the user, in a host that can, or allow it beforehand.
     AskUser,
+    /// Allow calls that fit this pattern for good.
+    Allow(String),
+    /// Look at what changed in the tools of a server, and accept it.
+    Accept(ServerName),
+    /// Take this pattern back from what is denied.
+    LiftDenial(String),
     /// Put the arguments of a tool into `args`.
     UseArgs,
     /// Check the named program or path.

@@ -10,6 +10,7 @@ pub mod tool_card;
 pub mod config;
 pub mod schema;
 pub mod pattern;
+pub mod globs;
 pub mod catalog;
 pub mod approval;
 pub mod lifecycle;

@@ -85,6 +85,14 @@ pub struct ToolId {
 }
 
 impl ToolId {
+    /// Every name that the tool may be called by: its own, and with each kind of prefix.
+    pub fn spellings(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            ToolPrefix::ALL.iter().map(|mode| shown(self, *mode)).collect();
+        names.push(self.tool.as_str().to_owned());
+        names
+    }
+
     /// Distinguishes tools whose shown names would be equal; depends on nothing but the id.
     fn mark(&self, digits: usize) -> String {
         let mut hash = Sha256::new();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::catalog::pin::{DriftCount, Pin};
 use crate::catalog::{Prompt, Resource};
 use crate::config::values::Lifecycle;
 use crate::content::CallOutput;
@@ -59,6 +60,8 @@ pub struct ServerLine {
     pub description: Option<String>,
     /// Something odd about its lists, such as definitions that were left out.
     pub note: Option<String>,
+    /// Tools that are not what was accepted.
+    pub drift: DriftCount,
 }
 
 #[derive(Clone, Debug)]
@@ -150,6 +153,7 @@ pub struct ToolLine {
     pub server: ServerName,
     pub tool: String,
     pub description: String,
+    pub pin: Pin,
 }
 
 #[derive(Debug)]

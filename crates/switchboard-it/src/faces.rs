@@ -97,7 +97,7 @@ impl Face for Stdio {
         self.client.user.answers.extend(answers.iter().map(|answer| {
             let decision = match answer {
                 Answer::Once => "once",
-                Answer::Tool => "tool",
+                Answer::Tool => "session",
                 Answer::Server => "server",
                 Answer::No => "no",
             };

@@ -95,6 +95,7 @@ fn error_type(code: Code) -> ErrorType {
         | Code::TrustRequired
         | Code::ApprovalRequired
         | Code::ApprovalDenied
+        | Code::ToolBlocked
         | Code::NoInstructions
         | Code::NotSupported
         | Code::Config

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::json;
 use switchboard::approval::{Answer, Question};
 use switchboard::host::{Asked, CannotAsk, Host};
-use switchboard::render::words::{clean_block, clean_line};
+use switchboard::render::text::about_pin;
+use switchboard::render::words::{bytes, clean_block, clean_line};
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Peer, Raw};
 
@@ -67,12 +68,18 @@ impl Host for ClientHost {
 fn elicitation(question: &Question) -> String {
     let target = question.target();
     let arguments = serde_json::to_string_pretty(question.args()).unwrap_or_default();
-    let message = format!(
+    let mut message = format!(
         "Allow the tool `{}` of the server `{}` to run?\n\nArguments:\n{}",
         clean_line(target.entry.name.as_str(), 200),
         clean_line(target.server.as_str(), 200),
         clean_block(&arguments, SHOWN_ARGUMENTS),
     );
+    if arguments.len() > SHOWN_ARGUMENTS {
+        message.push_str(&format!("\n({}, not all are shown)", bytes(arguments.len())));
+    }
+    if let Some(about) = about_pin(target.pin) {
+        message.push_str(&format!("\n\nAttention: {about}."));
+    }
     json!({
         "message": message,
         "requestedSchema": {
@@ -81,7 +88,7 @@ fn elicitation(question: &Question) -> String {
                 "decision": {
                     "type": "string",
                     "title": "Decision",
-                    "enum": ["once", "tool", "server", "no"],
+                    "enum": ["once", "session", "server", "no"],
                     "enumNames": [
                         "Allow once",
                         "Allow this tool for the session",
@@ -96,7 +103,8 @@ fn elicitation(question: &Question) -> String {
     .to_string()
 }
 
-/// Anything but a clear yes is a no.
+/// Anything but a clear yes is a no. What holds beyond the session is not offered: a client may
+/// answer for its user.
 fn read(answer: &Raw) -> Answer {
     #[derive(Deserialize)]
     struct Elicited {
@@ -108,11 +116,36 @@ fn read(answer: &Raw) -> Answer {
         Ok(Elicited { action, content }) if action == "accept" => {
             match content["decision"].as_str() {
                 Some("once") => Answer::Once,
-                Some("tool") => Answer::Tool,
+                Some("session") => Answer::Tool,
                 Some("server") => Answer::Server,
                 Some(_) | None => Answer::No,
             }
         }
         Ok(_) | Err(_) => Answer::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_accepted_choice_of_the_form_is_a_yes() {
+        let check = |answer: &str, expected| {
+            assert_eq!(read(&Raw::from_json(answer.to_owned())), expected, "{answer}");
+        };
+        let accept = |decision: &str| {
+            json!({ "action": "accept", "content": { "decision": decision } }).to_string()
+        };
+        check(&accept("once"), Answer::Once);
+        check(&accept("session"), Answer::Tool);
+        check(&accept("server"), Answer::Server);
+        check(&accept("no"), Answer::No);
+        check(&accept("always"), Answer::No);
+        check(r#"{"action":"accept","content":{}}"#, Answer::No);
+        check(r#"{"action":"accept"}"#, Answer::No);
+        check(r#"{"action":"decline","content":{"decision":"once"}}"#, Answer::No);
+        check(r#"{"action":"cancel"}"#, Answer::No);
+        check("[]", Answer::No);
     }
 }

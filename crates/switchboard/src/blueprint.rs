@@ -6,14 +6,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::listing::ResourceTools;
-use switchboard_core::catalog::{ListingPolicy, Shelf, Standing};
+use switchboard_core::catalog::{ListingPolicy, Shelf, Standing, pin};
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::layers::{Config, Server, Trust};
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
-use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, Template, ToolRule};
+use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, Pins, Template};
 use switchboard_core::content::guard::Limits;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
@@ -25,6 +25,7 @@ use crate::dial::spawn::Spawner;
 use crate::directory::{CacheFile, Plan};
 use crate::env::Environment;
 use crate::paths::Paths;
+use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
 use crate::upstream::{ProgramRecipe, Recipe, Transport, Words};
 
@@ -70,7 +71,7 @@ pub(crate) struct Facts {
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
     pub(crate) overridden: Overridden,
-    pub(crate) rules: Rules,
+    pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
 }
 
@@ -152,7 +153,8 @@ impl Blueprint {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
                 None => self.transport(&name, server),
             };
-            self.add_recipe(parts, name, definition, (transport, Some(file)));
+            let pins = self.pin_file(&name, server, &parts.settings);
+            self.add_recipe(parts, name, definition, (transport, Some(file), pins));
         }
     }
 
@@ -160,7 +162,7 @@ impl Blueprint {
         let definition = ServerEntry::default();
         parts.facts.insert(name.clone(), facts(&definition, &parts.settings, TrustLevel::User));
         parts.shelves.insert(name.clone(), shelf(&definition, &parts.settings, Standing::Active));
-        self.add_recipe(parts, name, &definition, (Transport::InProcess(server), None));
+        self.add_recipe(parts, name, &definition, (Transport::InProcess(server), None, None));
     }
 
     fn add_recipe(
@@ -168,7 +170,7 @@ impl Blueprint {
         parts: &mut Parts,
         name: ServerName,
         definition: &ServerEntry,
-        (transport, file): (Transport, Option<CacheFile>),
+        (transport, file, pins): (Transport, Option<CacheFile>, Option<Arc<PinFile>>),
     ) {
         let settings = &parts.settings;
         let recipe = Recipe {
@@ -179,13 +181,31 @@ impl Blueprint {
             max_pages: settings.max_pages,
             max_tools: settings.max_tools,
             log: self.paths.log_of(&name),
-            plan: Arc::new(Plan { policy: listing_policy(definition, settings), file }),
+            plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
         };
         let policy = match self.starts {
             Starts::AsConfigured => policy_of(definition, settings),
             Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },
         };
         parts.recipes.push((name, recipe, policy));
+    }
+
+    fn pin_file(
+        &self,
+        name: &ServerName,
+        server: &Server,
+        settings: &Settings,
+    ) -> Option<Arc<PinFile>> {
+        if settings.pins == Pins::Off {
+            return None;
+        }
+        let project = match server.trust {
+            Trust::UserFile => None,
+            Trust::Approved(_) => Some(self.environment.cwd.to_string_lossy()),
+        };
+        let hash = definition_hash(&server.definition).to_string();
+        let key = pin::key(name, project.as_deref(), &hash);
+        Some(Arc::new(PinFile::new(self.paths.pins_of(name, &key), key)))
     }
 
     fn transport(&self, name: &ServerName, server: &Server) -> Transport {
@@ -233,7 +253,7 @@ fn facts(definition: &ServerEntry, settings: &Settings, trust: TrustLevel) -> Fa
         trust,
         description: about(definition),
         overridden: Overridden::No,
-        rules: rules(definition, settings),
+        rules: Arc::new(Rules::new(definition, settings)),
         first_use: match definition.enabled {
             Some(false) => FirstUse::ByName,
             Some(true) | None => FirstUse::Anything,
@@ -243,15 +263,7 @@ fn facts(definition: &ServerEntry, settings: &Settings, trust: TrustLevel) -> Fa
 
 fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
     let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
-    Shelf { prefix, standing, listing: None }
-}
-
-pub(crate) fn rules(definition: &ServerEntry, settings: &Settings) -> Rules {
-    let general = match &settings.approve_tools {
-        ToolRule::None => None,
-        rule @ (ToolRule::All | ToolRule::Matching(_)) => Some(rule.clone()),
-    };
-    Rules { policy: settings.approve, named: definition.approve_tools.clone().or(general) }
+    Shelf::new(prefix, standing)
 }
 
 /// What the configuration says about a server in words.

@@ -12,6 +12,7 @@ use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::reply::{Origin, Output, Reply};
 use switchboard_core::request::CallRequest;
+use switchboard_wire::Raw;
 
 use crate::explain;
 use crate::session::Session;
@@ -27,24 +28,14 @@ pub(crate) async fn call(
     let catalog = session.gateway.catalog(); // One snapshot for the whole call.
     let (catalog, target) = resolve(session, catalog, &call.tool, call.server.as_deref()).await?;
     let checked = target.check(call.args).map_err(explain::arguments)?;
-    let approved = approve(session, checked).await?;
-    let lease = session.gateway.lease(&approved.target().server).await?;
-    let mut approved = confirm(session, &catalog, approved).await?;
-    let mut outcome = lease.call(&approved, progress.clone()).await;
-    if let Err(CallError::NotSent) = outcome {
-        // The connection closed before anything was sent: one more try, on a new one.
-        let lease = session.gateway.lease(&approved.target().server).await?;
-        approved = confirm(session, &catalog, approved).await?;
-        outcome = Box::pin(lease.call(&approved, progress)).await;
-    }
-    let raw = outcome.map_err(|error| explain::call(error, approved.target()))?;
+    let (target, raw) = run(session, &catalog, checked, progress).await?;
     let json = raw.into_string();
-    let content = match approved.target().entry.kind {
+    let content = match target.entry.kind {
         Kind::Tool => CallOutput::of_call(json),
         Kind::Resource { .. } => CallOutput::of_resource(json),
+        Kind::Prompt => CallOutput::of_prompt(json),
     };
     let (content, result) = session.results.guard(content).await;
-    let (target, _) = approved.into_parts();
     Ok(Reply::Output(Box::new(Output {
         origin: Origin::Tool,
         server: target.server,
@@ -52,6 +43,31 @@ pub(crate) async fn call(
         content,
         result,
     })))
+}
+
+/// From a checked call to the server's answer, word for word. Tools, resources and prompts all
+/// pass here: a lease takes nothing but an [`Approved`].
+pub(crate) async fn run(
+    session: &Session,
+    catalog: &Arc<Catalog>,
+    checked: Checked,
+    progress: Progress,
+) -> Result<(Resolved, Raw), Failure> {
+    let approved = approve(session, checked).await?;
+    let lease = session.gateway.lease(&approved.target().server).await?;
+    let mut approved = confirm(session, catalog, approved).await?;
+    let mut outcome = lease.call(&approved, progress.clone()).await;
+    if let Err(CallError::NotSent) = outcome {
+        // The connection closed before anything was sent: one more try, on a new one.
+        let lease = session.gateway.lease(&approved.target().server).await?;
+        approved = confirm(session, catalog, approved).await?;
+        outcome = Box::pin(lease.call(&approved, progress)).await;
+    }
+    let (target, _) = approved.into_parts();
+    match outcome {
+        Ok(raw) => Ok((target, raw)),
+        Err(error) => Err(explain::call(error, &target)),
+    }
 }
 
 /// The tool that is meant. A server that was never listed is connected, and asked once more.
@@ -80,6 +96,7 @@ async fn approve(session: &Session, checked: Checked) -> Result<Approved, Failur
     let decision = decide(&rules, &session.grants(), checked);
     match decision {
         Decision::Free(approved) => Ok(approved),
+        Decision::Refused(refusal) => Err(explain::refused(&refusal)),
         Decision::Ask(question) => Box::pin(ask(session, question)).await,
     }
 }
@@ -106,17 +123,22 @@ async fn confirm(
         return Ok(approved);
     }
     let old = approved.target();
+    if old.entry.kind != Kind::Tool {
+        // An address or a prompt's name has no definition that could change.
+        return Ok(approved);
+    }
     let current = now.tools_of(&old.server).find(|item| item.entry.name == old.entry.name);
     let Some(current) = current else {
         return Err(explain::tool_gone(old));
     };
-    if current.entry.same_definition(&old.entry) {
+    if current.entry.same_definition(&old.entry) && current.pin == old.pin {
         return Ok(approved);
     }
     let new = Resolved {
         server: old.server.clone(),
         shown: Arc::clone(current.shown),
         entry: Arc::clone(current.entry),
+        pin: current.pin,
     };
     if approved.by() == By::User {
         return Err(explain::tool_changed(&new));

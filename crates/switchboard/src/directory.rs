@@ -6,12 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
+use switchboard_core::catalog::pin::{Baseline, Record};
 use switchboard_core::catalog::{Catalog, Listing, ListingPolicy, RawListing, Shelf};
 use switchboard_core::name::ServerName;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::paths;
+use crate::pins::PinFile;
 
 /// A handle to the published catalog; cheap to clone.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) policy: ListingPolicy,
     /// `None` for a server whose lists are not worth keeping.
     pub(crate) file: Option<CacheFile>,
+    /// `None` where nothing is compared with what was accepted.
+    pub(crate) pins: Option<Arc<PinFile>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +74,11 @@ impl Directory {
         }
         self.shared.catalog.send_if_modified(|catalog| {
             for (server, shelf) in &mut shelves {
-                if shelf.is_active() && before.get(server) == plans.get(server) {
-                    shelf.listing = catalog.listing(server).cloned();
+                if shelf.is_active()
+                    && before.get(server) == plans.get(server)
+                    && let Some(old) = catalog.shelf(server)
+                {
+                    *shelf = shelf.clone().knowing(old);
                 }
             }
             let same = catalog.shelves().map(|(name, shelf)| (name, shelf.identity()));
@@ -86,6 +93,7 @@ impl Directory {
     /// The present snapshot. The first call reads the cache; it is small, and read once.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.shared.loaded.get_or_init(|| self.load());
+        self.hear_of_accepted_tools();
         Arc::clone(&self.shared.catalog.borrow())
     }
 
@@ -94,22 +102,77 @@ impl Directory {
         self.shared.catalog.subscribe()
     }
 
-    /// Takes what a server listed just now by `plan`; another plan's lists are news no more.
+    /// Takes what a server listed just now by `plan`; another plan's lists are news no more. The
+    /// first listing ever is what later ones are compared with.
     pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, raw: RawListing) {
         if self.shared.plans.borrow().get(server).is_none_or(|current| **current != *plan) {
             return;
         }
         self.shared.loaded.get_or_init(|| self.load());
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
-        self.shared.catalog.send_modify(|catalog| {
-            *catalog = Arc::new(catalog.with_listing(server, listing));
+        let mut first = None;
+        self.change(server, |shelf| {
+            let shelf = shelf.with_listing(listing);
+            match shelf.baseline() {
+                Baseline::Open => {
+                    let record = first.insert(Record::of(&raw));
+                    let baseline = record.baseline();
+                    shelf.with_baseline(baseline)
+                }
+                Baseline::Off | Baseline::Taken(_) | Baseline::Damaged => shelf,
+            }
         });
+        if let Some(record) = first {
+            let (directory, server) = (self.clone(), server.clone());
+            let establish = move || directory.establish(&server, &record);
+            self.shared.writers.spawn_blocking(establish);
+        }
         if let Some(file) = plan.file.clone() {
             self.shared.writers.spawn_blocking(move || {
                 if let Err(error) = write(&file, &raw) {
                     tracing::debug!(%error, "cannot keep the listing");
                 }
             });
+        }
+    }
+
+    /// Compares the tools of a server with another baseline from now on.
+    pub(crate) fn compare(&self, server: &ServerName, baseline: Baseline) {
+        self.change(server, |shelf| shelf.with_baseline(baseline));
+    }
+
+    pub(crate) fn pin_file(&self, server: &ServerName) -> Option<Arc<PinFile>> {
+        self.shared.plans.borrow().get(server)?.pins.clone()
+    }
+
+    fn change(&self, server: &ServerName, change: impl FnOnce(Shelf) -> Shelf) {
+        self.shared.catalog.send_modify(|catalog| {
+            if let Some(shelf) = catalog.shelf(server).cloned() {
+                *catalog = Arc::new(catalog.with_shelf(server, change(shelf)));
+            }
+        });
+    }
+
+    /// Keeps the first record of a server, unless another process was faster.
+    fn establish(&self, server: &ServerName, record: &Record) {
+        let Some(file) = self.pin_file(server) else { return };
+        match file.establish(record) {
+            Ok(None) => {}
+            Ok(Some(theirs)) => self.compare(server, theirs),
+            Err(error) => tracing::warn!(%server, %error, "cannot keep what the tools are"),
+        }
+    }
+
+    /// The user may have accepted in another process what counts as changed here. While nothing
+    /// does, this looks at no file.
+    fn hear_of_accepted_tools(&self) {
+        let catalog = Arc::clone(&self.shared.catalog.borrow());
+        for server in catalog.drifting() {
+            if let Some(file) = self.pin_file(server)
+                && file.has_changed()
+            {
+                self.compare(server, file.baseline());
+            }
         }
     }
 
@@ -136,21 +199,32 @@ impl Directory {
     }
 }
 
-/// Gives a shelf that has none the listing of the cache.
+/// Gives a shelf its baseline, and the listing of the cache if it has none.
 fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
+    let Some(plan) = plans.get(server) else { return };
+    if let Some(pins) = &plan.pins {
+        *shelf = shelf.clone().with_baseline(pins.baseline());
+    }
     if shelf.is_active()
-        && shelf.listing.is_none()
-        && let Some(plan) = plans.get(server)
+        && shelf.listing().is_none()
         && let Some(file) = &plan.file
         && let Some(raw) = read(file, now)
     {
-        shelf.listing = Some(Arc::new(Listing::build(server.clone(), &raw, &plan.policy)));
+        let listing = Listing::build(server.clone(), &raw, &plan.policy);
+        *shelf = shelf.clone().with_listing(Arc::new(listing));
+        // Listed by a version, or under a setting, that pinned nothing.
+        if let (Baseline::Open, Some(pins)) = (shelf.baseline(), &plan.pins) {
+            let record = Record::of(&raw);
+            let taken = pins.establish(&record).ok().flatten();
+            let baseline = taken.unwrap_or_else(|| record.baseline());
+            *shelf = shelf.clone().with_baseline(baseline);
+        }
     }
 }
 
 fn read(file: &CacheFile, now: u64) -> Option<RawListing> {
     let bytes = paths::read(&file.path).ok()??;
-    disk::decode(&bytes, &file.definition, now)
+    disk::decode(&bytes, &file.definition, now).ok()
 }
 
 fn write(file: &CacheFile, raw: &RawListing) -> std::io::Result<()> {

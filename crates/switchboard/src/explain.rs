@@ -1,14 +1,17 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
+use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
+use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::ArgumentsError;
-use switchboard_core::catalog::{ResolveError, Resolved};
+use switchboard_core::catalog::{Kind, ResolveError, Resolved};
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 
 use crate::host::CannotAsk;
+use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::upstream::{CallError, DialError, LeaseError};
 
@@ -23,10 +26,18 @@ enum Cause {
     NoLists(ServerName),
     #[error("the user said no to `{0}`")]
     Denied(String),
+    #[error("`{tool}` is denied by the rule `{pattern}`")]
+    DeniedByRule { tool: String, pattern: String },
     #[error("`{0}` needs the user's approval")]
     NeedsApproval(String, #[source] CannotAsk),
     #[error("`{0}` is no longer what it was when this call was checked")]
     Changed(String),
+    #[error("`{0}` is blocked: its definition changed since it was accepted")]
+    Drifted(String),
+    #[error("`{0}` is blocked: it is new since its server was first listed")]
+    Added(String),
+    #[error("`{0}` is blocked: what it was when it was accepted cannot be read")]
+    Unverified(String),
     #[error("the server no longer has `{0}`")]
     Gone(String),
     #[error("no connected server lists the resource `{0}`")]
@@ -184,6 +195,9 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
 
 /// A call that was made and got no result.
 pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
+    if target.entry.kind != Kind::Tool {
+        return request(error, &target.server);
+    }
     let harmless = target.entry.annotations.read_only == Some(true)
         || target.entry.annotations.idempotent == Some(true);
     let mut failure = request(error.clone(), &target.server);
@@ -207,7 +221,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     failure
 }
 
-pub(crate) fn request(error: CallError, server: &ServerName) -> Failure {
+fn request(error: CallError, server: &ServerName) -> Failure {
     let (code, hints) = match &error {
         CallError::Refused(_) => (Code::ServerError, Vec::new()),
         CallError::TimedOut(_) => (Code::TimedOut, vec![Hint::Setting("requestTimeoutMs")]),
@@ -229,6 +243,10 @@ pub(crate) fn result(error: ResultError) -> Failure {
         ResultError::Pattern(_) => Code::BadPattern,
     };
     Failure::new(code, Subject::Request, error)
+}
+
+pub(crate) fn storage(error: PinError, server: &ServerName) -> Failure {
+    Failure::new(Code::Storage, Subject::Server(server.clone()), error)
 }
 
 pub(crate) fn unknown_server(server: &ServerName) -> Failure {
@@ -255,7 +273,29 @@ pub(crate) fn denied(target: &Resolved) -> Failure {
 
 pub(crate) fn cannot_ask(nobody: CannotAsk, target: &Resolved) -> Failure {
     let cause = Cause::NeedsApproval(target.shown.to_string(), nobody);
-    Failure::new(Code::ApprovalRequired, tool(target), cause).hint(Hint::AskUser)
+    Failure::new(Code::ApprovalRequired, tool(target), cause)
+        .hint(Hint::AskUser)
+        .hint(Hint::Allow(approval::pattern_of(target)))
+}
+
+pub(crate) fn refused(refusal: &Refusal) -> Failure {
+    let shown = refusal.target.shown.to_string();
+    match &refusal.cause {
+        RefusalCause::NotAccepted(pin) => {
+            let cause = match pin {
+                Pin::Unknown => Cause::Unverified(shown),
+                Pin::New => Cause::Added(shown),
+                Pin::Changed | Pin::Same => Cause::Drifted(shown),
+            };
+            Failure::new(Code::ToolBlocked, tool(&refusal.target), cause)
+                .hint(Hint::Accept(refusal.target.server.clone()))
+        }
+        RefusalCause::Denied { pattern } => {
+            let cause = Cause::DeniedByRule { tool: shown, pattern: pattern.clone() };
+            Failure::new(Code::ApprovalDenied, tool(&refusal.target), cause)
+                .hint(Hint::LiftDenial(pattern.clone()))
+        }
+    }
 }
 
 pub(crate) fn tool_changed(target: &Resolved) -> Failure {

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts, Starts, WhenEmpty, rules};
+use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts, Starts, WhenEmpty};
 use crate::demo::Demo;
 use crate::dial::in_process::InProcess;
 use crate::dial::spawn::{ProcessGroups, Spawner};
@@ -218,23 +218,27 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.shared.directory
+    }
+
     /// A connection to the server, held while the lease lives. A server whose definition changes
     /// just now is looked up once more.
     pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
-        let mut leased = self.upstream(server)?.lease().await;
+        let mut leased = self.roster().upstream(server)?.lease().await;
         if let Err(LeaseError::Replaced) = leased {
-            leased = self.upstream(server)?.lease().await;
+            leased = self.roster().upstream(server)?.lease().await;
         }
         leased.map_err(|error| explain::lease(error, server))
     }
 
     pub(crate) fn upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
-        let member = self.roster().members.get(&key(server)).map(|member| member.upstream.clone());
-        member.ok_or_else(|| explain::unknown_server(server))
+        self.roster().upstream(server).cloned()
     }
 
-    pub(crate) fn approval_rules(&self, server: &ServerName) -> Rules {
-        self.facts(server).rules
+    pub(crate) fn approval_rules(&self, server: &ServerName) -> Arc<Rules> {
+        let known = self.roster().facts.get(server).map(|facts| Arc::clone(&facts.rules));
+        known.unwrap_or_else(|| self.facts(server).rules)
     }
 
     pub(crate) fn facts(&self, server: &ServerName) -> Facts {
@@ -244,7 +248,7 @@ impl Gateway {
             trust: TrustLevel::User,
             description: None,
             overridden: Overridden::No,
-            rules: rules(&ServerEntry::default(), &roster.settings),
+            rules: Arc::new(Rules::new(&ServerEntry::default(), &roster.settings)),
             first_use: FirstUse::Anything,
         })
     }
@@ -313,6 +317,13 @@ impl Gateway {
 
 fn key(server: &ServerName) -> UpstreamKey {
     UpstreamKey { server: server.clone(), partition: Partition::Shared }
+}
+
+impl Roster {
+    fn upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
+        let member = self.members.get(&key(server)).map(|member| &member.upstream);
+        member.ok_or_else(|| explain::unknown_server(server))
+    }
 }
 
 impl GatewayBuilder {

@@ -47,6 +47,7 @@ mod sources;
 pub mod trust;
 mod upstream;
 mod directory;
+mod pins;
 pub mod dial;
 mod results;
 pub mod demo;

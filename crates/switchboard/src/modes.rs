@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use switchboard_core::catalog::{Catalog, Standing};
+use serde_json::{Map, Value};
+use switchboard_core::catalog::resolve::Checked;
+use switchboard_core::catalog::{Catalog, Shelf, Standing};
 use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -52,6 +54,7 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
             Overridden::No => listing.and_then(|listing| note(listing)),
             Overridden::WhenTrusted => Some("the project's own definition is pending".to_owned()),
         },
+        drift: catalog.shelf(name).map(Shelf::drift).unwrap_or_default(),
     }
 }
 
@@ -206,18 +209,19 @@ pub(crate) async fn read_resource(
     };
     // A server may serve more than it lists, so a named one is asked in any case.
     let owner = scope.iter().find(lists_it).or(scope.first().filter(|_| server.is_some()));
-    let owner = owner.ok_or_else(|| explain::unknown_resource(uri))?;
-    let lease = session.gateway.lease(owner).await?;
-    let raw = lease.read(uri).await.map_err(|error| explain::request(error, owner))?;
+    let target = owner.and_then(|owner| catalog.resource(owner, uri));
+    let target = target.ok_or_else(|| explain::unknown_resource(uri))?;
+    let checked = Checked { target, args: Map::new() };
+    let (target, raw) = call::run(session, &catalog, checked, None).await?;
     let content = CallOutput::of_resource(raw.into_string());
-    output(session, Origin::Resource, owner, uri, content).await
+    output(session, Origin::Resource, target.server, uri, content).await
 }
 
 pub(crate) async fn prompt(
     session: &Session,
     name: &str,
     server: Option<&str>,
-    args: &serde_json::Map<String, serde_json::Value>,
+    args: Map<String, Value>,
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog();
     let scope = in_scope(&catalog, server)?;
@@ -230,20 +234,19 @@ pub(crate) async fn prompt(
         [owner] => owner,
         _ => return Err(explain::ambiguous_prompt(name, &owners)),
     };
-    let lease = session.gateway.lease(owner).await?;
-    let raw = lease.prompt(name, args).await.map_err(|error| explain::request(error, owner))?;
+    let target = catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name))?;
+    let (target, raw) = call::run(session, &catalog, Checked { target, args }, None).await?;
     let content = CallOutput::of_prompt(raw.into_string());
-    output(session, Origin::Prompt, owner, name, content).await
+    output(session, Origin::Prompt, target.server, name, content).await
 }
 
 async fn output(
     session: &Session,
     origin: Origin,
-    server: &ServerName,
+    server: ServerName,
     name: &str,
     content: CallOutput<'static>,
 ) -> Result<Reply, Failure> {
     let (content, result) = session.results.guard(content).await;
-    let server = server.clone();
     Ok(Reply::Output(Box::new(Output { origin, server, name: name.to_owned(), content, result })))
 }

@@ -107,6 +107,12 @@ impl Paths {
         self.cache.join("listings").join(format!("{}-{short}.listing", file_stem(server)))
     }
 
+    /// Where the accepted definitions of a server's tools are kept.
+    pub fn pins_of(&self, server: &ServerName, key: &str) -> PathBuf {
+        let short = key.get(..16).unwrap_or(key);
+        self.state.join("pins").join(format!("{}-{short}.pins", file_stem(server)))
+    }
+
     pub fn results(&self) -> PathBuf {
         self.cache.join("results")
     }

@@ -64,7 +64,7 @@ impl Session {
             }
             Request::Prompts { server } => modes::prompts(self, server.as_deref()),
             Request::Prompt { name, server, args } => {
-                modes::prompt(self, &name, server.as_deref(), &args).await
+                modes::prompt(self, &name, server.as_deref(), args).await
             }
             Request::Call(request) => call::call(self, request, None).await,
         }

@@ -98,7 +98,11 @@ const FIELDS: &[Field] = &[
         "boolean or list of globs",
         "which of its tools need a yes; `false` asks for none",
     ),
-    later("autoApprove", "boolean or list of names", "tools that run unasked"),
+    now(
+        "autoApprove",
+        "boolean or list of globs",
+        "which of its tools run unasked, unless its `approveTools` names them",
+    ),
     later("debug", "boolean", "accepted"),
     later("trace", "boolean", "accepted"),
     now("disabled", "boolean", "listed and never started; also written `enabled: false`"),

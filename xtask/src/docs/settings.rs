@@ -77,15 +77,21 @@ const SETTINGS: &[Setting] = &[
         |s| rule(&s.approve_tools),
         "globs of tools that need a yes besides, or `true` for all",
     ),
+    now(
+        "allow",
+        |s| list(&s.allow),
+        "patterns of tools that run unasked; the lists of all files add up",
+    ),
+    now("deny", |s| list(&s.deny), "patterns of tools that never run, whatever else is said"),
     later(
         "adHocConnections",
         |s| word(s.ad_hoc_connections),
         "connections that a model asks for: `ask`, `allow`, `off`",
     ),
-    later(
+    now(
         "pins",
         |s| word(s.pins),
-        "what happens to a tool whose definition changed: `off`, `warn`, `block`",
+        "what happens to a tool that is not what was accepted: `off`, `warn`, `block`",
     ),
     later("autoAuth", |s| word(s.auto_auth), "begin to sign in by itself"),
     later("sampling", |s| word(s.sampling), "pass sampling requests of servers on"),
@@ -145,6 +151,10 @@ fn direct(tools: &DirectTools) -> String {
         DirectTools::Search => "\"search\"".to_owned(),
         DirectTools::Named(names) => format!("{names:?}"),
     }
+}
+
+fn list(patterns: &[String]) -> String {
+    format!("{patterns:?}")
 }
 
 fn rule(rule: &ToolRule) -> String {

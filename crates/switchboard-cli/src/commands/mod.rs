@@ -6,12 +6,13 @@ mod config;
 mod connect;
 mod demo;
 mod logs;
+mod pins;
 mod serve;
 mod trust;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command, Talk};
+use crate::args::{Cli, Command, Pins, Talk};
 use crate::boot::App;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
@@ -60,6 +61,12 @@ async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
         Talk::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
         Talk::Reconnect { server, format } => {
             connect::reconnect(on, server.as_deref(), format).await
+        }
+        Talk::Pins { command: Some(Pins::Accept { server, tools }), .. } => {
+            pins::accept(on, &server, &tools).await
+        }
+        Talk::Pins { command: None, server, format } => {
+            pins::show(on, server.as_deref(), format).await
         }
         Talk::Logs { server, follow, lines } => {
             logs::logs(on, server.as_deref(), logs::Wish { lines, follow }).await

@@ -39,8 +39,10 @@ fn hints(code: Code) -> Vec<Hint> {
         Code::ServerDisabled => vec![Hint::Enable(files())],
         Code::TrustRequired => vec![Hint::Trust(name("my files"))],
         Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
-        Code::ApprovalRequired => vec![Hint::AskUser],
+        Code::ApprovalRequired => vec![Hint::AskUser, Hint::Allow("files/read_?".to_owned())],
+        Code::ApprovalDenied => vec![Hint::LiftDenial("files/read_?".to_owned())],
         Code::ToolChanged => vec![Hint::ListTools(files())],
+        Code::ToolBlocked => vec![Hint::Accept(files())],
         Code::ConnectFailed => vec![
             Hint::CheckCommand("npx".to_owned()),
             Hint::Stderr(vec!["\u{1b}[31mno such module".to_owned(), "  at main".to_owned()]),
@@ -57,7 +59,6 @@ fn hints(code: Code) -> Vec<Hint> {
         | Code::UnknownPrompt
         | Code::UnknownResult
         | Code::BadPattern
-        | Code::ApprovalDenied
         | Code::NoInstructions
         | Code::NotSupported
         | Code::Config
@@ -136,14 +137,22 @@ fn every_code_is_reported_with_its_remedies() {
       caused by: what stood in the way
 
     hint: say yes on a terminal, or beforehand with `--yes`
+    hint: allow it for good with `switchboard allow 'files/read_?'`
     --
     error: what was attempted (approval_denied)
       caused by: what stood in the way
+
+    hint: take `files/read_?` out of the setting `deny`
     --
     error: what was attempted (tool_changed)
       caused by: what stood in the way
 
     hint: see its tools with `switchboard tools files`
+    --
+    error: what was attempted (tool_blocked)
+      caused by: what stood in the way
+
+    hint: see what changed with `switchboard pins files` and accept it with `switchboard pins accept files`
     --
     error: what was attempted (no_instructions)
       caused by: what stood in the way

@@ -1,5 +1,6 @@
 //! What a person sees of each reply.
 
+use switchboard::catalog::pin::DriftCount;
 use switchboard::config::values::Lifecycle;
 use switchboard::reply::{SearchHit, TrustLevel};
 
@@ -18,6 +19,7 @@ fn line(shown: &str, server: &str, description: &str) -> ToolLine {
         server: name(server),
         tool,
         description: description.into(),
+        pin: Pin::Same,
     }
 }
 
@@ -32,6 +34,7 @@ fn server(server: &str, status: ServerStatus, tools: Option<usize>) -> ServerLin
         failure: None,
         description: None,
         note: None,
+        drift: DriftCount::default(),
     }
 }
 

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use super::RawListing;
+use super::sealed::Seal;
 
-const MAGIC: &str = "switchboard-listing";
-const VERSION: u32 = 1;
+const SEAL: Seal = Seal { magic: "switchboard-listing", version: 2 };
 
 /// Lists are asked for again after this, unless the server says how long they hold.
 pub const LISTING_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -21,48 +19,37 @@ pub struct Stamp<'a> {
     pub listed_at: u64,
 }
 
-/// The bytes of a cache file: a header line, then the lists as JSON.
-pub fn encode(listing: &RawListing, stamp: Stamp<'_>) -> Vec<u8> {
-    let body = serde_json::to_vec(listing).unwrap_or_default();
-    let sum = checksum(&body, stamp);
-    let Stamp { definition, listed_at } = stamp;
-    let mut file =
-        format!("{MAGIC} {VERSION} {definition} {listed_at} {} {sum}\n", body.len()).into_bytes();
-    file.extend_from_slice(&body);
-    file
+/// Why a file gives no lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// It is not whole, or of another version.
+    Damaged,
+    /// It is about another definition.
+    Foreign,
+    Stale,
 }
 
-/// The lists of a file that is whole, of this version, about this definition, and not too old.
-pub fn decode(file: &[u8], definition: &str, now: u64) -> Option<RawListing> {
-    let end = file.iter().position(|byte| *byte == b'\n')?;
-    let (header, rest) = file.split_at_checked(end)?;
-    let body = rest.get(1..)?;
-    let header = std::str::from_utf8(header).ok()?;
-    let mut fields = header.split(' ');
-    let mut next = || fields.next();
-    if next()? != MAGIC || next()? != VERSION.to_string() || next()? != definition {
-        return None;
+/// The bytes of a cache file.
+pub fn encode(listing: &RawListing, stamp: Stamp<'_>) -> Vec<u8> {
+    let body = serde_json::to_vec(listing).unwrap_or_default();
+    SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body)
+}
+
+/// The lists of a file that is whole, about this definition, and not too old.
+pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<RawListing, Miss> {
+    let ([owner, listed_at], body) = SEAL.open(file).ok_or(Miss::Damaged)?;
+    if owner != definition {
+        return Err(Miss::Foreign);
     }
-    let listed_at: u64 = next()?.parse().ok()?;
-    let length: usize = next()?.parse().ok()?;
-    if body.len() != length || next()? != checksum(body, Stamp { definition, listed_at }) {
-        return None;
-    }
-    let listing: RawListing = serde_json::from_slice(body).ok()?;
+    let listed_at: u64 = listed_at.parse().map_err(|_| Miss::Damaged)?;
+    let listing: RawListing = serde_json::from_slice(body).map_err(|_| Miss::Damaged)?;
     let lifetime = listing
         .ttl_ms
         .map_or(LISTING_LIFETIME, |ttl| Duration::from_millis(ttl).min(LISTING_LIFETIME));
     // A time in the future is a clock that was set back; the lists are not younger for it.
     let age = Duration::from_secs(now.saturating_sub(listed_at));
-    (age < lifetime || age.is_zero() && !lifetime.is_zero()).then_some(listing)
-}
-
-fn checksum(body: &[u8], stamp: Stamp<'_>) -> String {
-    let mut hash = Sha256::new();
-    hash.update(stamp.listed_at.to_le_bytes());
-    hash.update(stamp.definition);
-    hash.update(body);
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let fresh = age < lifetime || age.is_zero() && !lifetime.is_zero();
+    if fresh { Ok(listing) } else { Err(Miss::Stale) }
 }
 
 #[cfg(test)]
@@ -97,18 +84,22 @@ mod tests {
 
     #[test]
     fn lists_of_another_definition_or_too_old_are_a_miss() {
-        assert!(decode(&file(None), "abd", 1_000_000).is_none());
-        assert!(decode(&file(None), "abc", 1_000_000 + 7 * DAY).is_none());
-        assert!(decode(&file(Some(60_000)), "abc", 1_000_061).is_none());
-        assert!(decode(&file(Some(60_000)), "abc", 1_000_059).is_some());
-        assert!(decode(&file(Some(0)), "abc", 1_000_000).is_none());
+        let check = |ttl, definition, now, expected| {
+            assert_eq!(decode(&file(ttl), definition, now).map(drop), expected);
+        };
+        check(None, "abd", 1_000_000, Err(Miss::Foreign));
+        check(None, "abc", 1_000_000 + 7 * DAY, Err(Miss::Stale));
+        check(Some(60_000), "abc", 1_000_061, Err(Miss::Stale));
+        check(Some(60_000), "abc", 1_000_059, Ok(()));
+        check(Some(0), "abc", 1_000_000, Err(Miss::Stale));
     }
 
     #[test]
     fn a_truncated_file_is_a_miss_at_every_byte() {
         let whole = file(None);
         for end in 0..whole.len() {
-            assert!(decode(&whole[..end], "abc", 1_000_000).is_none(), "cut at {end}");
+            let cut = decode(&whole[..end], "abc", 1_000_000);
+            assert_eq!(cut.map(drop), Err(Miss::Damaged), "cut at {end}");
         }
     }
 
@@ -118,7 +109,7 @@ mod tests {
             let mut damaged = file(None);
             let at = at.index(damaged.len());
             damaged[at] ^= 1 << bit;
-            prop_assert!(decode(&damaged, "abc", 1_000_000).is_none());
+            prop_assert!(decode(&damaged, "abc", 1_000_000).is_err());
         }
     }
 }

@@ -13,9 +13,11 @@ use crate::schema::{SchemaError, Validator};
 /// A definition larger than this is not taken.
 const LARGEST_DEFINITION: usize = 512 * 1024;
 
+const ANY_PARAMETERS: &str = "{}";
+
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// A tool, or a resource that can be read like one.
+/// A tool, or a resource or prompt that is asked for like one.
 #[derive(Debug)]
 pub struct Entry {
     pub name: ToolName,
@@ -35,7 +37,11 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     Tool,
-    Resource { uri: String },
+    Resource {
+        uri: String,
+    },
+    /// Asked for by its own name; a prompt is never listed among the tools.
+    Prompt,
 }
 
 /// What a server claims about a tool; it decides when to ask, and grants nothing.
@@ -123,6 +129,22 @@ impl Entry {
         })
     }
 
+    /// A prompt; its server checks what it is given.
+    pub(super) fn prompt(name: &str) -> Result<Entry, NameError> {
+        Ok(Entry {
+            name: ToolName::new(name)?,
+            title: None,
+            description: String::new(),
+            annotations: Annotations { read_only: Some(true), ..Annotations::default() },
+            kind: Kind::Prompt,
+            raw: ANY_PARAMETERS.into(),
+            input_schema: 0..ANY_PARAMETERS.len(),
+            output_schema: None,
+            raw_annotations: None,
+            validator: OnceLock::new(),
+        })
+    }
+
     pub fn input_schema(&self) -> &str {
         self.part(&self.input_schema)
     }
@@ -139,6 +161,11 @@ impl Entry {
     /// The input schema as a value, for showing it.
     pub fn input_value(&self) -> Value {
         serde_json::from_str(self.input_schema()).unwrap_or_default()
+    }
+
+    /// The definition as the server wrote it.
+    pub(super) fn definition(&self) -> &str {
+        &self.raw
     }
 
     /// Whether both are the same definition, to the byte.

@@ -120,6 +120,7 @@ fn line(item: &Item<'_>) -> ToolLine {
         server: item.server.clone(),
         tool: item.entry.name.as_str().to_owned(),
         description: item.entry.description.clone(),
+        pin: item.pin,
     }
 }
 
@@ -129,7 +130,8 @@ impl Resolved {
         let input = self.entry.input_value();
         let output = self.entry.output_schema();
         let output_value = output.and_then(|schema| serde_json::from_str(schema).ok());
-        let item = Item { server: &self.server, shown: &self.shown, entry: &self.entry };
+        let (server, shown, entry) = (&self.server, &self.shown, &self.entry);
+        let item = Item { server, shown, entry, pin: self.pin };
         Description {
             line: line(&item),
             title: self.entry.title.clone(),
@@ -138,7 +140,7 @@ impl Resolved {
             returns: output_value.as_ref().map(schema::output_shape),
             resource: match &self.entry.kind {
                 Kind::Resource { uri } => Some(uri.clone()),
-                Kind::Tool => None,
+                Kind::Tool | Kind::Prompt => None,
             },
             input_schema: self.entry.input_schema().to_owned(),
             output_schema: output.map(str::to_owned),

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::entry::Entry;
 use super::search::Postings;
 use crate::config::values::ToolPrefix;
-use crate::name::{ServerName, ToolId, shown};
+use crate::globs::Globs;
+use crate::name::{ServerName, ToolId};
 
 /// The lists of a server, word for word; what the cache holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -56,6 +56,8 @@ pub struct Listing {
     pub server: ServerName,
     pub entries: Vec<Arc<Entry>>,
     pub resources: Vec<Resource>,
+    /// The resources that the filter leaves out, which are not read either.
+    hidden: HashSet<String>,
     pub prompts: Vec<Prompt>,
     pub instructions: Option<String>,
     pub server_name: String,
@@ -102,13 +104,14 @@ impl Listing {
                 Err(error) => skipped.push(format!("tool {}: {error}", index + 1)),
             }
         }
-        let resources: Vec<Resource> =
-            raw.resources.iter().filter_map(|raw| read_resource(raw)).collect();
+        let filter = Filter::new(&server, policy);
+        let resources = raw.resources.iter().filter_map(|raw| read_resource(raw));
+        let (resources, hidden): (Vec<Resource>, Vec<Resource>) = resources
+            .partition(|resource| resource_entry(resource).is_none_or(|tool| filter.admits(&tool)));
         if policy.resources == ResourceTools::Exposed {
             entries.extend(resources.iter().filter_map(resource_entry));
         }
         drop_repeated(&mut entries, &mut skipped);
-        let filter = Filter::new(&server, policy);
         entries.retain(|entry| filter.admits(entry));
         if entries.len() > policy.max_tools {
             skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
@@ -118,6 +121,7 @@ impl Listing {
         Listing {
             entries: entries.into_iter().map(Arc::new).collect(),
             resources,
+            hidden: hidden.into_iter().map(|resource| resource.uri).collect(),
             prompts: raw.prompts.iter().filter_map(|raw| read_prompt(raw)).collect(),
             instructions: raw.instructions.clone(),
             server_name: raw.server_name.clone(),
@@ -132,6 +136,11 @@ impl Listing {
 
     pub fn tool_count(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Whether the configuration leaves this resource out.
+    pub fn hides(&self, uri: &str) -> bool {
+        self.hidden.contains(uri)
     }
 
     /// The search index of this listing.
@@ -164,48 +173,31 @@ fn resource_entry(resource: &Resource) -> Option<Entry> {
 /// `includeTools` and `excludeTools`: globs over the original and every shown spelling.
 struct Filter<'a> {
     server: &'a ServerName,
-    include: Option<GlobSet>,
-    exclude: Option<GlobSet>,
+    include: Globs,
+    exclude: Globs,
 }
 
 impl<'a> Filter<'a> {
     fn new(server: &'a ServerName, policy: &ListingPolicy) -> Filter<'a> {
-        Filter { server, include: globs(&policy.include), exclude: globs(&policy.exclude) }
+        let (include, exclude) = (Globs::new(&policy.include), Globs::new(&policy.exclude));
+        Filter { server, include, exclude }
     }
 
     fn admits(&self, entry: &Entry) -> bool {
-        if self.include.is_none() && self.exclude.is_none() {
+        if self.include.is_empty() && self.exclude.is_empty() {
             return true;
         }
         let id = ToolId { server: self.server.clone(), tool: entry.name.clone() };
-        let mut spellings: Vec<String> =
-            ToolPrefix::ALL.iter().map(|mode| shown(&id, *mode)).collect();
-        spellings.push(entry.name.as_str().to_owned());
-        let matches = |globs: &GlobSet| spellings.iter().any(|name| globs.is_match(name));
-        self.include.as_ref().is_none_or(matches) && !self.exclude.as_ref().is_some_and(matches)
+        let spellings = id.spellings();
+        (self.include.is_empty() || self.include.is_match(&spellings))
+            && !self.exclude.is_match(&spellings)
     }
-}
-
-/// `None` for an empty list; a pattern that is no glob is taken literally.
-fn globs(patterns: &[String]) -> Option<GlobSet> {
-    if patterns.is_empty() {
-        return None;
-    }
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        match Glob::new(pattern) {
-            Ok(glob) => set.add(glob),
-            Err(_) => continue,
-        };
-    }
-    set.build().ok()
 }
 
 fn keywords_of(entry: &Entry, keywords: &[(String, Vec<String>)]) -> Vec<String> {
-    let applies = |pattern: &str| {
-        pattern == entry.name.as_str()
-            || Glob::new(pattern)
-                .is_ok_and(|glob| glob.compile_matcher().is_match(entry.name.as_str()))
+    let name = entry.name.as_str();
+    let applies = |pattern: &String| {
+        pattern == name || Globs::new(std::slice::from_ref(pattern)).is_match(&[name])
     };
     let matching = keywords.iter().filter(|(pattern, _)| applies(pattern));
     matching.flat_map(|(_, words)| words.iter().cloned()).collect()

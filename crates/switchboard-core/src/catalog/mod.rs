@@ -4,7 +4,9 @@ pub mod disk;
 pub mod entry;
 pub mod find;
 pub mod listing;
+pub mod pin;
 pub mod resolve;
+mod sealed;
 pub mod search;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,8 @@ use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, shown_names};
 
 pub use entry::{Annotations, Entry, Kind};
+use pin::{Baseline, DriftCount, Pin};
+
 pub use listing::{Listing, ListingPolicy, Prompt, RawListing, Resource};
 pub use resolve::{Resolution, ResolveError, Resolved};
 
@@ -25,7 +29,12 @@ pub struct Shelf {
     pub prefix: ToolPrefix,
     pub standing: Standing,
     /// `None` until the server has been listed once.
-    pub listing: Option<Arc<Listing>>,
+    listing: Option<Arc<Listing>>,
+    baseline: Baseline,
+    /// How each entry of the listing compares with the baseline: decided when either is set, and
+    /// read by whatever shows or calls a tool.
+    pins: Arc<[Pin]>,
+    drift: DriftCount,
 }
 
 /// Whether a server may be used.
@@ -44,6 +53,7 @@ pub struct Catalog {
     by_shown: HashMap<Arc<str>, Resolved>,
     /// Shown names, in the order of the listing's entries.
     shown: HashMap<ServerName, Vec<Arc<str>>>,
+    drifting: Vec<ServerName>,
 }
 
 /// A tool together with the name that it is shown with.
@@ -52,6 +62,7 @@ pub struct Item<'a> {
     pub server: &'a ServerName,
     pub shown: &'a Arc<str>,
     pub entry: &'a Arc<Entry>,
+    pub pin: Pin,
 }
 
 impl Catalog {
@@ -59,29 +70,29 @@ impl Catalog {
         let mut tools = Vec::new();
         let mut entries = Vec::new();
         for (server, shelf) in &shelves {
-            for entry in shelf.entries() {
+            for (entry, pin) in shelf.entries() {
                 let id = ToolId { server: server.clone(), tool: entry.name.clone() };
                 tools.push((id, shelf.prefix));
-                entries.push((server.clone(), Arc::clone(entry)));
+                entries.push((server.clone(), Arc::clone(entry), pin));
             }
         }
-        let mut catalog = Catalog { shelves, ..Catalog::default() };
-        for ((server, entry), name) in entries.into_iter().zip(shown_names(&tools)) {
+        let drifting = shelves.iter().filter(|(_, shelf)| !shelf.drift().is_none());
+        let drifting = drifting.map(|(name, _)| name.clone()).collect();
+        let mut catalog = Catalog { shelves, drifting, ..Catalog::default() };
+        for ((server, entry, pin), name) in entries.into_iter().zip(shown_names(&tools)) {
             let shown: Arc<str> = Arc::from(name);
             catalog.shown.entry(server.clone()).or_default().push(Arc::clone(&shown));
-            let resolved = Resolved { server, shown: Arc::clone(&shown), entry };
+            let resolved = Resolved { server, shown: Arc::clone(&shown), entry, pin };
             catalog.by_shown.insert(shown, resolved);
         }
         catalog
     }
 
-    /// A snapshot in which `server` has these tools.
+    /// A snapshot in which this is what is known of `server`.
     #[must_use]
-    pub fn with_listing(&self, server: &ServerName, listing: Arc<Listing>) -> Catalog {
+    pub fn with_shelf(&self, server: &ServerName, shelf: Shelf) -> Catalog {
         let mut shelves = self.shelves.clone();
-        if let Some(shelf) = shelves.get_mut(server) {
-            shelf.listing = Some(listing);
-        }
+        shelves.insert(server.clone(), shelf);
         Catalog::new(shelves)
     }
 
@@ -101,10 +112,11 @@ impl Catalog {
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
         let found = self.shelves.get_key_value(server).zip(self.shown.get(server));
         found.into_iter().flat_map(|((server, shelf), names)| {
-            shelf.entries().iter().zip(names).map(move |(entry, shown)| Item {
+            shelf.entries().zip(names).map(move |((entry, pin), shown)| Item {
                 server,
                 shown,
                 entry,
+                pin,
             })
         })
     }
@@ -115,6 +127,11 @@ impl Catalog {
 
     pub fn tool_count(&self) -> usize {
         self.by_shown.len()
+    }
+
+    /// Servers with tools that are not what was accepted.
+    pub fn drifting(&self) -> &[ServerName] {
+        &self.drifting
     }
 
     /// Servers that could be asked but never were.
@@ -132,19 +149,67 @@ impl Catalog {
 }
 
 impl Shelf {
+    /// A server of which nothing is known yet.
+    pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
+        let (baseline, pins, drift) = Default::default();
+        Shelf { prefix, standing, listing: None, baseline, pins, drift }
+    }
+
     pub fn is_active(&self) -> bool {
         self.standing == Standing::Active
     }
 
     /// Equal for shelves that hold the same.
-    pub fn identity(&self) -> (ToolPrefix, Standing, Option<*const Listing>) {
-        (self.prefix, self.standing, self.listing.as_ref().map(Arc::as_ptr))
+    pub fn identity(&self) -> impl PartialEq {
+        let listed = self.listing.as_ref().map(|it| (Arc::as_ptr(it), Arc::as_ptr(&self.pins)));
+        (self.prefix, self.standing, listed)
     }
 
-    fn entries(&self) -> &[Arc<Entry>] {
-        match &self.listing {
-            Some(listing) if self.is_active() => &listing.entries,
-            Some(_) | None => &[],
-        }
+    /// These names and rules, with what is known of `old`.
+    #[must_use]
+    pub fn knowing(self, old: &Shelf) -> Shelf {
+        let Shelf { prefix, standing, .. } = self;
+        Shelf { prefix, standing, ..old.clone() }
+    }
+
+    pub fn listing(&self) -> Option<&Arc<Listing>> {
+        self.listing.as_ref()
+    }
+
+    pub fn baseline(&self) -> &Baseline {
+        &self.baseline
+    }
+
+    /// How many of the tools are not what was accepted.
+    pub fn drift(&self) -> DriftCount {
+        self.drift
+    }
+
+    /// The same server with another listing, compared with the baseline that it has.
+    #[must_use]
+    pub fn with_listing(mut self, listing: Arc<Listing>) -> Shelf {
+        self.listing = Some(listing);
+        self.compare();
+        self
+    }
+
+    /// The same listing, compared with another baseline.
+    #[must_use]
+    pub fn with_baseline(mut self, baseline: Baseline) -> Shelf {
+        self.baseline = baseline;
+        self.compare();
+        self
+    }
+
+    fn compare(&mut self) {
+        let entries = self.listing.iter().flat_map(|listing| &listing.entries);
+        self.pins = entries.map(|entry| self.baseline.compare(entry)).collect();
+        self.drift = DriftCount::of(&self.pins);
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&Arc<Entry>, Pin)> {
+        let listing = self.listing.as_ref().filter(|_| self.is_active());
+        let entries = listing.into_iter().flat_map(|listing| &listing.entries);
+        entries.zip(self.pins.iter().copied())
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::pin::Pin;
 use super::{Catalog, Entry, Item, Kind, Standing, search};
 use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, fold, shown};
@@ -18,6 +19,7 @@ pub struct Resolved {
     pub server: ServerName,
     pub shown: Arc<str>,
     pub entry: Arc<Entry>,
+    pub pin: Pin,
 }
 
 /// Arguments that fit the tool's schema.
@@ -120,6 +122,33 @@ impl Catalog {
             suggestions: self.suggestions(name, within.as_ref()),
             unlisted: self.not_listed_yet(),
         })
+    }
+
+    /// The resource `uri` of a server, as the tool that reads it; a server may have more than it
+    /// lists, but not what the configuration leaves out.
+    pub fn resource(&self, server: &ServerName, uri: &str) -> Option<Resolved> {
+        if self.listing(server).is_some_and(|listing| listing.hides(uri)) {
+            return None;
+        }
+        let reads =
+            |item: &Item<'_>| matches!(&item.entry.kind, Kind::Resource { uri: u } if u == uri);
+        if let Some(item) = self.tools_of(server).find(reads) {
+            return Some(resolved(&item));
+        }
+        let entry = Entry::resource(uri, uri.to_owned(), None, None).ok()?;
+        Some(self.beside_the_tools(server, entry))
+    }
+
+    /// The prompt `name` of a server.
+    pub fn prompt(&self, server: &ServerName, name: &str) -> Option<Resolved> {
+        Some(self.beside_the_tools(server, Entry::prompt(name).ok()?))
+    }
+
+    fn beside_the_tools(&self, server: &ServerName, entry: Entry) -> Resolved {
+        let prefix = self.shelf(server).map(|shelf| shelf.prefix).unwrap_or_default();
+        let id = ToolId { server: server.clone(), tool: entry.name.clone() };
+        let shown = Arc::from(shown(&id, prefix));
+        Resolved { server: server.clone(), shown, entry: Arc::new(entry), pin: Pin::Same }
     }
 
     /// Spellings in falling order of closeness; the first that fits any tool decides.
@@ -229,11 +258,13 @@ impl Catalog {
     }
 }
 
+/// The item as a value of its own.
 fn resolved(item: &Item<'_>) -> Resolved {
     Resolved {
         server: item.server.clone(),
         shown: Arc::clone(item.shown),
         entry: Arc::clone(item.entry),
+        pin: item.pin,
     }
 }
 

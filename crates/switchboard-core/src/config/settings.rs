@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::fields::{
     boolean, choice, count, direct_tools, idle_timeout, milliseconds, output_guard, start_timeout,
-    tool_rule,
+    strings, tool_rule,
 };
 use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
@@ -86,8 +86,7 @@ macro_rules! settings {
                 }
             }
 
-            /// Lays `upper` over these settings.
-            pub(super) fn overlay(&mut self, upper: &Self) {
+            fn copy_from(&mut self, upper: &Self) {
                 $(if upper.$field.is_some() {
                     self.$field.clone_from(&upper.$field);
                 })*
@@ -117,6 +116,8 @@ settings! {
     first_listing: bool = "firstListing", User, boolean, true;
     approve: ApprovePolicy = "approve", User, choice, ApprovePolicy::Destructive;
     approve_tools: ToolRule = "approveTools", User, tool_rule, ToolRule::None;
+    allow: Vec<String> = "allow", User, strings, Vec::new();
+    deny: Vec<String> = "deny", User, strings, Vec::new();
     ad_hoc_connections: AdHocConnections
         = "adHocConnections", User, choice, AdHocConnections::Ask;
     pins: Pins = "pins", User, choice, Pins::Warn;
@@ -128,4 +129,26 @@ settings! {
     max_frame_bytes: usize = "maxFrameBytes", User, count, 16 * 1024 * 1024;
     max_tools: usize = "maxTools", User, count, 2_000;
     max_pages: usize = "maxPages", User, count, 100;
+}
+
+impl SettingsEntry {
+    /// Lays `upper` over these settings. `allow` and `deny` add up over all files: a second file
+    /// must not undo a denial of the first.
+    pub(super) fn overlay(&mut self, upper: &Self) {
+        let lower = [self.allow.take(), self.deny.take()];
+        self.copy_from(upper);
+        let [allow, deny] = lower;
+        self.allow = joined(allow, self.allow.take());
+        self.deny = joined(deny, self.deny.take());
+    }
+}
+
+fn joined(lower: Option<Vec<String>>, upper: Option<Vec<String>>) -> Option<Vec<String>> {
+    match (lower, upper) {
+        (Some(mut patterns), Some(more)) => {
+            patterns.extend(more);
+            Some(patterns)
+        }
+        (lower, upper) => upper.or(lower),
+    }
 }

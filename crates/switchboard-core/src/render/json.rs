@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::catalog::pin::DriftCount;
 use crate::failure::{Failure, Hint};
 use crate::reply::{Output, Overview, Reply, SearchHit, ServerLine, ToolLine};
 
@@ -96,11 +97,15 @@ fn server(line: &ServerLine) -> Value {
         "lifecycle": line.lifecycle.as_str(),
         "trust": line.trust.as_str(),
     });
-    if let Some(failure) = &line.failure
-        && let Some(fields) = value.as_object_mut()
-    {
+    let Some(fields) = value.as_object_mut() else { return value };
+    if let Some(failure) = &line.failure {
         let failure = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": failure.cause });
         fields.insert("failure".into(), failure);
+    }
+    if !line.drift.is_none() {
+        let DriftCount { changed, new, unknown } = line.drift;
+        let drift = json!({ "changed": changed, "new": new, "unverified": unknown });
+        fields.insert("drift".into(), drift);
     }
     value
 }
@@ -111,6 +116,9 @@ fn tool(line: &ToolLine) -> Map<String, Value> {
     value.insert("server".into(), json!(line.server.as_str()));
     value.insert("tool".into(), json!(line.tool));
     value.insert("description".into(), json!(line.description));
+    if let Some(mark) = line.pin.mark() {
+        value.insert("pin".into(), json!(mark));
+    }
     value
 }
 
@@ -171,6 +179,9 @@ fn hint(hint: &Hint) -> Value {
         Hint::ReadLog(server) => json!({ "readLog": server.as_str() }),
         Hint::Setting(name) => json!({ "setting": name }),
         Hint::AskUser => json!("askUser"),
+        Hint::Allow(pattern) => json!({ "allow": pattern }),
+        Hint::Accept(server) => json!({ "accept": server.as_str() }),
+        Hint::LiftDenial(pattern) => json!({ "liftDenial": pattern }),
         Hint::UseArgs => json!("useArgs"),
         Hint::CheckCommand(command) => json!({ "checkCommand": command }),
         Hint::CheckOutcome => json!("checkOutcome"),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::words::{clean_block, clean_line, duration, list, plural};
+use crate::catalog::pin::{DriftCount, Pin};
 use crate::failure::{Failure, Hint};
 use crate::name::ServerName;
 use crate::reply::{
@@ -113,13 +114,28 @@ pub fn server_line(server: &ServerLine) -> String {
         )),
         (ServerStatus::Failed, None) => Some("failed".to_owned()),
     };
-    let facts: Vec<String> = [tools, state, server.note.clone()].into_iter().flatten().collect();
+    let facts: Vec<String> =
+        [tools, state, drift(server.drift), server.note.clone()].into_iter().flatten().collect();
     let name = clean_line(server.name.as_str(), LINE);
     let mut line = format!("{} {name} ({})", server.status.glyph(), facts.join(", "));
     if let Some(description) = &server.description {
         let _ = write!(line, ": {}", clean_line(description, LINE));
     }
     line
+}
+
+/// `2 changed, 1 new`.
+fn drift(drift: DriftCount) -> Option<String> {
+    let DriftCount { changed, new, unknown } = drift;
+    let counts = [(changed, Pin::Changed), (new, Pin::New), (unknown, Pin::Unknown)];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let words = counts.filter_map(|(count, pin)| Some(format!("{count} {}", pin.mark()?)));
+    Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
+}
+
+/// ` (changed)` behind the name of a tool that is not what was accepted.
+fn mark(pin: Pin) -> String {
+    pin.mark().map(|mark| format!(" ({mark})")).unwrap_or_default()
 }
 
 fn tools(out: &mut String, page: &ToolPage) {
@@ -147,9 +163,9 @@ fn tools(out: &mut String, page: &ToolPage) {
 
 fn tool_line(tool: &ToolLine) -> String {
     if tool.description.trim().is_empty() {
-        return tool.shown.clone();
+        return format!("{}{}", tool.shown, mark(tool.pin));
     }
-    format!("{}: {}", tool.shown, clean_line(&tool.description, LINE))
+    format!("{}{}: {}", tool.shown, mark(tool.pin), clean_line(&tool.description, LINE))
 }
 
 fn found(out: &mut String, page: &SearchPage) {
@@ -161,7 +177,7 @@ fn found(out: &mut String, page: &SearchPage) {
     for (index, hit) in page.hits.iter().enumerate() {
         if index < full {
             let about = clean_line(&hit.line.description, DESCRIPTION);
-            let _ = writeln!(out, "{}\n  {about}", hit.signature);
+            let _ = writeln!(out, "{}{}\n  {about}", hit.signature, mark(hit.line.pin));
         } else {
             let _ = writeln!(out, "- {}", tool_line(&hit.line));
         }
@@ -198,6 +214,9 @@ fn not_listed(out: &mut String, servers: &[ServerName]) {
 fn described(out: &mut String, description: &Description) {
     let _ = writeln!(out, "{}", description.signature);
     let _ = writeln!(out, "server: {}", description.line.server);
+    if let Some(about) = about_pin(description.line.pin) {
+        let _ = writeln!(out, "attention: {about}");
+    }
     if let Some(title) = &description.title {
         let _ = writeln!(out, "title: {}", clean_line(title, LINE));
     }
@@ -216,6 +235,16 @@ fn described(out: &mut String, description: &Description) {
     }
     if let Some(returns) = &description.returns {
         let _ = writeln!(out, "\nreturns: {returns}");
+    }
+}
+
+/// What it means that a tool is not what was accepted.
+pub fn about_pin(pin: Pin) -> Option<&'static str> {
+    match pin {
+        Pin::Same => None,
+        Pin::Changed => Some("its definition changed since it was accepted"),
+        Pin::New => Some("it is new since its server was first listed"),
+        Pin::Unknown => Some("what it was when it was accepted cannot be read"),
     }
 }
 
@@ -257,6 +286,17 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::ReadLog(server) => format!("The log of `{server}` may say more"),
         Hint::Setting(name) => format!("The user can raise the setting `{name}`"),
         Hint::AskUser => "Ask the user; this host cannot ask for you".to_owned(),
+        Hint::Allow(pattern) => format!(
+            "The user can allow it for good: `{}` in the setting `allow`",
+            clean_line(pattern, LINE)
+        ),
+        Hint::Accept(server) => {
+            format!("Ask the user to look at what changed in `{server}` and to accept it")
+        }
+        Hint::LiftDenial(pattern) => format!(
+            "The user decided so; only they can take `{}` out of the setting `deny`",
+            clean_line(pattern, LINE)
+        ),
         Hint::UseArgs => {
             "Example: mcp({ tool: \"demo_add\", args: { \"a\": 2, \"b\": 40 } })".to_owned()
         }
@@ -280,6 +320,7 @@ mod tests {
             server: server.clone(),
             tool: "talk".to_owned(),
             description: flood.clone(),
+            pin: Pin::Same,
         };
         let description = Description {
             line,

@@ -6,6 +6,9 @@ use switchboard::approval::Answer;
 use switchboard::failure::{Code, Hint};
 use switchboard::request::Request;
 use switchboard_it::harness::{World, call};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
 
 /// Calls the tools in order; `Ok` is a call that reached the server. Then compares the questions.
 async fn check(
@@ -82,11 +85,110 @@ async fn what_asks_is_a_setting() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_allowed_runs_unasked_and_what_is_denied_runs_for_nobody() {
+    let calls = [(DELETE, Ok(())), ("demo_count", Err(Code::ApprovalRequired))];
+    let allow = r#""approve": "all", "allow": ["demo/delete_*"]"#;
+    check(allow, &[], &calls, &["demo_count {}"]).await;
+    let deny = r#""approve": "all", "allow": ["*"], "deny": ["demo_delete_*"]"#;
+    let calls = [(DELETE, Err(Code::ApprovalDenied)), ("demo_count", Ok(()))];
+    check(deny, &[Answer::Server], &calls, &[]).await;
+    let granted = r#""approve": "all", "deny": ["demo/delete_everything"]"#;
+    let calls = [("demo_count", Ok(())), (DELETE, Err(Code::ApprovalDenied))];
+    check(granted, &[Answer::Server], &calls, &["demo_count {}"]).await;
+}
+
+/// The methods of a fixture that do something for a caller.
+const USES: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
+
+/// Every request that reaches for something of a server, as a library makes it.
+fn uses() -> [Request; 5] {
+    let server = || Some("demo".to_owned());
+    [
+        Request::Call(call("demo_echo", json!({ "text": "hi" }))),
+        Request::Call(call("demo_read_readme", json!({}))),
+        Request::ReadResource { uri: "file:///readme.md".to_owned(), server: None },
+        Request::ReadResource { uri: "note://1".to_owned(), server: server() },
+        Request::Prompt { name: "plain".to_owned(), server: None, args: serde_json::Map::new() },
+    ]
+}
+
+/// Runs everything that can be asked of the library; counts what reached the server.
+async fn use_all(settings: &str, expected: Result<(), Code>) -> usize {
+    let world = World::with(&format!(
+        r#"{{ "settings": {{ {settings} }}, "mcpServers": {{
+            "demo": {{ "command": "fixture-server", "args": ["everything"] }} }} }}"#
+    ))
+    .start();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    for request in uses() {
+        let name = format!("{request:?}");
+        let outcome = world.session.handle(request).await;
+        assert_eq!(outcome.map(drop).map_err(|failure| failure.code), expected, "{name}");
+    }
+    let ledger = world.fixture("demo").ledger();
+    ledger.methods.iter().filter(|method| USES.contains(&method.as_str())).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_gate_stands_before_tools_resources_and_prompts() {
+    assert_eq!(use_all("", Ok(())).await, uses().len());
+    assert_eq!(use_all(r#""deny": ["demo/*"]"#, Err(Code::ApprovalDenied)).await, 0);
+    assert_eq!(use_all(r#""approve": "all""#, Err(Code::ApprovalRequired)).await, 0);
+    let allowed = r#""approve": "all", "allow": ["demo/*"]"#;
+    assert_eq!(use_all(allowed, Ok(())).await, uses().len());
+}
+
+/// A server that leaves a file behind when it is used.
+fn denied() -> Installed {
+    let config = r#"{
+        "settings": { "deny": ["demo/*"], "approve": "all" },
+        "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
+    Installed::with(PROGRAMS, config)
+}
+
+#[tokio::test]
+async fn what_is_denied_is_denied_on_every_face_and_a_yes_beforehand_changes_nothing() {
+    let installed = denied();
+    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+    for line in [
+        "call demo_echo text=hi --yes",
+        "call demo_read_readme --yes",
+        "read file:///readme.md",
+        "read note://1 --server demo",
+        "prompt plain",
+    ] {
+        let ran = installed.run(line.split(' ')).await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""), "{line}: {}", ran.stderr);
+        assert!(ran.stderr.contains("is denied by the rule `demo/*`"), "{line}: {}", ran.stderr);
+    }
+    let mut client = installed.connect(json!({ "elicitation": {} })).await;
+    for arguments in [
+        json!({ "tool": "demo_echo", "args": { "text": "hi" } }),
+        json!({ "tool": "demo_read_readme" }),
+    ] {
+        let answer = client.mcp(arguments).await;
+        assert!(answer.starts_with("approval_denied: "), "{answer}");
+    }
+    for (method, params) in [
+        ("resources/read", json!({ "uri": "file:///readme.md" })),
+        ("prompts/get", json!({ "name": "plain" })),
+    ] {
+        let id = client.request(method, params).await;
+        let answer = client.answer_to(&id).await;
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("approval_denied: "), "{answer}");
+    }
+    assert!(client.user.asked.is_empty());
+    client.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_nobody_can_be_asked_the_call_is_refused_with_the_remedy() {
     let world = World::of("demo", "everything").start();
     let session = world.gateway.session(Headless);
     let failure = session.handle(Request::Call(call(DELETE, json!({})))).await.unwrap_err();
-    assert_eq!((failure.code, &failure.hints[..]), (Code::ApprovalRequired, &[Hint::AskUser][..]));
+    let remedies = [Hint::AskUser, Hint::Allow("demo/delete_everything".to_owned())];
+    assert_eq!((failure.code, &failure.hints[..]), (Code::ApprovalRequired, &remedies[..]));
     assert!(world.fixture("demo").ledger().calls.is_empty());
 }
 

@@ -103,5 +103,5 @@ async fn a_list_that_changed_is_kept_for_the_next_start() {
     catalog.mark_unchanged();
     world.ask(r#"{ "tool": "demo_change_tools", "args": { "name": "fresh" } }"#).await;
     catalog.changed().await.unwrap();
-    check(world.shut_down().await, &config(""), "○ demo (31 tools, cached)").await;
+    check(world.shut_down().await, &config(""), "○ demo (31 tools, cached, 1 new)").await;
 }

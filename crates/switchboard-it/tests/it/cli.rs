@@ -326,6 +326,7 @@ async fn nobody_at_the_terminal_means_no() {
       caused by: there is nobody to ask
 
     hint: say yes on a terminal, or beforehand with `--yes`
+    hint: allow it for good with `switchboard allow all/delete_everything`
     "#);
     insta::assert_snapshot!(transcript(&installed, "call all_delete_everything text=x --yes").await, @r#"
     exit 0

@@ -141,7 +141,7 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
 }
 
 /// Codes that need a real project or program, and have their tests there.
-const ELSEWHERE: [Code; 2] = [Code::TrustRequired, Code::ToolChanged];
+const ELSEWHERE: [Code; 3] = [Code::TrustRequired, Code::ToolChanged, Code::ToolBlocked];
 
 #[tokio::test(start_paused = true)]
 async fn every_failure_says_what_why_and_what_to_do() {

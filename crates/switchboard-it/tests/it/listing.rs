@@ -49,7 +49,7 @@ async fn a_burst_of_changes_is_answered_with_a_few_listings() {
         world.call("demo_change", json!({ "name": format!("new{n}") })).await.unwrap();
     }
     pass(Duration::from_secs(1)).await;
-    assert!(world.ask("{}").await.contains("✓ demo (71 tools)"), "the last list counts");
+    assert!(world.ask("{}").await.contains("✓ demo (71 tools, 20 new)"), "the last list counts");
     // Twenty walks would be some 1,200 pages.
     assert!(pages(&world) < 12 * 71, "{} pages", pages(&world));
 }

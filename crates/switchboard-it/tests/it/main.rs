@@ -14,6 +14,7 @@ mod hostile_repository;
 mod layers;
 mod lifecycle;
 mod listing;
+mod pins;
 mod processes;
 mod reload;
 mod rmcp_peer;

@@ -264,7 +264,7 @@ async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
     };
     let able = || json!({ "elicitation": {} });
     let accept = |decision: Value| json!({ "action": "accept", "content": decision });
-    for yes in ["once", "tool", "server"] {
+    for yes in ["once", "session", "server"] {
         assert_eq!(check(able(), accept(json!({ "decision": yes })), "done").await, 1);
     }
     for no in [

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use switchboard_core::approval::Approved;
 use switchboard_core::catalog::Kind;
 use switchboard_wire::envelope::write_text;
@@ -48,33 +49,29 @@ pub(crate) struct Lease {
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
 impl Lease {
-    /// Makes an approved call; a resource is read. The answer is the server's own, word for word.
+    /// Makes an approved call; a resource is read, a prompt is filled in. The answer is the
+    /// server's own, word for word.
     pub(crate) async fn call(
         &self,
         approved: &Approved,
         progress: Progress,
     ) -> Result<Raw, CallError> {
-        match &approved.target().entry.kind {
-            Kind::Resource { uri } => Box::pin(self.read(uri)).await,
+        let entry = &approved.target().entry;
+        match &entry.kind {
+            Kind::Resource { uri } => {
+                let params = json!({ "uri": uri }).to_string();
+                Box::pin(self.ask("resources/read", |_| params, None)).await
+            }
+            Kind::Prompt => {
+                let name = entry.name.as_str();
+                let params = json!({ "name": name, "arguments": approved.args() }).to_string();
+                Box::pin(self.ask("prompts/get", |_| params, None)).await
+            }
             Kind::Tool => {
                 let params = |token: u64| call_params(approved, token);
                 self.ask("tools/call", params, progress).await
             }
         }
-    }
-
-    pub(crate) async fn read(&self, uri: &str) -> Result<Raw, CallError> {
-        let params = serde_json::json!({ "uri": uri }).to_string();
-        self.ask("resources/read", |_| params, None).await
-    }
-
-    pub(crate) async fn prompt(
-        &self,
-        name: &str,
-        args: &serde_json::Map<String, serde_json::Value>,
-    ) -> Result<Raw, CallError> {
-        let params = serde_json::json!({ "name": name, "arguments": args }).to_string();
-        self.ask("prompts/get", |_| params, None).await
     }
 
     async fn ask(

@@ -1,0 +1,196 @@
+//! Which rule wins, and how far one word of the user goes.
+
+use serde_json::value::RawValue;
+
+use super::*;
+
+fn target(name: &str, annotations: &str, description: &str) -> Resolved {
+    let definition = format!(
+        r#"{{"name":"{name}","description":"{description}","inputSchema":{{}},"annotations":{annotations}}}"#
+    );
+    let raw = RawValue::from_string(definition).unwrap();
+    Resolved {
+        server: ServerName::new("files").unwrap(),
+        shown: Arc::from(format!("files_{name}")),
+        entry: Arc::new(Entry::tool(&raw).unwrap()),
+        pin: Pin::Same,
+    }
+}
+
+fn checked(name: &str, annotations: &str) -> Checked {
+    Checked { target: target(name, annotations, ""), args: Map::new() }
+}
+
+fn asks(rules: &Rules, grants: &Grants, checked: Checked) -> bool {
+    matches!(decide(rules, grants, checked), Decision::Ask(_))
+}
+
+fn patterns(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn matching(texts: &[&str]) -> Option<ToolRule> {
+    Some(ToolRule::Matching(patterns(texts)))
+}
+
+/// Which of a reading, a writing, a destructive and a silent tool ask (`?`), run (`+`) or are
+/// refused (`-`).
+fn check(settings: Settings, server: ServerEntry, expected: &str) {
+    let rules = Rules::new(&server, &settings);
+    let seen = [
+        ("read", r#"{"readOnlyHint":true}"#),
+        ("write", r#"{"readOnlyHint":false}"#),
+        ("delete", r#"{"destructiveHint":true}"#),
+        ("silent", "{}"),
+    ]
+    .map(|(name, hints)| match decide(&rules, &Grants::default(), checked(name, hints)) {
+        Decision::Free(_) => '+',
+        Decision::Ask(_) => '?',
+        Decision::Refused(_) => '-',
+    });
+    assert_eq!(String::from_iter(seen), expected, "{rules:?}");
+}
+
+fn policy(approve: ApprovePolicy) -> Settings {
+    Settings { approve, ..Settings::default() }
+}
+
+fn asking(rule: ToolRule) -> ServerEntry {
+    ServerEntry { approve_tools: Some(rule), ..ServerEntry::default() }
+}
+
+fn unasked(rule: ToolRule) -> ServerEntry {
+    ServerEntry { auto_approve: Some(rule), ..ServerEntry::default() }
+}
+
+#[test]
+fn scopes_go_by_what_a_tool_declares() {
+    let check = |approve, expected| check(policy(approve), ServerEntry::default(), expected);
+    check(ApprovePolicy::Destructive, "++?+");
+    check(ApprovePolicy::Writes, "+???");
+    check(ApprovePolicy::All, "????");
+    check(ApprovePolicy::None, "++++");
+}
+
+#[test]
+fn a_server_can_name_the_tools_that_ask() {
+    check(policy(ApprovePolicy::None), asking(ToolRule::All), "????");
+    check(policy(ApprovePolicy::All), asking(ToolRule::None), "++++");
+    let globs = ToolRule::Matching(patterns(&["w*", "files_sil*"]));
+    check(policy(ApprovePolicy::None), asking(globs), "+?+?");
+}
+
+#[test]
+fn a_servers_own_rule_beats_the_one_of_the_settings() {
+    let general = Settings { approve_tools: ToolRule::All, ..policy(ApprovePolicy::None) };
+    check(general.clone(), ServerEntry::default(), "????");
+    check(general.clone(), asking(ToolRule::None), "++++");
+    check(general, asking(ToolRule::Matching(patterns(&["write"]))), "+?++");
+}
+
+#[test]
+fn tools_that_run_unasked_are_named_and_those_that_ask_by_name_still_ask() {
+    check(policy(ApprovePolicy::All), unasked(ToolRule::All), "++++");
+    check(policy(ApprovePolicy::All), unasked(ToolRule::None), "????");
+    let globs = ToolRule::Matching(patterns(&["read", "delete"]));
+    check(policy(ApprovePolicy::All), unasked(globs.clone()), "+?+?");
+    let general = Settings { approve_tools: ToolRule::All, ..policy(ApprovePolicy::None) };
+    check(general, unasked(globs.clone()), "+?+?");
+    let both = ServerEntry { approve_tools: matching(&["delete"]), ..unasked(globs) };
+    check(policy(ApprovePolicy::All), both, "+???");
+}
+
+#[test]
+fn what_is_allowed_runs_unasked_and_what_is_denied_never_runs() {
+    let settings = |allow: &[&str], deny: &[&str]| Settings {
+        allow: patterns(allow),
+        deny: patterns(deny),
+        ..policy(ApprovePolicy::All)
+    };
+    check(settings(&["files/*"], &[]), asking(ToolRule::All), "++++");
+    let check = |allow: &[&str], deny: &[&str], expected: &str| {
+        check(settings(allow, deny), ServerEntry::default(), expected);
+    };
+    check(&["files_delete"], &[], "??+?");
+    check(&["files/*"], &[], "++++");
+    check(&["file/*", "delete", "mcp__files_delete"], &[], "????");
+    check(&["files/*"], &["files/delete"], "++-+");
+    check(&[], &["files_*"], "----");
+    check(&[], &["*"], "----");
+    // A call finds the tool by each of these, too.
+    for spelling in ["delete", "mcp__files_delete", "files_delete"] {
+        check(&["*"], &[spelling], "++-+");
+    }
+}
+
+#[test]
+fn a_denial_names_its_pattern_and_beats_what_was_granted() {
+    let settings = Settings { deny: patterns(&["x*", "*/a"]), ..policy(ApprovePolicy::All) };
+    let free = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
+    let mut grants = Grants::default();
+    question(&free, &grants, checked("a", "{}")).settle(Answer::Server, &mut grants).unwrap();
+    let rules = Rules::new(&ServerEntry::default(), &settings);
+    let Decision::Refused(refusal) = decide(&rules, &grants, checked("a", "{}")) else {
+        panic!("a refusal");
+    };
+    assert_eq!(refusal.cause, RefusalCause::Denied { pattern: "*/a".to_owned() });
+}
+
+fn question(rules: &Rules, grants: &Grants, checked: Checked) -> Question {
+    match decide(rules, grants, checked) {
+        Decision::Ask(question) => question,
+        other => panic!("a question, not {other:?}"),
+    }
+}
+
+#[test]
+fn a_yes_for_the_session_covers_that_tool_alone_and_as_it_was_shown() {
+    let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
+    let mut grants = Grants::default();
+    let question = question(&rules, &grants, checked("a", "{}"));
+    let approved = question.settle(Answer::Tool, &mut grants).unwrap();
+    assert_eq!(approved.by(), By::User);
+    assert!(!asks(&rules, &grants, checked("a", "{}")));
+    assert!(asks(&rules, &grants, checked("b", "{}")));
+    let changed = Checked { target: target("a", "{}", "now worse"), args: Map::new() };
+    assert!(asks(&rules, &grants, changed));
+}
+
+#[test]
+fn a_yes_for_the_server_covers_all_its_tools_and_a_no_covers_nothing() {
+    let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
+    let mut grants = Grants::default();
+    for (answer, still_asks) in [(Answer::No, true), (Answer::Once, true), (Answer::Server, false)]
+    {
+        let question = question(&rules, &grants, checked("a", "{}"));
+        assert_eq!(question.settle(answer, &mut grants).is_ok(), answer != Answer::No);
+        assert_eq!(asks(&rules, &grants, checked("b", "{}")), still_asks);
+    }
+}
+
+#[test]
+fn the_pattern_of_a_tool_fits_that_tool_alone() {
+    let odd = pattern_of(&target("a*", "{}", ""));
+    let rules = Settings { allow: vec![odd], ..policy(ApprovePolicy::All) };
+    let rules = Rules::new(&ServerEntry::default(), &rules);
+    assert!(!asks(&rules, &Grants::default(), checked("a*", "{}")));
+    assert!(asks(&rules, &Grants::default(), checked("ab", "{}")));
+}
+
+#[test]
+fn a_tool_that_is_not_what_was_accepted_is_blocked_where_the_user_says_so() {
+    for pins in [Pins::Off, Pins::Warn, Pins::Block] {
+        let settings = Settings { pins, allow: patterns(&["*"]), ..policy(ApprovePolicy::All) };
+        let rules = Rules::new(&ServerEntry::default(), &settings);
+        for pin in [Pin::Same, Pin::Changed, Pin::New, Pin::Unknown] {
+            let mut checked = checked("a", "{}");
+            checked.target.pin = pin;
+            let refused = match decide(&rules, &Grants::default(), checked) {
+                Decision::Refused(refusal) => Some(refusal.cause),
+                Decision::Free(_) | Decision::Ask(_) => None,
+            };
+            let blocked = pins == Pins::Block && pin != Pin::Same;
+            assert_eq!(refused, blocked.then_some(RefusalCause::NotAccepted(pin)));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What a server's tools were when they were accepted, and which of them are no longer that.
+//!
+//! The first listing of a server is its [`Baseline`]; later ones are compared with it, tool by tool.
+//! Nothing but the user's word moves a baseline, so a tool that changes back is the same again.
+
+mod diff;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::sealed::Seal;
+use super::{Entry, Kind, RawListing};
+use crate::name::ServerName;
+
+pub use diff::Change;
+
+const SEAL: Seal = Seal { magic: "switchboard-pins", version: 1 };
+
+/// The parts of a definition that a model or a rule goes by.
+const PINNED: [&str; 6] =
+    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// How a tool compares with the baseline of its server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// As it was accepted, or not compared.
+    #[default]
+    Same,
+    Changed,
+    /// Not there when the baseline was taken.
+    New,
+    /// The baseline does not read.
+    Unknown,
+}
+
+impl Pin {
+    /// The mark of a tool that is not what was accepted.
+    pub fn mark(self) -> Option<&'static str> {
+        match self {
+            Pin::Same => None,
+            Pin::Changed => Some("changed"),
+            Pin::New => Some("new"),
+            Pin::Unknown => Some("unverified"),
+        }
+    }
+}
+
+/// How many tools of a server are not what was accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriftCount {
+    pub changed: usize,
+    pub new: usize,
+    pub unknown: usize,
+}
+
+impl DriftCount {
+    pub fn of(pins: &[Pin]) -> DriftCount {
+        let count = |wanted| pins.iter().filter(|pin| **pin == wanted).count();
+        DriftCount {
+            changed: count(Pin::Changed),
+            new: count(Pin::New),
+            unknown: count(Pin::Unknown),
+        }
+    }
+
+    pub fn is_none(self) -> bool {
+        self == DriftCount::default()
+    }
+}
+
+/// What the tools of a server are compared with.
+#[derive(Clone, Debug, Default)]
+pub enum Baseline {
+    /// Nothing is compared.
+    #[default]
+    Off,
+    /// The next listing is the baseline.
+    Open,
+    Taken(Arc<BTreeMap<String, Fingerprint>>),
+    /// There was one, and it does not read.
+    Damaged,
+}
+
+impl Baseline {
+    /// How this tool compares. Resources come and go by nature and are not pinned.
+    pub(super) fn compare(&self, entry: &Entry) -> Pin {
+        match (self, &entry.kind) {
+            (Baseline::Off | Baseline::Open, _) | (_, Kind::Resource { .. } | Kind::Prompt) => {
+                Pin::Same
+            }
+            (Baseline::Damaged, Kind::Tool) => Pin::Unknown,
+            (Baseline::Taken(accepted), Kind::Tool) => match accepted.get(entry.name.as_str()) {
+                None => Pin::New,
+                Some(pinned) if pinned.fits(entry.definition()) => Pin::Same,
+                Some(_) => Pin::Changed,
+            },
+        }
+    }
+}
+
+/// A definition, as far as two of them are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Of the bytes: if they are equal, nothing else has to be looked at.
+    exact: [u8; 32],
+    /// Of the pinned parts, whatever the order of their keys.
+    meaning: [u8; 32],
+}
+
+impl Fingerprint {
+    fn of(definition: &str) -> Fingerprint {
+        let exact = Sha256::digest(definition).into();
+        Fingerprint { exact, meaning: meaning(definition) }
+    }
+
+    fn fits(&self, definition: &str) -> bool {
+        let exact: [u8; 32] = Sha256::digest(definition).into();
+        exact == self.exact || meaning(definition) == self.meaning
+    }
+}
+
+fn meaning(definition: &str) -> [u8; 32] {
+    let canonical = canonical(&Value::Object(pinned_parts(definition)));
+    Sha256::digest(canonical).into()
+}
+
+/// What does not read as an object stands for itself.
+fn pinned_parts(definition: &str) -> Map<String, Value> {
+    let parsed: Map<String, Value> = match serde_json::from_str(definition) {
+        Ok(parsed) => parsed,
+        Err(_) => Map::from_iter([("definition".to_owned(), Value::from(definition))]),
+    };
+    let pinned = |(name, value): &(String, Value)| {
+        !value.is_null() && (PINNED.contains(&name.as_str()) || name == "definition")
+    };
+    parsed.into_iter().filter(pinned).collect()
+}
+
+/// JSON with sorted keys. Parsing bounds how deep it goes.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            let fields = fields.into_iter().map(|(name, value)| {
+                format!("{}:{}", Value::from(name.as_str()), canonical(value))
+            });
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(","))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// The accepted definitions of one server, word for word; what a file holds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    tools: BTreeMap<String, Box<RawValue>>,
+    fingerprints: BTreeMap<String, String>,
+}
+
+impl Record {
+    /// A record of everything that a server lists.
+    pub fn of(listing: &RawListing) -> Record {
+        let mut record = Record::default();
+        for definition in &listing.tools {
+            // A definition that is left out of the listing is not accepted by it.
+            if let Ok(entry) = Entry::tool(definition)
+                && !record.tools.contains_key(entry.name.as_str())
+            {
+                record.accept(&entry);
+            }
+        }
+        record
+    }
+
+    /// Accepts a tool as it is now.
+    pub fn accept(&mut self, entry: &Entry) {
+        let definition = entry.definition();
+        let Ok(raw) = RawValue::from_string(definition.to_owned()) else { return };
+        let Fingerprint { exact, meaning } = Fingerprint::of(definition);
+        let name = entry.name.as_str().to_owned();
+        self.fingerprints.insert(name.clone(), format!("{}{}", hex(&exact), hex(&meaning)));
+        self.tools.insert(name, raw);
+    }
+
+    pub fn baseline(&self) -> Baseline {
+        let fingerprints = self.fingerprints.iter().filter_map(|(name, text)| {
+            let (exact, meaning) = text.split_at_checked(64)?;
+            let fingerprint = Fingerprint { exact: unhex(exact)?, meaning: unhex(meaning)? };
+            Some((name.clone(), fingerprint))
+        });
+        Baseline::Taken(Arc::new(fingerprints.collect()))
+    }
+
+    /// What became of a tool since it was accepted.
+    pub fn changes(&self, entry: &Entry) -> Vec<Change> {
+        let old = self.tools.get(entry.name.as_str());
+        let old = old.map(|raw| pinned_parts(raw.get())).unwrap_or_default();
+        diff::changes(&Value::Object(old), &Value::Object(pinned_parts(entry.definition())))
+    }
+
+    /// The bytes of the file of the server that `key` stands for.
+    pub fn encode(&self, key: &str) -> Vec<u8> {
+        SEAL.close(&[key], &serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// `None` for a file that is not whole, or of another server.
+    pub fn decode(file: &[u8], key: &str) -> Option<Record> {
+        let ([owner], body) = SEAL.open(file)?;
+        if owner != key {
+            return None;
+        }
+        let record: Record = serde_json::from_slice(body).ok()?;
+        record.tools.keys().eq(record.fingerprints.keys()).then_some(record)
+    }
+}
+
+/// Who a record belongs to: a server by name and definition, in the user's files or in one
+/// project's. Neither two servers nor two projects share one.
+pub fn key(server: &ServerName, project: Option<&str>, definition: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [project.map_or("user", |_| "project"), project.unwrap_or(""), server.as_str()] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.update(definition);
+    hex(&hash.finalize())
+}
+
+/// A tool that is not what was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drift {
+    pub shown: String,
+    pub tool: String,
+    pub pin: Pin,
+    /// Bounded, and harmless to show.
+    pub changes: Vec<Change>,
+}
+
+/// The tools of a server that are not what was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerPins {
+    pub server: ServerName,
+    pub drifts: Vec<Drift>,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    (text.len() == 64).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! The difference of two definitions, field by field: bounded, and harmless to show.
+
+use serde_json::Value;
+
+use crate::render::words::clean_line;
+
+const MOST_CHANGES: usize = 40;
+const LONGEST_PATH: usize = 160;
+const LONGEST_VALUE: usize = 300;
+
+/// What is left standing before the first difference of two long texts.
+const CONTEXT: usize = 40;
+
+/// One field that differs. Texts were cut and cleaned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Such as `inputSchema.properties.path`; empty for the line that says how many are left out.
+    pub field: String,
+    pub old: Option<String>,
+    pub new: Option<String>,
+}
+
+pub(super) fn changes(old: &Value, new: &Value) -> Vec<Change> {
+    let mut found = Vec::new();
+    walk(&mut found, "", Some(old), Some(new));
+    let left_out = found.len().saturating_sub(MOST_CHANGES);
+    found.truncate(MOST_CHANGES);
+    if left_out > 0 {
+        let new = Some(format!("… and {left_out} more"));
+        found.push(Change { field: String::new(), old: None, new });
+    }
+    found
+}
+
+/// Parsing bounds how deep this goes.
+fn walk(found: &mut Vec<Change>, path: &str, old: Option<&Value>, new: Option<&Value>) {
+    if old == new {
+        return;
+    }
+    if let (Some(Value::Object(before)), Some(Value::Object(after))) = (old, new) {
+        let gone = before.keys().filter(|name| !after.contains_key(*name));
+        for name in after.keys().chain(gone) {
+            let field = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            walk(found, &field, before.get(name), after.get(name));
+        }
+        return;
+    }
+    let (old, new) = (old.map(text), new.map(text));
+    let skipped = match (&old, &new) {
+        (Some(old), Some(new)) => equal_start(old, new).saturating_sub(CONTEXT),
+        _ => 0,
+    };
+    found.push(Change {
+        field: clean_line(path, LONGEST_PATH).into_owned(),
+        old: old.map(|text| shown(&text, skipped)),
+        new: new.map(|text| shown(&text, skipped)),
+    });
+}
+
+fn text(value: &Value) -> String {
+    value.to_string()
+}
+
+/// How many characters both begin with.
+fn equal_start(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
+}
+
+/// The text from `skipped` on; a short start is not worth skipping.
+fn shown(text: &str, skipped: usize) -> String {
+    if text.chars().count() <= LONGEST_VALUE {
+        return clean_line(text, LONGEST_VALUE).into_owned();
+    }
+    let rest: String = text.chars().skip(skipped).take(LONGEST_VALUE * 2).collect();
+    let rest = clean_line(&rest, LONGEST_VALUE);
+    if skipped == 0 { rest.into_owned() } else { format!("…{rest}") }
+}

@@ -1,0 +1,169 @@
+//! Which changes count, and that a record is whole or nothing.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn raw(definition: &str) -> Box<RawValue> {
+    RawValue::from_string(definition.to_owned()).unwrap()
+}
+
+fn listing(definitions: &[&str]) -> RawListing {
+    let tools = definitions.iter().map(|definition| raw(definition)).collect();
+    RawListing { tools, ..RawListing::default() }
+}
+
+const SAVE: &str = r#"{"name":"save","description":"Saves.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}},"annotations":{"readOnlyHint":false}}"#;
+
+fn pin_of(definition: &str, baseline: &Baseline) -> Pin {
+    baseline.compare(&Entry::tool(&raw(definition)).unwrap())
+}
+
+fn check(definition: &str, expected: Pin) {
+    let baseline = Record::of(&listing(&[SAVE])).baseline();
+    assert_eq!(pin_of(definition, &baseline), expected, "{definition}");
+}
+
+#[test]
+fn every_part_that_a_model_or_a_rule_goes_by_is_pinned() {
+    check(SAVE, Pin::Same);
+    check(&SAVE.replace("Saves.", "Saves all."), Pin::Changed);
+    check(&SAVE.replace(r#""string""#, r#""number""#), Pin::Changed);
+    check(&SAVE.replace("false", "true"), Pin::Changed);
+    check(&SAVE.replace(r#""name":"save""#, r#""name":"save","title":"Save""#), Pin::Changed);
+    let output = r#""name":"save","outputSchema":{"type":"object"}"#;
+    check(&SAVE.replace(r#""name":"save""#, output), Pin::Changed);
+    check(&SAVE.replace(r#","annotations":{"readOnlyHint":false}"#, ""), Pin::Changed);
+    check(&SAVE.replace(r#""name":"save""#, r#""name":"store""#), Pin::New);
+}
+
+#[test]
+fn what_only_looks_different_is_the_same() {
+    let reordered = r#"{ "annotations": {"readOnlyHint": false}, "inputSchema": {"properties":{"text":{"type":"string"}}, "type":"object"}, "description":"Saves.", "title": null, "name":"save", "_meta": {"build": 7}, "icons": [] }"#;
+    check(reordered, Pin::Same);
+}
+
+#[test]
+fn without_a_baseline_nothing_is_marked_and_with_a_damaged_one_everything() {
+    assert_eq!(pin_of(SAVE, &Baseline::Off), Pin::Same);
+    assert_eq!(pin_of(SAVE, &Baseline::Open), Pin::Same);
+    assert_eq!(pin_of(SAVE, &Baseline::Damaged), Pin::Unknown);
+}
+
+#[test]
+fn an_accepted_tool_is_the_same_and_the_others_stay_as_they_were() {
+    let mut record = Record::of(&listing(&[SAVE]));
+    let (other, changed) = (SAVE.replace("save", "other"), SAVE.replace("Saves.", "Saves all."));
+    assert_eq!(pin_of(&other, &record.baseline()), Pin::New);
+    record.accept(&Entry::tool(&raw(&other)).unwrap());
+    assert_eq!(pin_of(&other, &record.baseline()), Pin::Same);
+    assert_eq!(pin_of(&changed, &record.baseline()), Pin::Changed);
+    assert_eq!(pin_of(SAVE, &record.baseline()), Pin::Same);
+}
+
+#[test]
+fn a_repeated_name_does_not_replace_the_first() {
+    let second = SAVE.replace("Saves.", "Saves all.");
+    let baseline = Record::of(&listing(&[SAVE, &second])).baseline();
+    assert_eq!(pin_of(SAVE, &baseline), Pin::Same);
+    assert_eq!(pin_of(&second, &baseline), Pin::Changed);
+}
+
+fn diff_of(old: &str, new: &str) -> String {
+    let changes = Record::of(&listing(&[old])).changes(&Entry::tool(&raw(new)).unwrap());
+    let lines = changes.iter().flat_map(|change| {
+        let line = |sign, text: &Option<String>| {
+            text.as_ref().map(|text| format!("{sign} {}: {text}\n", change.field))
+        };
+        [line('-', &change.old), line('+', &change.new)]
+    });
+    lines.flatten().collect()
+}
+
+#[test]
+fn a_difference_names_the_field_and_both_values() {
+    let new = r#"{"name":"save","description":"Saves \u001b[31m all.","inputSchema":{"type":"object","properties":{"text":{"type":"string"},"path":{"type":"string"}}}}"#;
+    insta::assert_snapshot!(diff_of(SAVE, new), @r#"
+    - description: "Saves."
+    + description: "Saves \u001b[31m all."
+    + inputSchema.properties.path: {"type":"string"}
+    - annotations: {"readOnlyHint":false}
+    "#);
+}
+
+#[test]
+fn a_long_text_is_shown_from_where_it_differs() {
+    let long = |end: &str| SAVE.replace("Saves.", &format!("{}{end}", "so ".repeat(2_000)));
+    let diff = diff_of(&long("good"), &long("bad"));
+    assert!(diff.len() < 1_000 && diff.contains("good") && diff.contains("bad"), "{diff}");
+}
+
+#[test]
+fn a_flood_of_changes_is_bounded() {
+    let properties: Vec<String> = (0..500).map(|n| format!(r#""p{n}":{{}}"#)).collect();
+    let new = SAVE.replace(r#""text":{"type":"string"}"#, &properties.join(","));
+    let diff = diff_of(SAVE, &new);
+    assert!(diff.len() < 8_000 && diff.contains("more"), "{} bytes", diff.len());
+}
+
+#[test]
+fn a_record_comes_back_and_only_to_its_own_server() {
+    let file = Record::of(&listing(&[SAVE])).encode("abc");
+    let read = Record::decode(&file, "abc").unwrap();
+    assert_eq!(pin_of(SAVE, &read.baseline()), Pin::Same);
+    assert!(Record::decode(&file, "abd").is_none());
+    for end in 0..file.len() {
+        assert!(Record::decode(&file[..end], "abc").is_none(), "cut at {end}");
+    }
+}
+
+#[test]
+fn neither_servers_nor_projects_share_a_key() {
+    let name = |name| ServerName::new(name).unwrap();
+    let keys = [
+        key(&name("a"), None, "1"),
+        key(&name("b"), None, "1"),
+        key(&name("a"), None, "2"),
+        key(&name("a"), Some("/p"), "1"),
+        key(&name("a"), Some("/q"), "1"),
+        key(&name("pa"), Some("/"), "1"),
+    ];
+    let different: std::collections::HashSet<&String> = keys.iter().collect();
+    assert_eq!(different.len(), keys.len());
+}
+
+proptest! {
+    #[test]
+    fn a_flipped_bit_is_no_record(at in any::<prop::sample::Index>(), bit in 0..8u8) {
+        let mut damaged = Record::of(&listing(&[SAVE])).encode("abc");
+        let at = at.index(damaged.len());
+        damaged[at] ^= 1 << bit;
+        prop_assert!(Record::decode(&damaged, "abc").is_none());
+    }
+
+    /// However a tool flips to and fro, it is the same exactly when it is what was accepted last.
+    #[test]
+    fn any_sequence_of_changes_and_acceptances_keeps_the_promise(
+        steps in prop::collection::vec((0..4usize, any::<bool>()), 1..40),
+    ) {
+        let versions: Vec<String> =
+            (0..4).map(|n| SAVE.replace("Saves.", &format!("Saves {n}."))).collect();
+        let mut record = Record::of(&listing(&[&versions[0]]));
+        let mut accepted = 0;
+        for (version, accept) in steps {
+            if accept {
+                record.accept(&Entry::tool(&raw(&versions[version])).unwrap());
+                accepted = version;
+            }
+            for (n, definition) in versions.iter().enumerate() {
+                let expected = if n == accepted { Pin::Same } else { Pin::Changed };
+                prop_assert_eq!(pin_of(definition, &record.baseline()), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn no_definition_panics(text in ".{0,200}") {
+        let _ = (Fingerprint::of(&text), diff::changes(&Value::from(text.as_str()), &Value::Null));
+    }
+}

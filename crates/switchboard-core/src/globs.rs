@@ -1,0 +1,78 @@
+//! Patterns over names, as `includeTools`, `approveTools`, `allow` and `deny` have them.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// Patterns with `*`, `?` and `[…]`, in the order of the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Globs {
+    patterns: Vec<(String, Option<GlobMatcher>)>,
+}
+
+impl Globs {
+    /// A pattern that is no glob is taken literally: a slip in a rule must not switch it off.
+    pub fn new(patterns: &[String]) -> Globs {
+        let compiled = patterns.iter().map(|pattern| {
+            // A backslash is a character like others, so that `literal` can write any name.
+            let glob = GlobBuilder::new(pattern).backslash_escape(false).build();
+            (pattern.clone(), glob.ok().map(|glob| glob.compile_matcher()))
+        });
+        Globs { patterns: compiled.collect() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// The first pattern that fits one of the names.
+    pub fn find(&self, names: &[impl AsRef<str>]) -> Option<&str> {
+        let fits = |(pattern, glob): &&(String, Option<GlobMatcher>)| {
+            names.iter().map(AsRef::as_ref).any(|name| match glob {
+                Some(glob) => glob.is_match(name),
+                None => pattern == name,
+            })
+        };
+        self.patterns.iter().find(fits).map(|(pattern, _)| pattern.as_str())
+    }
+
+    pub fn is_match(&self, names: &[impl AsRef<str>]) -> bool {
+        self.find(names).is_some()
+    }
+}
+
+/// The pattern that fits this text and nothing else.
+pub fn literal(text: &str) -> String {
+    globset::escape(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(pattern: &str, names: &[&str], expected: bool) {
+        let globs = Globs::new(&[pattern.to_owned()]);
+        assert_eq!(globs.is_match(names), expected, "{pattern} {names:?}");
+    }
+
+    #[test]
+    fn a_pattern_fits_any_of_the_names() {
+        check("demo/*", &["demo_add", "demo/add"], true);
+        check("demo/*", &["demos/add"], false);
+        check("*_delete_?", &["demo_delete_x"], true);
+        check("*", &["anything/at_all"], true);
+    }
+
+    #[test]
+    fn a_pattern_that_is_no_glob_is_taken_literally() {
+        check("demo/[", &["demo/["], true);
+        check("demo/[", &["demo/x"], false);
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_pattern_fits_itself(name in "[ -~]{1,40}") {
+            prop_assert!(Globs::new(&[literal(&name)]).is_match(&[&name]));
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Tools that are not what was accepted: shown everywhere, and blocked where the user says so.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard::failure::{Code, Hint};
+use switchboard::request::Request;
+use switchboard_it::harness::{Home, Setup, World, pass};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+const BEFORE: &str = r#"
+[[tools]]
+name = "save"
+description = "Saves the text."
+input_schema = '{ "type": "object", "properties": { "text": { "type": "string" } } }'
+annotations = { readOnlyHint = false }
+"#;
+
+/// A world with one server, whose connections meet these scripts in order.
+fn world(pins: &str, acts: &[&str]) -> Setup {
+    let setup = World::with(&format!(
+        r#"{{ "settings": {{ "pins": "{pins}" }}, "mcpServers": {{
+            "demo": {{ "command": "fixture-server", "args": ["acts"] }} }} }}"#
+    ));
+    acts.iter().fold(setup, |setup, act| setup.script("acts", act))
+}
+
+/// Ends the connection, so that the next use meets the next script.
+async fn reconnect(world: &World) {
+    world.session.handle(Request::Disconnect { server: "demo".to_owned() }).await.unwrap();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+}
+
+/// The first line of the list that has the tool, and how a call of it goes.
+async fn seen(world: &World, tool: &str) -> (String, Result<(), Code>) {
+    let list = world.ask(r#"{ "server": "demo" }"#).await;
+    let line = list.lines().find(|line| line.contains(tool)).unwrap_or_default();
+    let outcome = world.call(&format!("demo_{tool}"), json!({ "text": "hi" })).await;
+    (line.to_owned(), outcome.map(drop).map_err(|failure| failure.code))
+}
+
+/// Lists `BEFORE`, reconnects to `after`, and compares the mark of `tool` and whether it is blocked.
+async fn check(after: &str, tool: &str, mark: Option<&str>) {
+    for pins in ["off", "warn", "block"] {
+        let world = world(pins, &[BEFORE, after]).start();
+        world.ask(r#"{ "connect": "demo" }"#).await;
+        reconnect(&world).await;
+        let mark = mark.filter(|_| pins != "off");
+        let (line, outcome) = seen(&world, tool).await;
+        let shown = mark.is_none_or(|mark| line.contains(&format!("demo_{tool} ({mark})")));
+        assert!(shown && line.contains(" (") == mark.is_some(), "{pins}: {line}\n{after}");
+        let status = world.ask("{}").await;
+        let counted = mark.is_none_or(|mark| status.contains(&format!("1 {mark}")));
+        assert!(counted, "{pins}: {status}");
+        let blocked = mark.is_some() && pins == "block";
+        let expected = if blocked { Err(Code::ToolBlocked) } else { Ok(()) };
+        assert_eq!(outcome, expected, "{pins}: {after}");
+        assert_eq!(world.fixture("demo").ledger().calls.len(), usize::from(!blocked));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_changed_since_it_was_listed_first_is_marked_and_may_be_blocked() {
+    check(BEFORE, "save", None).await;
+    check(&BEFORE.replace("the text", "everything"), "save", Some("changed")).await;
+    let schema = BEFORE.replace(r#""string""#, r#""string", "maxLength": 9"#);
+    check(&schema, "save", Some("changed")).await;
+    check(&BEFORE.replace("false", "true"), "save", Some("changed")).await;
+    let titled = BEFORE.replace("description", "title = 'Save'\ndescription");
+    check(&titled, "save", Some("changed")).await;
+    check(&BEFORE.replace("\"save\"", "\"store\""), "store", Some("new")).await;
+    check(&format!("{BEFORE}[[tools]]\nname = 'extra'\n"), "extra", Some("new")).await;
+    // The same words in another order, and what is no part of a definition.
+    let reordered = BEFORE.replace(
+        r#"{ "type": "object", "properties": { "text": { "type": "string" } } }"#,
+        r#"{ "properties": { "text": { "type": "string" } }, "type": "object" }"#,
+    );
+    check(&format!("{reordered}meta = {{ build = 2 }}\n"), "save", None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_changes_back_is_the_same_again_however_often() {
+    let worse = BEFORE.replace("the text", "everything");
+    let world = world("block", &[BEFORE, &worse, BEFORE, &worse]).start();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    for expected in [Err(Code::ToolBlocked), Ok(()), Err(Code::ToolBlocked)] {
+        reconnect(&world).await;
+        assert_eq!(seen(&world, "save").await.1, expected);
+        // A second look is no acceptance.
+        world.ask(r#"{ "connect": "demo" }"#).await;
+        assert_eq!(seen(&world, "save").await.1, expected);
+    }
+    assert_eq!(world.fixture("demo").ledger().calls.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_while_connected_counts_at_once() {
+    let script = format!("{BEFORE}[[tools]]\nname = 'change'\nbehaviour = 'change_tools'\n");
+    let world = world("block", &[&script]).start();
+    world.call("demo_change", json!({ "name": "save" })).await.unwrap();
+    pass(Duration::from_secs(1)).await;
+    let (line, outcome) = seen(&world, "save").await;
+    assert_eq!(line, "- demo_save (changed): Came later");
+    assert_eq!(outcome, Err(Code::ToolBlocked));
+    let failure = world.call("demo_save", json!({})).await.unwrap_err();
+    assert_eq!(failure.hints, [Hint::Accept(switchboard::name::ServerName::new("demo").unwrap())]);
+}
+
+/// A home in which `BEFORE` was listed.
+async fn listed() -> Home {
+    let first = world("warn", &[BEFORE]).start();
+    first.ask(r#"{ "connect": "demo" }"#).await;
+    first.shut_down().await
+}
+
+/// The same, and then something worse.
+async fn drifted() -> Home {
+    let worse = BEFORE.replace("the text", "everything");
+    let second = world("warn", &[&worse]).home(listed().await).start();
+    second.ask(r#"{ "connect": "demo" }"#).await;
+    second.shut_down().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_the_call_itself_brings_to_light_stops_the_call() {
+    let worse = BEFORE.replace("the text", "everything");
+    let second = world("block", &[&worse]).home(listed().await).start();
+    let failure = second.call("demo_save", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::ToolBlocked);
+    assert!(second.fixture("demo").ledger().calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_cache_says_is_compared_too_with_nothing_connected() {
+    let home = drifted().await;
+    let third = world("block", &[BEFORE]).home(home).start();
+    assert_eq!(seen(&third, "save").await.1, Err(Code::ToolBlocked));
+    for (ask, marked) in [
+        (r#"{ "search": "save" }"#, "(changed)"),
+        (r#"{ "describe": "demo_save" }"#, "attention: its definition changed"),
+        ("{}", "○ demo (1 tool, cached, 1 changed)"),
+    ] {
+        let answer = third.ask(ask).await;
+        assert!(answer.contains(marked), "{answer}");
+    }
+    assert_eq!(third.fixture("demo").ledger().connections, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_is_the_same_from_then_on_and_other_processes_hear_of_it() {
+    let home = drifted().await;
+    let worse = BEFORE.replace("the text", "everything");
+    let running = world("block", &[&worse]).home(home.clone()).start();
+    assert_eq!(seen(&running, "save").await.1, Err(Code::ToolBlocked));
+
+    let other = world("block", &[&worse]).home(home.clone()).start();
+    let unknown = other.gateway.accept_pins("demo", &["nothing".to_owned()]).await;
+    assert_eq!(unknown.unwrap_err().code, Code::UnknownTool);
+    let accepted = other.gateway.accept_pins("demo", &["save".to_owned()]).await.unwrap();
+    assert_eq!(accepted.drifts[0].shown, "demo_save");
+    assert_eq!(other.gateway.pins(None).await.unwrap(), []);
+    assert_eq!(other.gateway.accept_pins("demo", &[]).await.unwrap().drifts, []);
+
+    assert_eq!(seen(&running, "save").await.1, Ok(()));
+    let later = world("block", &[&worse]).home(home).start();
+    assert_eq!(seen(&later, "save").await.1, Ok(()));
+}
+
+fn pin_files(home: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(home.join("switchboard/state/pins")).unwrap();
+    let files = found.map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|end| end == "pins")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_does_not_read_blocks_or_warns_and_is_kept_until_something_is_accepted() {
+    let home = listed().await;
+    let [file] = &pin_files(home.path())[..] else { panic!("one file") };
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    let folder = file.parent().unwrap();
+    assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
+    fs::write(file, "damaged").unwrap();
+
+    for (pins, expected) in [("warn", Ok(())), ("block", Err(Code::ToolBlocked))] {
+        let world = world(pins, &[BEFORE]).home(home.clone()).start();
+        reconnect(&world).await;
+        assert_eq!(seen(&world, "save").await.1, expected, "{pins}");
+        let status = world.ask("{}").await;
+        assert!(status.contains("1 unverified"), "{status}");
+        world.shut_down().await;
+        assert_eq!(fs::read(file).unwrap(), b"damaged");
+    }
+    let world = world("block", &[BEFORE]).home(home).start();
+    world.gateway.accept_pins("demo", &[]).await.unwrap();
+    assert_eq!(seen(&world, "save").await.1, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_filter_hides_is_not_new_when_it_is_shown() {
+    let script = format!("{BEFORE}[[tools]]\nname = 'extra'\n");
+    let config = |filter: &str| {
+        World::with(&format!(
+            r#"{{ "settings": {{ "pins": "block" }}, "mcpServers": {{ "demo": {{
+                "command": "fixture-server", "args": ["acts"]{filter} }} }} }}"#
+        ))
+        .script("acts", &script)
+    };
+    let first = config(r#", "excludeTools": ["extra"]"#).start();
+    first.ask(r#"{ "connect": "demo" }"#).await;
+    let second = config("").home(first.shut_down().await).start();
+    assert_eq!(seen(&second, "extra").await, ("- demo_extra".to_owned(), Ok(())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_servers_never_share_a_record() {
+    let home = Home::new();
+    let world = World::with(
+        r#"{ "mcpServers": {
+            "a-b": { "command": "fixture-server", "args": ["flaky"] },
+            "a.b": { "command": "fixture-server", "args": ["flaky"] },
+            "a_b": { "command": "fixture-server", "args": ["everything"] } } }"#,
+    )
+    .home(home.clone())
+    .start();
+    world.gateway.list_missing(|_, _, _| {}).await;
+    assert_eq!(world.gateway.pins(None).await.unwrap(), []);
+    world.shut_down().await;
+    assert_eq!(pin_files(home.path()).len(), 3);
+}
+
+async fn transcript(installed: &Installed, line: &str) -> String {
+    let ran = installed.run(line.split(' ')).await;
+    ran.transcript(installed.home())
+}
+
+/// A server that was listed, then changed one tool and got another.
+async fn installed_and_drifted() -> Installed {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", BEFORE);
+    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+    insta::assert_snapshot!(transcript(&installed, "pins").await, @r"
+    exit 0
+    --- stdout
+    --- stderr
+    every tool is as it was accepted
+    ");
+    let worse = BEFORE.replace("the text", "\\u001b[2Jeverything");
+    installed.write("demo.toml", &format!("{worse}[[tools]]\nname = 'extra'\n"));
+    assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+    installed
+}
+
+#[tokio::test]
+async fn on_the_command_line_changes_are_shown_and_accepted() {
+    let installed = installed_and_drifted().await;
+    insta::assert_snapshot!(transcript(&installed, "pins").await, @r#"
+    exit 0
+    --- stdout
+    demo
+    demo_save (changed)
+      - description: "Saves the text."
+      + description: "Saves \u001b[2Jeverything."
+    demo_extra (new)
+      + name: "extra"
+      + inputSchema: {"type":"object"}
+    --- stderr
+    `switchboard pins accept demo` accepts them as they are now
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "tools demo").await, @r#"
+    exit 0
+    --- stdout
+    demo_save (changed)  Saves everything.
+    demo_extra (new)
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "pins accept demo save").await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    accepted 1 tool: demo_save
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "pins accept demo nothing").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no tool is named `nothing`
+
+    hint: find it with `switchboard search nothing`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "pins accept nobody").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no server is named `nobody`
+
+    hint: see the servers with `switchboard status`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "pins accept demo").await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    accepted 1 tool: demo_extra
+    "#);
+    assert_eq!(installed.run(["pins"]).await.stdout, "");
+}
+
+#[tokio::test]
+async fn programs_read_the_changes_as_json() {
+    let installed = installed_and_drifted().await;
+    insta::assert_snapshot!(transcript(&installed, "pins demo --json").await, @r#"
+    exit 0
+    --- stdout
+    {
+      "servers": [
+        {
+          "server": "demo",
+          "tools": [
+            {
+              "name": "demo_save",
+              "tool": "save",
+              "pin": "changed",
+              "changes": [
+                {
+                  "field": "description",
+                  "old": "\"Saves the text.\"",
+                  "new": "\"Saves \\u001b[2Jeverything.\""
+                }
+              ]
+            },
+            {
+              "name": "demo_extra",
+              "tool": "extra",
+              "pin": "new",
+              "changes": [
+                {
+                  "field": "name",
+                  "old": null,
+                  "new": "\"extra\""
+                },
+                {
+                  "field": "inputSchema",
+                  "old": null,
+                  "new": "{\"type\":\"object\"}"
+                }
+              ]
+            }
+          ]
+        }
+      ]
+    }
+    --- stderr
+    "#);
+    let status: Value =
+        serde_json::from_str(&installed.run(["status", "--json"]).await.stdout).unwrap();
+    let drift = json!({ "changed": 1, "new": 1, "unverified": 0 });
+    assert_eq!(status["servers"][0]["drift"], drift);
+}

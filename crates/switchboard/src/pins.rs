@@ -1,0 +1,215 @@
+//! The accepted definitions of servers' tools: their files, and the user's word about changes.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use switchboard_core::catalog::pin::{Baseline, Drift, Pin, Record, ServerPins};
+use switchboard_core::catalog::{Catalog, Entry, Item, Resolution};
+use switchboard_core::failure::Failure;
+use switchboard_core::name::ServerName;
+
+use crate::explain;
+use crate::gateway::Gateway;
+use crate::paths;
+
+/// Where one server's accepted definitions are kept.
+#[derive(Debug)]
+pub(crate) struct PinFile {
+    path: PathBuf,
+    key: String,
+    /// The file that was read last, to notice that another process changed it.
+    seen: Mutex<Option<Stamp>>,
+}
+
+/// The same place is the same file, whoever read it last.
+impl PartialEq for PinFile {
+    fn eq(&self, other: &PinFile) -> bool {
+        self.path == other.path && self.key == other.key
+    }
+}
+
+impl Eq for PinFile {}
+
+/// Tells one version of a file from the next, which is always a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    seconds: i64,
+    nanoseconds: i64,
+    length: u64,
+}
+
+/// What is on disk.
+pub(crate) enum Stored {
+    Missing,
+    Record(Record),
+    Damaged,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep what was accepted in `{}`", path.display())]
+pub(crate) struct PinError {
+    path: PathBuf,
+    #[source]
+    cause: io::Error,
+}
+
+impl PinFile {
+    pub(crate) fn new(path: PathBuf, key: String) -> PinFile {
+        PinFile { path, key, seen: Mutex::new(None) }
+    }
+
+    pub(crate) fn read(&self) -> Stored {
+        *self.seen() = self.stamp();
+        match paths::read(&self.path) {
+            Ok(None) => Stored::Missing,
+            Ok(Some(bytes)) => {
+                Record::decode(&bytes, &self.key).map_or(Stored::Damaged, Stored::Record)
+            }
+            Err(_) => Stored::Damaged,
+        }
+    }
+
+    pub(crate) fn baseline(&self) -> Baseline {
+        match self.read() {
+            Stored::Missing => Baseline::Open,
+            Stored::Record(record) => record.baseline(),
+            Stored::Damaged => Baseline::Damaged,
+        }
+    }
+
+    /// Whether the file is another one than that which was read or written last.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.stamp() != *self.seen()
+    }
+
+    /// Writes the first record. Where another process was faster, its baseline stands and is given
+    /// back.
+    pub(crate) fn establish(&self, record: &Record) -> Result<Option<Baseline>, PinError> {
+        let _lock = self.lock()?;
+        match self.baseline() {
+            Baseline::Open => self.write(record).map(|()| None),
+            other @ (Baseline::Off | Baseline::Taken(_) | Baseline::Damaged) => Ok(Some(other)),
+        }
+    }
+
+    /// Accepts these tools as they are; the others stay as they were. What does not read begins
+    /// anew.
+    fn accept(&self, entries: &[Arc<Entry>]) -> Result<Baseline, PinError> {
+        let _lock = self.lock()?;
+        let mut record = match self.read() {
+            Stored::Record(record) => record,
+            Stored::Missing | Stored::Damaged => Record::default(),
+        };
+        entries.iter().for_each(|entry| record.accept(entry));
+        self.write(&record)?;
+        Ok(record.baseline())
+    }
+
+    fn lock(&self) -> Result<paths::Lock, PinError> {
+        paths::lock(&self.path.with_extension("lock")).map_err(|cause| self.failed(cause))
+    }
+
+    fn write(&self, record: &Record) -> Result<(), PinError> {
+        let bytes = record.encode(&self.key);
+        paths::replace(&self.path, &bytes).map_err(|cause| self.failed(cause))?;
+        *self.seen() = self.stamp();
+        Ok(())
+    }
+
+    fn failed(&self, cause: io::Error) -> PinError {
+        PinError { path: self.path.clone(), cause }
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        let data = fs::metadata(&self.path).ok()?;
+        Some(Stamp {
+            inode: data.ino(),
+            seconds: data.mtime(),
+            nanoseconds: data.mtime_nsec(),
+            length: data.len(),
+        })
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<Stamp>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gateway {
+    /// The tools that are not what was accepted: of one server, or of all that have such tools.
+    /// Connects nothing.
+    pub async fn pins(&self, server: Option<&str>) -> Result<Vec<ServerPins>, Failure> {
+        let catalog = self.catalog();
+        let servers: Vec<ServerName> = match server {
+            Some(server) => vec![catalog.active_server(server).map_err(explain::resolve)?],
+            None => catalog.drifting().to_vec(),
+        };
+        let mut report = Vec::new();
+        for server in servers {
+            let items = drifting(&catalog, &server);
+            report.push(self.describe_drift(&server, &items).await);
+        }
+        Ok(report)
+    }
+
+    /// Accepts tools as they were listed last: the named ones, or all of the server. Gives back
+    /// what was accepted.
+    pub async fn accept_pins(&self, server: &str, tools: &[String]) -> Result<ServerPins, Failure> {
+        let catalog = self.catalog();
+        let server = catalog.active_server(server).map_err(explain::resolve)?;
+        let mut items = drifting(&catalog, &server);
+        if !tools.is_empty() {
+            let wanted = tools.iter().map(|tool| named(&catalog, &server, tool));
+            let wanted = wanted.collect::<Result<Vec<Arc<Entry>>, Failure>>()?;
+            items.retain(|item| wanted.iter().any(|entry| Arc::ptr_eq(entry, item.entry)));
+        }
+        let accepted = self.describe_drift(&server, &items).await;
+        if let Some(file) = self.directory().pin_file(&server)
+            && !items.is_empty()
+        {
+            let entries: Vec<Arc<Entry>> =
+                items.iter().map(|item| Arc::clone(item.entry)).collect();
+            let written = blocking(move || file.accept(&entries)).await;
+            let baseline = written.map_err(|error| explain::storage(error, &server))?;
+            self.directory().compare(&server, baseline);
+        }
+        Ok(accepted)
+    }
+
+    async fn describe_drift(&self, server: &ServerName, items: &[Item<'_>]) -> ServerPins {
+        let record = match self.directory().pin_file(server) {
+            Some(file) if !items.is_empty() => match blocking(move || file.read()).await {
+                Stored::Record(record) => record,
+                Stored::Missing | Stored::Damaged => Record::default(),
+            },
+            Some(_) | None => Record::default(),
+        };
+        let drifts = items.iter().map(|item| Drift {
+            shown: item.shown.to_string(),
+            tool: item.entry.name.as_str().to_owned(),
+            pin: item.pin,
+            changes: record.changes(item.entry),
+        });
+        ServerPins { server: server.clone(), drifts: drifts.collect() }
+    }
+}
+
+fn drifting<'a>(catalog: &'a Catalog, server: &ServerName) -> Vec<Item<'a>> {
+    catalog.tools_of(server).filter(|item| item.pin != Pin::Same).collect()
+}
+
+fn named(catalog: &Catalog, server: &ServerName, tool: &str) -> Result<Arc<Entry>, Failure> {
+    match catalog.resolve(tool, Some(server.as_str())).map_err(explain::resolve)? {
+        Resolution::Tool(target) => Ok(target.entry),
+        Resolution::Unlisted(server) => Err(explain::no_lists(&server)),
+    }
+}
+
+/// Files are read and written beside the runtime.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("reading and writing files does not panic")
+}
