@@ -5,11 +5,14 @@
 
 pub mod auth;
 pub mod diagnostic;
+pub mod edit;
 pub mod expand;
 pub mod layers;
+pub mod mask;
 pub mod parse;
 pub mod server;
 pub mod settings;
+pub mod snippet;
 pub mod transport;
 pub mod trust;
 pub mod values;

@@ -38,7 +38,7 @@ pub fn parse(text: &str, source: &Source) -> ParsedFile {
 }
 
 /// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.
-const STRICT: ParseOptions = ParseOptions {
+pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -232,7 +232,7 @@ fn is_literally(value: &Value<'_>, wanted: bool) -> bool {
     matches!(value, Value::BooleanLit(literal) if literal.value == wanted)
 }
 
-fn lower_first(clause: &str) -> String {
+pub(super) fn lower_first(clause: &str) -> String {
     let mut chars = clause.chars();
     let first = chars.next().map(|c| c.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()
