@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
+use switchboard::edit::Editor;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
@@ -63,11 +64,18 @@ impl App {
         Ok(App { printer, environment, paths, typed_in, config })
     }
 
+    fn load_options(&self) -> LoadOptions {
+        LoadOptions { config: self.config.clone(), project: self.environment.cwd.clone() }
+    }
+
+    /// What changes the configuration files.
+    pub(crate) fn editor(&self) -> Editor<'_> {
+        Editor::new(&self.environment, &self.paths, self.load_options())
+    }
+
     /// Reads the configuration without a word about it.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
-        let options =
-            LoadOptions { config: self.config.clone(), project: self.environment.cwd.clone() };
-        load::load(&self.environment, &self.paths, &options).map_err(|error| {
+        load::load(&self.environment, &self.paths, &self.load_options()).map_err(|error| {
             let load::LoadError::Missing { path } = &error;
             let subject = Subject::Config { path: path.display().to_string() };
             Failure::new(Code::Config, subject, error)

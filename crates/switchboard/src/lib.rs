@@ -40,6 +40,7 @@ mod modes;
 pub mod explain;
 pub mod host;
 pub mod load;
+pub mod edit;
 pub mod trust;
 mod upstream;
 mod directory;
@@ -48,6 +49,7 @@ mod results;
 pub mod demo;
 pub mod env;
 pub mod paths;
+mod shared_file;
 
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};

@@ -11,6 +11,7 @@ use switchboard_core::config::trust::{FileHash, scripts_in};
 
 use crate::env::Environment;
 use crate::paths::{self, Paths};
+use crate::shared_file::{Privacy, SharedFile};
 use crate::trust::{TrustError, TrustStore};
 
 /// A script larger than this is hashed by its size and time only when someone changes the limit.
@@ -58,10 +59,12 @@ pub fn load(
         Some(path) => environment.cwd.join(path),
         None => locations.user_config(),
     };
+    sweep(&own, locations);
     let candidates = [
         (locations.shared_config.join("mcp.json"), Tier::User),
         (own.clone(), Tier::User),
         (options.project.join(".mcp.json"), Tier::Project),
+        (options.project.join(".switchboard/mcp.json"), Tier::Project),
     ];
     let mut layers = Vec::new();
     let mut files = Vec::new();
@@ -102,6 +105,16 @@ pub fn load(
     );
     config.diagnostics.extend(unreadable);
     Ok(Loaded { config, files, trust_problem })
+}
+
+/// Removes what killed writers left of our own files.
+fn sweep(own: &Path, locations: &Paths) {
+    let swept = SharedFile::elsewhere(own, &locations.locks(), Privacy::Private)
+        .and_then(|file| file.sweep())
+        .and_then(|()| SharedFile::sweep_directory(&locations.state));
+    if let Err(error) = swept {
+        tracing::debug!(%error, "cannot tidy up");
+    }
 }
 
 /// Hashes of the project's own files that the definition would run.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_core::config::trust::TrustHash;
 
 use crate::paths;
+use crate::shared_file::{SharedFile, UpdateError};
 
 /// The approvals of this user.
 #[derive(Clone, Debug)]
@@ -83,28 +84,41 @@ impl TrustStore {
         })
     }
 
-    fn change(&self, work: impl FnOnce(&mut Approvals) -> bool) -> Result<bool, TrustError> {
-        let failed = |cause| TrustError::Io { path: self.path.clone(), cause };
-        let _lock = paths::lock(&self.path.with_extension("lock")).map_err(failed)?;
-        let mut approvals = self.read()?;
-        let changed = work(&mut approvals);
-        if changed {
-            let text = serde_json::to_vec_pretty(&approvals)
-                .map_err(|error| failed(io::Error::other(error)))?;
-            paths::replace(&self.path, &text).map_err(failed)?;
+    fn change(&self, mut work: impl FnMut(&mut Approvals) -> bool) -> Result<bool, TrustError> {
+        let mut changed = false;
+        let updated = SharedFile::ours(self.path.clone()).update(|before| {
+            let mut approvals = self.parse(before)?;
+            changed = work(&mut approvals);
+            if !changed {
+                return Ok(None);
+            }
+            serde_json::to_vec_pretty(&approvals)
+                .map(Some)
+                .map_err(|error| self.failed(io::Error::other(error)))
+        });
+        match updated {
+            Ok(()) => Ok(changed),
+            Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
+            Err(UpdateError::Change(error)) => Err(error),
         }
-        Ok(changed)
     }
 
     fn read(&self) -> Result<Approvals, TrustError> {
-        let bytes = paths::read(&self.path)
-            .map_err(|cause| TrustError::Io { path: self.path.clone(), cause })?;
+        let bytes = paths::read(&self.path).map_err(|cause| self.failed(cause))?;
+        self.parse(bytes.as_deref())
+    }
+
+    fn parse(&self, bytes: Option<&[u8]>) -> Result<Approvals, TrustError> {
         let Some(bytes) = bytes else {
             return Ok(Approvals { version: VERSION, approved: BTreeMap::new() });
         };
-        match serde_json::from_slice::<Approvals>(&bytes) {
+        match serde_json::from_slice::<Approvals>(bytes) {
             Ok(approvals) if approvals.version == VERSION => Ok(approvals),
             Ok(_) | Err(_) => Err(TrustError::Damaged { path: self.path.clone() }),
         }
+    }
+
+    fn failed(&self, cause: io::Error) -> TrustError {
+        TrustError::Io { path: self.path.clone(), cause }
     }
 }

@@ -9,6 +9,7 @@ mod cli;
 mod content;
 mod definitions;
 mod docs;
+mod edits;
 mod failures;
 mod lifecycle;
 mod listing;
