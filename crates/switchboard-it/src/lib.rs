@@ -23,3 +23,4 @@ pub mod host;
 pub mod processes;
 pub mod program;
 pub mod scenario;
+pub mod storm;

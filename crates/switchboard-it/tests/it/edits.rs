@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use switchboard_it::program::Installed;
+use switchboard_it::storm::{Storm, rage};
 
 use crate::PROGRAMS;
 
@@ -392,4 +393,12 @@ async fn the_lists_of_patterns_can_be_read() {
     --- stderr
     no patterns
     "#);
+}
+
+#[test]
+fn no_finished_update_is_lost_and_no_file_is_torn_however_many_writers_are_killed() {
+    let home = tempfile::tempdir().unwrap();
+    let storm = Storm { writers: 8, updates: 50, calm: 16 };
+    let damage = rage(env!("CARGO_BIN_EXE_storm"), home.path(), storm);
+    assert!(damage.kills > 0, "{damage:?}");
 }
