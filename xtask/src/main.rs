@@ -6,13 +6,14 @@ mod docs;
 mod printer;
 mod real_hosts;
 mod search_run;
+mod soak;
 mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
-       cargo xtask real-hosts | search-run CORPUS QUERIES OUT";
+       cargo xtask real-hosts | soak | search-run CORPUS QUERIES OUT";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["real-hosts"] => real_hosts::run(),
+        ["soak"] => soak::run(),
         ["search-run", corpus, queries, out] => {
             match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {
                 Ok(()) => ExitCode::SUCCESS,

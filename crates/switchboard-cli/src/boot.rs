@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::config::layers::Config;
+use switchboard::edit::Editor;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
@@ -62,6 +63,11 @@ impl App {
         let config = globals.config.as_deref().map(|path| typed_in.join(path));
         let paths = Paths::of(&environment);
         Ok(App { printer, environment, paths, typed_in, config })
+    }
+
+    /// What changes the configuration files.
+    pub(crate) fn editor(&self) -> Editor<'_> {
+        Editor::new(&self.environment, &self.paths, self.load_options())
     }
 
     /// Reads the configuration without a word about it.

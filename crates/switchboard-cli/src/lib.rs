@@ -9,6 +9,7 @@ mod boot;
 mod call_args;
 mod commands;
 mod conversation;
+mod diff;
 mod exit;
 mod host;
 mod printer;

@@ -88,8 +88,12 @@ fn wording(hint: &Hint, palette: Palette) -> String {
             command(&format!("trust {}", word(server.as_str())))
         ),
         Hint::Enable(server) => {
-            format!("take `disabled` out of the entry of `{}`", clean_line(server.as_str(), 100))
+            format!("use it again with {}", command(&format!("enable {}", word(server.as_str()))))
         }
+        Hint::Disable(server) => {
+            format!("turn it off with {}", command(&format!("disable {}", word(server.as_str()))))
+        }
+        Hint::Replace => "replace it with `--replace`".to_owned(),
         Hint::RetryAfter(wait) => format!("wait for {}", duration(*wait)),
         Hint::Stderr(lines) => format!("its last words:\n{}", indented(&lines.join("\n"))),
         Hint::ReadLog(server) => {

@@ -153,6 +153,10 @@ pub enum Hint {
     Trust(ServerName),
     /// Take `disabled` out of the server's entry.
     Enable(ServerName),
+    /// Turn the server off where it cannot be taken away.
+    Disable(ServerName),
+    /// Say that the entry which is there shall be replaced.
+    Replace,
     /// Nothing helps but waiting.
     RetryAfter(Duration),
     /// The last lines that the server wrote to its standard error.

@@ -54,6 +54,12 @@ impl Pattern {
     }
 }
 
+/// Whether a glob over names can be used. One that cannot would match nothing without a word.
+pub fn is_glob(pattern: &str) -> bool {
+    const LONGEST: usize = 512;
+    !pattern.trim().is_empty() && pattern.len() <= LONGEST && globset::Glob::new(pattern).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,4 +23,5 @@ pub mod host;
 pub mod processes;
 pub mod program;
 pub mod scenario;
+pub mod storm;
 pub mod terminal;

@@ -1,6 +1,7 @@
 //! Publishes what all servers offer, and keeps it on disk between runs.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::paths;
 use crate::pins::PinFile;
+use crate::shared_file::{SharedFile, UpdateError};
 
 /// A handle to the published catalog; cheap to clone.
 #[derive(Clone, Debug)]
@@ -184,6 +186,7 @@ impl Directory {
 
     fn load(&self) {
         let now = now();
+        self.sweep();
         let mut shelves: BTreeMap<ServerName, Shelf> = self
             .shared
             .catalog
@@ -196,6 +199,17 @@ impl Directory {
             fill(server, shelf, &plans, now);
         }
         self.shared.catalog.send_replace(Arc::new(Catalog::new(shelves)));
+    }
+
+    /// Removes what killed writers left in the cache.
+    fn sweep(&self) {
+        let plans = Arc::clone(&self.shared.plans.borrow());
+        let file = plans.values().find_map(|plan| plan.file.as_ref());
+        if let Some(directory) = file.and_then(|file| file.path.parent())
+            && let Err(error) = SharedFile::sweep_directory(directory)
+        {
+            tracing::debug!(%error, "cannot tidy the cache");
+        }
     }
 }
 
@@ -229,8 +243,12 @@ fn read(file: &CacheFile, now: u64) -> Option<RawListing> {
 
 fn write(file: &CacheFile, raw: &RawListing) -> std::io::Result<()> {
     let stamp = Stamp { definition: &file.definition, listed_at: now() };
-    let _lock = paths::lock(&file.path.with_extension("lock"))?;
-    paths::replace(&file.path, &disk::encode(raw, stamp))
+    let bytes = disk::encode(raw, stamp);
+    let update = |_: Option<&[u8]>| Ok::<_, Infallible>(Some(bytes.clone()));
+    SharedFile::ours(file.path.clone()).update(update).map_err(|error| match error {
+        UpdateError::Io(cause) => cause,
+        UpdateError::Change(never) => match never {},
+    })
 }
 
 fn now() -> u64 {

@@ -1,5 +1,7 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
+use std::path::Path;
+
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::pin::Pin;
@@ -10,7 +12,9 @@ use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 
+use crate::edit::EditError;
 use crate::host::CannotAsk;
+use crate::load::LoadError;
 use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::upstream::{CallError, DialError, LeaseError};
@@ -234,6 +238,35 @@ fn request(error: CallError, server: &ServerName) -> Failure {
         CallError::NotSent => (Code::ConnectionLost, vec![Hint::Connect(server.clone())]),
     };
     with_hints(Failure::new(code, Subject::Server(server.clone()), error), hints)
+}
+
+/// A configuration file that was not changed.
+pub fn edit(error: EditError) -> Failure {
+    let of_file = |path: &Path| Subject::Config { path: path.display().to_string() };
+    match error {
+        EditError::Unknown { name, suggestions } => {
+            resolve(ResolveError::UnknownServer { name, suggestions })
+        }
+        EditError::Exists { ref path, .. } => {
+            Failure::new(Code::Config, of_file(path), error).hint(Hint::Replace)
+        }
+        EditError::Elsewhere { ref path, ref server } => {
+            let (subject, hint) = (of_file(path), Hint::Disable(server.clone()));
+            Failure::new(Code::Config, subject, error).hint(hint)
+        }
+        EditError::Refused { ref path, .. } | EditError::NotText { ref path } => {
+            Failure::new(Code::Config, of_file(path), error)
+        }
+        EditError::Load(LoadError::Missing { ref path }) => {
+            Failure::new(Code::Config, of_file(path), error)
+        }
+        EditError::BadDefinition { ref server, .. } => {
+            Failure::new(Code::Config, Subject::Server(server.clone()), error)
+        }
+        EditError::BadPattern { .. } => Failure::new(Code::BadPattern, Subject::Request, error),
+        EditError::Io { ref path, .. } => Failure::new(Code::Storage, of_file(path), error),
+        EditError::Trust(_) => Failure::new(Code::Storage, Subject::Request, error),
+    }
 }
 
 pub(crate) fn result(error: ResultError) -> Failure {

@@ -44,6 +44,7 @@ pub mod explain;
 pub mod host;
 pub mod load;
 mod sources;
+pub mod edit;
 pub mod trust;
 mod upstream;
 mod directory;
@@ -53,6 +54,7 @@ mod results;
 pub mod demo;
 pub mod env;
 pub mod paths;
+mod shared_file;
 
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};

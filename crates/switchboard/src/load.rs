@@ -1,6 +1,6 @@
 //! Reads the configuration files of a user and a project, lowest layer first.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{self, Approvals, Config, Layer, Tier};
@@ -8,6 +8,7 @@ use switchboard_core::config::parse::ParsedFile;
 
 use crate::env::Environment;
 use crate::paths::Paths;
+use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
 use crate::trust::{TrustError, TrustStore, script_hashes};
 
@@ -95,6 +96,7 @@ pub fn load_again(
     let project = &options.project;
     let named = options.config.as_ref().map(|path| environment.cwd.join(path));
     let user_file = named.clone().unwrap_or_else(|| locations.user_config());
+    sweep(&user_file, locations);
     let mut own = Gathered::default();
     for candidate in sources::own(locations, project, named) {
         own.gather(candidate, options, last_good);
@@ -130,6 +132,16 @@ pub fn load_again(
         files: files.iter().map(|file| file.path.clone()).collect(),
     };
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
+}
+
+/// Removes what killed writers left of our own files.
+fn sweep(own: &Path, locations: &Paths) {
+    let swept = SharedFile::elsewhere(own, &locations.locks(), Privacy::Private)
+        .and_then(|file| file.sweep())
+        .and_then(|()| SharedFile::sweep_directory(&locations.state));
+    if let Err(error) = swept {
+        tracing::debug!(%error, "cannot tidy up");
+    }
 }
 
 /// Files that were looked for, and what came of it.

@@ -1,4 +1,4 @@
-//! Where files lie, and the only ways in which they are written: private, whole, under a lock.
+//! Where files lie, and how private ones are made, read and locked.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -121,6 +121,11 @@ impl Paths {
         self.state.join("trust.json")
     }
 
+    /// Where the locks of files lie that are not in a directory of ours.
+    pub fn locks(&self) -> PathBuf {
+        self.state.join("locks")
+    }
+
     /// Where a server's standard error goes.
     pub fn log_of(&self, server: &ServerName) -> PathBuf {
         self.state.join("logs").join(format!("{}.log", file_stem(server)))
@@ -184,23 +189,22 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_all(file).map(Some).map_err(Unread::Io)
 }
 
-/// Replaces a file by `bytes` as a whole: a reader sees the old text or the new one.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    private_dir(parent)?;
-    let mut temporary = tempfile::Builder::new().prefix(".new-").tempfile_in(parent)?;
-    temporary.write_all(bytes)?;
-    temporary.as_file().sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    File::open(parent)?.sync_all()
-}
-
 /// Holds the right to change what lies beside `path`; other processes wait.
 pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
     Ok(Lock { _file: file })
+}
+
+/// The same without waiting: `None` if another process holds it.
+pub(crate) fn try_lock(path: &Path) -> io::Result<Option<Lock>> {
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(Lock { _file: file })),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The lock ends when its file is closed.

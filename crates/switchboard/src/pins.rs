@@ -1,5 +1,6 @@
 //! The accepted definitions of servers' tools: their files, and the user's word about changes.
 
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +15,7 @@ use switchboard_core::name::ServerName;
 use crate::explain;
 use crate::gateway::Gateway;
 use crate::paths;
+use crate::shared_file::{SharedFile, UpdateError};
 
 /// Where one server's accepted definitions are kept.
 #[derive(Debug)]
@@ -65,12 +67,14 @@ impl PinFile {
     pub(crate) fn read(&self) -> Stored {
         *self.seen() = self.stamp();
         match paths::read(&self.path) {
-            Ok(None) => Stored::Missing,
-            Ok(Some(bytes)) => {
-                Record::decode(&bytes, &self.key).map_or(Stored::Damaged, Stored::Record)
-            }
+            Ok(bytes) => self.stored(bytes.as_deref()),
             Err(_) => Stored::Damaged,
         }
+    }
+
+    fn stored(&self, bytes: Option<&[u8]>) -> Stored {
+        let Some(bytes) = bytes else { return Stored::Missing };
+        Record::decode(bytes, &self.key).map_or(Stored::Damaged, Stored::Record)
     }
 
     pub(crate) fn baseline(&self) -> Baseline {
@@ -89,35 +93,47 @@ impl PinFile {
     /// Writes the first record. Where another process was faster, its baseline stands and is given
     /// back.
     pub(crate) fn establish(&self, record: &Record) -> Result<Option<Baseline>, PinError> {
-        let _lock = self.lock()?;
-        match self.baseline() {
-            Baseline::Open => self.write(record).map(|()| None),
-            other @ (Baseline::Off | Baseline::Taken(_) | Baseline::Damaged) => Ok(Some(other)),
-        }
+        let mut stands = None;
+        self.update(|stored| {
+            stands = match stored {
+                Stored::Missing => return Some(record.clone()),
+                Stored::Record(theirs) => Some(theirs.baseline()),
+                Stored::Damaged => Some(Baseline::Damaged),
+            };
+            None
+        })?;
+        Ok(stands)
     }
 
     /// Accepts these tools as they are; the others stay as they were. What does not read begins
     /// anew.
     fn accept(&self, entries: &[Arc<Entry>]) -> Result<Baseline, PinError> {
-        let _lock = self.lock()?;
-        let mut record = match self.read() {
-            Stored::Record(record) => record,
-            Stored::Missing | Stored::Damaged => Record::default(),
-        };
-        entries.iter().for_each(|entry| record.accept(entry));
-        self.write(&record)?;
-        Ok(record.baseline())
+        let mut baseline = Baseline::Open;
+        self.update(|stored| {
+            let mut record = match stored {
+                Stored::Record(record) => record,
+                Stored::Missing | Stored::Damaged => Record::default(),
+            };
+            entries.iter().for_each(|entry| record.accept(entry));
+            baseline = record.baseline();
+            Some(record)
+        })?;
+        Ok(baseline)
     }
 
-    fn lock(&self) -> Result<paths::Lock, PinError> {
-        paths::lock(&self.path.with_extension("lock")).map_err(|cause| self.failed(cause))
-    }
-
-    fn write(&self, record: &Record) -> Result<(), PinError> {
-        let bytes = record.encode(&self.key);
-        paths::replace(&self.path, &bytes).map_err(|cause| self.failed(cause))?;
-        *self.seen() = self.stamp();
-        Ok(())
+    fn update(&self, mut change: impl FnMut(Stored) -> Option<Record>) -> Result<(), PinError> {
+        let updated = SharedFile::ours(self.path.clone()).update(|before| {
+            let record = change(self.stored(before));
+            Ok::<_, Infallible>(record.map(|record| record.encode(&self.key)))
+        });
+        match updated {
+            Ok(()) => {
+                *self.seen() = self.stamp();
+                Ok(())
+            }
+            Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
+            Err(UpdateError::Change(never)) => match never {},
+        }
     }
 
     fn failed(&self, cause: io::Error) -> PinError {

@@ -15,6 +15,7 @@ use switchboard_core::config::values::Template;
 
 use crate::env::Environment;
 use crate::paths::{self, Unread};
+use crate::shared_file::{SharedFile, UpdateError};
 
 /// Scripts that are larger together cannot be approved: a project must not keep us busy.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
@@ -99,23 +100,29 @@ impl TrustStore {
         })
     }
 
-    fn change(&self, work: impl FnOnce(&mut Approvals) -> bool) -> Result<bool, TrustError> {
-        let failed = |cause| TrustError::Io { path: self.path.clone(), cause };
-        let _lock = paths::lock(&self.path.with_extension("lock")).map_err(failed)?;
-        let mut approvals = self.read()?;
-        let changed = work(&mut approvals);
-        if changed {
-            let text = serde_json::to_vec_pretty(&approvals)
-                .map_err(|error| failed(io::Error::other(error)))?;
-            paths::replace(&self.path, &text).map_err(failed)?;
+    fn change(&self, mut work: impl FnMut(&mut Approvals) -> bool) -> Result<bool, TrustError> {
+        let mut changed = false;
+        let updated = SharedFile::ours(self.path.clone()).update(|_| {
+            let mut approvals = self.read()?;
+            changed = work(&mut approvals);
+            if !changed {
+                return Ok(None);
+            }
+            serde_json::to_vec_pretty(&approvals)
+                .map(Some)
+                .map_err(|error| self.failed(io::Error::other(error)))
+        });
+        match updated {
+            Ok(()) => Ok(changed),
+            Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
+            Err(UpdateError::Change(error)) => Err(error),
         }
-        Ok(changed)
     }
 
     fn read(&self) -> Result<Approvals, TrustError> {
         let path = || self.path.clone();
         let bytes = paths::read_private(&self.path).map_err(|unread| match unread {
-            Unread::Io(cause) => TrustError::Io { path: path(), cause },
+            Unread::Io(cause) => self.failed(cause),
             Unread::Exposed => TrustError::Exposed { path: path() },
         })?;
         let Some(bytes) = bytes else {
@@ -125,6 +132,10 @@ impl TrustStore {
             Ok(approvals) if approvals.version == VERSION => Ok(approvals),
             Ok(_) | Err(_) => Err(TrustError::Damaged { path: path() }),
         }
+    }
+
+    fn failed(&self, cause: io::Error) -> TrustError {
+        TrustError::Io { path: self.path.clone(), cause }
     }
 }
 

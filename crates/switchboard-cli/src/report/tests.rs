@@ -37,6 +37,7 @@ fn hints(code: Code) -> Vec<Hint> {
         }
         Code::UnknownServer => vec![Hint::DidYouMean(vec!["files".to_owned()]), Hint::ListServers],
         Code::ServerDisabled => vec![Hint::Enable(files())],
+        Code::Config => vec![Hint::Replace, Hint::Disable(files())],
         Code::TrustRequired => vec![Hint::Trust(name("my files"))],
         Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
         Code::ApprovalRequired => vec![Hint::AskUser, Hint::Allow("files/read_?".to_owned())],
@@ -61,7 +62,6 @@ fn hints(code: Code) -> Vec<Hint> {
         | Code::BadPattern
         | Code::NoInstructions
         | Code::NotSupported
-        | Code::Config
         | Code::ConnectionLost
         | Code::ServerError
         | Code::ShuttingDown
@@ -116,7 +116,7 @@ fn every_code_is_reported_with_its_remedies() {
     error: what was attempted (server_disabled)
       caused by: what stood in the way
 
-    hint: take `disabled` out of the entry of `files`
+    hint: use it again with `switchboard enable files`
     --
     error: what was attempted (trust_required)
       caused by: what stood in the way
@@ -162,6 +162,9 @@ fn every_code_is_reported_with_its_remedies() {
     --
     error: what was attempted (config)
       caused by: what stood in the way
+
+    hint: replace it with `--replace`
+    hint: turn it off with `switchboard disable files`
     --
     error: what was attempted (connect_failed)
       caused by: what stood in the way

@@ -6,15 +6,18 @@
 
 pub mod auth;
 pub mod diagnostic;
+pub mod edit;
 pub mod expand;
 pub mod hosts;
 pub mod layers;
+pub mod mask;
 pub mod parse;
 pub mod pi_servers;
 pub mod schema;
 pub mod server;
 pub mod settings;
 pub mod show;
+pub mod snippet;
 pub mod transport;
 pub mod trust;
 pub mod values;

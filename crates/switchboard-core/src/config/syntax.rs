@@ -65,7 +65,7 @@ pub(super) fn read(
 }
 
 /// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.
-const STRICT: ParseOptions = ParseOptions {
+pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -131,7 +131,7 @@ fn range(span: std::ops::Range<usize>) -> Range {
     Range { start: span.start, end: span.end }
 }
 
-fn lower_first(clause: &str) -> String {
+pub(super) fn lower_first(clause: &str) -> String {
     let mut chars = clause.chars();
     let first = chars.next().map(|c| c.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()

@@ -89,6 +89,11 @@ fn from_url(
     Ok(Transport::Http { url, mode })
 }
 
+/// Whether someone who typed this meant an address rather than a program.
+pub fn is_address(text: &str) -> bool {
+    scheme(text).is_some()
+}
+
 /// What stands before `://`, if it can be a scheme.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;

@@ -174,6 +174,8 @@ fn hint(hint: &Hint) -> Value {
         Hint::Connect(server) => json!({ "connect": server.as_str() }),
         Hint::Trust(server) => json!({ "trust": server.as_str() }),
         Hint::Enable(server) => json!({ "enable": server.as_str() }),
+        Hint::Disable(server) => json!({ "disable": server.as_str() }),
+        Hint::Replace => json!({ "replace": true }),
         Hint::RetryAfter(wait) => json!({ "retryAfterMs": wait.as_millis() as u64 }),
         Hint::Stderr(lines) => json!({ "stderr": lines }),
         Hint::ReadLog(server) => json!({ "readLog": server.as_str() }),

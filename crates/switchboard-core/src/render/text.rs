@@ -281,6 +281,8 @@ pub fn hint_line(hint: &Hint) -> String {
             format!("Ask the user to look at the definition of `{server}` and to trust it")
         }
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
+        Hint::Disable(server) => format!("Ask the user to disable `{server}`"),
+        Hint::Replace => "Ask the user whether to replace it".to_owned(),
         Hint::RetryAfter(wait) => format!("Try again in {}", duration(*wait)),
         Hint::Stderr(lines) => format!("Its last words:\n  {}", lines.join("\n  ")),
         Hint::ReadLog(server) => format!("The log of `{server}` may say more"),

@@ -9,6 +9,7 @@ mod cli;
 mod content;
 mod definitions;
 mod docs;
+mod edits;
 mod failures;
 mod hostile_repository;
 mod layers;

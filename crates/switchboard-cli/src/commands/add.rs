@@ -1,0 +1,178 @@
+//! Adding servers: from words that were typed, or from a snippet that was pasted.
+
+use std::io::Read;
+
+use serde_json::{Map, Value};
+use switchboard::config::snippet::{self, SnippetError};
+use switchboard::config::transport::is_address;
+use switchboard::edit::{Existing, NewServer, Scope};
+use switchboard::explain;
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::render::words::{clean_line, list};
+
+use super::edit::{conclude, named, shown};
+use crate::args::{Add, Kind};
+use crate::boot::App;
+use crate::exit::Exit;
+use crate::report::Outcome;
+
+/// A snippet larger than this was not meant.
+const LARGEST_SNIPPET: u64 = 1024 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+enum UsageError {
+    #[error("`--transport {kind}` needs an address")]
+    NotAnAddress { kind: &'static str },
+    #[error("`--transport stdio` needs a program, not an address")]
+    NotAProgram,
+    #[error("an address takes no arguments")]
+    ArgumentsOfAnAddress,
+    #[error("an address takes `--header`, not `--env`")]
+    VariablesOfAnAddress,
+    #[error("a program takes `--env`, not `--header`")]
+    HeadersOfAProgram,
+    #[error("`--header` needs `NAME: VALUE`")]
+    NotAHeader,
+    #[error("`--env` needs `NAME=VALUE` or `NAME`")]
+    NotAVariable,
+    #[error("the servers cannot be taken from the snippet")]
+    Snippet(#[source] SnippetError),
+    #[error("cannot read the snippet from standard input")]
+    Stdin(#[source] std::io::Error),
+}
+
+impl From<UsageError> for Failure {
+    fn from(error: UsageError) -> Failure {
+        Failure::new(Code::BadRequest, Subject::Request, error)
+    }
+}
+
+pub(super) fn add(app: &App, add: Add) -> Outcome {
+    let scope = Scope::from(add.scope);
+    let existing = if add.replace { Existing::Replace } else { Existing::Refuse };
+    let servers = wanted(app, &add)?;
+    let editor = app.editor();
+    let edited = editor.add(scope, &servers, existing).map_err(explain::edit)?;
+    let names: Vec<String> =
+        servers.iter().map(|server| format!("`{}`", shown(&server.name))).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    conclude(app, &edited, &format!("{} {verb} configured", list(&names, 20)));
+    if scope == Scope::Project {
+        trust_what_was_typed(app, &servers)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Whoever types a project's server on a terminal has read it.
+fn trust_what_was_typed(app: &App, servers: &[NewServer]) -> Result<(), Failure> {
+    let approved = if app.printer.can_ask() {
+        app.editor().approve_added(servers).map_err(explain::edit)?
+    } else {
+        Vec::new()
+    };
+    for server in servers {
+        let name = shown(&server.name);
+        if approved.contains(&server.name) {
+            app.printer.note(&format!("`{name}` is trusted in this project"));
+        } else {
+            let command = app.printer.err.command("`switchboard trust`");
+            app.printer.note(&format!("`{name}` waits for {command}"));
+        }
+    }
+    Ok(())
+}
+
+fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
+    let Some(json) = &add.json else {
+        let name = named(add.name.as_deref().unwrap_or_default())?;
+        return Ok(vec![NewServer { name, entry: typed(add)? }]);
+    };
+    let text = match json.as_str() {
+        "-" => {
+            let mut text = String::new();
+            let mut input = std::io::stdin().lock().take(LARGEST_SNIPPET);
+            input.read_to_string(&mut text).map_err(UsageError::Stdin)?;
+            text
+        }
+        text => text.to_owned(),
+    };
+    let snippet = snippet::read(&text, add.name.as_deref()).map_err(UsageError::Snippet)?;
+    if !snippet.left_out.is_empty() {
+        let keys: Vec<String> =
+            snippet.left_out.iter().map(|key| format!("`{}`", clean_line(key, 100))).collect();
+        app.printer.warn(&format!("left out {}, which means nothing here", list(&keys, 10)));
+    }
+    let named = |(name, entry): (String, _)| Ok(NewServer { name: named(&name)?, entry });
+    snippet.servers.into_iter().map(named).collect()
+}
+
+/// The entry that the words of the command line describe.
+fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
+    let endpoint = add.endpoint.as_deref().unwrap_or_default();
+    // A variable may hold an address, too, but only if the transport says so.
+    let can_be_address = is_address(endpoint) || endpoint.starts_with('$');
+    let is_url = match add.transport {
+        None => is_address(endpoint),
+        Some(Kind::Stdio) if is_address(endpoint) => return Err(UsageError::NotAProgram),
+        Some(Kind::Stdio) => false,
+        Some(Kind::Http | Kind::Sse) if can_be_address => true,
+        Some(Kind::Http) => return Err(UsageError::NotAnAddress { kind: "http" }),
+        Some(Kind::Sse) => return Err(UsageError::NotAnAddress { kind: "sse" }),
+    };
+    let mut entry = Map::new();
+    if !is_url {
+        if !add.header.is_empty() {
+            return Err(UsageError::HeadersOfAProgram);
+        }
+        entry.insert("command".to_owned(), endpoint.into());
+        if !add.args.is_empty() {
+            entry.insert("args".to_owned(), add.args.clone().into());
+        }
+        if !add.env.is_empty() {
+            let variables: Result<Map<_, _>, _> =
+                add.env.iter().map(|word| variable(word)).collect();
+            entry.insert("env".to_owned(), variables?.into());
+        }
+        return Ok(entry);
+    }
+    if !add.args.is_empty() {
+        return Err(UsageError::ArgumentsOfAnAddress);
+    }
+    if !add.env.is_empty() {
+        return Err(UsageError::VariablesOfAnAddress);
+    }
+    entry.insert("url".to_owned(), endpoint.into());
+    match add.transport {
+        Some(Kind::Http) => drop(entry.insert("type".to_owned(), "http".into())),
+        Some(Kind::Sse) => drop(entry.insert("type".to_owned(), "sse".into())),
+        Some(Kind::Stdio) | None => {}
+    }
+    if !add.header.is_empty() {
+        let headers: Result<Map<_, _>, _> = add.header.iter().map(|word| header(word)).collect();
+        entry.insert("headers".to_owned(), headers?.into());
+    }
+    Ok(entry)
+}
+
+/// `NAME=VALUE`, or `NAME` for the variable of that name.
+fn variable(word: &str) -> Result<(String, Value), UsageError> {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, value.to_owned()),
+        None => (word, format!("${{{word}}}")),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(is_name) {
+        return Err(UsageError::NotAVariable);
+    }
+    Ok((name.to_owned(), value.into()))
+}
+
+fn header(word: &str) -> Result<(String, Value), UsageError> {
+    let (name, value) = word.split_once(':').ok_or(UsageError::NotAHeader)?;
+    let name = name.trim();
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err(UsageError::NotAHeader);
+    }
+    Ok((name.to_owned(), value.trim().into()))
+}

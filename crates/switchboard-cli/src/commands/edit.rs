@@ -1,0 +1,116 @@
+//! Changing the configuration files: remove, enable, disable, allow, deny.
+
+use serde_json::json;
+use switchboard::edit::{Edited, Rules, Scope, Switch};
+use switchboard::explain;
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::name::{NameError, ServerName};
+use switchboard::render::words::clean_line;
+
+use crate::args::{self, Rule};
+use crate::boot::App;
+use crate::diff;
+use crate::exit::Exit;
+use crate::report::Outcome;
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{name}` cannot be the name of a server")]
+struct BadName {
+    name: String,
+    #[source]
+    cause: NameError,
+}
+
+pub(super) fn remove(app: &App, server: &str, scope: Option<args::Scope>) -> Outcome {
+    let server = named(server)?;
+    let edited = app.editor().remove(&server, scope.map(Scope::from)).map_err(explain::edit)?;
+    conclude(app, &edited, &format!("`{}` is removed", shown(&server)));
+    Ok(Exit::Done)
+}
+
+pub(super) fn switch(app: &App, server: &str, switch: Switch) -> Outcome {
+    let server = named(server)?;
+    let edited = app.editor().switch(&server, switch).map_err(explain::edit)?;
+    let state = match switch {
+        Switch::On => "enabled",
+        Switch::Off => "disabled",
+    };
+    conclude(app, &edited, &format!("`{}` is {state}", shown(&server)));
+    Ok(Exit::Done)
+}
+
+pub(super) fn rule(app: &App, rules: Rules, rule: Rule) -> Outcome {
+    let editor = app.editor();
+    let Some(pattern) = rule.pattern else {
+        let patterns = editor.rules(rules).map_err(explain::edit)?;
+        return list(app, rules, &patterns, rule.format);
+    };
+    let edited = if rule.remove {
+        editor.remove_rule(rules, &pattern)
+    } else {
+        editor.add_rule(rules, &pattern)
+    };
+    let edited = edited.map_err(explain::edit)?;
+    let state = if rule.remove { "is not" } else { "is" };
+    let past = match rules {
+        Rules::Allow => "allowed",
+        Rules::Deny => "denied",
+    };
+    conclude(app, &edited, &format!("`{}` {state} {past}", clean_line(&pattern, 200)));
+    if rules == Rules::Allow && !rule.remove {
+        warn_if_denied(app, &pattern)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn list(app: &App, rules: Rules, patterns: &[String], format: args::Format) -> Outcome {
+    if format.json {
+        app.printer.json(&json!({ rules.key(): patterns }))?;
+    } else if patterns.is_empty() {
+        app.printer.note("no patterns");
+    } else {
+        let lines: Vec<_> = patterns.iter().map(|pattern| clean_line(pattern, 200)).collect();
+        app.printer.text(&lines.join("\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What is denied stays denied.
+fn warn_if_denied(app: &App, pattern: &str) -> Result<(), Failure> {
+    let denied = app.editor().rules(Rules::Deny).map_err(explain::edit)?;
+    if denied.iter().any(|denied| denied == pattern) {
+        let pattern = clean_line(pattern, 200);
+        app.printer.warn(&format!("`{pattern}` is denied too, and that counts"));
+    }
+    Ok(())
+}
+
+/// Shows what was written, and says what that means.
+pub(super) fn conclude(app: &App, edited: &Edited, state: &str) {
+    if edited.is_changed() {
+        app.printer.note(&diff::text(edited, app.printer.err));
+        app.printer.note(state);
+    } else {
+        app.printer.note(&format!("{state} already, nothing was changed"));
+    }
+}
+
+pub(super) fn named(name: &str) -> Result<ServerName, Failure> {
+    ServerName::new(name).map_err(|cause| {
+        let name = clean_line(name, 100).into_owned();
+        Failure::new(Code::BadRequest, Subject::Request, BadName { name, cause })
+    })
+}
+
+pub(super) fn shown(server: &ServerName) -> String {
+    clean_line(server.as_str(), 100).into_owned()
+}
+
+impl From<args::Scope> for Scope {
+    fn from(scope: args::Scope) -> Scope {
+        match scope {
+            args::Scope::User => Scope::User,
+            args::Scope::Project => Scope::Project,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Changes to the text of a JSONC file that leave every other byte as it was.
+//!
+//! A change is worked out as a few splices over the syntax tree, so comments, order, indentation,
+//! line ends and keys that nobody knows survive by construction. A text that does not parse is
+//! refused.
+
+mod lines;
+mod print;
+mod splice;
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::TokenAndRange;
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, parse_to_ast};
+use serde_json::{Map, Value as Json};
+
+use self::lines::Lines;
+use self::print::Layout;
+use self::splice::{Container, Splices};
+use super::reader::join;
+use super::syntax::{STRICT, lower_first};
+
+/// One change of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// The keys from the root to what is changed.
+    pub at: Vec<String>,
+    pub change: Change,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Puts a value there, and makes the objects on the way to it. An object that stands there
+    /// keeps the members that stay the same.
+    Set(Json),
+    /// Takes the key and its value away. Comments around it stay.
+    Remove,
+    /// Adds a string to an array of strings, unless it is in it.
+    AddItem(String),
+    RemoveItem(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    #[error("line {line}, column {column}: {clause}")]
+    Syntax { line: usize, column: usize, clause: String },
+    #[error("`{key}` must be {expected} before it can be changed")]
+    WrongType { key: String, expected: &'static str },
+}
+
+impl Edit {
+    pub fn new<const N: usize>(at: [&str; N], change: Change) -> Edit {
+        Edit { at: at.map(str::to_owned).into(), change }
+    }
+}
+
+/// The text after all `edits`, in order. An edit of what is already so changes nothing.
+pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
+    let (mark, body) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(body) => (BYTE_ORDER_MARK, body),
+        None => ("", text),
+    };
+    Document::parse(body)?;
+    let mut body = body.to_owned();
+    for edit in edits {
+        body = apply_one(&body, edit)?;
+    }
+    Ok(format!("{mark}{body}"))
+}
+
+/// What stands at a path; `None` if nothing does.
+pub fn value_at(text: &str, at: &[&str]) -> Result<Option<Json>, EditError> {
+    let document = Document::parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
+    let mut found = document.root.as_ref();
+    for key in at {
+        found = match found {
+            Some(Value::Object(object)) => property(object, key).map(|property| &property.value),
+            _ => None,
+        };
+    }
+    Ok(found.map(json))
+}
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+struct Document<'t> {
+    lines: Lines<'t>,
+    /// Comments among them.
+    tokens: Vec<TokenAndRange<'t>>,
+    root: Option<Value<'t>>,
+}
+
+impl<'t> Document<'t> {
+    fn parse(text: &'t str) -> Result<Self, EditError> {
+        let collect =
+            CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+        let parsed = parse_to_ast(text, &collect, &STRICT).map_err(|error| EditError::Syntax {
+            line: error.line_display(),
+            column: error.column_display(),
+            clause: lower_first(&error.kind().to_string()),
+        })?;
+        let tokens = parsed.tokens.unwrap_or_default();
+        Ok(Self { lines: Lines { text }, tokens, root: parsed.value })
+    }
+
+    fn layout(&self) -> Layout<'t> {
+        let newline = if self.lines.text.contains("\r\n") { "\r\n" } else { "\n" };
+        let indents = self.tokens.iter().map(|token| self.lines.own_line_indent(token.start()));
+        let unit = indents.flatten().find(|indent| !indent.is_empty()).unwrap_or("  ");
+        Layout { newline, unit }
+    }
+}
+
+/// The last property of that name, which is the one that counts.
+fn property<'o, 't>(object: &'o Object<'t>, key: &str) -> Option<&'o ObjectProp<'t>> {
+    object.properties.iter().rev().find(|property| property.name.as_str() == key)
+}
+
+fn apply_one(text: &str, Edit { at, change }: &Edit) -> Result<String, EditError> {
+    let document = Document::parse(text)?;
+    let root = match &document.root {
+        Some(Value::Object(root)) => root,
+        Some(_) => return Err(wrong_type(&[], "an object")),
+        None => return Ok(with_root(&document, at, change)),
+    };
+    let mut object = root;
+    let mut opens = Opens::OnLines;
+    for (depth, key) in at.iter().enumerate() {
+        let (path, rest) = at.split_at(depth + 1);
+        let Some(property) = property(object, key) else {
+            let Some(value) = added(rest, change) else { return Ok(text.to_owned()) };
+            let container = Container::of_object(&document, object);
+            return Ok(container.insert(&document.layout(), opens, Some(key), &value).apply(text));
+        };
+        if rest.is_empty() {
+            return change_property(&document, object, (path, property), change);
+        }
+        let Value::Object(inner) = &property.value else {
+            return Err(wrong_type(path, "an object"));
+        };
+        object = inner;
+        opens = match document.lines.own_line_indent(property.start()) {
+            Some(_) => Opens::OnLines,
+            None => Opens::Inline,
+        };
+    }
+    Ok(text.to_owned())
+}
+
+/// How an empty object opens up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opens {
+    OnLines,
+    /// What holds it is written on one line.
+    Inline,
+}
+
+/// Nothing, or comments, and the first value after them.
+fn with_root(document: &Document<'_>, at: &[String], change: &Change) -> String {
+    let text = document.lines.text;
+    let Some(value) = added(at, change) else { return text.to_owned() };
+    let layout = document.layout();
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { layout.newline };
+    format!("{text}{gap}{}{}", layout.on_lines(&value, ""), layout.newline)
+}
+
+/// What is to be put where there is nothing yet, with the objects of the keys that are missing.
+fn added(missing: &[String], change: &Change) -> Option<Json> {
+    let value = match change {
+        Change::Set(value) => value.clone(),
+        Change::AddItem(item) => Json::Array(vec![Json::String(item.clone())]),
+        Change::Remove | Change::RemoveItem(_) => return None,
+    };
+    let around = |value, key: &String| Json::Object(Map::from_iter([(key.clone(), value)]));
+    Some(missing.iter().rev().fold(value, around))
+}
+
+fn change_property(
+    document: &Document<'_>,
+    object: &Object<'_>,
+    (path, property): (&[String], &ObjectProp<'_>),
+    change: &Change,
+) -> Result<String, EditError> {
+    let text = document.lines.text;
+    let splices = match change {
+        Change::Set(value) => {
+            let present = json(&property.value);
+            match (&present, value) {
+                (present, value) if present == value => return Ok(text.to_owned()),
+                (Json::Object(present), Json::Object(wanted)) => {
+                    return apply_all(text, &member_edits(path, present, wanted));
+                }
+                _ => document.replacement(property, value),
+            }
+        }
+        Change::Remove => {
+            let Some(key) = path.last() else { return Ok(text.to_owned()) };
+            Container::of_object(document, object).remove(|index| {
+                object.properties.get(index).is_some_and(|p| p.name.as_str() == key)
+            })
+        }
+        Change::AddItem(item) => {
+            let Value::Array(array) = &property.value else {
+                return Err(wrong_type(path, "an array"));
+            };
+            if array.elements.iter().any(|element| is_string(element, item)) {
+                return Ok(text.to_owned());
+            }
+            let value = Json::String(item.clone());
+            Container::of_array(document, array).insert(
+                &document.layout(),
+                Opens::Inline,
+                None,
+                &value,
+            )
+        }
+        Change::RemoveItem(item) => {
+            let Value::Array(array) = &property.value else {
+                return Err(wrong_type(path, "an array"));
+            };
+            Container::of_array(document, array).remove(|index| {
+                array.elements.get(index).is_some_and(|element| is_string(element, item))
+            })
+        }
+    };
+    Ok(splices.apply(text))
+}
+
+fn apply_all(text: &str, edits: &[Edit]) -> Result<String, EditError> {
+    edits.iter().try_fold(text.to_owned(), |text, edit| apply_one(&text, edit))
+}
+
+/// From one object to another, member by member; what is new comes before what goes, so that the
+/// object is never empty in between.
+fn member_edits(
+    path: &[String],
+    present: &Map<String, Json>,
+    wanted: &Map<String, Json>,
+) -> Vec<Edit> {
+    let edit = |key: &String, change| {
+        let at = path.iter().chain([key]).cloned().collect();
+        Edit { at, change }
+    };
+    let set = wanted.iter().map(|(key, value)| edit(key, Change::Set(value.clone())));
+    let gone = present.keys().filter(|key| !wanted.contains_key(*key));
+    set.chain(gone.map(|key| edit(key, Change::Remove))).collect()
+}
+
+impl Document<'_> {
+    fn replacement(&self, property: &ObjectProp<'_>, value: &Json) -> Splices {
+        let layout = self.layout();
+        let written = match self.lines.own_line_indent(property.start()) {
+            Some(indent) => layout.on_lines(value, indent),
+            None => layout.inline(value),
+        };
+        let range = property.value.range();
+        Splices::one(range.start..range.end, written)
+    }
+}
+
+fn wrong_type(path: &[String], expected: &'static str) -> EditError {
+    let key = match path {
+        [] => "(root)".to_owned(),
+        path => path.iter().fold(String::new(), |parent, key| join(&parent, key)),
+    };
+    EditError::WrongType { key, expected }
+}
+
+fn is_string(value: &Value<'_>, wanted: &str) -> bool {
+    matches!(value, Value::StringLit(literal) if literal.value == wanted)
+}
+
+/// The parser bounds the depth, and of two members with one name the last one counts.
+fn json(value: &Value<'_>) -> Json {
+    match value {
+        Value::StringLit(literal) => Json::String(literal.value.to_string()),
+        Value::NumberLit(literal) => serde_json::from_str(literal.value).unwrap_or_default(),
+        Value::BooleanLit(literal) => Json::Bool(literal.value),
+        Value::NullKeyword(_) => Json::Null,
+        Value::Array(array) => array.elements.iter().map(json).collect(),
+        Value::Object(object) => {
+            let members = object.properties.iter();
+            members.map(|member| (member.name.as_str().to_owned(), json(&member.value))).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Where lines begin and end around a byte of a text.
+
+use std::ops::Range;
+
+/// A text whose offsets come from its own syntax tree.
+#[derive(Clone, Copy)]
+pub(super) struct Lines<'t> {
+    pub(super) text: &'t str,
+}
+
+impl<'t> Lines<'t> {
+    pub(super) fn slice(self, range: Range<usize>) -> &'t str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    fn start_of_line(self, at: usize) -> usize {
+        self.slice(0..at).rfind('\n').map_or(0, |newline| newline + 1)
+    }
+
+    /// The blanks with which the line of `at` begins.
+    pub(super) fn indent(self, at: usize) -> &'t str {
+        let line = self.slice(self.start_of_line(at)..self.text.len());
+        let blanks = line.len() - line.trim_start_matches(BLANKS).len();
+        line.get(..blanks).unwrap_or_default()
+    }
+
+    /// The same, if nothing else stands before `at` in its line.
+    pub(super) fn own_line_indent(self, at: usize) -> Option<&'t str> {
+        let before = self.slice(self.start_of_line(at)..at);
+        before.trim_start_matches(BLANKS).is_empty().then_some(before)
+    }
+
+    /// The first byte at or after `at` that is no blank.
+    pub(super) fn skip_blanks(self, at: usize) -> usize {
+        let rest = self.slice(at..self.text.len());
+        at + rest.len() - rest.trim_start_matches(BLANKS).len()
+    }
+
+    /// The byte after the last one before `at` that is no blank.
+    pub(super) fn back_over_blanks(self, at: usize) -> usize {
+        self.slice(0..at).trim_end_matches(BLANKS).len()
+    }
+
+    /// The same for blanks and ends of lines.
+    pub(super) fn back_over_whitespace(self, at: usize) -> usize {
+        self.slice(0..at).trim_end_matches(WHITESPACE).len()
+    }
+
+    /// The lines of `range` with their ends, if nothing else stands on them.
+    pub(super) fn whole_lines(self, range: Range<usize>) -> Option<Range<usize>> {
+        self.own_line_indent(range.start)?;
+        let end = self.skip_blanks(range.end);
+        let rest = self.slice(end..self.text.len());
+        let newline = ["\r\n", "\n"].into_iter().find(|newline| rest.starts_with(newline))?;
+        Some(self.start_of_line(range.start)..end + newline.len())
+    }
+
+    /// Where something new can stand before `close`: after everything else and its line.
+    pub(super) fn end_of_content(self, open: usize, close: usize) -> usize {
+        let end = open + self.slice(open..close).trim_end_matches(WHITESPACE).len();
+        let line_end = self.skip_blanks(end);
+        let rest = self.slice(line_end..close);
+        if rest.starts_with('\n') || rest.starts_with("\r\n") { line_end } else { end }
+    }
+}
+
+const BLANKS: [char; 2] = [' ', '\t'];
+
+pub(super) const WHITESPACE: [char; 4] = [' ', '\t', '\n', '\r'];

@@ -1,0 +1,292 @@
+//! Many processes that change the same files while some of them are killed: nothing that a writer
+//! finished may be lost, and no file may ever be torn.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use switchboard::config::edit::value_at;
+use switchboard::config::server::ServerEntry;
+use switchboard::config::trust::{TrustHash, trust_hash};
+use switchboard::demo::Demo;
+use switchboard::edit::{Editor, Existing, NewServer, Scope};
+use switchboard::load::{LoadOptions, load};
+use switchboard::name::ServerName;
+use switchboard::paths::Paths;
+use switchboard::request::Request;
+use switchboard::trust::TrustStore;
+use switchboard::{Environment, Gateway, Headless};
+
+/// One file of comments and two kinds of commas, in which every writer has a line of its own.
+const CONFIG: &str = "{\n  // Written by many.\n  \"mcpServers\": {\n    \
+    \"cached\": { \"command\": \"cached-mcp\" }, // the one that is listed\n  },\n}\n";
+
+/// Of ten updates one is also an approval, and another one a listing for the cache.
+const PERIOD: u32 = 10;
+const APPROVES: u32 = 3;
+const LISTS: u32 = 7;
+
+/// How much is done, and how often someone is killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Storm {
+    pub writers: u32,
+    pub updates: u32,
+    /// A writer is killed after this many updates of all, at the most.
+    pub calm: u32,
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    pub updates: u32,
+    pub kills: u32,
+}
+
+/// Lets the storm rage over a new home below `home`. `program` is the `storm` binary. Panics where
+/// a promise is broken.
+pub fn rage(program: &str, home: &Path, storm: Storm) -> Damage {
+    let world = World::at(home);
+    fs::create_dir_all(&world.paths.config).expect("a directory can be made");
+    fs::write(world.paths.user_config(), CONFIG).expect("a file can be written");
+    let field = Field {
+        writers: (0..storm.writers).map(|_| Mutex::new(None)).collect(),
+        progress: Mutex::new(Progress::default()),
+        changed: Condvar::new(),
+    };
+    let kills = std::thread::scope(|scope| {
+        for writer in 0..storm.writers {
+            let field = &field;
+            scope.spawn(move || field.drive(program, home, writer, storm.updates));
+        }
+        field.strike(&world, storm)
+    });
+    world.inspect(storm);
+    Damage { updates: storm.writers * storm.updates, kills }
+}
+
+/// One writer: brings its own line from `first` up to `last`, and says each update that is done.
+pub fn write(home: &Path, writer: u32, first: u32, last: u32) -> io::Result<()> {
+    let world = World::at(home);
+    for update in first..=last {
+        let before = world.set_counter(writer, update);
+        // The update before this one was finished, so it must be there. Only the one at which an
+        // earlier process was killed may or may not be.
+        let at_restart = update == first && before == Some(update);
+        if before.unwrap_or(0) + 1 != update && !at_restart {
+            return Err(io::Error::other(format!("{writer} finds {before:?} before {update}")));
+        }
+        match update % PERIOD {
+            APPROVES => world.approve(writer, update),
+            LISTS => world.list()?,
+            _ => {}
+        }
+        let mut out = io::stdout().lock();
+        writeln!(out, "{update}")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// The processes of a storm, and how far they are.
+struct Field {
+    writers: Vec<Mutex<Option<Child>>>,
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    updates: u32,
+    finished: u32,
+}
+
+impl Field {
+    /// Starts a writer again and again until it is through.
+    fn drive(&self, program: &str, home: &Path, writer: u32, last: u32) {
+        let mut done = 0;
+        while done < last {
+            let mut child = start(program, home, [writer, done + 1, last]);
+            let lines = BufReader::new(child.stdout.take().expect("a pipe was asked for")).lines();
+            *lock(&self.writers[writer as usize]) = Some(child);
+            for line in lines.map_while(Result::ok) {
+                // A pipe takes so little in one piece: there is no half number.
+                done = line.parse().expect("a writer says numbers");
+                lock(&self.progress).updates += 1;
+                self.changed.notify_all();
+            }
+            let mut child =
+                lock(&self.writers[writer as usize]).take().expect("it was just started");
+            let status = child.wait().expect("a child can be waited for");
+            assert!(status.code().is_none_or(|code| code == 0), "writer {writer}: {status}");
+        }
+        lock(&self.progress).finished += 1;
+        self.changed.notify_all();
+    }
+
+    /// Kills writers at times that have nothing to do with what they are doing.
+    fn strike(&self, world: &World, storm: Storm) -> u32 {
+        let mut kills = 0;
+        let mut next = 0;
+        loop {
+            next += fastrand(storm.calm) + 1;
+            let progress = lock(&self.progress);
+            let waited = self.changed.wait_while(progress, |progress| {
+                progress.updates < next && progress.finished < storm.writers
+            });
+            let progress = waited.unwrap_or_else(PoisonError::into_inner);
+            if progress.finished == storm.writers {
+                return kills;
+            }
+            drop(progress);
+            let victim = fastrand(storm.writers) as usize;
+            if let Some(child) = lock(&self.writers[victim]).as_mut() {
+                child.kill().expect("a child that nobody waited for can be killed");
+                kills += 1;
+            }
+            world.config();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Below `limit`; from the hasher's keys, which are as random as this needs.
+fn fastrand(limit: u32) -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    (RandomState::new().hash_one(0) % u64::from(limit.max(1))) as u32
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the writers are processes, which no Spawner may own"
+)]
+fn start(program: &str, home: &Path, numbers: [u32; 3]) -> Child {
+    let mut command = Command::new(program);
+    command.arg("write").arg(home).args(numbers.map(|number| number.to_string()));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the writer starts")
+}
+
+/// The files that the storm is about.
+struct World {
+    home: PathBuf,
+    environment: Environment,
+    paths: Paths,
+}
+
+impl World {
+    fn at(home: &Path) -> World {
+        let text = home.to_string_lossy();
+        let own = home.join("switchboard");
+        let own = own.to_string_lossy();
+        let environment = Environment::made_of([("HOME", &text), ("SWITCHBOARD_HOME", &own)], home);
+        let paths = Paths::of(&environment);
+        World { home: home.to_path_buf(), environment, paths }
+    }
+
+    fn options(&self) -> LoadOptions {
+        LoadOptions { config: None, project: self.home.clone() }
+    }
+
+    /// The whole user file, which parses at any time.
+    fn config(&self) -> Value {
+        let text = fs::read_to_string(self.paths.user_config()).expect("the file is there");
+        assert!(text.starts_with("{\n  // Written by many.\n"), "torn: {text}");
+        value_at(&text, &[]).expect("the file parses").expect("the file is not empty")
+    }
+
+    /// Says what the counter was before.
+    fn set_counter(&self, writer: u32, update: u32) -> Option<u32> {
+        let entry = json!({ "command": "counter", "args": [update.to_string()] });
+        let name = ServerName::new(&counter(writer)).expect("a plain name");
+        let server = NewServer { name, entry: entry.as_object().cloned().unwrap_or_default() };
+        let editor = Editor::new(&self.environment, &self.paths, self.options());
+        let edited =
+            editor.add(Scope::User, &[server], Existing::Replace).expect("the file can be changed");
+        let args = value_at(&edited.before, &["mcpServers", &counter(writer), "args"]);
+        let args = args.expect("the file parses");
+        args.map(|args| args[0].as_str().and_then(|count| count.parse().ok()).expect("a counter"))
+    }
+
+    fn approve(&self, writer: u32, update: u32) {
+        let store = TrustStore::at(self.paths.trust());
+        let approved = store.approve(&hash(writer, update), &counter(writer), &self.home);
+        approved.expect("the approval can be written");
+    }
+
+    /// Lists a server afresh, which writes the cache.
+    fn list(&self) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let loaded =
+            load(&self.environment, &self.paths, &self.options()).map_err(io::Error::other)?;
+        runtime.block_on(async {
+            let gateway = Gateway::builder(self.environment.clone())
+                .config(loaded.config)
+                .server("cached", Demo)
+                .on_demand()
+                .build();
+            let connect = Request::Connect { server: "cached".to_owned() };
+            let listed = gateway.session(Headless).handle(connect).await;
+            gateway.shutdown().await;
+            listed.map(|_| ()).map_err(io::Error::other)
+        })
+    }
+
+    /// What the next start finds.
+    fn inspect(&self, storm: Storm) {
+        let loaded = load(&self.environment, &self.paths, &self.options()).expect("it loads");
+        let problems = &loaded.config.diagnostics;
+        assert!(problems.is_empty() && loaded.trust_problem.is_none(), "{problems:?}");
+        let approved = TrustStore::at(self.paths.trust()).approved().expect("approvals read");
+        for writer in 0..storm.writers {
+            let count = &self.config()["mcpServers"][counter(writer)]["args"][0];
+            assert_eq!(*count, json!(storm.updates.to_string()), "writer {writer}");
+            for update in (1..=storm.updates).filter(|update| update % PERIOD == APPROVES) {
+                assert!(approved(&hash(writer, update)), "{writer} approved {update}");
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let gateway = Gateway::builder(self.environment.clone()).config(loaded.config);
+            let gateway = gateway.on_demand().build();
+            let server = ServerName::new("cached").expect("a plain name");
+            let shelf = gateway
+                .catalog()
+                .shelves()
+                .find(|(name, _)| **name == server)
+                .map(|(_, shelf)| shelf.clone());
+            assert!(shelf.is_some_and(|shelf| shelf.listing().is_some()), "the listing was kept");
+            gateway.shutdown().await;
+        });
+        let mut left = Vec::new();
+        leftovers(&self.home, &mut left);
+        assert_eq!(left, Vec::<PathBuf>::new());
+    }
+}
+
+fn counter(writer: u32) -> String {
+    format!("writer-{writer}")
+}
+
+fn hash(writer: u32, update: u32) -> TrustHash {
+    trust_hash(&counter(writer), &ServerEntry::default(), &update.to_string(), &[])
+}
+
+/// Whatever is neither one of the known files nor a lock.
+fn leftovers(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a directory of ours").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            leftovers(&path, found);
+        } else if !["json", "lock", "listing"]
+            .iter()
+            .any(|kind| path.extension().is_some_and(|extension| extension == *kind))
+        {
+            found.push(path);
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Commands that change configuration files: exactly the expected lines, or nothing.
+
+use std::fs;
+use std::path::PathBuf;
+
+use switchboard_it::program::Installed;
+use switchboard_it::storm::{Storm, rage};
+
+use crate::PROGRAMS;
+
+const COMMENTED: &str = r#"// My servers.
+{
+    // What holds for all of them.
+    "settings": { "toolPrefix": "short" },
+    "mcpServers": {
+        /* Issues. */
+        "github": {
+            "command": "github-mcp",
+            "env": { "GITHUB_TOKEN": "s3cret" }, // do not show
+            "x-mine": true,
+        },
+        "files": { "command": "files-mcp" }, // local
+        // "old": { "command": "old-mcp" },
+    },
+}
+"#;
+
+/// The user's file with this text, and what a command makes of it.
+struct Desk {
+    installed: Installed,
+    file: PathBuf,
+}
+
+impl Desk {
+    fn with(text: &str) -> Self {
+        let installed = Installed::with(PROGRAMS, text);
+        let file = installed.home().join("switchboard/mcp.json");
+        Self { installed, file }
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(&self.file).unwrap()
+    }
+
+    async fn run(&self, words: &[&str]) -> String {
+        let ran = self.installed.run(words.iter().copied()).await;
+        ran.transcript(self.installed.home())
+    }
+}
+
+/// The transcript of a command on a fresh copy of the commented file.
+async fn on_commented(words: &[&str]) -> String {
+    Desk::with(COMMENTED).run(words).await
+}
+
+#[tokio::test]
+async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
+    insta::assert_snapshot!(
+        on_commented(&["add", "--env", "TOKEN", "web", "--", "npx", "-y", "web-mcp"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    [HOME]/switchboard/mcp.json
+    @@ -12,4 +12,11 @@
+             "files": { "command": "files-mcp" }, // local
+             // "old": { "command": "old-mcp" },
+    +        "web": {
+    +            "command": "npx",
+    +            "args": ["-y", "web-mcp"],
+    +            "env": {
+    +                "TOKEN": "${TOKEN}"
+    +            }
+    +        },
+         },
+     }
+    `web` is configured
+    "#);
+    insta::assert_snapshot!(on_commented(&["disable", "github"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    [HOME]/switchboard/mcp.json
+    @@ -9,4 +9,5 @@
+                 "env": { "GITHUB_TOKEN": "…" }, // do not show
+                 "x-mine": true,
+    +            "disabled": true,
+             },
+             "files": { "command": "files-mcp" }, // local
+    `github` is disabled
+    "#);
+    insta::assert_snapshot!(on_commented(&["allow", "github_list_*"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    [HOME]/switchboard/mcp.json
+    @@ -2,5 +2,5 @@
+     {
+         // What holds for all of them.
+    -    "settings": { "toolPrefix": "short" },
+    +    "settings": { "toolPrefix": "short", "allow": ["github_list_*"] },
+         "mcpServers": {
+             /* Issues. */
+    `github_list_*` is allowed
+    "#);
+    insta::assert_snapshot!(on_commented(&["remove", "files"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    [HOME]/switchboard/mcp.json
+    @@ -10,5 +10,5 @@
+                 "x-mine": true,
+             },
+    -        "files": { "command": "files-mcp" }, // local
+    +        // local
+             // "old": { "command": "old-mcp" },
+         },
+    `files` is removed
+    "#);
+}
+
+#[tokio::test]
+async fn what_the_diff_shows_is_what_happened() {
+    let desk = Desk::with(COMMENTED);
+    desk.run(&["add", "web", "https://web.example/mcp", "--header", "X-Key: ${KEY}"]).await;
+    let added = COMMENTED.replace(
+        "\"old-mcp\" },\n",
+        "\"old-mcp\" },\n        \"web\": {\n            \"url\": \"https://web.example/mcp\",\n            \
+         \"headers\": {\n                \"X-Key\": \"${KEY}\"\n            }\n        },\n",
+    );
+    assert_eq!(desk.text(), added);
+    desk.run(&["remove", "web"]).await;
+    assert_eq!(desk.text(), COMMENTED);
+}
+
+/// Each command and the one that takes it back.
+#[tokio::test]
+async fn what_is_taken_back_leaves_the_same_bytes() {
+    for (there, back) in [
+        (["disable", "github"].as_slice(), ["enable", "github"].as_slice()),
+        (&["disable", "files"], &["enable", "files"]),
+        (&["add", "x", "x-mcp"], &["remove", "x"]),
+        (&["add", "--json", r#"{ "servers": { "x": { "url": "https://x" } } }"#], &["remove", "x"]),
+    ] {
+        let desk = Desk::with(COMMENTED);
+        desk.run(there).await;
+        assert_ne!(desk.text(), COMMENTED, "{there:?}");
+        desk.run(back).await;
+        assert_eq!(desk.text(), COMMENTED, "{back:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_parse_is_not_touched() {
+    let broken = COMMENTED.replace("\"settings\":", "\"settings\"");
+    for words in [
+        ["add", "x", "x-mcp"].as_slice(),
+        &["add", "--replace", "github", "x-mcp"],
+        &["remove", "github"],
+        &["enable", "github"],
+        &["disable", "github"],
+        &["allow", "x"],
+        &["deny", "x"],
+        &["deny", "--remove", "x"],
+        &["allow"],
+    ] {
+        let desk = Desk::with(&broken);
+        let told = desk.run(words).await;
+        assert!(told.starts_with("exit 2\n"), "{words:?}: {told}");
+        assert!(told.contains("switchboard/mcp.json"), "{told}");
+        assert!(told.contains("line 4, column 1"), "{told}");
+        assert_eq!(desk.text(), broken, "{words:?}");
+    }
+    let desk = Desk::with("");
+    fs::write(&desk.file, b"{ \"x\": \"\xff\" }").unwrap();
+    assert!(desk.run(&["allow", "x"]).await.starts_with("exit 2\n"));
+    assert_eq!(fs::read(&desk.file).unwrap(), b"{ \"x\": \"\xff\" }");
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_refused_and_changes_nothing() {
+    let desk = Desk::with(COMMENTED);
+    let refusals = [
+        ["add", "github", "other-mcp"].as_slice(),
+        &["remove", "guthub"],
+        &["disable", "nothing-like-it"],
+        &["add", "x", "gopher://x"],
+        &["add", "x", "--transport", "http", "x-mcp"],
+        &["add", "x", "https://x", "--env", "A=b"],
+        &["add", "x", "x-mcp", "--header", "A: b"],
+        &[
+            "add",
+            "--scope",
+            "project",
+            "--json",
+            r#"{ "x": { "command": "x", "inheritEnv": true } }"#,
+        ],
+        &["add", "--json", "{ command: x }"],
+        &["deny", "[a-"],
+        &["--config", "nowhere.json", "add", "x", "x-mcp"],
+    ];
+    let mut told = String::new();
+    for words in refusals {
+        let transcript = desk.run(words).await;
+        assert!(transcript.starts_with("exit 2\n--- stdout\n--- stderr\n"), "{transcript}");
+        let said = transcript.trim_start_matches("exit 2\n--- stdout\n--- stderr\n");
+        told += &format!("$ {}\n{said}", words.join(" "));
+    }
+    assert_eq!(desk.text(), COMMENTED);
+    insta::assert_snapshot!(told, @r#"
+    $ add github other-mcp
+    error: `[HOME]/switchboard/mcp.json` has a server named `github` already
+
+    hint: replace it with `--replace`
+    $ remove guthub
+    error: no server is named `guthub`
+
+    hint: did you mean `github`?
+    hint: see the servers with `switchboard status`
+    $ disable nothing-like-it
+    error: no server is named `nothing-like-it`
+
+    hint: see the servers with `switchboard status`
+    $ add x gopher://x
+    error: the definition of `x` cannot be used
+      caused by: Invalid protocol in the `url` of server `x`
+    $ add x --transport http x-mcp
+    error: `--transport http` needs an address
+    $ add x https://x --env A=b
+    error: an address takes `--header`, not `--env`
+    $ add x x-mcp --header A: b
+    error: a program takes `--env`, not `--header`
+    $ add --scope project --json { "x": { "command": "x", "inheritEnv": true } }
+    error: the definition of `x` cannot be used
+      caused by: `mcpServers.x.inheritEnv` is not allowed in a project file
+    $ add --json { command: x }
+    error: the servers cannot be taken from the snippet
+      caused by: the snippet is not JSON
+      caused by: line 1, column 3: expected string for object property
+    $ deny [a-
+    error: `[a-` is no pattern over names of tools
+    $ --config nowhere.json add x x-mcp
+    error: the configuration file `[HOME]/nowhere.json` does not exist
+    "#);
+}
+
+#[tokio::test]
+async fn a_server_is_replaced_only_when_asked_to() {
+    let desk = Desk::with(COMMENTED);
+    insta::assert_snapshot!(desk.run(&["add", "--replace", "github", "gh-mcp"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    [HOME]/switchboard/mcp.json
+    @@ -6,7 +6,6 @@
+             /* Issues. */
+             "github": {
+    -            "command": "github-mcp",
+    -            "env": { "GITHUB_TOKEN": "…" }, // do not show
+    -            "x-mine": true,
+    +            "command": "gh-mcp",
+    +            // do not show
+             },
+             "files": { "command": "files-mcp" }, // local
+    `github` is configured
+    "#);
+}
+
+#[tokio::test]
+async fn the_first_server_makes_a_private_file() {
+    use std::os::unix::fs::MetadataExt;
+    let installed = Installed::bare(PROGRAMS);
+    let ran = installed.run(["add", "web", "https://web.example/mcp"]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let file = installed.home().join("switchboard/mcp.json");
+    insta::assert_snapshot!(fs::read_to_string(&file).unwrap(), @r#"
+    {
+      "mcpServers": {
+        "web": {
+          "url": "https://web.example/mcp"
+        }
+      }
+    }
+    "#);
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(file.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+    let check = installed.run(["config", "check"]).await;
+    assert_eq!(check.stderr, "checked 1 file with 1 server: no problem\n");
+}
+
+#[tokio::test]
+async fn another_programs_file_stays_as_it_is() {
+    let desk = Desk::with("{}");
+    let theirs = r#"{ "mcpServers": { "shared": { "command": "shared-mcp" } } }"#;
+    let file = desk.installed.write(".config/mcp/mcp.json", theirs);
+    insta::assert_snapshot!(desk.run(&["remove", "shared"]).await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `shared` stands in `[HOME]/.config/mcp/mcp.json`, which belongs to another program
+
+    hint: turn it off with `switchboard disable shared`
+    "#);
+    desk.run(&["disable", "shared"]).await;
+    insta::assert_snapshot!(desk.text(), @r#"
+    {
+      "mcpServers": {
+        "shared": {
+          "disabled": true
+        }
+      }
+    }
+    "#);
+    assert!(desk.run(&["status"]).await.contains("⊘ shared"));
+    desk.run(&["enable", "shared"]).await;
+    assert_eq!(desk.text(), "{\n  \"mcpServers\": {}\n}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), theirs);
+
+    fs::write(&file, theirs.replace("\"shared-mcp\"", "\"shared-mcp\", \"disabled\": true"))
+        .unwrap();
+    desk.run(&["enable", "shared"]).await;
+    assert!(desk.text().contains(r#""disabled": false"#), "{}", desk.text());
+    assert!(!desk.run(&["status"]).await.contains("⊘ shared"));
+}
+
+#[tokio::test]
+async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_the_shared_file() {
+    let desk = Desk::with("{}");
+    insta::assert_snapshot!(
+        desk.run(&["add", "--scope", "project", "local", "local-mcp", "--env", "A"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    [HOME]/.mcp.json
+    @@ -0,0 +1,10 @@
+    +{
+    +  "mcpServers": {
+    +    "local": {
+    +      "command": "local-mcp",
+    +      "env": {
+    +        "A": "${A}"
+    +      }
+    +    }
+    +  }
+    +}
+    `local` is configured
+    `local` waits for `switchboard trust`
+    "#);
+    let shared = desk.installed.home().join(".mcp.json");
+    let text = fs::read_to_string(&shared).unwrap();
+    desk.run(&["disable", "local"]).await;
+    assert_eq!(fs::read_to_string(&shared).unwrap(), text);
+    let ours = desk.installed.home().join(".switchboard/mcp.json");
+    assert!(fs::read_to_string(&ours).unwrap().contains(r#""disabled": true"#));
+    desk.run(&["enable", "local"]).await;
+    assert!(!fs::read_to_string(&ours).unwrap().contains("local"));
+    desk.run(&["remove", "local"]).await;
+    assert_eq!(fs::read_to_string(&shared).unwrap(), "{\n  \"mcpServers\": {}\n}\n");
+    assert_eq!(desk.text(), "{}");
+}
+
+#[tokio::test]
+async fn the_lists_of_patterns_can_be_read() {
+    let desk = Desk::with("{}");
+    desk.run(&["allow", "a_*"]).await;
+    desk.run(&["deny", "a_*"]).await;
+    insta::assert_snapshot!(desk.run(&["allow", "a_*"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    `a_*` is allowed already, nothing was changed
+    warning: `a_*` is denied too, and that counts
+    "#);
+    insta::assert_snapshot!(desk.run(&["deny"]).await, @r#"
+    exit 0
+    --- stdout
+    a_*
+    --- stderr
+    "#);
+    insta::assert_snapshot!(desk.run(&["deny", "--json"]).await, @r#"
+    exit 0
+    --- stdout
+    {
+      "deny": [
+        "a_*"
+      ]
+    }
+    --- stderr
+    "#);
+    desk.run(&["deny", "--remove", "a_*"]).await;
+    insta::assert_snapshot!(desk.run(&["deny"]).await, @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    no patterns
+    "#);
+}
+
+#[test]
+fn no_finished_update_is_lost_and_no_file_is_torn_however_many_writers_are_killed() {
+    let home = tempfile::tempdir().unwrap();
+    let storm = Storm { writers: 8, updates: 50, calm: 16 };
+    let damage = rage(env!("CARGO_BIN_EXE_storm"), home.path(), storm);
+    assert!(damage.kills > 0, "{damage:?}");
+}

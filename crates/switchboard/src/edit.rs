@@ -1,0 +1,418 @@
+//! Changes configuration files for the user: into which file a change goes, and what is refused.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use switchboard_core::catalog::resolve::nearest;
+use switchboard_core::config::diagnostic::DiagnosticKind;
+use switchboard_core::config::edit::{self, Change, Edit};
+use switchboard_core::config::layers::{Tier, Trust};
+use switchboard_core::config::snippet;
+use switchboard_core::name::ServerName;
+use switchboard_core::pattern::is_glob;
+
+use crate::env::Environment;
+use crate::load::{LoadError, LoadOptions, Loaded, load};
+use crate::paths::{self, Paths};
+use crate::shared_file::{Privacy, SharedFile, UpdateError};
+use crate::trust::{TrustError, TrustStore};
+
+/// The files that a user's changes go into.
+#[derive(Clone, Debug)]
+pub struct Editor<'a> {
+    environment: &'a Environment,
+    locations: &'a Paths,
+    options: LoadOptions,
+}
+
+/// Whose configuration is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    User,
+    Project,
+}
+
+/// A server to be added.
+#[derive(Clone, Debug)]
+pub struct NewServer {
+    pub name: ServerName,
+    /// Its entry as it will stand in the file.
+    pub entry: Map<String, Value>,
+}
+
+/// What to do about a server that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    Refuse,
+    Replace,
+}
+
+/// Whether a server is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+/// The lists of patterns that decide about calls before anyone is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    Allow,
+    Deny,
+}
+
+impl Rules {
+    /// Its key below `settings`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Rules::Allow => "allow",
+            Rules::Deny => "deny",
+        }
+    }
+}
+
+/// A file before and after a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    pub path: PathBuf,
+    /// Empty if there was no file.
+    pub before: String,
+    pub after: String,
+}
+
+impl Edited {
+    pub fn is_changed(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    #[error("cannot change `{}`", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("`{}` is not text, so it stays as it is", path.display())]
+    NotText { path: PathBuf },
+    #[error("cannot change `{}`, which stays as it is", path.display())]
+    Refused {
+        path: PathBuf,
+        #[source]
+        cause: edit::EditError,
+    },
+    #[error("the definition of `{server}` cannot be used")]
+    BadDefinition {
+        server: ServerName,
+        #[source]
+        cause: DiagnosticKind,
+    },
+    #[error("`{}` has a server named `{server}` already", path.display())]
+    Exists { server: ServerName, path: PathBuf },
+    #[error("`{pattern}` is no pattern over names of tools")]
+    BadPattern { pattern: String },
+    #[error("no server is named `{name}`")]
+    Unknown { name: String, suggestions: Vec<String> },
+    #[error("`{server}` stands in `{}`, which belongs to another program", path.display())]
+    Elsewhere { server: ServerName, path: PathBuf },
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+/// Both are read; the first one is written unless a file has only the other.
+const SERVER_KEYS: [&str; 2] = ["mcpServers", "mcp-servers"];
+
+impl<'a> Editor<'a> {
+    pub fn new(
+        environment: &'a Environment,
+        locations: &'a Paths,
+        options: LoadOptions,
+    ) -> Editor<'a> {
+        Editor { environment, locations, options }
+    }
+
+    /// The file that a scope's servers are written to.
+    pub fn file(&self, scope: Scope) -> PathBuf {
+        match scope {
+            Scope::User => match &self.options.config {
+                Some(path) => self.environment.cwd.join(path),
+                None => self.locations.user_config(),
+            },
+            Scope::Project => self.options.project.join(".mcp.json"),
+        }
+    }
+
+    /// Where what this user wants of a project's servers is written, so that the files that a
+    /// project shares stay as they are.
+    fn project_overrides(&self) -> PathBuf {
+        self.options.project.join(".switchboard/mcp.json")
+    }
+
+    /// Adds servers, all or none.
+    pub fn add(
+        &self,
+        scope: Scope,
+        servers: &[NewServer],
+        existing: Existing,
+    ) -> Result<Edited, EditError> {
+        let tier = match scope {
+            Scope::User => Tier::User,
+            Scope::Project => Tier::Project,
+        };
+        for NewServer { name: server, entry } in servers {
+            snippet::check(server.as_str(), entry, tier)
+                .map_err(|cause| EditError::BadDefinition { server: server.clone(), cause })?;
+        }
+        let path = self.file(scope);
+        self.write(&path, |text| {
+            let mut edits = Vec::new();
+            for NewServer { name: server, entry } in servers {
+                let (key, present) = find(text, server)?;
+                if present.is_some() && existing == Existing::Refuse {
+                    return Err(Refusal::Exists(server.clone()));
+                }
+                let entry = Change::Set(Value::Object(entry.clone()));
+                edits.push(Edit::new([key, server.as_str()], entry));
+            }
+            Ok(edits)
+        })
+    }
+
+    /// Counts servers of the project as approved that the user typed just now. One of which other
+    /// files say something else is left pending. Gives the names that were approved.
+    pub fn approve_added(&self, servers: &[NewServer]) -> Result<Vec<ServerName>, EditError> {
+        let loaded = self.load()?;
+        let store = TrustStore::at(self.locations.trust());
+        let mut approved = Vec::new();
+        for NewServer { name: server, entry } in servers {
+            let Ok(typed) = snippet::check(server.as_str(), entry, Tier::Project) else { continue };
+            let pending = loaded.config.pending.iter().find(|pending| {
+                let mut definition = pending.definition.clone();
+                definition.origins.clear();
+                pending.name == server.as_str() && definition == typed
+            });
+            if let Some(pending) = pending {
+                store.approve(&pending.hash, &pending.name, &self.options.project)?;
+                approved.push(server.clone());
+            }
+        }
+        Ok(approved)
+    }
+
+    /// Takes a server out of the file that has it; `scope` chooses where several have.
+    pub fn remove(&self, server: &ServerName, scope: Option<Scope>) -> Result<Edited, EditError> {
+        let files = match scope {
+            Some(Scope::User) => vec![self.file(Scope::User)],
+            Some(Scope::Project) => vec![self.file(Scope::Project), self.project_overrides()],
+            None => {
+                vec![self.file(Scope::User), self.file(Scope::Project), self.project_overrides()]
+            }
+        };
+        let loaded = self.load()?;
+        for path in files {
+            if self.has(&path, server)? {
+                return self.write(&path, |text| {
+                    let (key, _) = find(text, server)?;
+                    Ok(vec![Edit::new([key, server.as_str()], Change::Remove)])
+                });
+            }
+        }
+        match standing(&loaded, server) {
+            Some(Standing { file, .. }) => {
+                Err(EditError::Elsewhere { server: server.clone(), path: file.into() })
+            }
+            None => Err(unknown(server, &loaded)),
+        }
+    }
+
+    /// Turns a server on or off. A flag for a server of another program's file goes into our own,
+    /// and for a project's server into the project's file of ours.
+    pub fn switch(&self, server: &ServerName, switch: Switch) -> Result<Edited, EditError> {
+        let loaded = self.load()?;
+        let user = self.file(Scope::User);
+        let path = match standing(&loaded, server) {
+            _ if self.has(&user, server)? => user,
+            Some(Standing { tier: Tier::User, .. }) => user,
+            Some(Standing { tier: Tier::Project, .. }) => self.project_overrides(),
+            None => return Err(unknown(server, &loaded)),
+        };
+        let set = |disabled: bool| {
+            self.write(&path, |text| {
+                let (key, _) = find(text, server)?;
+                let flag = Change::Set(disabled.into());
+                Ok(vec![Edit::new([key, server.as_str(), "disabled"], flag)])
+            })
+        };
+        if switch == Switch::Off {
+            return set(true);
+        }
+        let edited = self.write(&path, |text| Ok(enabling(server, find(text, server)?)))?;
+        // A lower layer may still say off.
+        if standing(&self.load()?, server).is_none_or(|standing| !standing.is_disabled) {
+            return Ok(edited);
+        }
+        let Edited { path, after, .. } = set(false)?;
+        Ok(Edited { path, before: edited.before, after })
+    }
+
+    /// The patterns of a list, as the user's file has them.
+    pub fn rules(&self, rules: Rules) -> Result<Vec<String>, EditError> {
+        let path = self.file(Scope::User);
+        let text = self.text(&path)?;
+        let value = edit::value_at(&text, &["settings", rules.key()])
+            .map_err(|cause| EditError::Refused { path, cause })?;
+        let patterns = value.as_ref().and_then(Value::as_array).into_iter().flatten();
+        Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
+    /// Puts a pattern into a list.
+    pub fn add_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
+        if !is_glob(pattern) {
+            return Err(EditError::BadPattern { pattern: pattern.to_owned() });
+        }
+        self.change_rules(rules, Change::AddItem(pattern.to_owned()))
+    }
+
+    /// Takes a pattern out of a list.
+    pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
+        self.change_rules(rules, Change::RemoveItem(pattern.to_owned()))
+    }
+
+    fn change_rules(&self, rules: Rules, change: Change) -> Result<Edited, EditError> {
+        let path = self.file(Scope::User);
+        self.write(&path, |_| Ok(vec![Edit::new(["settings", rules.key()], change.clone())]))
+    }
+
+    fn load(&self) -> Result<Loaded, EditError> {
+        Ok(load(self.environment, self.locations, &self.options)?)
+    }
+
+    fn has(&self, path: &Path, server: &ServerName) -> Result<bool, EditError> {
+        let found = find(&self.text(path)?, server);
+        found.map(|(_, entry)| entry.is_some()).map_err(|refusal| refusal.at(path))
+    }
+
+    fn text(&self, path: &Path) -> Result<String, EditError> {
+        let bytes =
+            paths::read(path).map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
+        String::from_utf8(bytes.unwrap_or_default())
+            .map_err(|_| EditError::NotText { path: path.to_path_buf() })
+    }
+
+    /// Changes one file, whole or not at all.
+    fn write(
+        &self,
+        path: &Path,
+        edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
+    ) -> Result<Edited, EditError> {
+        if self.options.config.is_some() && path == self.file(Scope::User) && !path.exists() {
+            return Err(LoadError::Missing { path: path.to_path_buf() }.into());
+        }
+        let privacy = if path.starts_with(&self.options.project) && path != self.file(Scope::User) {
+            Privacy::Usual
+        } else {
+            Privacy::Private
+        };
+        let failed = |cause| EditError::Io { path: path.to_path_buf(), cause };
+        let file = SharedFile::elsewhere(path, &self.locations.locks(), privacy).map_err(failed)?;
+        let mut edited = None;
+        let updated = file.update(|before| {
+            let before = std::str::from_utf8(before.unwrap_or_default())
+                .map_err(|_| EditError::NotText { path: path.to_path_buf() })?;
+            let after = edits(before)
+                .and_then(|edits| edit::apply(before, &edits).map_err(Refusal::Text))
+                .map_err(|refusal| refusal.at(path))?;
+            let changed = (after != before).then(|| after.clone().into_bytes());
+            edited = Some(Edited { path: path.to_path_buf(), before: before.to_owned(), after });
+            Ok(changed)
+        });
+        match (updated, edited) {
+            (Ok(()), Some(edited)) => Ok(edited),
+            (Ok(()), None) => Err(failed(io::ErrorKind::ResourceBusy.into())),
+            (Err(UpdateError::Io(cause)), _) => Err(failed(cause)),
+            (Err(UpdateError::Change(error)), _) => Err(error),
+        }
+    }
+}
+
+/// Why the edits of a file cannot be worked out.
+enum Refusal {
+    Text(edit::EditError),
+    Exists(ServerName),
+}
+
+impl Refusal {
+    fn at(self, path: &Path) -> EditError {
+        let path = path.to_path_buf();
+        match self {
+            Refusal::Text(cause) => EditError::Refused { path, cause },
+            Refusal::Exists(server) => EditError::Exists { server, path },
+        }
+    }
+}
+
+/// Under which key a file has a server, or would have it, and its entry.
+fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), Refusal> {
+    let mut key = None;
+    for candidate in SERVER_KEYS {
+        let entry = edit::value_at(text, &[candidate, server.as_str()]).map_err(Refusal::Text)?;
+        if entry.is_some() {
+            return Ok((candidate, entry));
+        }
+        let holder = edit::value_at(text, &[candidate]).map_err(Refusal::Text)?;
+        key = key.or(holder.map(|_| candidate));
+    }
+    Ok((key.unwrap_or(SERVER_KEYS[0]), None))
+}
+
+/// Takes away what turns a server off, and the entry with it if that was all that it said.
+fn enabling(server: &ServerName, (key, entry): (&'static str, Option<Value>)) -> Vec<Edit> {
+    let Some(Value::Object(entry)) = entry else { return Vec::new() };
+    let turns_off = |field: &str| match field {
+        "disabled" => true,
+        "enabled" => entry.get("enabled") == Some(&Value::Bool(false)),
+        _ => false,
+    };
+    if entry.keys().all(|field| turns_off(field)) {
+        return vec![Edit::new([key, server.as_str()], Change::Remove)];
+    }
+    let flags = entry.keys().filter(|field| turns_off(field));
+    flags.map(|field| Edit::new([key, server.as_str(), field], Change::Remove)).collect()
+}
+
+/// What all files together say of a server.
+struct Standing {
+    tier: Tier,
+    /// The file that says where it is, or else the last one that names it.
+    file: String,
+    is_disabled: bool,
+}
+
+fn standing(loaded: &Loaded, server: &ServerName) -> Option<Standing> {
+    let config = &loaded.config;
+    let pending = config.pending.iter().find(|pending| pending.name == server.as_str());
+    let (definition, tier) = match (config.servers.get(server.as_str()), pending) {
+        // Until it is trusted, a project's entry changes nothing of the user's.
+        (Some(found), _) => match found.trust {
+            Trust::UserFile => (&found.definition, Tier::User),
+            Trust::Approved(_) => (&found.definition, Tier::Project),
+        },
+        (None, Some(pending)) => (&pending.definition, Tier::Project),
+        (None, None) => return None,
+    };
+    let endpoint = ["command", "url", "socket"].iter().find_map(|key| definition.origins.get(key));
+    let origin = endpoint.or_else(|| definition.origins.values().next());
+    let file = origin.map(|origin| origin.path.to_string()).unwrap_or_default();
+    Some(Standing { tier, file, is_disabled: definition.is_disabled() })
+}
+
+fn unknown(server: &ServerName, loaded: &Loaded) -> EditError {
+    let known = loaded.config.servers.keys().cloned();
+    let pending = loaded.config.pending.iter().map(|pending| pending.name.clone());
+    let suggestions = nearest(server.as_str(), known.chain(pending));
+    EditError::Unknown { name: server.to_string(), suggestions }
+}

@@ -1,0 +1,129 @@
+//! What a change keeps of a file: links, access, and every update that was finished.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// Adds a line.
+fn append(file: &SharedFile, line: &str) {
+    file.update(|before| {
+        let mut text = before.unwrap_or_default().to_vec();
+        text.extend(line.as_bytes());
+        text.push(b'\n');
+        Ok::<_, ()>(Some(text))
+    })
+    .unwrap();
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+#[test]
+fn a_link_stays_and_what_it_leads_to_is_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let (link, target) = (home.path().join("link"), home.path().join("dotfiles/mcp.json"));
+    symlink("dotfiles/mcp.json", &link).unwrap();
+    let locks = home.path().join("locks");
+    // Even to a file that is not there yet.
+    for expected in ["one\n", "one\none\n"] {
+        let file = SharedFile::elsewhere(&link, &locks, Privacy::Usual).unwrap();
+        append(&file, "one");
+        assert_eq!(fs::read_to_string(&target).unwrap(), expected);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+    let direct = SharedFile::elsewhere(&target, &locks, Privacy::Usual).unwrap();
+    append(&direct, "two");
+    assert_eq!(names(&locks).len(), 1, "both ways to the file have one lock");
+
+    symlink("circle", home.path().join("circle")).unwrap();
+    assert!(SharedFile::elsewhere(&home.path().join("circle"), &locks, Privacy::Usual).is_err());
+}
+
+#[test]
+fn the_mode_of_a_file_survives_and_a_new_one_of_ours_is_private() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("new/mcp.json");
+    let file = SharedFile::ours(path.clone());
+    append(&file, "one");
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    for kept in [0o644, 0o640, 0o600, 0o400] {
+        fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
+        append(&file, "two");
+        assert_eq!(mode(&path), kept);
+    }
+}
+
+#[test]
+fn what_a_killed_writer_left_is_removed_by_the_next_one_and_at_the_next_start() {
+    let home = tempfile::tempdir().unwrap();
+    let file = SharedFile::ours(home.path().join("mcp.json"));
+    let other = SharedFile::ours(home.path().join("mcp.json.x"));
+    let left = || {
+        fs::write(home.path().join(".mcp.json.Ab12.switchboard-new"), "to").unwrap();
+        fs::write(home.path().join(".mcp.json.x.Ab12.switchboard-new"), "to").unwrap();
+    };
+    left();
+    append(&file, "one");
+    let others = [".mcp.json.x.Ab12.switchboard-new", "mcp.json", "mcp.lock"];
+    assert_eq!(names(home.path()), others, "what belongs to another file stays");
+    left();
+    let _writing = paths::lock(&other.lock).unwrap();
+    SharedFile::sweep_directory(home.path()).unwrap();
+    assert_eq!(names(home.path()), [others[0], "mcp.json", "mcp.json.lock", "mcp.lock"]);
+}
+
+#[test]
+fn a_change_that_fails_or_wants_nothing_leaves_the_file() {
+    let home = tempfile::tempdir().unwrap();
+    let file = SharedFile::ours(home.path().join("mcp.json"));
+    append(&file, "one");
+    let before = fs::metadata(&file.path).unwrap().ino();
+    file.update(|_| Ok::<_, ()>(None)).unwrap();
+    assert!(matches!(file.update(|_| Err("no")), Err(UpdateError::Change("no"))));
+    assert_eq!(fs::metadata(&file.path).unwrap().ino(), before);
+}
+
+#[test]
+fn what_a_program_without_the_lock_wrote_meanwhile_is_not_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let file = SharedFile::ours(home.path().join("mcp.json"));
+    let mut rounds = 0;
+    file.update(|before| {
+        rounds += 1;
+        let mut text = before.unwrap_or_default().to_vec();
+        if rounds == 1 {
+            fs::write(&file.path, "theirs\n").unwrap();
+        }
+        text.extend(b"ours\n");
+        Ok::<_, ()>(Some(text))
+    })
+    .unwrap();
+    assert_eq!(fs::read_to_string(&file.path).unwrap(), "theirs\nours\n");
+}
+
+#[test]
+fn no_update_of_many_writers_is_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("mcp.json");
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let file = SharedFile::ours(path.clone());
+            scope.spawn(move || (0..8).for_each(|n| append(&file, &format!("{writer}-{n}"))));
+        }
+    });
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!(lines.len(), 64);
+    assert_eq!(names(home.path()), ["mcp.json", "mcp.lock"]);
+}
