@@ -37,6 +37,9 @@ impl Drop for Trap {
     }
 }
 
+/// The commands that change configuration files.
+const EDITS: [&str; 4] = ["add ", "remove ", "enable ", "disable "];
+
 impl Trap {
     async fn set() -> Trap {
         let installed = Installed::bare(PROGRAMS);
@@ -73,7 +76,15 @@ impl Trap {
         let woken: Vec<PathBuf> = files_below(&self.canaries).into_keys().collect();
         assert_eq!(woken, Vec::<PathBuf>::new(), "{after} ran something: {said}");
         assert_eq!(self.connections.load(Ordering::Relaxed), 0, "{after} connected: {said}");
-        assert!(files_below(&self.repository) == self.cloned, "{after} wrote: {said}");
+        let (mut now, mut cloned) = (files_below(&self.repository), self.cloned.clone());
+        // What the user tells us to change in a project is changed there, and nowhere else.
+        if EDITS.iter().any(|edit| after.starts_with(edit)) {
+            for file in [".mcp.json", ".switchboard/mcp.json"] {
+                now.remove(&self.repository.join(file));
+                cloned.remove(&self.repository.join(file));
+            }
+        }
+        assert!(now == cloned, "{after} wrote: {said}");
         assert!(!said.contains(SECRET), "{after} read a variable: {said}");
         let approvals = self.installed.home().join("switchboard/state/trust.json");
         assert!(!approvals.exists(), "{after} approved something: {said}");
@@ -323,7 +334,7 @@ const CHANGES: &[Change] = &[
     Change::Entry(r#""type": "stdio", "#, ""),
     Change::Entry(r#""lazy""#, r#""eager""#),
     Change::Entry("5000", "5001"),
-    Change::Entry(r#""lifecycle""#, r#""inheritEnv": true, "lifecycle""#),
+    Change::Entry(r#""lifecycle""#, r#""exposeResources": false, "lifecycle""#),
     Change::Write("run.sh", "echo changed > ran\n"),
     Change::Write("token", "another"),
     Change::Link("link.sh", "twin.sh"),
@@ -391,5 +402,9 @@ async fn whatever_changes_after_an_approval_makes_the_server_pending_again() {
         assert_eq!(call().await, (Some(4), None), "{change:?}");
         restore(&installed);
     }
+    let greedy = APPROVED.replacen(r#""lifecycle""#, r#""inheritEnv": true, "lifecycle""#, 1);
+    fs::write(repository.join(".mcp.json"), greedy).unwrap();
+    assert_eq!(call().await, (Some(2), None), "an entry with a forbidden key does not exist");
+    restore(&installed);
     assert_eq!(call().await, it_runs, "what was approved still is");
 }

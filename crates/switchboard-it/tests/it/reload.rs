@@ -100,11 +100,10 @@ async fn a_shutdown_does_not_wait_for_the_calls_of_a_server_that_goes() {
 async fn what_changes_nothing_about_the_way_to_a_server_leaves_its_connection() {
     let (world, _waiting) = busy().await;
     let catalogs = world.gateway.watch();
-    world.apply(&two(r#", "approveTools": ["echo"], "description": "the first""#));
+    world.apply(&two(r#", "approveTools": ["echo"]"#));
     assert!(!catalogs.has_changed().unwrap(), "nothing is published anew");
     let refused = world.ask(r#"{ "tool": "a_echo", "args": { "text": "hi" } }"#).await;
     assert!(refused.starts_with("approval_required"), "the new rule holds: {refused}");
-    assert!(world.ask("{}").await.contains("a (3 tools): the first"));
     assert_eq!(world.fixture("a").ledger().connections, 1);
 }
 
