@@ -61,16 +61,7 @@ pub fn load(
     options: &LoadOptions,
 ) -> Result<Loaded, LoadError> {
     let project = &options.project;
-    let named = options.config.as_ref().map(|path| environment.cwd.join(path));
-    let user_file = named.clone().unwrap_or_else(|| locations.user_config());
-    let mut own = Gathered::default();
-    for candidate in sources::own(locations, project, named) {
-        own.gather(&candidate, project);
-    }
-    let lost = own.files.iter().any(|file| file.path == user_file && !file.found);
-    if lost && options.config.is_some() {
-        return Err(LoadError::Missing { path: user_file });
-    }
+    let own = own_layers(environment, locations, options)?;
     let mut all = Gathered::default();
     for host in own.imports() {
         for candidate in sources::of_host(locations, project, host) {
@@ -92,14 +83,41 @@ pub fn load(
         },
     );
     config.diagnostics.extend(all.unreadable);
+    let user_file = user_file(environment, locations, options);
     Ok(Loaded { config, files: all.files, user_file, trust_problem })
+}
+
+fn user_file(environment: &Environment, locations: &Paths, options: &LoadOptions) -> PathBuf {
+    match &options.config {
+        Some(path) => environment.cwd.join(path),
+        None => locations.user_config(),
+    }
+}
+
+/// Reads our own files alone.
+pub(crate) fn own_layers(
+    environment: &Environment,
+    locations: &Paths,
+    options: &LoadOptions,
+) -> Result<Gathered, LoadError> {
+    let named = options.config.as_ref().map(|_| user_file(environment, locations, options));
+    let mut own = Gathered::default();
+    for candidate in sources::own(locations, &options.project, named.clone()) {
+        own.gather(&candidate, &options.project);
+    }
+    match named {
+        Some(path) if own.files.iter().any(|file| file.path == path && !file.found) => {
+            Err(LoadError::Missing { path })
+        }
+        Some(_) | None => Ok(own),
+    }
 }
 
 /// Files that were looked for, and what came of it.
 #[derive(Default)]
-struct Gathered {
+pub(crate) struct Gathered {
     files: Vec<FileState>,
-    layers: Vec<Layer>,
+    pub(crate) layers: Vec<Layer>,
     unreadable: Vec<Diagnostic>,
 }
 
@@ -112,7 +130,7 @@ impl Gathered {
         match content {
             Content::Missing => {}
             Content::Unreadable(diagnostic) => self.unreadable.push(diagnostic),
-            Content::Read(layer) => self.layers.push(layer),
+            Content::Read(layer) => self.layers.push(*layer),
         }
     }
 
@@ -123,7 +141,7 @@ impl Gathered {
     }
 
     /// The hosts that the files name, each once.
-    fn imports(&self) -> Vec<Host> {
+    pub(crate) fn imports(&self) -> Vec<Host> {
         let mut hosts: Vec<Host> = Vec::new();
         for host in self.layers.iter().flat_map(|layer| &layer.file.imports) {
             if !hosts.contains(host) {
