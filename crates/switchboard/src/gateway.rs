@@ -41,6 +41,9 @@ use crate::upstream::{
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
 
+/// The most characters that a server's entry says about it: every tool is found by them.
+const ABOUT: usize = 500;
+
 /// How long the cache may take to be written before servers are stopped all the same.
 const FLUSH: Duration = Duration::from_secs(2);
 
@@ -436,12 +439,14 @@ fn rules(definition: &ServerEntry, settings: &Settings) -> Rules {
     Rules { policy: settings.approve, named: definition.approve_tools.clone().or(general) }
 }
 
-/// What the configuration says about a server in words.
+/// What the configuration says about a server, in a few words.
 fn about(definition: &ServerEntry) -> Option<String> {
-    match (&definition.name, &definition.description) {
-        (Some(name), Some(description)) => Some(format!("{name}: {description}")),
-        (name, description) => description.clone().or_else(|| name.clone()),
-    }
+    let about = match (&definition.name, &definition.description) {
+        (Some(name), Some(description)) => format!("{name}: {description}"),
+        (Some(one), None) | (None, Some(one)) => one.clone(),
+        (None, None) => return None,
+    };
+    Some(about.chars().take(ABOUT).collect())
 }
 
 fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {

@@ -36,6 +36,7 @@ pub(crate) enum Content {
 pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec<Candidate> {
     let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: Form::Ours };
     let shared = &paths.others;
+    let named = config.clone();
     let mut files = vec![
         user(shared.config.join("mcp/mcp.json")),
         user(shared.home.join(".agents/mcp.json")),
@@ -51,11 +52,13 @@ pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec
         (".pi/mcp-servers.json", Form::PiServers),
         (".switchboard/mcp.json", Form::Ours),
     ];
-    files.extend(in_project.map(|(path, form)| Candidate {
+    let in_project = in_project.into_iter().map(|(path, form)| Candidate {
         path: project.join(path),
         tier: Tier::Project,
         form,
-    }));
+    });
+    // A file of the project that was named on purpose is the user's choice, once.
+    files.extend(in_project.filter(|file| named.as_ref() != Some(&file.path)));
     files
 }
 
@@ -219,5 +222,8 @@ mod tests {
         };
         check(None, &["/pi/mcp.json", "/s/mcp.json"]);
         check(Some("/x.json".into()), &["/x.json"]);
+        let found = own(&paths, Path::new("/p"), Some("/p/.mcp.json".into()));
+        let tiers = found.iter().filter(|file| file.path.ends_with(".mcp.json"));
+        assert_eq!(tiers.map(|file| file.tier).collect::<Vec<_>>(), [Tier::User]);
     }
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
-use super::super::auth::Auth;
-use super::super::diagnostic::DiagnosticKind;
-use super::super::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
-use super::super::layers::Origin;
-use super::super::reader::{Member, Read, Reader};
-use super::super::server::ServerEntry;
-use super::super::values::{Template, TemplateMap, TransportType};
 use super::HostFile;
 use super::variables::{Dialect, Variables};
+use crate::config::auth::Auth;
+use crate::config::diagnostic::DiagnosticKind;
+use crate::config::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
+use crate::config::layers::Origin;
+use crate::config::reader::{Member, Read, Reader};
+use crate::config::server::ServerEntry;
+use crate::config::values::{Template, TemplateMap, TransportType};
 
 /// What a key of a host's entry means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use jsonc_parser::ast::Value;
 
-use super::super::values::TransportType;
 use super::draft::{Meaning, usual};
 use super::variables::Dialect;
 use super::{HostFile, names};
+use crate::config::values::TransportType;
 
 pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "mcpServers", Dialect::Dollar, meaning);

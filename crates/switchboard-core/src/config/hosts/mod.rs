@@ -23,7 +23,7 @@ use super::canonical::{Canon, Canonical};
 use super::diagnostic::DiagnosticKind;
 use super::layers::{Origin, Source};
 use super::parse::{ParsedFile, ParsedServer, has_room};
-use super::reader::{Member, Reader};
+use super::reader::Reader;
 use super::syntax::{self, HOST_FILE_BYTES, Syntax};
 use super::values::choice;
 use crate::name::ServerName;
@@ -131,15 +131,16 @@ impl HostFile<'_, '_> {
         let Ok(members) = self.reader.members(key, &property.value) else {
             return;
         };
-        let all = Member { name: key, key: key.to_owned(), offset: 0, value: &property.value };
         for member in members {
-            let known = self.servers.iter().any(|server| server.name == member.name);
-            if known || !has_room(&self.servers, self.reader, &all, member.offset) {
+            if self.servers.iter().any(|server| server.name == member.name) {
                 continue;
             }
-            if let Err(cause) = ServerName::new(member.name) {
+            if !has_room(&self.servers, self.reader, (key, member.offset)) {
+                return;
+            }
+            if let Err(problem) = ServerName::new(member.name) {
                 let key = member.key.clone();
-                self.reader.error(member.offset, DiagnosticKind::BadName { key, cause });
+                self.reader.error(member.offset, DiagnosticKind::BadName { key, problem });
                 continue;
             }
             let draft = Draft::read(self, &member, dialect, meaning);
@@ -149,7 +150,7 @@ impl HostFile<'_, '_> {
         }
     }
 
-    /// Marks the servers for which `lists` says so as disabled, because of what stands at `origin`.
+    /// Marks the servers that are off as disabled, because of what stands at `origin`.
     fn disable(&mut self, origin: &Origin, is_off: impl Fn(&str) -> bool) {
         for server in self.servers.iter_mut().filter(|server| is_off(&server.name)) {
             if !server.entry.is_disabled() {

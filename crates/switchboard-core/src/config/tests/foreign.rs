@@ -20,6 +20,11 @@ fn read(host: Host, text: &str) -> String {
 }
 
 #[test]
+fn every_word_for_a_host_is_one_of_all() {
+    assert_eq!(Host::ALL.map(Host::as_str), Host::WORDS);
+}
+
+#[test]
 fn claude_code_has_servers_of_the_user_and_of_a_directory() {
     let text = r#"{
   "numStartups": 12, "history": [{"display": "x"}],
