@@ -64,7 +64,7 @@ pub(super) fn usual(key: &str) -> Meaning {
     }
 }
 
-/// The times that our own fields may hold.
+/// What our own field takes; a host has other limits.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {
@@ -118,15 +118,14 @@ impl Draft {
             Meaning::Program => self.program(reader, member)?,
             Meaning::Transport => {
                 self.entry.transport_type = transport(&string(reader, key, value)?);
+                // What a URL implied before is said here.
+                self.entry.origins.remove("type");
                 self.typed = true;
             }
             Meaning::UrlOf(implied) => self.url(endpoint(reader, key, value)?, implied),
             Meaning::Enabled if boolean(reader, key, value)? => return Ok(()),
             Meaning::Enabled => self.entry.disabled = Some(true),
-            Meaning::PassedOn => {
-                let pairs = passed_on(reader, key, value)?;
-                add(&mut self.entry.env, pairs);
-            }
+            Meaning::PassedOn => add(&mut self.entry.env, passed_on(reader, key, value)?),
             Meaning::HeadersFromVariables => {
                 let names = texts(reader, key, value)?;
                 let variable = |(name, variable): (String, Template)| {

@@ -175,7 +175,8 @@ fn claude_desktop_has_programs() {
 fn opencode_has_the_command_line_in_one_list() {
     let text = r#"{"$schema": "https://opencode.ai/config.json", "mcp": {
   "local": {"type": "local", "command": ["bun", "x", "server"], "environment": {"A": "{env:A}"}, "timeout": 5000},
-  "remote": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{env:K}"}, "enabled": false},
+  "remote": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{env:K}"}, "enabled": false,
+    "oauth": {"clientId": "id", "scope": "read"}},
   "file": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{file:~/.key}"}},
   "override": {"enabled": true},
   "self": {"type": "local", "command": ["switchboard", "serve"]}
@@ -189,8 +190,9 @@ fn opencode_has_the_command_line_in_one_list() {
     remote
       url:3 "https://example.com/mcp"
       headers:3 {"K":"{env:K}"}
+      oauth:4 {"grantType":"authorization_code","clientId":"id","scope":"read"}
       disabled:3 true
-    f:4:81: warning: `mcp.file.headers` asks for `{file:~/.key}`, which only OpenCode can fill in: this server is left out
+    f:5:81: warning: `mcp.file.headers` asks for `{file:~/.key}`, which only OpenCode can fill in: this server is left out
     "#);
 }
 
