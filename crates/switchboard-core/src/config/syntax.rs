@@ -14,9 +14,9 @@ use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::layers::Source;
 use super::reader::Reader;
 
-/// Our own files are small.
+/// Our own files are small, and so is what a repository may bring.
 pub(super) const OWN_FILE_BYTES: usize = 1024 * 1024;
-/// Hosts keep histories and the like beside their servers.
+/// Hosts keep a user's history and the like beside the servers.
 pub(super) const HOST_FILE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) fn read(
 }
 
 /// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.
-const STRICT: ParseOptions = ParseOptions {
+pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -131,7 +131,7 @@ fn range(span: std::ops::Range<usize>) -> Range {
     Range { start: span.start, end: span.end }
 }
 
-fn lower_first(clause: &str) -> String {
+pub(super) fn lower_first(clause: &str) -> String {
     let mut chars = clause.chars();
     let first = chars.next().map(|c| c.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()

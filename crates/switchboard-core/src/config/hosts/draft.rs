@@ -1,5 +1,6 @@
 //! One entry of a host while it is read: what its keys mean to us.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use jsonc_parser::ast::Value;
@@ -11,7 +12,7 @@ use crate::config::auth::Auth;
 use crate::config::diagnostic::DiagnosticKind;
 use crate::config::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
 use crate::config::layers::Origin;
-use crate::config::reader::{Member, Read, Reader};
+use crate::config::reader::{MAX_ENTRIES, Member, Read, Reader};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap, TransportType};
 
@@ -226,11 +227,8 @@ impl Draft {
 /// Adds pairs whose names are not there yet.
 fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
     let map = map.get_or_insert_default();
-    for (name, value) in pairs {
-        if !map.names().any(|known| known == name) {
-            map.0.push((name, value));
-        }
-    }
+    let mut known: HashSet<String> = map.names().map(str::to_owned).collect();
+    map.0.extend(pairs.into_iter().filter(|(name, _)| known.insert(name.clone())));
 }
 
 /// Texts by name. Numbers and booleans are taken as written, null as not set.
@@ -259,6 +257,9 @@ fn passed_on(
     let Value::Array(array) = value else {
         return Err(reader.wrong_type(key, value, "an array of strings"));
     };
+    if array.elements.len() > MAX_ENTRIES {
+        return Err(reader.too_many_entries(key, value));
+    }
     let mut pairs = Vec::new();
     for (index, element) in array.elements.iter().enumerate() {
         let named = element.as_object().and_then(|object| object.get("name"));

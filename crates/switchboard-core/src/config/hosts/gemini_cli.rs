@@ -14,11 +14,11 @@ pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     };
     if let Some((offset, allowed)) = names(&lists.value, "allowed") {
         let origin = file.reader.origin(offset);
-        file.disable(&origin, |name| !allowed.contains(&name));
+        file.disable(&origin, |name| !allowed.contains(name));
     }
     if let Some((offset, excluded)) = names(&lists.value, "excluded") {
         let origin = file.reader.origin(offset);
-        file.disable(&origin, |name| excluded.contains(&name));
+        file.disable(&origin, |name| excluded.contains(name));
     }
 }
 

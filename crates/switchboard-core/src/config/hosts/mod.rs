@@ -15,16 +15,17 @@ mod vscode;
 mod windsurf;
 mod zed;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use jsonc_parser::ast::Value;
 
 use super::canonical::{Canon, Canonical};
 use super::diagnostic::DiagnosticKind;
-use super::layers::{Origin, Source};
+use super::layers::{Origin, Source, Tier};
 use super::parse::{ParsedFile, ParsedServer, has_room};
 use super::reader::Reader;
-use super::syntax::{self, HOST_FILE_BYTES, Syntax};
+use super::syntax::{self, HOST_FILE_BYTES, OWN_FILE_BYTES, Syntax};
 use super::values::choice;
 use crate::name::ServerName;
 use draft::{Draft, Meaning};
@@ -88,8 +89,12 @@ pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFi
         | Host::Zed
         | Host::GeminiCli => Syntax::Jsonc,
     };
+    let limit = match source.tier {
+        Tier::User => HOST_FILE_BYTES,
+        Tier::Project => OWN_FILE_BYTES,
+    };
     let mut servers = Vec::new();
-    let diagnostics = syntax::read((text, syntax), source, HOST_FILE_BYTES, |reader, root| {
+    let diagnostics = syntax::read((text, syntax), source, limit, |reader, root| {
         let mut file = HostFile { host, project, reader, servers: Vec::new() };
         match host {
             Host::ClaudeCode => claude_code::read(&mut file, root),
@@ -162,7 +167,7 @@ impl HostFile<'_, '_> {
 }
 
 /// The texts of an array under `key`, and where it stands; anything else is not there.
-fn names<'v>(object: &'v Value<'_>, key: &str) -> Option<(usize, Vec<&'v str>)> {
+fn names<'v>(object: &'v Value<'_>, key: &str) -> Option<(usize, HashSet<&'v str>)> {
     let property = object.as_object()?.get(key)?;
     let elements = property.value.as_array()?.elements.iter();
     let names = elements.filter_map(|name| Some(&*name.as_string_lit()?.value)).collect();

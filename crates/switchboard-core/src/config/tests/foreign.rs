@@ -276,6 +276,29 @@ fn gemini_cli_says_the_transport_by_the_key_of_the_url() {
 }
 
 #[test]
+fn a_long_file_is_a_users_and_never_a_projects() {
+    let text = format!(
+        r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, "history": "{}"}}"#,
+        "x".repeat(2 << 20)
+    );
+    let read = |tier| hosts::parse(Host::ClaudeCode, &text, &source("f", tier), ROOT);
+    assert_eq!((read(USER).servers.len(), read(USER).diagnostics), (1, Vec::new()));
+    let problems: Vec<String> = read(PROJECT).diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["f:1:1: error: the file is larger than 1048576 bytes"]);
+}
+
+#[test]
+fn many_variables_are_passed_on_each_once() {
+    let names: Vec<String> = (0..9_000).map(|n| format!("\"n{n}\"")).collect();
+    let names = names.join(",");
+    let codex = format!("[mcp_servers.a]\ncommand = 'x'\nenv_vars = [{names}]\nenv = {{n1 = '1'}}");
+    let file = hosts::parse(Host::Codex, &codex, &source("f", USER), ROOT);
+    assert_eq!(file.diagnostics, []);
+    let env = file.servers[0].entry.env.as_ref().unwrap();
+    assert_eq!(env.names().count(), 9_000);
+}
+
+#[test]
 fn deep_tables_are_refused_and_not_followed() {
     let dotted = format!("{}a = 1", "a.".repeat(200_000));
     let header = format!("[{}a]", "a.".repeat(200_000));
