@@ -31,8 +31,10 @@ const PAGES: &[(&str, Page)] = &[
 type Page = fn() -> Result<String, DocsError>;
 
 /// Every JSON Schema, by its name in `docs`.
-const SCHEMAS: &[(&str, fn() -> Value)] =
+const SCHEMAS: &[(&str, Schema)] =
     &[("mcp.schema.json", schema::file), ("mcp-servers.schema.json", schema::pi_servers)];
+
+type Schema = fn() -> Value;
 
 const NOTICE: &str = "<!-- Made by `cargo xtask docs`: change the source, not this page. -->\n\n";
 

@@ -29,6 +29,9 @@ use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
 use crate::upstream::{ProgramRecipe, Recipe, Transport, Words};
 
+/// The most characters that a server's entry says about it: every tool is found by them.
+const ABOUT: usize = 500;
+
 /// What stays the same when the configuration changes.
 pub(crate) struct Blueprint {
     pub(crate) environment: Environment,
@@ -266,12 +269,14 @@ fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> S
     Shelf::new(prefix, standing)
 }
 
-/// What the configuration says about a server in words.
+/// What the configuration says about a server, in a few words.
 fn about(definition: &ServerEntry) -> Option<String> {
-    match (&definition.name, &definition.description) {
-        (Some(name), Some(description)) => Some(format!("{name}: {description}")),
-        (name, description) => description.clone().or_else(|| name.clone()),
-    }
+    let about = match (&definition.name, &definition.description) {
+        (Some(name), Some(description)) => format!("{name}: {description}"),
+        (Some(one), None) | (None, Some(one)) => one.clone(),
+        (None, None) => return None,
+    };
+    Some(about.chars().take(ABOUT).collect())
 }
 
 fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {

@@ -43,6 +43,7 @@ mod follow;
 pub mod explain;
 pub mod host;
 pub mod load;
+pub mod discover;
 mod sources;
 pub mod edit;
 pub mod trust;

@@ -94,17 +94,7 @@ pub fn load_again(
     last_good: &LastGood,
 ) -> Result<Loaded, LoadError> {
     let project = &options.project;
-    let named = options.config.as_ref().map(|path| environment.cwd.join(path));
-    let user_file = named.clone().unwrap_or_else(|| locations.user_config());
-    sweep(&user_file, locations);
-    let mut own = Gathered::default();
-    for candidate in sources::own(locations, project, named) {
-        own.gather(candidate, options, last_good);
-    }
-    let lost = own.files.iter().any(|file| file.path == user_file && !file.found);
-    if lost && options.config.is_some() {
-        return Err(LoadError::Missing { path: user_file });
-    }
+    let own = own_layers(environment, locations, options, last_good)?;
     let mut all = Gathered::default();
     for host in own.imports() {
         for candidate in sources::of_host(locations, project, host) {
@@ -131,6 +121,7 @@ pub fn load_again(
         layers: layers.into_iter().filter(|layer| !never_read(layer, last_good)).collect(),
         files: files.iter().map(|file| file.path.clone()).collect(),
     };
+    let user_file = user_file(environment, locations, options);
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
 }
 
@@ -144,11 +135,40 @@ fn sweep(own: &Path, locations: &Paths) {
     }
 }
 
+fn user_file(environment: &Environment, locations: &Paths, options: &LoadOptions) -> PathBuf {
+    match &options.config {
+        Some(path) => environment.cwd.join(path),
+        None => locations.user_config(),
+    }
+}
+
+/// Reads our own files alone.
+pub(crate) fn own_layers(
+    environment: &Environment,
+    locations: &Paths,
+    options: &LoadOptions,
+    last_good: &LastGood,
+) -> Result<Gathered, LoadError> {
+    let user_file = user_file(environment, locations, options);
+    sweep(&user_file, locations);
+    let named = options.config.as_ref().map(|_| user_file);
+    let mut own = Gathered::default();
+    for candidate in sources::own(locations, &options.project, named.clone()) {
+        own.gather(candidate, options, last_good);
+    }
+    match named {
+        Some(path) if own.files.iter().any(|file| file.path == path && !file.found) => {
+            Err(LoadError::Missing { path })
+        }
+        Some(_) | None => Ok(own),
+    }
+}
+
 /// Files that were looked for, and what came of it.
 #[derive(Default)]
-struct Gathered {
+pub(crate) struct Gathered {
     files: Vec<FileState>,
-    layers: Vec<Layer>,
+    pub(crate) layers: Vec<Layer>,
     stale: Vec<String>,
 }
 
@@ -175,7 +195,7 @@ impl Gathered {
     }
 
     /// The hosts that the files name, each once.
-    fn imports(&self) -> Vec<Host> {
+    pub(crate) fn imports(&self) -> Vec<Host> {
         let mut hosts: Vec<Host> = Vec::new();
         for host in self.layers.iter().flat_map(|layer| &layer.file.imports) {
             if !hosts.contains(host) {

@@ -28,16 +28,16 @@ pub struct Paths {
 /// The directories of other programs.
 #[derive(Clone, Debug)]
 pub struct Others {
-    pub home: PathBuf,
+    pub(crate) home: PathBuf,
     /// `~/.config`, unless it was moved.
-    pub config: PathBuf,
+    pub(crate) config: PathBuf,
     /// Where Windows keeps it instead.
-    pub app_data: Option<PathBuf>,
-    pub pi: PathBuf,
-    pub claude: PathBuf,
+    pub(crate) app_data: Option<PathBuf>,
+    pub(crate) pi: PathBuf,
+    pub(crate) claude: PathBuf,
     /// The file that Claude Code keeps its state in.
-    pub claude_state: PathBuf,
-    pub codex: PathBuf,
+    pub(crate) claude_state: PathBuf,
+    pub(crate) codex: PathBuf,
 }
 
 impl Others {

@@ -30,6 +30,7 @@ pub(crate) enum Form {
 pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec<Candidate> {
     let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: Form::Ours };
     let shared = &paths.others;
+    let named = config.clone();
     let mut files = vec![
         user(shared.config.join("mcp/mcp.json")),
         user(shared.home.join(".agents/mcp.json")),
@@ -45,11 +46,13 @@ pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec
         (".pi/mcp-servers.json", Form::PiServers),
         (".switchboard/mcp.json", Form::Ours),
     ];
-    files.extend(in_project.map(|(path, form)| Candidate {
+    let in_project = in_project.into_iter().map(|(path, form)| Candidate {
         path: project.join(path),
         tier: Tier::Project,
         form,
-    }));
+    });
+    // A file of the project that was named on purpose is the user's choice, once.
+    files.extend(in_project.filter(|file| named.as_ref() != Some(&file.path)));
     files
 }
 
@@ -130,5 +133,93 @@ impl Candidate {
             Form::Host(host) => Some(host),
             Form::Ours | Form::PiServers => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Environment;
+
+    fn check<const N: usize>(variables: [(&str, &str); N], host: Host, expected: &[&str]) {
+        let paths = Paths::of(&Environment::made_of(variables, "/p"));
+        let found = of_host(&paths, Path::new("/p"), host);
+        let shown = found.iter().map(|file| {
+            let tier = match file.tier {
+                Tier::User => "user",
+                Tier::Project => "project",
+            };
+            format!("{tier} {}", file.path.display())
+        });
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_desktop_program_keeps_its_file_where_its_system_does() {
+        check(
+            [("HOME", "/h"), ("APPDATA", "/h/AppData/Roaming")],
+            Host::ClaudeDesktop,
+            &[
+                "user /h/.config/Claude/claude_desktop_config.json",
+                "user /h/Library/Application Support/Claude/claude_desktop_config.json",
+                "user /h/AppData/Roaming/Claude/claude_desktop_config.json",
+            ],
+        );
+        check(
+            [("HOME", "/h"), ("XDG_CONFIG_HOME", "/c"), ("SWITCHBOARD_HOME", "/s")],
+            Host::VsCode,
+            &[
+                "user /c/Code/User/mcp.json",
+                "user /h/Library/Application Support/Code/User/mcp.json",
+                "project /p/.vscode/mcp.json",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_host_that_was_moved_is_found() {
+        check(
+            [("HOME", "/h"), ("CODEX_HOME", "~/x")],
+            Host::Codex,
+            &["user /h/x/config.toml", "project /p/.codex/config.toml"],
+        );
+        check(
+            [("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/x")],
+            Host::ClaudeCode,
+            &["user /x/.claude.json", "user /x/mcp.json", "user /x/claude_desktop_config.json"],
+        );
+    }
+
+    #[test]
+    fn in_the_home_directory_a_users_file_stays_the_users() {
+        check([("HOME", "/p")], Host::Cursor, &["user /p/.cursor/mcp.json"]);
+    }
+
+    #[test]
+    fn our_own_layers_lie_in_their_order() {
+        let environment = Environment::made_of(
+            [("HOME", "/h"), ("SWITCHBOARD_HOME", "/s"), ("PI_CODING_AGENT_DIR", "/pi")],
+            "/p",
+        );
+        let paths = Paths::of(&environment);
+        let check = |config: Option<PathBuf>, users: &[&str]| {
+            let found = own(&paths, Path::new("/p"), config);
+            let shown: Vec<String> = found.iter().map(|f| f.path.display().to_string()).collect();
+            let shared =
+                ["/h/.config/mcp/mcp.json", "/h/.agents/mcp.json", "/h/.agents/mcp/mcp.json"];
+            let project = [
+                "/p/.mcp.json",
+                "/p/.pi/mcp.json",
+                "/p/.pi/mcp-servers.json",
+                "/p/.switchboard/mcp.json",
+            ];
+            let expected: Vec<&str> = shared.iter().chain(users).chain(&project).copied().collect();
+            assert_eq!(shown, expected);
+        };
+        check(None, &["/pi/mcp.json", "/s/mcp.json"]);
+        check(Some("/x.json".into()), &["/x.json"]);
+        let found = own(&paths, Path::new("/p"), Some("/p/.mcp.json".into()));
+        let tiers = found.iter().filter(|file| file.path.ends_with(".mcp.json"));
+        assert_eq!(tiers.map(|file| file.tier).collect::<Vec<_>>(), [Tier::User]);
     }
 }

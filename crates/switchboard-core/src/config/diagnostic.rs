@@ -88,12 +88,8 @@ pub enum DiagnosticKind {
     /// A repository must not decide how far it is trusted.
     #[error("`{key}` is not allowed in a project file")]
     ForbiddenInProject { key: String },
-    #[error("`{key}` cannot be the name of a server")]
-    BadName {
-        key: String,
-        #[source]
-        cause: NameError,
-    },
+    #[error("`{key}` cannot be the name of a server: {problem}")]
+    BadName { key: String, problem: NameError },
     #[error("{key}.id: must contain only alphanumeric characters, underscores and hyphens")]
     BadId { key: String },
     #[error("{key}: duplicate id '{id}'")]

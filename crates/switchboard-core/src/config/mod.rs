@@ -5,6 +5,7 @@
 //! [`expand`] resolves what a merged definition leaves open. Nothing here reads a file.
 
 pub mod auth;
+pub mod conflicts;
 pub mod diagnostic;
 pub mod edit;
 pub mod expand;

@@ -77,9 +77,10 @@ impl ParsedFile {
                 reader.warn(member.offset, DiagnosticKind::DuplicateKey { key });
                 self.servers.retain(|server| server.name != member.name);
             }
-            if has_room(&self.servers, reader, servers, member.offset) {
-                self.servers.extend(read_server(reader, &member));
+            if !has_room(&self.servers, reader, (&servers.key, member.offset)) {
+                return;
             }
+            self.servers.extend(read_server(reader, &member));
         }
     }
 
@@ -113,25 +114,25 @@ pub(super) const ROOT_KEYS: &[&str] = &[
     "description",
 ];
 
-/// Says once if a file has more servers than anyone can mean.
+/// Whether one more server may be read from under `key`; if not, that was said.
 pub(super) fn has_room(
     read: &[ParsedServer],
     reader: &mut Reader<'_>,
-    servers: &Member<'_>,
-    offset: usize,
+    (key, offset): (&str, usize),
 ) -> bool {
-    if read.len() == MAX_SERVERS {
-        let (key, limit) = (servers.key.clone(), MAX_SERVERS);
-        reader.error(offset, DiagnosticKind::TooManyEntries { key, limit });
+    let full = read.len() >= MAX_SERVERS;
+    if full {
+        let kind = DiagnosticKind::TooManyEntries { key: key.to_owned(), limit: MAX_SERVERS };
+        reader.error(offset, kind);
     }
-    read.len() < MAX_SERVERS
+    !full
 }
 
 /// `None` drops the server: something in it is wrong, and the rest might mean something else.
 fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
-    if let Err(cause) = ServerName::new(server.name) {
+    if let Err(problem) = ServerName::new(server.name) {
         let key = server.key.clone();
-        reader.error(server.offset, DiagnosticKind::BadName { key, cause });
+        reader.error(server.offset, DiagnosticKind::BadName { key, problem });
         return None;
     }
     let members = reader.members(&server.key, server.value).ok()?;

@@ -68,12 +68,15 @@ fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member
         return;
     }
     for (index, value) in array.elements.iter().enumerate() {
+        if !has_room(&file.servers, reader, (&servers.key, value.start())) {
+            return;
+        }
         let key = format!("{}[{index}]", servers.key);
         let Some(server) = read_server(reader, &key, value) else { continue };
         if file.servers.iter().any(|earlier| earlier.name == server.name) {
             let id = join("", &server.name);
             reader.error(value.start(), DiagnosticKind::DuplicateId { key, id });
-        } else if has_room(&file.servers, reader, servers, value.start()) {
+        } else {
             file.servers.push(server);
         }
     }

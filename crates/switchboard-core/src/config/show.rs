@@ -67,29 +67,32 @@ pub(super) fn endpoint(endpoint: &Template) -> Value {
     template(endpoint)
 }
 
-/// Arguments are shown, but what follows a word such as `--token` or `Authorization:` is not.
 pub(super) fn templates(words: &[Template]) -> Value {
-    let mut names_a_secret = false;
-    let shown = words.iter().map(|word| {
-        let text = word.source();
-        let hidden = names_a_secret;
-        names_a_secret = text.starts_with('-') && !text.contains('=') && sounds_secret(text);
-        match text.split_once(['=', ':']) {
-            _ if hidden => secret(word),
-            Some((name, value)) if sounds_secret(name) => {
-                let kept = text.get(..=name.len()).unwrap_or_default();
-                format!("{kept}{}", revealed(value).unwrap_or(HIDDEN)).into()
-            }
-            _ => template(word),
-        }
-    });
-    shown.collect()
+    arguments(words.iter().map(Template::source)).map(Value::from).collect()
 }
 
-fn sounds_secret(name: &str) -> bool {
+/// Arguments are shown, but not what follows a word such as `--token` or `Authorization:`.
+fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = String> {
+    let mut after_a_name = false;
+    words.map(move |word| {
+        let hidden = after_a_name;
+        after_a_name = word.starts_with('-') && !word.contains('=') && names_a_secret(word);
+        match word.split_once(['=', ':']) {
+            _ if hidden => revealed(word).unwrap_or(HIDDEN).to_owned(),
+            _ if word.contains("://") => address(word),
+            Some((name, value)) if names_a_secret(name) => {
+                let kept = word.get(..=name.len()).unwrap_or_default();
+                format!("{kept}{}", revealed(value).unwrap_or(HIDDEN))
+            }
+            Some(_) | None => word.to_owned(),
+        }
+    })
+}
+
+fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let words = ["token", "secret", "password", "passwd", "apikey", "api-key", "api_key"];
-    words.iter().chain(&["authorization", "credential"]).any(|word| name.contains(word))
+    let words = ["token", "secret", "passw", "authorization", "credential", "apikey"];
+    words.iter().any(|word| name.contains(word)) || name.ends_with("key")
 }
 
 /// A value that may be a token: what it is made of may be shown if that is variables alone.
@@ -117,23 +120,25 @@ pub(super) fn template_map(map: &TemplateMap) -> Value {
     map.iter().map(|(name, value)| (name.to_owned(), secret(value))).collect::<Map<_, _>>().into()
 }
 
-/// Without what people put into a query or before the host.
+/// An address without what people hide in it, or a command line as its arguments.
 pub(super) fn url(url: &Template) -> Value {
-    let text = url.source();
+    match url.source() {
+        text if text.contains("://") => address(text).into(),
+        line => arguments(line.split(' ')).collect::<Vec<_>>().join(" ").into(),
+    }
+}
+
+/// Without literals in the query and before the host.
+fn address(text: &str) -> String {
     let (before, query) = text.split_once('?').unwrap_or((text, ""));
-    let mut shown = match before.split_once("://") {
-        Some((scheme, rest)) => {
-            let host = rest.split('/').next().unwrap_or_default();
-            match host.rsplit_once('@') {
-                Some((user, _)) if revealed(user).is_none() => {
-                    let after = rest.get(user.len()..).unwrap_or_default();
-                    format!("{scheme}://{HIDDEN}{after}")
-                }
-                _ => before.to_owned(),
-            }
-        }
-        None => before.to_owned(),
-    };
+    let mut shown = before.to_owned();
+    if let Some((scheme, rest)) = before.split_once("://")
+        && let Some((user, _)) = rest.split('/').next().unwrap_or_default().rsplit_once('@')
+        && revealed(user).is_none()
+    {
+        let host = rest.get(user.len()..).unwrap_or_default();
+        shown = format!("{scheme}://{HIDDEN}{host}");
+    }
     for (index, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
         shown.push(if index == 0 { '?' } else { '&' });
         match pair.split_once('=') {
@@ -143,7 +148,7 @@ pub(super) fn url(url: &Template) -> Value {
             None => shown.push_str(HIDDEN),
         }
     }
-    shown.into()
+    shown
 }
 
 pub(super) fn boolean(value: &bool) -> Value {

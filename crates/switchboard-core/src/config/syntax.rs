@@ -14,9 +14,9 @@ use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::layers::Source;
 use super::reader::Reader;
 
-/// Our own files are small.
+/// Our own files are small, and so is what a repository may bring.
 pub(super) const OWN_FILE_BYTES: usize = 1024 * 1024;
-/// Hosts keep histories and the like beside their servers.
+/// Hosts keep a user's history and the like beside the servers.
 pub(super) const HOST_FILE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

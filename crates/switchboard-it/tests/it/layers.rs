@@ -4,6 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use switchboard::discover::discover;
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard::trust::TrustStore;
+use switchboard::{Environment, Gateway};
+use switchboard_it::harness::{Home, World};
 use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
@@ -190,4 +196,98 @@ async fn the_shipped_schemas_are_the_printed_ones() {
         let ran = installed.run(["config", "schema", "--form", form]).await;
         assert_eq!(ran.stdout, fs::read_to_string(docs.join(file)).unwrap(), "{file}");
     }
+}
+
+#[test]
+fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
+    let fixture = Fixture::new();
+    let home = fixture.project.parent().unwrap();
+    let own = home.join("switchboard");
+    fs::write(own.join("mcp.json"), r#"{ "imports": ["zed"], "mcpServers": {} }"#).unwrap();
+    let variables =
+        [("HOME", &*home.to_string_lossy()), ("SWITCHBOARD_HOME", &*own.to_string_lossy())];
+    let environment = Environment::made_of(variables, &fixture.project);
+    let options = LoadOptions { config: None, project: fixture.project.clone() };
+    let found = discover(&environment, &Paths::of(&environment), &options).unwrap();
+    let mut lines = Vec::new();
+    for host in &found.hosts {
+        let files = host.files.iter().filter(|file| file.found);
+        let servers = files.clone().flat_map(|file| &file.servers).map(|server| &*server.name);
+        let mark = if host.imported { "imported" } else { "found" };
+        let servers = servers.collect::<Vec<_>>().join(" ");
+        lines.push(format!("{} {mark} in {}: {servers}", host.host, files.count()));
+    }
+    for conflict in &found.conflicts {
+        let places = conflict.places.iter().map(|at| format!(" {}:{}", at.path, at.line));
+        lines.push(format!("{}:{}", conflict.server, places.collect::<String>()));
+    }
+    let text = lines.join("\n").replace(&*home.to_string_lossy(), "[HOME]");
+    insta::assert_snapshot!(text, @r#"
+    claude-code found in 2: local-db linear github sentry puppeteer github claude-extra
+    claude-desktop found in 1: brave-search memory
+    cursor found in 2: filesystem github figma storybook shared
+    vscode found in 2: microsoft.docs playwright workspace
+    codex found in 2: docs context7 old-jira project-codex
+    opencode found in 1: everything jira
+    windsurf found in 2: notion slack notion surf
+    zed imported in 1: postgres mermaid
+    gemini-cli found in 2: maps events weather project-gemini
+    github: [HOME]/project/.mcp.json:4 [HOME]/.claude.json:7 [HOME]/.claude/mcp.json:1 [HOME]/.cursor/mcp.json:8
+    notion: [HOME]/.codeium/windsurf/mcp_config.json:3 [HOME]/.windsurf/mcp.json:1
+    "#);
+}
+
+#[tokio::test]
+async fn a_listed_server_connects_at_the_start_only_if_it_is_enabled() {
+    let home = Home::new();
+    let project = home.path().canonicalize().unwrap().join("project");
+    fs::create_dir_all(project.join(".pi")).unwrap();
+    let command = format!("'{}' everything", PROGRAMS.fixture_server);
+    let list = serde_json::json!({ "version": "1.0", "servers": [
+        { "id": "waits", "url": command, "name": "Waiting room", "description": "of the clinic" },
+        { "id": "starts", "url": command, "enabled": true },
+    ]});
+    fs::write(project.join(".pi/mcp-servers.json"), list.to_string()).unwrap();
+    let mut environment = home.environment();
+    environment.cwd.clone_from(&project);
+    let paths = Paths::of(&environment);
+    let options = LoadOptions { config: None, project: project.clone() };
+    let store = TrustStore::at(paths.trust());
+    for pending in load(&environment, &paths, &options).unwrap().config.pending {
+        store.approve(&pending.hash, &pending.name, &project).unwrap();
+    }
+    let config = load(&environment, &paths, &options).unwrap().config;
+    let gateway = Gateway::builder(environment).config(config).build();
+    gateway.list_missing(|_, _, _| {}).await;
+    let world = World::of_gateway(gateway, home);
+    let status = async || world.ask("{}").await.split("\n\n").next().unwrap().to_owned();
+    insta::assert_snapshot!(status().await, @r#"
+    MCP: 1/2 servers, 30 tools
+    ✓ starts (30 tools)
+    ○ waits (not connected): Waiting room: of the clinic
+    "#);
+    world.ask(r#"{ "connect": "waits" }"#).await;
+    insta::assert_snapshot!(status().await, @r#"
+    MCP: 2/2 servers, 60 tools
+    ✓ starts (30 tools)
+    ✓ waits (30 tools): Waiting room: of the clinic
+    "#);
+    insta::assert_snapshot!(world.ask(r#"{ "search": "clinic", "limit": 1 }"#).await, @r#"
+    waits_add(a: number, b: number)
+      Adds two numbers.
+    1 of 30; next page: offset 1
+    "#);
+    world.shut_down().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_projects_file_that_is_no_file_is_not_opened() {
+    let fixture = Fixture::new();
+    fs::remove_file(fixture.project.join(".mcp.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", fixture.project.join(".mcp.json")).unwrap();
+    let (code, stdout, _) = fixture.run(&["config", "check"]).await;
+    assert_eq!(code, Some(2));
+    let line = "[HOME]/project/.mcp.json:1:1: the file cannot be read: it is no regular file";
+    assert!(stdout.contains(line), "{stdout}");
 }

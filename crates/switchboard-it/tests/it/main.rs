@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod cli;
 mod content;
+mod corpus;
 mod definitions;
 mod docs;
 mod edits;

@@ -20,6 +20,6 @@ pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "mcpServers", Dialect::Ours, usual);
     if let Some((offset, off)) = section.and_then(|section| names(section, "disabledMcpServers")) {
         let origin = file.reader.origin(offset);
-        file.disable(&origin, |name| off.contains(&name));
+        file.disable(&origin, |name| off.contains(name));
     }
 }

@@ -1,19 +1,20 @@
 //! One entry of a host while it is read: what its keys mean to us.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
-use super::super::auth::Auth;
-use super::super::diagnostic::DiagnosticKind;
-use super::super::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
-use super::super::layers::Origin;
-use super::super::reader::{Member, Read, Reader};
-use super::super::server::ServerEntry;
-use super::super::values::{Template, TemplateMap, TransportType};
 use super::HostFile;
 use super::variables::{Dialect, Variables};
+use crate::config::auth::Auth;
+use crate::config::diagnostic::DiagnosticKind;
+use crate::config::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
+use crate::config::layers::Origin;
+use crate::config::reader::{MAX_ENTRIES, Member, Read, Reader};
+use crate::config::server::ServerEntry;
+use crate::config::values::{Template, TemplateMap, TransportType};
 
 /// What a key of a host's entry means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub(super) fn usual(key: &str) -> Meaning {
     }
 }
 
-/// The times that our own fields may hold.
+/// What our own field takes; a host has other limits.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {
@@ -118,15 +119,14 @@ impl Draft {
             Meaning::Program => self.program(reader, member)?,
             Meaning::Transport => {
                 self.entry.transport_type = transport(&string(reader, key, value)?);
+                // What a URL implied before is said here.
+                self.entry.origins.remove("type");
                 self.typed = true;
             }
             Meaning::UrlOf(implied) => self.url(endpoint(reader, key, value)?, implied),
             Meaning::Enabled if boolean(reader, key, value)? => return Ok(()),
             Meaning::Enabled => self.entry.disabled = Some(true),
-            Meaning::PassedOn => {
-                let pairs = passed_on(reader, key, value)?;
-                add(&mut self.entry.env, pairs);
-            }
+            Meaning::PassedOn => add(&mut self.entry.env, passed_on(reader, key, value)?),
             Meaning::HeadersFromVariables => {
                 let names = texts(reader, key, value)?;
                 let variable = |(name, variable): (String, Template)| {
@@ -227,11 +227,8 @@ impl Draft {
 /// Adds pairs whose names are not there yet.
 fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
     let map = map.get_or_insert_default();
-    for (name, value) in pairs {
-        if !map.names().any(|known| known == name) {
-            map.0.push((name, value));
-        }
-    }
+    let mut known: HashSet<String> = map.names().map(str::to_owned).collect();
+    map.0.extend(pairs.into_iter().filter(|(name, _)| known.insert(name.clone())));
 }
 
 /// Texts by name. Numbers and booleans are taken as written, null as not set.
@@ -260,6 +257,9 @@ fn passed_on(
     let Value::Array(array) = value else {
         return Err(reader.wrong_type(key, value, "an array of strings"));
     };
+    if array.elements.len() > MAX_ENTRIES {
+        return Err(reader.too_many_entries(key, value));
+    }
     let mut pairs = Vec::new();
     for (index, element) in array.elements.iter().enumerate() {
         let named = element.as_object().and_then(|object| object.get("name"));

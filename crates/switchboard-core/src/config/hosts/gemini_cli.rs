@@ -2,10 +2,10 @@
 
 use jsonc_parser::ast::Value;
 
-use super::super::values::TransportType;
 use super::draft::{Meaning, usual};
 use super::variables::Dialect;
 use super::{HostFile, names};
+use crate::config::values::TransportType;
 
 pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "mcpServers", Dialect::Dollar, meaning);
@@ -14,11 +14,11 @@ pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     };
     if let Some((offset, allowed)) = names(&lists.value, "allowed") {
         let origin = file.reader.origin(offset);
-        file.disable(&origin, |name| !allowed.contains(&name));
+        file.disable(&origin, |name| !allowed.contains(name));
     }
     if let Some((offset, excluded)) = names(&lists.value, "excluded") {
         let origin = file.reader.origin(offset);
-        file.disable(&origin, |name| excluded.contains(&name));
+        file.disable(&origin, |name| excluded.contains(name));
     }
 }
 

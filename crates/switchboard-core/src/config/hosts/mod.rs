@@ -15,16 +15,17 @@ mod vscode;
 mod windsurf;
 mod zed;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use jsonc_parser::ast::Value;
 
 use super::canonical::{Canon, Canonical};
 use super::diagnostic::DiagnosticKind;
-use super::layers::{Origin, Source};
+use super::layers::{Origin, Source, Tier};
 use super::parse::{ParsedFile, ParsedServer, has_room};
-use super::reader::{Member, Reader};
-use super::syntax::{self, HOST_FILE_BYTES, Syntax};
+use super::reader::Reader;
+use super::syntax::{self, HOST_FILE_BYTES, OWN_FILE_BYTES, Syntax};
 use super::values::choice;
 use crate::name::ServerName;
 use draft::{Draft, Meaning};
@@ -88,8 +89,12 @@ pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFi
         | Host::Zed
         | Host::GeminiCli => Syntax::Jsonc,
     };
+    let limit = match source.tier {
+        Tier::User => HOST_FILE_BYTES,
+        Tier::Project => OWN_FILE_BYTES,
+    };
     let mut servers = Vec::new();
-    let diagnostics = syntax::read((text, syntax), source, HOST_FILE_BYTES, |reader, root| {
+    let diagnostics = syntax::read((text, syntax), source, limit, |reader, root| {
         let mut file = HostFile { host, project, reader, servers: Vec::new() };
         match host {
             Host::ClaudeCode => claude_code::read(&mut file, root),
@@ -131,15 +136,16 @@ impl HostFile<'_, '_> {
         let Ok(members) = self.reader.members(key, &property.value) else {
             return;
         };
-        let all = Member { name: key, key: key.to_owned(), offset: 0, value: &property.value };
         for member in members {
-            let known = self.servers.iter().any(|server| server.name == member.name);
-            if known || !has_room(&self.servers, self.reader, &all, member.offset) {
+            if self.servers.iter().any(|server| server.name == member.name) {
                 continue;
             }
-            if let Err(cause) = ServerName::new(member.name) {
+            if !has_room(&self.servers, self.reader, (key, member.offset)) {
+                return;
+            }
+            if let Err(problem) = ServerName::new(member.name) {
                 let key = member.key.clone();
-                self.reader.error(member.offset, DiagnosticKind::BadName { key, cause });
+                self.reader.error(member.offset, DiagnosticKind::BadName { key, problem });
                 continue;
             }
             let draft = Draft::read(self, &member, dialect, meaning);
@@ -149,7 +155,7 @@ impl HostFile<'_, '_> {
         }
     }
 
-    /// Marks the servers for which `lists` says so as disabled, because of what stands at `origin`.
+    /// Marks the servers that are off as disabled, because of what stands at `origin`.
     fn disable(&mut self, origin: &Origin, is_off: impl Fn(&str) -> bool) {
         for server in self.servers.iter_mut().filter(|server| is_off(&server.name)) {
             if !server.entry.is_disabled() {
@@ -161,7 +167,7 @@ impl HostFile<'_, '_> {
 }
 
 /// The texts of an array under `key`, and where it stands; anything else is not there.
-fn names<'v>(object: &'v Value<'_>, key: &str) -> Option<(usize, Vec<&'v str>)> {
+fn names<'v>(object: &'v Value<'_>, key: &str) -> Option<(usize, HashSet<&'v str>)> {
     let property = object.as_object()?.get(key)?;
     let elements = property.value.as_array()?.elements.iter();
     let names = elements.filter_map(|name| Some(&*name.as_string_lit()?.value)).collect();

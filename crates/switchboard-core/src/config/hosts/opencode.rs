@@ -13,6 +13,7 @@ pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
 fn meaning(key: &str) -> Meaning {
     match key {
         "environment" => Meaning::Env,
+        "oauth" => Meaning::Field("oauth"),
         _ => usual(key),
     }
 }

@@ -2,11 +2,11 @@
 
 use jsonc_parser::ast::Value;
 
-use super::super::diagnostic::DiagnosticKind;
-use super::super::reader::{Member, Reader, join};
-use super::super::server::ServerEntry;
-use super::super::values::{Template, TemplateMap};
 use super::Host;
+use crate::config::diagnostic::DiagnosticKind;
+use crate::config::reader::{Member, Reader, join};
+use crate::config::server::ServerEntry;
+use crate::config::values::{Template, TemplateMap};
 
 /// How a host's variables differ from ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

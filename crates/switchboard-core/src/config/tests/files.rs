@@ -164,8 +164,8 @@ fn a_name_that_no_server_can_have_is_an_error() {
         USER,
         r#"{"mcpServers": {" ": {"command": "x"}, "a\u0007": {"command": "x"}}}"#,
         "
-f:1:17: error: `mcpServers. ` cannot be the name of a server
-f:1:40: error: `mcpServers.a\u{fffd}` cannot be the name of a server",
+f:1:17: error: `mcpServers. ` cannot be the name of a server: the name is empty
+f:1:40: error: `mcpServers.a\u{fffd}` cannot be the name of a server: the name holds a control character",
     );
 }
 
@@ -190,6 +190,26 @@ fn problems_and_their_keys_are_bounded() {
     assert_eq!(last.kind, DiagnosticKind::TooManyProblems { limit: 200 });
     let shown = file.diagnostics[0].to_string();
     assert!(shown.chars().count() < 120 && !shown.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn servers_without_end_are_cut_and_said_once() {
+    let many = |entry: &str| (0..1_005).map(|n| entry.replace('N', &n.to_string())).collect();
+    let named: String = many(r#""sN": {"command": "x"},"#);
+    let listed: String = many(r#"{"id": "sN", "url": "x"},"#);
+    let files = [
+        parse(&format!(r#"{{"mcpServers": {{{named}}}}}"#), &source("f", USER)),
+        pi_servers::parse(&format!(r#"{{"servers": [{listed}]}}"#), &source("f", USER)),
+        hosts::parse(
+            Host::Zed,
+            &format!(r#"{{"context_servers": {{{named}}}}}"#),
+            &source("f", USER),
+            "/p",
+        ),
+    ];
+    for file in files {
+        assert_eq!((file.servers.len(), file.diagnostics.len()), (1_000, 1));
+    }
 }
 
 #[test]

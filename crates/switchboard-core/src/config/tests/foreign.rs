@@ -20,6 +20,11 @@ fn read(host: Host, text: &str) -> String {
 }
 
 #[test]
+fn every_word_for_a_host_is_one_of_all() {
+    assert_eq!(Host::ALL.map(Host::as_str), Host::WORDS);
+}
+
+#[test]
 fn claude_code_has_servers_of_the_user_and_of_a_directory() {
     let text = r#"{
   "numStartups": 12, "history": [{"display": "x"}],
@@ -170,7 +175,8 @@ fn claude_desktop_has_programs() {
 fn opencode_has_the_command_line_in_one_list() {
     let text = r#"{"$schema": "https://opencode.ai/config.json", "mcp": {
   "local": {"type": "local", "command": ["bun", "x", "server"], "environment": {"A": "{env:A}"}, "timeout": 5000},
-  "remote": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{env:K}"}, "enabled": false},
+  "remote": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{env:K}"}, "enabled": false,
+    "oauth": {"clientId": "id", "scope": "read"}},
   "file": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{file:~/.key}"}},
   "override": {"enabled": true},
   "self": {"type": "local", "command": ["switchboard", "serve"]}
@@ -184,8 +190,9 @@ fn opencode_has_the_command_line_in_one_list() {
     remote
       url:3 "https://example.com/mcp"
       headers:3 {"K":"{env:K}"}
+      oauth:4 {"grantType":"authorization_code","clientId":"id","scope":"read"}
       disabled:3 true
-    f:4:81: warning: `mcp.file.headers` asks for `{file:~/.key}`, which only OpenCode can fill in: this server is left out
+    f:5:81: warning: `mcp.file.headers` asks for `{file:~/.key}`, which only OpenCode can fill in: this server is left out
     "#);
 }
 
@@ -266,6 +273,29 @@ fn gemini_cli_says_the_transport_by_the_key_of_the_url() {
       command:8 "x"
       disabled:2 true
     "#);
+}
+
+#[test]
+fn a_long_file_is_a_users_and_never_a_projects() {
+    let text = format!(
+        r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, "history": "{}"}}"#,
+        "x".repeat(2 << 20)
+    );
+    let read = |tier| hosts::parse(Host::ClaudeCode, &text, &source("f", tier), ROOT);
+    assert_eq!((read(USER).servers.len(), read(USER).diagnostics), (1, Vec::new()));
+    let problems: Vec<String> = read(PROJECT).diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["f:1:1: error: the file is larger than 1048576 bytes"]);
+}
+
+#[test]
+fn many_variables_are_passed_on_each_once() {
+    let names: Vec<String> = (0..9_000).map(|n| format!("\"n{n}\"")).collect();
+    let names = names.join(",");
+    let codex = format!("[mcp_servers.a]\ncommand = 'x'\nenv_vars = [{names}]\nenv = {{n1 = '1'}}");
+    let file = hosts::parse(Host::Codex, &codex, &source("f", USER), ROOT);
+    assert_eq!(file.diagnostics, []);
+    let env = file.servers[0].entry.env.as_ref().unwrap();
+    assert_eq!(env.names().count(), 9_000);
 }
 
 #[test]

@@ -128,3 +128,33 @@ fn a_repository_cannot_hide_an_imported_server_of_the_users() {
         "usable: args=c command=c env=c\npending: command=p",
     );
 }
+
+proptest! {
+    #[test]
+    fn every_field_keeps_its_origin_through_an_import(
+        theirs in prop::collection::vec(any::<bool>(), 4),
+        ours in prop::collection::vec(any::<bool>(), 5),
+    ) {
+        const FIELDS: [(&str, &str); 5] = [("args", "[]"), ("cwd", "\"/\""),
+            ("disabled", "true"), ("env", "{}"), ("command", "\"x\"")];
+        let server = |set: &[bool]| {
+            let fields = FIELDS.iter().zip(set).filter(|(_, set)| **set);
+            let fields: Vec<String> = fields.map(|((k, v), _)| format!("\"{k}\": {v}")).collect();
+            format!("{{{}}}", fields.join(","))
+        };
+        let theirs: Vec<bool> = theirs.into_iter().chain([true]).collect();
+        let (import, own) = (server(&theirs), server(&ours));
+        let layers = [layer(("c", USER, CURSOR, &import)), layer(("o", USER, OURS, &own))];
+        let approvals = Approvals {
+            project_root: "/p",
+            file_hashes: &|_| Vec::new(),
+            is_approved: &|_| false,
+        };
+        let definition = &merge(&layers, &approvals).servers["s"].definition;
+        for (index, (key, _)) in FIELDS.iter().enumerate() {
+            let expected = if ours[index] { Some("o") } else { theirs[index].then_some("c") };
+            prop_assert_eq!(definition.origins.get(key).map(|at| &*at.path), expected);
+            prop_assert_eq!(definition.has(key), expected.is_some());
+        }
+    }
+}

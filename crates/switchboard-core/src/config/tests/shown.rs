@@ -24,9 +24,14 @@ fn no_literal_that_may_be_secret_is_shown_and_every_template_is() {
     );
     check(
         r#"{"command": "x", "args": ["--token", "hunter2", "--api-key=hunter2", "-v", "plain",
-            "--header", "Authorization: Bearer hunter2", "--token=${T}", "--secret"]}"#,
+            "--header", "Authorization: Bearer hunter2", "--token=${T}", "https://h?k=hunter2",
+            "--secret"]}"#,
         json!({"command": "x", "args": ["--token", "…", "--api-key=…", "-v", "plain",
-            "--header", "Authorization:…", "--token=${T}", "--secret"]}),
+            "--header", "Authorization:…", "--token=${T}", "https://h?k=…", "--secret"]}),
+    );
+    check(
+        r#"{"url": "npx  -y 'a b' --key hunter2 ${X}"}"#,
+        json!({"url": "npx  -y 'a b' --key … ${X}"}),
     );
     check(
         r#"{"url": "http://h", "auth": {"type": "api-key", "key": "hunter2"},

@@ -1,0 +1,8 @@
+//! The configuration file of Gemini CLI.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use switchboard_core::config::hosts::Host;
+
+fuzz_target!(|text: &str| switchboard_fuzz::host(Host::GeminiCli, text));
