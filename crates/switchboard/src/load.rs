@@ -15,7 +15,7 @@ use crate::trust::{TrustError, TrustStore, script_hashes};
 pub struct LoadOptions {
     /// Replaces the user's own file.
     pub config: Option<PathBuf>,
-    /// The project's directory.
+    /// The project's directory: the working directory of the environment that it is loaded with.
     pub project: PathBuf,
 }
 

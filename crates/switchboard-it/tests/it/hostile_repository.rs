@@ -323,7 +323,6 @@ const CHANGES: &[Change] = &[
     Change::Entry(r#""type": "stdio", "#, ""),
     Change::Entry(r#""lazy""#, r#""eager""#),
     Change::Entry("5000", "5001"),
-    Change::Entry(r#""lifecycle""#, r#""inheritEnv": true, "lifecycle""#),
     Change::Write("run.sh", "echo changed > ran\n"),
     Change::Write("token", "another"),
     Change::Link("link.sh", "twin.sh"),
