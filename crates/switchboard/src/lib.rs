@@ -43,6 +43,7 @@ mod follow;
 pub mod explain;
 pub mod host;
 pub mod load;
+mod last_good;
 pub mod trust;
 mod upstream;
 mod directory;
@@ -55,6 +56,7 @@ pub mod paths;
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};
 pub use host::{Headless, Host};
+pub use last_good::LastGood;
 pub use session::Session;
 pub use upstream::lease::Progress;
 

@@ -7,6 +7,7 @@ use switchboard_core::config::layers::{self, Approvals, Config, Layer, Source, T
 use switchboard_core::config::parse::{self, ParsedFile};
 
 use crate::env::Environment;
+use crate::last_good::LastGood;
 use crate::paths::{self, Paths};
 use crate::trust::{TrustError, TrustStore, script_hashes};
 
@@ -31,30 +32,6 @@ pub struct Loaded {
     pub stale: Vec<String>,
     /// What stands in for a file that does not read the next time.
     pub good: LastGood,
-}
-
-/// The last version of each file that could be read.
-#[derive(Clone, Debug, Default)]
-pub struct LastGood {
-    layers: Vec<Layer>,
-    /// Every file that was looked for.
-    files: Vec<PathBuf>,
-}
-
-impl LastGood {
-    pub(crate) fn files(&self) -> &[PathBuf] {
-        &self.files
-    }
-
-    /// The earlier version of a file, to be used with the problems of the present one.
-    fn instead_of(&self, broken: &Layer) -> Option<Layer> {
-        let good = self.layers.iter().find(|layer| layer.source == broken.source)?;
-        let diagnostics = broken.file.diagnostics.clone();
-        Some(Layer {
-            source: good.source.clone(),
-            file: ParsedFile { diagnostics, ..good.file.clone() },
-        })
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -113,14 +90,9 @@ pub fn load_again(
             return Err(LoadError::Missing { path });
         }
         if let Some(file) = file {
-            let mut layer = Layer { source, file };
-            if let Some(place) = unusable(&layer.file)
-                && let Some(good) = last_good.instead_of(&layer)
-            {
-                stale.push(place);
-                layer = good;
-            }
+            let (layer, place) = last_good.stand_in(Layer { source, file });
             layers.push(layer);
+            stale.extend(place);
         }
         files.push(FileState { path, tier, found });
     }
@@ -137,21 +109,6 @@ pub fn load_again(
             is_approved: &|hash| approved.as_ref().is_some_and(|approved| approved(hash)),
         },
     );
-    let good = LastGood {
-        // One that never read is nothing to go back to.
-        layers: layers.into_iter().filter(|layer| !never_read(layer, last_good)).collect(),
-        files: files.iter().map(|file| file.path.clone()).collect(),
-    };
+    let good = last_good.then(layers, files.iter().map(|file| file.path.as_path()));
     Ok(Loaded { config, files, trust_problem, stale, good })
-}
-
-/// Where a file stops making sense as a whole.
-fn unusable(file: &ParsedFile) -> Option<String> {
-    let problem = file.diagnostics.iter().find(|problem| problem.kind.spoils_the_file())?;
-    let path = problem.path.as_deref().unwrap_or_default();
-    Some(format!("{path}:{}:{}", problem.line, problem.column))
-}
-
-fn never_read(layer: &Layer, last_good: &LastGood) -> bool {
-    unusable(&layer.file).is_some() && last_good.instead_of(layer).is_none()
 }
