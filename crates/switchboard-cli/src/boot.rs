@@ -100,8 +100,7 @@ impl App {
         let Some(path) = &self.config else { return Ok(()) };
         let named = path.to_string_lossy();
         let broken = |diagnostic: &Diagnostic| {
-            matches!(diagnostic.kind, DiagnosticKind::Syntax { .. })
-                && diagnostic.path.as_deref() == Some(&*named)
+            diagnostic.kind.spoils_the_file() && diagnostic.path.as_deref() == Some(&*named)
         };
         match self.load()?.config.diagnostics.into_iter().find(broken) {
             None => Ok(()),

@@ -187,18 +187,16 @@ impl Directory {
     fn load(&self) {
         let now = now();
         self.sweep();
-        let mut shelves: BTreeMap<ServerName, Shelf> = self
-            .shared
-            .catalog
-            .borrow()
-            .shelves()
-            .map(|(name, shelf)| (name.clone(), shelf.clone()))
-            .collect();
-        let plans = Arc::clone(&self.shared.plans.borrow());
-        for (server, shelf) in &mut shelves {
-            fill(server, shelf, &plans, now);
-        }
-        self.shared.catalog.send_replace(Arc::new(Catalog::new(shelves)));
+        // In one step, so that servers which are replaced meanwhile do not come back.
+        self.shared.catalog.send_modify(|catalog| {
+            let plans = Arc::clone(&self.shared.plans.borrow());
+            let shelves = catalog.shelves().map(|(name, shelf)| (name.clone(), shelf.clone()));
+            let mut shelves: BTreeMap<ServerName, Shelf> = shelves.collect();
+            for (server, shelf) in &mut shelves {
+                fill(server, shelf, &plans, now);
+            }
+            *catalog = Arc::new(Catalog::new(shelves));
+        });
     }
 
     /// Removes what killed writers left in the cache.

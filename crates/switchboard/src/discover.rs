@@ -9,7 +9,8 @@ use switchboard_core::config::layers::{Layer, Tier};
 use switchboard_core::config::parse::ParsedServer;
 
 use crate::env::Environment;
-use crate::load::{self, LastGood, LoadError, LoadOptions};
+use crate::last_good::LastGood;
+use crate::load::{self, LoadError, LoadOptions};
 use crate::paths::Paths;
 use crate::sources;
 

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::gateway::{Gateway, WeakGateway};
-use crate::load::{self, LastGood, LoadError, LoadOptions, Loaded};
+use crate::last_good::LastGood;
+use crate::load::{self, LoadError, LoadOptions, Loaded};
 
 const PERIOD: Duration = Duration::from_secs(1);
 

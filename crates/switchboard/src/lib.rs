@@ -46,6 +46,7 @@ pub mod load;
 pub mod discover;
 mod sources;
 pub mod edit;
+mod last_good;
 pub mod trust;
 mod upstream;
 mod directory;
@@ -60,6 +61,7 @@ mod shared_file;
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};
 pub use host::{Headless, Host};
+pub use last_good::LastGood;
 pub use session::Session;
 pub use upstream::lease::Progress;
 

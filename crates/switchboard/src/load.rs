@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{self, Approvals, Config, Layer, Tier};
-use switchboard_core::config::parse::ParsedFile;
 
 use crate::env::Environment;
+use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
@@ -17,7 +17,7 @@ use crate::trust::{TrustError, TrustStore, script_hashes};
 pub struct LoadOptions {
     /// Replaces the user's own files.
     pub config: Option<PathBuf>,
-    /// The project's directory.
+    /// The project's directory: the working directory of the environment that it is loaded with.
     pub project: PathBuf,
 }
 
@@ -35,30 +35,6 @@ pub struct Loaded {
     pub stale: Vec<String>,
     /// What stands in for a file that does not read the next time.
     pub good: LastGood,
-}
-
-/// The last version of each file that could be read.
-#[derive(Clone, Debug, Default)]
-pub struct LastGood {
-    layers: Vec<Layer>,
-    /// Every file that was looked for.
-    files: Vec<PathBuf>,
-}
-
-impl LastGood {
-    pub(crate) fn files(&self) -> &[PathBuf] {
-        &self.files
-    }
-
-    /// The earlier version of a file, to be used with the problems of the present one.
-    fn instead_of(&self, broken: &Layer) -> Option<Layer> {
-        let good = self.layers.iter().find(|layer| layer.source == broken.source)?;
-        let diagnostics = broken.file.diagnostics.clone();
-        Some(Layer {
-            source: good.source.clone(),
-            file: ParsedFile { diagnostics, ..good.file.clone() },
-        })
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -116,11 +92,7 @@ pub fn load_again(
         },
     );
     let Gathered { files, layers, stale } = all;
-    let good = LastGood {
-        // One that never read is nothing to go back to.
-        layers: layers.into_iter().filter(|layer| !never_read(layer, last_good)).collect(),
-        files: files.iter().map(|file| file.path.clone()).collect(),
-    };
+    let good = last_good.then(layers, files.iter().map(|file| file.path.as_path()));
     let user_file = user_file(environment, locations, options);
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
 }
@@ -178,14 +150,11 @@ impl Gathered {
         let (host, found) = (candidate.host(), layer.is_some());
         let Candidate { path, tier, .. } = candidate;
         self.files.push(FileState { path, tier, host, found });
-        let Some(mut layer) = layer else { return };
-        if let Some(place) = unusable(&layer.file)
-            && let Some(good) = last_good.instead_of(&layer)
-        {
-            self.stale.push(place);
-            layer = good;
+        if let Some(layer) = layer {
+            let (layer, place) = last_good.stand_in(layer);
+            self.layers.push(layer);
+            self.stale.extend(place);
         }
-        self.layers.push(layer);
     }
 
     fn append(&mut self, upper: Gathered) {
@@ -204,15 +173,4 @@ impl Gathered {
         }
         hosts
     }
-}
-
-/// Where a file stops making sense as a whole.
-fn unusable(file: &ParsedFile) -> Option<String> {
-    let problem = file.diagnostics.iter().find(|problem| problem.kind.spoils_the_file())?;
-    let path = problem.path.as_deref().unwrap_or_default();
-    Some(format!("{path}:{}:{}", problem.line, problem.column))
-}
-
-fn never_read(layer: &Layer, last_good: &LastGood) -> bool {
-    unusable(&layer.file).is_some() && last_good.instead_of(layer).is_none()
 }

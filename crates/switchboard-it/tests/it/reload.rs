@@ -62,8 +62,7 @@ async fn a_changed_server_starts_anew_after_the_calls_in_flight_and_no_other_doe
     assert_eq!(world.fixture("a").ledger().connections, 1);
     assert!(world.ask("{}").await.contains("○ a (3 tools, connecting)"));
     world.fixture("a").release();
-    let ended = waiting.await.unwrap();
-    assert!(!ended.contains("lost"), "{ended}");
+    assert_eq!(waiting.await.unwrap(), "released");
     assert_eq!(next.await.unwrap().unwrap(), "new");
     let (a, b) = (world.fixture("a").ledger(), world.fixture("b").ledger());
     assert_eq!((a.connections, a.open, b.connections, b.open), (2, 1, 1, 1));
@@ -78,8 +77,7 @@ async fn a_server_that_goes_finishes_its_calls_and_takes_no_new_one() {
     assert!(refused.starts_with("server_disabled"), "{refused}");
     assert_eq!(world.fixture("a").ledger().open, 1, "its last call is still running");
     world.fixture("a").release();
-    let ended = waiting.await.unwrap();
-    assert!(!ended.contains("lost"), "{ended}");
+    assert_eq!(waiting.await.unwrap(), "released");
     world.fixture("a").until(|ledger| ledger.open == 0).await;
     assert_eq!(world.fixture("b").ledger().connections, 1);
     // And it can come back.

@@ -1,6 +1,15 @@
 //! What a definition may read: variables, places, and the output of commands.
 
+use std::fs;
+
 use serde_json::{Value, json};
+use switchboard::failure::Code;
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard::request::Request;
+use switchboard::{Gateway, Headless};
+use switchboard_it::harness::Home;
+use switchboard_it::processes::{until, until_gone};
 use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
@@ -75,4 +84,32 @@ async fn a_url_that_cannot_be_filled_in_fails_before_any_request() {
         assert_eq!(ran.code, Some(2), "{url}");
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     }
+}
+
+#[tokio::test]
+async fn a_command_that_nobody_waits_for_any_longer_is_ended_with_all_that_it_started() {
+    let home = Home::new();
+    let config = r#"{ "mcpServers": { "s": { "command": "/bin/cat", "env": {
+        "T": "!/bin/sh -c '/bin/sleep 1000 & echo $! $$ > started; /bin/mv started pids; wait'" } } } }"#;
+    let environment = home.environment();
+    let paths = Paths::of(&environment);
+    fs::create_dir_all(&paths.config).unwrap();
+    fs::write(paths.user_config(), config).unwrap();
+    let options = LoadOptions { config: None, project: environment.cwd.clone() };
+    let config = load(&environment, &paths, &options).unwrap().config;
+    let gateway = Gateway::builder(environment).config(config).build();
+    let session = gateway.session(Headless);
+    let server = || "s".to_owned();
+    let disconnecting = async {
+        let file = home.path().join("pids");
+        until("the command runs", || file.exists()).await;
+        let pids = fs::read_to_string(file).unwrap();
+        session.handle(Request::Disconnect { server: server() }).await.unwrap();
+        pids.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<u32>>()
+    };
+    let connecting = session.handle(Request::Connect { server: server() });
+    let (connected, pids) = tokio::join!(connecting, disconnecting);
+    assert_eq!(connected.unwrap_err().code, Code::Disconnected);
+    until_gone(&pids).await;
+    gateway.shutdown().await;
 }

@@ -220,6 +220,11 @@ impl Actor {
     }
 
     fn acquire(&mut self, urgency: Urgency, reply: oneshot::Sender<Result<Lease, LeaseError>>) {
+        if self.service == Service::Retired {
+            // Nothing is dialled any more; the successor is where to ask.
+            let _asker_gone = reply.send(Err(LeaseError::ShuttingDown));
+            return;
+        }
         self.notice_the_end();
         self.next_waiter += 1;
         let waiter = self.next_waiter;

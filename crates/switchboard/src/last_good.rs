@@ -1,0 +1,54 @@
+//! What a file said when it last made sense, for the time in which it does not.
+
+use std::path::{Path, PathBuf};
+
+use switchboard_core::config::layers::Layer;
+use switchboard_core::config::parse::ParsedFile;
+
+/// The last version of each file that could be read.
+#[derive(Clone, Debug, Default)]
+pub struct LastGood {
+    layers: Vec<Layer>,
+    files: Vec<PathBuf>,
+}
+
+impl LastGood {
+    /// Every file that was looked for.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The layer to use for a file that was read just now: itself, or if it makes no sense as a
+    /// whole, its earlier version with the present problems, and the place of the first of them.
+    pub(crate) fn stand_in(&self, read: Layer) -> (Layer, Option<String>) {
+        let Some(place) = unusable(&read.file) else { return (read, None) };
+        match self.layers.iter().find(|layer| layer.source == read.source) {
+            None => (read, None),
+            Some(good) => {
+                let diagnostics = read.file.diagnostics;
+                let file = ParsedFile { diagnostics, ..good.file.clone() };
+                (Layer { source: read.source, file }, Some(place))
+            }
+        }
+    }
+
+    /// What the next load goes back to: of `layers`, all that ever made sense.
+    pub(crate) fn then<'f>(
+        &self,
+        layers: Vec<Layer>,
+        files: impl Iterator<Item = &'f Path>,
+    ) -> LastGood {
+        let known = |layer: &Layer| self.layers.iter().any(|good| good.source == layer.source);
+        let ever_good = |layer: &Layer| unusable(&layer.file).is_none() || known(layer);
+        LastGood {
+            layers: layers.into_iter().filter(ever_good).collect(),
+            files: files.map(Path::to_owned).collect(),
+        }
+    }
+}
+
+fn unusable(file: &ParsedFile) -> Option<String> {
+    let problem = file.diagnostics.iter().find(|problem| problem.kind.spoils_the_file())?;
+    let path = problem.path.as_deref().unwrap_or_default();
+    Some(format!("{path}:{}:{}", problem.line, problem.column))
+}
