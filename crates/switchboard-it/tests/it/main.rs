@@ -18,6 +18,7 @@ mod rmcp_peer;
 mod scenarios;
 mod stdio_face;
 mod trust;
+mod writers;
 
 use switchboard_it::program::Programs;
 
