@@ -184,10 +184,9 @@ impl<'a> Editor<'a> {
         let loaded = self.load()?;
         for path in files {
             if self.has(&path, server)? {
-                return self.write(&path, |text| {
-                    let (key, _) = find(text, server)?;
-                    Ok(vec![Edit::new([key, server.as_str()], Change::Remove)])
-                });
+                // A file may have it under both keys.
+                let remove = |key| Edit::new([key, server.as_str()], Change::Remove);
+                return self.write(&path, |_| Ok(SERVER_KEYS.map(remove).into()));
             }
         }
         match standing(&loaded, server) {
@@ -326,7 +325,7 @@ fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>)
 fn enabling(server: &ServerName, (key, entry): (&'static str, Option<Value>)) -> Vec<Edit> {
     let Some(Value::Object(entry)) = entry else { return Vec::new() };
     let turns_off = |field: &str| match field {
-        "disabled" => true,
+        "disabled" => entry.get("disabled") == Some(&Value::Bool(true)),
         "enabled" => entry.get("enabled") == Some(&Value::Bool(false)),
         _ => false,
     };

@@ -363,6 +363,25 @@ async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_t
 }
 
 #[tokio::test]
+async fn the_other_spelling_of_the_servers_key_is_understood() {
+    let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
+    desk.run(&["add", "b", "b-mcp"]).await;
+    let both = desk.text();
+    assert!(
+        both.contains(r#""mcp-servers": { "a": { "command": "a" }, "b": { "command": "b-mcp" } }"#),
+        "{both}"
+    );
+    fs::write(
+        &desk.file,
+        both.replace("{\n  ", "{\n  \"mcpServers\": { \"b\": { \"url\": \"https://b\" } },\n  "),
+    )
+    .unwrap();
+    desk.run(&["remove", "b"]).await;
+    let text = desk.text();
+    assert!(!text.contains("\"b\"") && text.contains("\"a\""), "{text}");
+}
+
+#[tokio::test]
 async fn the_lists_of_patterns_can_be_read() {
     let desk = Desk::with("{}");
     desk.run(&["allow", "a_*"]).await;
