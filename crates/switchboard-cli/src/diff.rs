@@ -57,10 +57,10 @@ mod tests {
     fn a_change_is_shown_with_its_surroundings_and_without_secrets() {
         let before = "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\", \"env\": { \"T\": \"s3cret\" } }\n  }\n}\n";
         let after = "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\", \"env\": { \"T\": \"0ther\" } }\n  }\n}\n";
-        let path = "/home/me/mcp.json".into();
+        let path = "config/mcp.json".into();
         let edited = Edited { path, before: before.to_owned(), after: after.to_owned() };
         insta::assert_snapshot!(text(&edited, Palette::Plain), @r#"
-        /home/me/mcp.json
+        config/mcp.json
         @@ -1,5 +1,5 @@
          {
            "mcpServers": {

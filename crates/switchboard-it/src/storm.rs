@@ -106,6 +106,7 @@ struct Progress {
 impl Field {
     /// Starts a writer again and again until it is through.
     fn drive(&self, program: &str, home: &Path, writer: u32, last: u32) {
+        let _through = Through(self);
         let mut done = 0;
         while done < last {
             let mut child = start(program, home, [writer, done + 1, last]);
@@ -122,8 +123,6 @@ impl Field {
             let status = child.wait().expect("a child can be waited for");
             assert!(status.code().is_none_or(|code| code == 0), "writer {writer}: {status}");
         }
-        lock(&self.progress).finished += 1;
-        self.changed.notify_all();
     }
 
     /// Kills writers at times that have nothing to do with what they are doing.
@@ -148,6 +147,16 @@ impl Field {
             }
             world.config();
         }
+    }
+}
+
+/// Counts a writer as through, also when it found something broken.
+struct Through<'f>(&'f Field);
+
+impl Drop for Through<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.progress).finished += 1;
+        self.0.changed.notify_all();
     }
 }
 

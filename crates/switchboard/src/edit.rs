@@ -1,22 +1,25 @@
 //! Changes configuration files for the user: into which file a change goes, and what is refused.
 
+pub mod error;
+mod standing;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use switchboard_core::catalog::resolve::nearest;
-use switchboard_core::config::diagnostic::DiagnosticKind;
 use switchboard_core::config::edit::{self, Change, Edit};
-use switchboard_core::config::layers::{Tier, Trust};
+use switchboard_core::config::layers::Tier;
 use switchboard_core::config::snippet;
 use switchboard_core::name::ServerName;
 use switchboard_core::pattern::is_glob;
 
+use self::error::{EditError, Refusal};
+use self::standing::{Standing, standing, unknown};
 use crate::env::Environment;
 use crate::load::{LoadError, LoadOptions, Loaded, load};
 use crate::paths::{self, Paths};
 use crate::shared_file::{Privacy, SharedFile, UpdateError};
-use crate::trust::{TrustError, TrustStore};
+use crate::trust::TrustStore;
 
 /// The files that a user's changes go into.
 #[derive(Clone, Debug)]
@@ -85,42 +88,6 @@ impl Edited {
     pub fn is_changed(&self) -> bool {
         self.before != self.after
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum EditError {
-    #[error("cannot change `{}`", path.display())]
-    Io {
-        path: PathBuf,
-        #[source]
-        cause: io::Error,
-    },
-    #[error("`{}` is not text, so it stays as it is", path.display())]
-    NotText { path: PathBuf },
-    #[error("cannot change `{}`, which stays as it is", path.display())]
-    Refused {
-        path: PathBuf,
-        #[source]
-        cause: edit::EditError,
-    },
-    #[error("the definition of `{server}` cannot be used")]
-    BadDefinition {
-        server: ServerName,
-        #[source]
-        cause: DiagnosticKind,
-    },
-    #[error("`{}` has a server named `{server}` already", path.display())]
-    Exists { server: ServerName, path: PathBuf },
-    #[error("`{pattern}` is no pattern over names of tools")]
-    BadPattern { pattern: String },
-    #[error("no server is named `{name}`")]
-    Unknown { name: String, suggestions: Vec<String> },
-    #[error("`{server}` stands in `{}`, which belongs to another program", path.display())]
-    Elsewhere { server: ServerName, path: PathBuf },
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error(transparent)]
-    Trust(#[from] TrustError),
 }
 
 /// Both are read; the first one is written unless a file has only the other.
@@ -215,10 +182,9 @@ impl<'a> Editor<'a> {
         let loaded = self.load()?;
         for path in files {
             if self.has(&path, server)? {
-                return self.write(&path, |text| {
-                    let (key, _) = find(text, server)?;
-                    Ok(vec![Edit::new([key, server.as_str()], Change::Remove)])
-                });
+                // A file may have it under both keys.
+                let remove = |key| Edit::new([key, server.as_str()], Change::Remove);
+                return self.write(&path, |_| Ok(SERVER_KEYS.map(remove).into()));
             }
         }
         match standing(&loaded, server) {
@@ -339,22 +305,6 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// Why the edits of a file cannot be worked out.
-enum Refusal {
-    Text(edit::EditError),
-    Exists(ServerName),
-}
-
-impl Refusal {
-    fn at(self, path: &Path) -> EditError {
-        let path = path.to_path_buf();
-        match self {
-            Refusal::Text(cause) => EditError::Refused { path, cause },
-            Refusal::Exists(server) => EditError::Exists { server, path },
-        }
-    }
-}
-
 /// Under which key a file has a server, or would have it, and its entry.
 fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), Refusal> {
     let mut key = None;
@@ -373,7 +323,7 @@ fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>)
 fn enabling(server: &ServerName, (key, entry): (&'static str, Option<Value>)) -> Vec<Edit> {
     let Some(Value::Object(entry)) = entry else { return Vec::new() };
     let turns_off = |field: &str| match field {
-        "disabled" => true,
+        "disabled" => entry.get("disabled") == Some(&Value::Bool(true)),
         "enabled" => entry.get("enabled") == Some(&Value::Bool(false)),
         _ => false,
     };
@@ -382,37 +332,4 @@ fn enabling(server: &ServerName, (key, entry): (&'static str, Option<Value>)) ->
     }
     let flags = entry.keys().filter(|field| turns_off(field));
     flags.map(|field| Edit::new([key, server.as_str(), field], Change::Remove)).collect()
-}
-
-/// What all files together say of a server.
-struct Standing {
-    tier: Tier,
-    /// The file that says where it is, or else the last one that names it.
-    file: String,
-    is_disabled: bool,
-}
-
-fn standing(loaded: &Loaded, server: &ServerName) -> Option<Standing> {
-    let config = &loaded.config;
-    let pending = config.pending.iter().find(|pending| pending.name == server.as_str());
-    let (definition, tier) = match (config.servers.get(server.as_str()), pending) {
-        // Until it is trusted, a project's entry changes nothing of the user's.
-        (Some(found), _) => match found.trust {
-            Trust::UserFile => (&found.definition, Tier::User),
-            Trust::Approved(_) => (&found.definition, Tier::Project),
-        },
-        (None, Some(pending)) => (&pending.definition, Tier::Project),
-        (None, None) => return None,
-    };
-    let endpoint = ["command", "url", "socket"].iter().find_map(|key| definition.origins.get(key));
-    let origin = endpoint.or_else(|| definition.origins.values().next());
-    let file = origin.map(|origin| origin.path.to_string()).unwrap_or_default();
-    Some(Standing { tier, file, is_disabled: definition.is_disabled() })
-}
-
-fn unknown(server: &ServerName, loaded: &Loaded) -> EditError {
-    let known = loaded.config.servers.keys().cloned();
-    let pending = loaded.config.pending.iter().map(|pending| pending.name.clone());
-    let suggestions = nearest(server.as_str(), known.chain(pending));
-    EditError::Unknown { name: server.to_string(), suggestions }
 }

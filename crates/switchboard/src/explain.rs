@@ -12,7 +12,7 @@ use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 
-use crate::edit::EditError;
+use crate::edit::error::EditError;
 use crate::host::CannotAsk;
 use crate::load::LoadError;
 use crate::pins::PinError;

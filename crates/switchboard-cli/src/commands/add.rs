@@ -11,7 +11,7 @@ use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render::words::{clean_line, list};
 
 use super::edit::{conclude, named, shown};
-use crate::args::{Add, Kind};
+use crate::args::edit::{Add, Kind};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::report::Outcome;

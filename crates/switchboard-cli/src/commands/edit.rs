@@ -7,7 +7,9 @@ use switchboard::failure::{Code, Failure, Subject};
 use switchboard::name::{NameError, ServerName};
 use switchboard::render::words::clean_line;
 
-use crate::args::{self, Rule};
+use super::add;
+use crate::args::Format;
+use crate::args::edit::{self, Edit, Rule};
 use crate::boot::App;
 use crate::diff;
 use crate::exit::Exit;
@@ -21,14 +23,25 @@ struct BadName {
     cause: NameError,
 }
 
-pub(super) fn remove(app: &App, server: &str, scope: Option<args::Scope>) -> Outcome {
+pub(super) fn run(app: &App, edit: Edit) -> Outcome {
+    match edit {
+        Edit::Add(add) => add::add(app, add),
+        Edit::Remove { server, scope } => remove(app, &server, scope),
+        Edit::Enable { server } => switch(app, &server, Switch::On),
+        Edit::Disable { server } => switch(app, &server, Switch::Off),
+        Edit::Allow(rule) => change_rules(app, Rules::Allow, rule),
+        Edit::Deny(rule) => change_rules(app, Rules::Deny, rule),
+    }
+}
+
+fn remove(app: &App, server: &str, scope: Option<edit::Scope>) -> Outcome {
     let server = named(server)?;
     let edited = app.editor().remove(&server, scope.map(Scope::from)).map_err(explain::edit)?;
     conclude(app, &edited, &format!("`{}` is removed", shown(&server)));
     Ok(Exit::Done)
 }
 
-pub(super) fn switch(app: &App, server: &str, switch: Switch) -> Outcome {
+fn switch(app: &App, server: &str, switch: Switch) -> Outcome {
     let server = named(server)?;
     let edited = app.editor().switch(&server, switch).map_err(explain::edit)?;
     let state = match switch {
@@ -39,7 +52,7 @@ pub(super) fn switch(app: &App, server: &str, switch: Switch) -> Outcome {
     Ok(Exit::Done)
 }
 
-pub(super) fn rule(app: &App, rules: Rules, rule: Rule) -> Outcome {
+fn change_rules(app: &App, rules: Rules, rule: Rule) -> Outcome {
     let editor = app.editor();
     let Some(pattern) = rule.pattern else {
         let patterns = editor.rules(rules).map_err(explain::edit)?;
@@ -63,7 +76,7 @@ pub(super) fn rule(app: &App, rules: Rules, rule: Rule) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn list(app: &App, rules: Rules, patterns: &[String], format: args::Format) -> Outcome {
+fn list(app: &App, rules: Rules, patterns: &[String], format: Format) -> Outcome {
     if format.json {
         app.printer.json(&json!({ rules.key(): patterns }))?;
     } else if patterns.is_empty() {
@@ -106,11 +119,11 @@ pub(super) fn shown(server: &ServerName) -> String {
     clean_line(server.as_str(), 100).into_owned()
 }
 
-impl From<args::Scope> for Scope {
-    fn from(scope: args::Scope) -> Scope {
+impl From<edit::Scope> for Scope {
+    fn from(scope: edit::Scope) -> Scope {
         match scope {
-            args::Scope::User => Scope::User,
-            args::Scope::Project => Scope::Project,
+            edit::Scope::User => Scope::User,
+            edit::Scope::Project => Scope::Project,
         }
     }
 }

@@ -13,7 +13,6 @@ mod serve;
 mod trust;
 
 use clap::CommandFactory;
-use switchboard::edit::{Rules, Switch};
 
 use crate::args::{Cli, Command, Pins, Talk};
 use crate::boot::App;
@@ -29,12 +28,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Demo => demo::tour(app).await,
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),
-        Command::Add(add) => add::add(app, add),
-        Command::Remove { server, scope } => edit::remove(app, &server, scope),
-        Command::Enable { server } => edit::switch(app, &server, Switch::On),
-        Command::Disable { server } => edit::switch(app, &server, Switch::Off),
-        Command::Allow(rule) => edit::rule(app, Rules::Allow, rule),
-        Command::Deny(rule) => edit::rule(app, Rules::Deny, rule),
+        Command::Edit(edit) => edit::run(app, edit),
         Command::Config { command } => config::run(app, &command),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -16,6 +16,24 @@ use switchboard_it::scenario::{Step, Story, play};
 #[test]
 fn every_command_prints_what_the_documents_show() {
     let home = Home::new();
+    let cases = transcripts(&home);
+    cases.case("../../README.md").case("../../docs/guide/*.md").skip(EDITING);
+    cases.run();
+}
+
+/// This one writes files, so it has a home of its own.
+#[test]
+fn every_edit_prints_what_the_guide_shows() {
+    let home = Home::new();
+    let cases = transcripts(&home);
+    cases.insert_var("[HOME]", home.path().to_string_lossy().into_owned()).unwrap();
+    cases.case(EDITING);
+    cases.run();
+}
+
+const EDITING: &str = "../../docs/guide/editing.md";
+
+fn transcripts(home: &Home) -> trycmd::TestCases {
     let cases = trycmd::TestCases::new();
     cases
         .register_bin("switchboard", Path::new(env!("CARGO_BIN_EXE_switchboard-dup")))
@@ -25,8 +43,7 @@ fn every_command_prints_what_the_documents_show() {
     for moved in ["SWITCHBOARD_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] {
         cases.env(moved, "");
     }
-    cases.case("../../README.md").case("../../docs/guide/*.md");
-    cases.run();
+    cases
 }
 
 /// Blocks of `mcp`, asked of the built-in server as one story.

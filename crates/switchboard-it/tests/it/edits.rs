@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
+use switchboard::edit::{Editor, Existing, NewServer, Scope};
+use switchboard::load::{LoadOptions, load};
+use switchboard::name::ServerName;
+use switchboard::paths::Paths;
+use switchboard_it::harness::Home;
 use switchboard_it::program::Installed;
-use switchboard_it::storm::{Storm, rage};
 
 use crate::PROGRAMS;
 
@@ -359,6 +363,25 @@ async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_t
 }
 
 #[tokio::test]
+async fn the_other_spelling_of_the_servers_key_is_understood() {
+    let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
+    desk.run(&["add", "b", "b-mcp"]).await;
+    let both = desk.text();
+    assert!(
+        both.contains(r#""mcp-servers": { "a": { "command": "a" }, "b": { "command": "b-mcp" } }"#),
+        "{both}"
+    );
+    fs::write(
+        &desk.file,
+        both.replace("{\n  ", "{\n  \"mcpServers\": { \"b\": { \"url\": \"https://b\" } },\n  "),
+    )
+    .unwrap();
+    desk.run(&["remove", "b"]).await;
+    let text = desk.text();
+    assert!(!text.contains("\"b\"") && text.contains("\"a\""), "{text}");
+}
+
+#[tokio::test]
 async fn the_lists_of_patterns_can_be_read() {
     let desk = Desk::with("{}");
     desk.run(&["allow", "a_*"]).await;
@@ -395,10 +418,29 @@ async fn the_lists_of_patterns_can_be_read() {
     "#);
 }
 
+/// Adds a server to a project that has `override_file` of ours; says whether it may be used then.
+fn approved_after_typing(override_file: Option<&str>) -> bool {
+    let home = Home::new();
+    let environment = home.environment();
+    let paths = Paths::of(&environment);
+    if let Some(text) = override_file {
+        fs::create_dir(home.path().join(".switchboard")).unwrap();
+        fs::write(home.path().join(".switchboard/mcp.json"), text).unwrap();
+    }
+    let options = LoadOptions { config: None, project: home.path().to_path_buf() };
+    let editor = Editor::new(&environment, &paths, options.clone());
+    let entry = serde_json::json!({ "command": "local-mcp" }).as_object().cloned().unwrap();
+    let typed = [NewServer { name: ServerName::new("local").unwrap(), entry }];
+    editor.add(Scope::Project, &typed, Existing::Refuse).unwrap();
+    let before = load(&environment, &paths, &options).unwrap();
+    assert!(!before.config.servers.contains_key("local"), "nothing is trusted by being written");
+    editor.approve_added(&typed).unwrap();
+    load(&environment, &paths, &options).unwrap().config.servers.contains_key("local")
+}
+
 #[test]
-fn no_finished_update_is_lost_and_no_file_is_torn_however_many_writers_are_killed() {
-    let home = tempfile::tempdir().unwrap();
-    let storm = Storm { writers: 8, updates: 50, calm: 16 };
-    let damage = rage(env!("CARGO_BIN_EXE_storm"), home.path(), storm);
-    assert!(damage.kills > 0, "{damage:?}");
+fn what_was_typed_is_trusted_and_nothing_that_another_file_adds_to_it() {
+    assert!(approved_after_typing(None));
+    let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
+    assert!(!approved_after_typing(Some(more)));
 }

@@ -24,6 +24,7 @@ mod scenarios;
 mod secrets;
 mod stdio_face;
 mod trust;
+mod writers;
 
 use switchboard_it::program::Programs;
 

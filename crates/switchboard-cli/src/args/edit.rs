@@ -1,0 +1,116 @@
+//! The commands that change configuration files.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Format;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Edit {
+    /// Add a server to a configuration file
+    #[command(after_help = "Options of the program itself come after `--`.\n\n\
+        Examples:\n  switchboard add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n  \
+        switchboard add github https://api.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'\n  \
+        switchboard add tracker tracker-mcp --env TRACKER_TOKEN --scope project\n  \
+        switchboard add --json '{ \"mcpServers\": { \"files\": { \"command\": \"files-mcp\" } } }'")]
+    Add(Add),
+    /// Take a server out of the configuration file that has it
+    #[command(after_help = "Example:\n  switchboard remove github")]
+    Remove {
+        /// Its name
+        server: String,
+        /// Whose file, if both have it
+        #[arg(long, value_name = "SCOPE")]
+        scope: Option<Scope>,
+    },
+    /// Use a server again that was turned off
+    #[command(after_help = "Example:\n  switchboard enable github")]
+    Enable {
+        /// Its name
+        server: String,
+    },
+    /// Turn a server off and keep its entry
+    #[command(
+        after_help = "A server of another program's file is turned off in a file of ours.\n\n\
+        Example:\n  switchboard disable github"
+    )]
+    Disable {
+        /// Its name
+        server: String,
+    },
+    /// Let tools run unasked, or list the patterns that do
+    #[command(after_help = "Examples:\n  switchboard allow 'github_list_*'\n  \
+        switchboard allow files/read_file\n  switchboard allow --remove 'github_list_*'")]
+    Allow(Rule),
+    /// Refuse tools whatever else is allowed, or list the patterns that do
+    #[command(after_help = "Examples:\n  switchboard deny '*_delete_*'\n  \
+        switchboard deny 'payments/*'\n  switchboard deny --remove 'payments/*'")]
+    Deny(Rule),
+}
+
+impl Edit {
+    pub(crate) fn format(&self) -> Format {
+        match self {
+            Edit::Allow(rule) | Edit::Deny(rule) => rule.format,
+            Edit::Add(_) | Edit::Remove { .. } | Edit::Enable { .. } | Edit::Disable { .. } => {
+                Format::default()
+            }
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// What the server is called here
+    #[arg(required_unless_present = "json")]
+    pub(crate) name: Option<String>,
+    /// The program to run, or the address to connect to
+    #[arg(value_name = "COMMAND|URL", required_unless_present = "json", conflicts_with = "json")]
+    pub(crate) endpoint: Option<String>,
+    /// The program's arguments
+    #[arg(value_name = "ARGS")]
+    pub(crate) args: Vec<String>,
+    /// How to reach it, if the form of the endpoint does not say
+    #[arg(long, value_name = "KIND", conflicts_with = "json")]
+    pub(crate) transport: Option<Kind>,
+    /// A variable for the program; without a value, it is taken from the environment at each start
+    #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "json")]
+    pub(crate) env: Vec<String>,
+    /// A header for the address
+    #[arg(long, value_name = "NAME: VALUE", conflicts_with = "json")]
+    pub(crate) header: Vec<String>,
+    /// Take the servers of a snippet in the form of any host, or `-` for standard input
+    #[arg(long, value_name = "JSON|-", allow_hyphen_values = true)]
+    pub(crate) json: Option<String>,
+    /// Whose file it is added to
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: Scope,
+    /// Replace a server of the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    /// Your own file
+    User,
+    /// `.mcp.json` of this project
+    Project,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rule {
+    /// A glob over the shown names of tools, or `SERVER/TOOL`
+    pub(crate) pattern: Option<String>,
+    /// Take the pattern out of the list
+    #[arg(long, requires = "pattern")]
+    pub(crate) remove: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,63 @@
+//! Why a configuration file stays as it is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use switchboard_core::config::diagnostic::DiagnosticKind;
+use switchboard_core::config::edit;
+use switchboard_core::name::ServerName;
+
+use crate::load::LoadError;
+use crate::trust::TrustError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    #[error("cannot change `{}`", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("`{}` is not text, so it stays as it is", path.display())]
+    NotText { path: PathBuf },
+    #[error("cannot change `{}`, which stays as it is", path.display())]
+    Refused {
+        path: PathBuf,
+        #[source]
+        cause: edit::EditError,
+    },
+    #[error("the definition of `{server}` cannot be used")]
+    BadDefinition {
+        server: ServerName,
+        #[source]
+        cause: DiagnosticKind,
+    },
+    #[error("`{}` has a server named `{server}` already", path.display())]
+    Exists { server: ServerName, path: PathBuf },
+    #[error("`{pattern}` is no pattern over names of tools")]
+    BadPattern { pattern: String },
+    #[error("no server is named `{name}`")]
+    Unknown { name: String, suggestions: Vec<String> },
+    #[error("`{server}` stands in `{}`, which belongs to another program", path.display())]
+    Elsewhere { server: ServerName, path: PathBuf },
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+/// Why the edits of a file cannot be worked out.
+pub(super) enum Refusal {
+    Text(edit::EditError),
+    Exists(ServerName),
+}
+
+impl Refusal {
+    pub(super) fn at(self, path: &Path) -> EditError {
+        let path = path.to_path_buf();
+        match self {
+            Refusal::Text(cause) => EditError::Refused { path, cause },
+            Refusal::Exists(server) => EditError::Exists { server, path },
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What all configuration files together say of one server.
+
+use switchboard_core::catalog::resolve::nearest;
+use switchboard_core::config::layers::{Tier, Trust};
+use switchboard_core::name::ServerName;
+
+use super::error::EditError;
+use crate::load::Loaded;
+
+/// What all files together say of a server.
+pub(super) struct Standing {
+    pub(super) tier: Tier,
+    /// The file that says where it is, or else the last one that names it.
+    pub(super) file: String,
+    pub(super) is_disabled: bool,
+}
+
+pub(super) fn standing(loaded: &Loaded, server: &ServerName) -> Option<Standing> {
+    let config = &loaded.config;
+    let pending = config.pending.iter().find(|pending| pending.name == server.as_str());
+    let (definition, tier) = match (config.servers.get(server.as_str()), pending) {
+        // Until it is trusted, a project's entry changes nothing of the user's.
+        (Some(found), _) => match found.trust {
+            Trust::UserFile => (&found.definition, Tier::User),
+            Trust::Approved(_) => (&found.definition, Tier::Project),
+        },
+        (None, Some(pending)) => (&pending.definition, Tier::Project),
+        (None, None) => return None,
+    };
+    let endpoint = ["command", "url", "socket"].iter().find_map(|key| definition.origins.get(key));
+    let origin = endpoint.or_else(|| definition.origins.values().next());
+    let file = origin.map(|origin| origin.path.to_string()).unwrap_or_default();
+    Some(Standing { tier, file, is_disabled: definition.is_disabled() })
+}
+
+pub(super) fn unknown(server: &ServerName, loaded: &Loaded) -> EditError {
+    let known = loaded.config.servers.keys().cloned();
+    let pending = loaded.config.pending.iter().map(|pending| pending.name.clone());
+    let suggestions = nearest(server.as_str(), known.chain(pending));
+    EditError::Unknown { name: server.to_string(), suggestions }
+}
