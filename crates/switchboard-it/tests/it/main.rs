@@ -10,6 +10,7 @@ mod content;
 mod definitions;
 mod docs;
 mod failures;
+mod filters;
 mod lifecycle;
 mod listing;
 mod pins;
