@@ -57,6 +57,12 @@ pub(crate) enum Command {
     Serve,
     #[command(flatten)]
     Talk(Talk),
+    /// Say what would go wrong with the servers, and what to do about it
+    #[command(
+        after_help = "Starts nothing unless `--connect` says so. Exits with 1 if something is wrong.\n\n\
+        Examples:\n  switchboard doctor\n  switchboard doctor github --connect"
+    )]
+    Doctor(Doctor),
     /// Take a short tour on the built-in server
     Demo,
     /// Look at the servers of this project and approve them, one by one
@@ -238,6 +244,18 @@ pub(crate) enum Talk {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only these
+    #[arg(value_name = "SERVER")]
+    pub(crate) servers: Vec<String>,
+    /// Also connect each server that may be used
+    #[arg(long)]
+    pub(crate) connect: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Search {
     /// What the tool should do; any word counts
     #[arg(required = true)]
@@ -311,6 +329,7 @@ impl Command {
     pub(crate) fn format(&self) -> Format {
         match self {
             Command::Talk(talk) => talk.format(),
+            Command::Doctor(Doctor { format, .. }) => *format,
             Command::Config { command: Config::Path { format } | Config::Check { format } } => {
                 *format
             }

@@ -110,8 +110,13 @@ impl App {
         let loaded = self.load_and_warn()?;
         // A file that does not read is no reason to show something else instead.
         let broken = loaded.config.diagnostics.iter().any(Diagnostic::is_error);
-        let builder = Gateway::builder(self.environment.clone()).config(loaded.config);
+        let builder = self.gateway_of(loaded);
         Ok(if broken { builder } else { builder.demo_if_empty() })
+    }
+
+    /// A gateway with the servers of this configuration and no others.
+    pub(crate) fn gateway_of(&self, loaded: Loaded) -> GatewayBuilder {
+        Gateway::builder(self.environment.clone()).config(loaded.config)
     }
 
     /// Opens a session for one command. Servers start only when it uses them, and all are stopped

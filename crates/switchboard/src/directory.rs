@@ -192,6 +192,7 @@ fn write(file: &CacheFile, raw: &RawListing) -> std::io::Result<()> {
     paths::replace(&file.path, &disk::encode(raw, stamp))
 }
 
-fn now() -> u64 {
+/// Seconds since the epoch.
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::listing::ResourceTools;
-use switchboard_core::catalog::pin;
 use switchboard_core::catalog::{Catalog, ListingPolicy, Shelf, Standing};
 use switchboard_core::config::layers::{Config, Server, Trust};
 use switchboard_core::config::server::ServerEntry;
@@ -318,13 +317,7 @@ impl GatewayBuilder {
         if self.settings().pins == Pins::Off {
             return None;
         }
-        let project = match server.trust {
-            Trust::UserFile => None,
-            Trust::Approved(_) => Some(self.environment.cwd.to_string_lossy()),
-        };
-        let hash = definition_hash(&server.definition).to_string();
-        let key = pin::key(name, project.as_deref(), &hash);
-        Some(Arc::new(PinFile::new(self.paths.pins_of(name, &key), key)))
+        Some(Arc::new(PinFile::of(name, server, &self.environment.cwd, &self.paths)))
     }
 
     fn start(self, parts: Parts) -> Gateway {
@@ -394,9 +387,11 @@ impl GatewayBuilder {
                 program(Words::Templates { command: command.clone(), args: args.clone() })
             }
             Configured::CommandLine { words } => program(Words::Literal(words.clone())),
-            Configured::Http { .. } => Transport::Unsupported("HTTP"),
-            Configured::WebSocket { .. } => Transport::Unsupported("WebSocket"),
-            Configured::Socket { .. } => Transport::Unsupported("a Unix socket"),
+            other @ (Configured::Http { .. }
+            | Configured::WebSocket { .. }
+            | Configured::Socket { .. }) => {
+                Transport::Unsupported(unspoken(other).unwrap_or_default())
+            }
         }
     }
 
@@ -411,6 +406,16 @@ impl GatewayBuilder {
             max_tools: settings.max_tools,
             log: self.paths.log_of(name),
         }
+    }
+}
+
+/// The transport by name, if this version does not speak it.
+pub(crate) fn unspoken(transport: &Configured) -> Option<&'static str> {
+    match transport {
+        Configured::Stdio { .. } | Configured::CommandLine { .. } => None,
+        Configured::Http { .. } => Some("HTTP"),
+        Configured::WebSocket { .. } => Some("WebSocket"),
+        Configured::Socket { .. } => Some("a Unix socket"),
     }
 }
 

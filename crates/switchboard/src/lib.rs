@@ -40,6 +40,7 @@ mod modes;
 pub mod explain;
 pub mod host;
 pub mod load;
+pub mod doctor;
 pub mod trust;
 mod upstream;
 mod directory;

@@ -280,7 +280,7 @@ fn other_spellings(item: &Item<'_>) -> impl Iterator<Item = String> {
 }
 
 /// The closest names by edit distance, best first.
-fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let wanted = fold(name);
     let tolerance = (wanted.len() / 3).clamp(1, 4);
     let mut close: Vec<(usize, String)> = names

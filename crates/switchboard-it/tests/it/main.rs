@@ -9,6 +9,7 @@ mod cli;
 mod content;
 mod definitions;
 mod docs;
+mod doctor;
 mod failures;
 mod filters;
 mod lifecycle;
