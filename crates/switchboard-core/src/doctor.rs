@@ -131,6 +131,7 @@ impl Finding {
                 vec![Hint::MoveAway(path.clone())]
             }
             Fault::OpenDirectory { path, .. } => vec![Hint::MakePrivate(path.clone())],
+            Fault::Unusable(failure) if failure.hints.is_empty() => about(Hint::ReadLog),
             Fault::Unusable(failure) => failure.hints.clone(),
         }
     }

@@ -160,6 +160,9 @@ impl Directory {
             let Some(plan) = self.shared.plans.get(server) else { continue };
             if let Some(pins) = &plan.pins {
                 *shelf = shelf.clone().with_baseline(pins.baseline());
+                if let Baseline::Damaged = shelf.baseline() {
+                    tracing::warn!(%server, "what was accepted of its tools does not read");
+                }
             }
             if shelf.is_active()
                 && shelf.listing().is_none()

@@ -9,6 +9,7 @@ use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::layers::Server;
 use switchboard_core::config::transport::Transport;
 use switchboard_core::config::trust::definition_hash;
+use switchboard_core::config::values::Template;
 use switchboard_core::doctor;
 use switchboard_core::name::ServerName;
 use switchboard_core::request::Request;
@@ -81,11 +82,15 @@ fn program_faults(
         },
     };
     if !cwd.is_dir() {
-        return vec![Fault::WorkingDirectory { path: cwd.display().to_string() }];
+        let path = definition.cwd.as_ref().and_then(as_written);
+        let path = path.unwrap_or_else(|| cwd.display().to_string());
+        return vec![Fault::WorkingDirectory { path }];
     }
     let command = match &server.transport {
-        Transport::Stdio { command, .. } => expand::expand(command, with).ok(),
-        Transport::CommandLine { words } => words.first().cloned(),
+        Transport::Stdio { command, .. } => {
+            expand::expand(command, with).ok().map(|filled| (filled, as_written(command)))
+        }
+        Transport::CommandLine { words } => words.first().map(|word| (word.clone(), None)),
         Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => None,
     };
     let own_path = definition.env.iter().flat_map(|env| env.iter());
@@ -96,12 +101,20 @@ fn program_faults(
         }
     });
     let path = own_path.or_else(|| environment.variable("PATH").map(str::to_owned));
-    let fault = command.and_then(|command| find(&command, &path.unwrap_or_default(), &cwd));
+    let Some((command, shown)) = command else { return Vec::new() };
+    let fault = find(&command, shown.as_deref(), &path.unwrap_or_default(), &cwd);
     fault.into_iter().collect()
 }
 
-/// Looks for a program as the kernel will; `None` if it is there.
-fn find(command: &str, path: &str, cwd: &Path) -> Option<Fault> {
+/// What is shown of a value that holds variables: their names, not what is in them.
+fn as_written(template: &Template) -> Option<String> {
+    let filled_in = !expand::variables_in(template).is_empty();
+    filled_in.then(|| template.source().to_owned())
+}
+
+/// Looks for a program as the kernel will; `None` if it is there. If it is to be `shown` in other
+/// words, nothing else of it is.
+fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
     let folders: Vec<PathBuf> = path.split(':').map(|folder| cwd.join(folder)).collect();
     let candidates: Vec<PathBuf> = match command.contains('/') {
         true => vec![cwd.join(command)],
@@ -115,9 +128,11 @@ fn find(command: &str, path: &str, cwd: &Path) -> Option<Fault> {
             Ok(_) | Err(_) => {}
         }
     }
-    Some(match barred {
-        Some(path) => Fault::NotExecutable { path: path.display().to_string() },
-        None => doctor::not_found(command, programs(&folders)),
+    Some(match (barred, shown) {
+        (Some(_), Some(shown)) => Fault::NotExecutable { path: shown.to_owned() },
+        (Some(path), None) => Fault::NotExecutable { path: path.display().to_string() },
+        (None, Some(shown)) => doctor::not_found(shown, std::iter::empty()),
+        (None, None) => doctor::not_found(command, programs(&folders)),
     })
 }
 
