@@ -61,6 +61,12 @@ pub(crate) enum Command {
     Serve,
     #[command(flatten)]
     Talk(Talk),
+    /// Say what would go wrong with the servers, and what to do about it
+    #[command(
+        after_help = "Starts nothing unless `--connect` says so. Exits with 1 if something is wrong.\n\n\
+        Examples:\n  switchboard doctor\n  switchboard doctor github --connect"
+    )]
+    Doctor(Doctor),
     /// Take a short tour on the built-in server
     Demo,
     /// Look at the servers of this project and approve them, one by one
@@ -247,6 +253,18 @@ pub(crate) enum Talk {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only these
+    #[arg(value_name = "SERVER")]
+    pub(crate) servers: Vec<String>,
+    /// Also connect each server that may be used
+    #[arg(long)]
+    pub(crate) connect: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Search {
     /// What the tool should do; any word counts
     #[arg(required = true)]
@@ -349,6 +367,7 @@ impl Command {
                     Config::Path { format } | Config::Show { format, .. } | Config::Check { format },
             } => *format,
             Command::Edit(edit) => edit.format(),
+            Command::Doctor(Doctor { format, .. }) => *format,
             Command::Config { command: Config::Schema { .. } }
             | Command::Serve
             | Command::Demo

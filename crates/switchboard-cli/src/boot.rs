@@ -115,7 +115,12 @@ impl App {
 
     /// A gateway with the configured servers, or with the demo server if nothing is configured.
     pub(crate) fn gateway(&self, config: Config) -> GatewayBuilder {
-        Gateway::builder(self.environment.clone()).config(config).demo_if_empty()
+        self.gateway_of(config).demo_if_empty()
+    }
+
+    /// A gateway with the servers of this configuration and no others.
+    pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
+        Gateway::builder(self.environment.clone()).config(config)
     }
 
     /// Opens a session for one command. Servers start only when it uses them, and all are stopped

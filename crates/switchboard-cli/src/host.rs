@@ -1,6 +1,7 @@
 //! The person at the terminal, who is asked before a call that a rule asks about.
 
 use switchboard::approval::{Answer, Question, pattern_of};
+use switchboard::catalog::Kind;
 use switchboard::failure::Hint;
 use switchboard::host::{Asked, CannotAsk, Host};
 use switchboard::render::text::about_pin;
@@ -80,6 +81,9 @@ fn described(question: &Question, printer: Printer) -> String {
         palette.name(clean_line(target.entry.name.as_str(), 200)),
         shown.replace('\n', "\n             "),
     );
+    if let Kind::Resource { uri } = &target.entry.kind {
+        text.push_str(&format!("\n  reads      {}", clean_line(uri, SHOWN_BYTES)));
+    }
     if args.len() > SHOWN_BYTES {
         text.push_str(&format!("\n  ({} of arguments, not all are shown)", bytes(args.len())));
     }

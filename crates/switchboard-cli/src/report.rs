@@ -65,7 +65,7 @@ pub(crate) fn line(failure: &Failure) -> String {
 }
 
 /// A remedy in the verbs of the command line.
-fn wording(hint: &Hint, palette: Palette) -> String {
+pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
     let command = |words: &str| palette.command(format!("`switchboard {words}`")).to_string();
     match hint {
         Hint::DidYouMean(names) => format!("did you mean {}?", alternatives(names)),
@@ -120,6 +120,27 @@ fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::CheckCommand(program) => {
             format!("check that `{}` is installed and can be run", clean_line(program, 200))
         }
+        Hint::MakeExecutable(path) => format!(
+            "make it executable with {}",
+            palette.command(format!("`chmod +x {}`", word(path)))
+        ),
+        Hint::Install(product) => format!("install {product}"),
+        Hint::SetVariable(name) => {
+            format!("set the environment variable `{}`", clean_line(name, 200))
+        }
+        Hint::Edit { path, line } => {
+            format!("correct line {line} of `{}`", clean_line(path, MESSAGE))
+        }
+        Hint::Correct(field) => format!("correct `{}` of its entry", clean_line(field, 200)),
+        Hint::Rename => "give it another name".to_owned(),
+        Hint::UseProgram => "configure a server with a `command` instead".to_owned(),
+        Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),
+        Hint::MakePrivate(path) => {
+            format!(
+                "keep others out with {}",
+                palette.command(format!("`chmod 700 {}`", word(path)))
+            )
+        }
         Hint::CheckOutcome => "it may have taken effect: check before you call it again".to_owned(),
     }
 }
@@ -163,9 +184,9 @@ fn indented(block: &str) -> String {
     block.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Text as one word of a shell.
+/// Text as one word of a shell; a word that was cut would mean something else.
 fn word(text: &str) -> String {
-    let text = clean_line(text, 100);
+    let text = clean_line(text, MESSAGE);
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     if text.chars().all(plain) {
         return text.into_owned();

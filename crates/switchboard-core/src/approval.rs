@@ -205,9 +205,11 @@ impl Named {
     }
 }
 
-/// `server/tool`, which no prefix and no collision changes.
+/// `server/tool`, which no prefix and no collision changes. The first slash ends the server, so that
+/// a pattern for `a/*` says nothing about a server `a/b`.
 fn path(target: &Resolved) -> String {
-    format!("{}/{}", target.server, target.entry.name)
+    let server = target.server.as_str().replace('%', "%25").replace('/', "%2F");
+    format!("{server}/{}", target.entry.name)
 }
 
 /// What denies one spelling of a tool denies it under all.

@@ -177,6 +177,27 @@ pub enum Hint {
     UseArgs,
     /// Check the named program or path.
     CheckCommand(String),
+    /// Make a file a program.
+    MakeExecutable(String),
+    /// Install a product that brings the program.
+    Install(&'static str),
+    /// Set an environment variable.
+    SetVariable(String),
+    /// Correct a place in a configuration file.
+    Edit {
+        path: String,
+        line: u32,
+    },
+    /// Correct a field of the server's entry.
+    Correct(String),
+    /// Give the server another name.
+    Rename,
+    /// Use a server that is a program.
+    UseProgram,
+    /// Put a file out of the way, to begin anew.
+    MoveAway(String),
+    /// Let nobody but the owner into a directory.
+    MakePrivate(String),
     /// Check whether the action took place before asking for it again.
     CheckOutcome,
 }

@@ -17,3 +17,4 @@ pub mod lifecycle;
 pub mod content;
 pub mod reply;
 pub mod render;
+pub mod doctor;

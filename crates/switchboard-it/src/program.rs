@@ -1,10 +1,14 @@
 //! The real program `switchboard` in a home of its own: one command, or a server to talk to.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::pty::OpenptFlags;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -132,6 +136,39 @@ impl Installed {
         let output = output.expect("a command ends").expect("its output can be read");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("a program writes text");
         Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// Runs one command on a terminal, on which a person typed this. What it shows there is its
+    /// standard error.
+    pub async fn run_on_terminal<'a>(
+        &self,
+        args: impl IntoIterator<Item = &'a str>,
+        typed: &str,
+    ) -> Ran {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let ours = rustix::pty::openpt(flags).expect("a terminal can be had");
+        rustix::pty::unlockpt(&ours).expect("it is ours");
+        let name = rustix::pty::ptsname(&ours, Vec::new()).expect("it has a name");
+        let name = Path::new(OsStr::from_bytes(name.as_bytes())).to_owned();
+        let open = || File::options().read(true).write(true).open(&name).expect("it can be opened");
+        let mut command = self.command();
+        command.args(args).stdin(open()).stderr(open()).stdout(Stdio::piped());
+        let child = command.spawn().expect("the program starts");
+        // Ends the ends that we hold, so that the last line is the program's last.
+        drop(command);
+        let mut ours = File::from(ours);
+        ours.write_all(typed.as_bytes()).expect("a terminal takes what is typed");
+        let watched = tokio::task::spawn_blocking(move || {
+            let mut shown = Vec::new();
+            // The end of a terminal that nobody uses any more is an error.
+            let _gone = ours.read_to_end(&mut shown);
+            String::from_utf8(shown).expect("a program writes text").replace('\r', "")
+        });
+        let output = tokio::time::timeout(DEADLINE, child.wait_with_output()).await;
+        let output = output.expect("a command ends").expect("its output can be read");
+        let stdout = String::from_utf8(output.stdout).expect("a program writes text");
+        let stderr = watched.await.expect("a terminal can be read");
+        Ran { code: output.status.code(), stdout, stderr }
     }
 
     /// Starts `serve` and says nothing yet.

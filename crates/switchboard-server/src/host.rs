@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 use switchboard::approval::{Answer, Question};
+use switchboard::catalog::Kind;
 use switchboard::host::{Asked, CannotAsk, Host};
 use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
@@ -69,11 +70,15 @@ fn elicitation(question: &Question) -> String {
     let target = question.target();
     let arguments = serde_json::to_string_pretty(question.args()).unwrap_or_default();
     let mut message = format!(
-        "Allow the tool `{}` of the server `{}` to run?\n\nArguments:\n{}",
+        "Allow the tool `{}` of the server `{}` to run?",
         clean_line(target.entry.name.as_str(), 200),
         clean_line(target.server.as_str(), 200),
-        clean_block(&arguments, SHOWN_ARGUMENTS),
     );
+    if let Kind::Resource { uri } = &target.entry.kind {
+        message.push_str(&format!("\n\nIt reads {}", clean_line(uri, SHOWN_ARGUMENTS)));
+    }
+    let shown = clean_block(&arguments, SHOWN_ARGUMENTS);
+    message.push_str(&format!("\n\nArguments:\n{shown}"));
     if arguments.len() > SHOWN_ARGUMENTS {
         message.push_str(&format!("\n({}, not all are shown)", bytes(arguments.len())));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::listing::ResourceTools;
-use switchboard_core::catalog::{ListingPolicy, Shelf, Standing, pin};
+use switchboard_core::catalog::{ListingPolicy, Shelf, Standing};
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::layers::{Config, Server, Trust};
 use switchboard_core::config::server::ServerEntry;
@@ -202,13 +202,7 @@ impl Blueprint {
         if settings.pins == Pins::Off {
             return None;
         }
-        let project = match server.trust {
-            Trust::UserFile => None,
-            Trust::Approved(_) => Some(self.environment.cwd.to_string_lossy()),
-        };
-        let hash = definition_hash(&server.definition).to_string();
-        let key = pin::key(name, project.as_deref(), &hash);
-        Some(Arc::new(PinFile::new(self.paths.pins_of(name, &key), key)))
+        Some(Arc::new(PinFile::of(name, server, &self.environment.cwd, &self.paths)))
     }
 
     fn transport(&self, name: &ServerName, server: &Server) -> Transport {
@@ -233,7 +227,8 @@ impl Blueprint {
                 environment: self.environment.clone(),
             }))
         };
-        let remote = |url: &Template, over| Transport::Remote {
+        let over = unspoken(&server.transport).unwrap_or_default();
+        let remote = |url: &Template| Transport::Remote {
             url: url.clone(),
             environment: self.environment.clone(),
             over,
@@ -243,10 +238,19 @@ impl Blueprint {
                 program(Words::Templates { command: command.clone(), args: args.clone() })
             }
             Configured::CommandLine { words } => program(Words::Literal(words.clone())),
-            Configured::Http { url, .. } => remote(url, "HTTP"),
-            Configured::WebSocket { url } => remote(url, "WebSocket"),
-            Configured::Socket { .. } => Transport::Unsupported("a Unix socket"),
+            Configured::Http { url, .. } | Configured::WebSocket { url } => remote(url),
+            Configured::Socket { .. } => Transport::Unsupported(over),
         }
+    }
+}
+
+/// The transport by name, if this version does not speak it.
+pub(crate) fn unspoken(transport: &Configured) -> Option<&'static str> {
+    match transport {
+        Configured::Stdio { .. } | Configured::CommandLine { .. } => None,
+        Configured::Http { .. } => Some("HTTP"),
+        Configured::WebSocket { .. } => Some("WebSocket"),
+        Configured::Socket { .. } => Some("a Unix socket"),
     }
 }
 

@@ -216,6 +216,9 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
     let Some(plan) = plans.get(server) else { return };
     if let Some(pins) = &plan.pins {
         *shelf = shelf.clone().with_baseline(pins.baseline());
+        if let Baseline::Damaged = shelf.baseline() {
+            tracing::warn!(%server, "what was accepted of its tools does not read");
+        }
     }
     if shelf.is_active()
         && shelf.listing().is_none()
@@ -249,6 +252,7 @@ fn write(file: &CacheFile, raw: &RawListing) -> std::io::Result<()> {
     })
 }
 
-fn now() -> u64 {
+/// Seconds since the epoch.
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -45,6 +45,7 @@ pub mod host;
 pub mod load;
 pub mod discover;
 mod sources;
+pub mod doctor;
 pub mod edit;
 mod last_good;
 pub mod trust;

@@ -1,5 +1,6 @@
 //! Every mode of a session but the call: answers from snapshots, and a few that connect.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -104,14 +105,21 @@ pub(crate) async fn list(
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog();
     let server = catalog.active_server(server).map_err(explain::resolve)?;
-    let catalog = match catalog.listing(&server) {
-        Some(_) => catalog,
-        None => {
-            let _listed = session.gateway.lease(&server).await?;
-            session.gateway.catalog()
-        }
-    };
+    let catalog = listed(session, catalog, &server).await?;
     Ok(Reply::Tools(catalog.page(Some(&server), page)))
+}
+
+/// A snapshot that has this server's lists.
+async fn listed(
+    session: &Session,
+    catalog: Arc<Catalog>,
+    server: &ServerName,
+) -> Result<Arc<Catalog>, Failure> {
+    if catalog.listing(server).is_some() {
+        return Ok(catalog);
+    }
+    let _listed = session.gateway.lease(server).await?;
+    Ok(session.gateway.catalog())
 }
 
 pub(crate) fn search(session: &Session, request: &SearchRequest) -> Result<Reply, Failure> {
@@ -209,8 +217,10 @@ pub(crate) async fn read_resource(
     };
     // A server may serve more than it lists, so a named one is asked in any case.
     let owner = scope.iter().find(lists_it).or(scope.first().filter(|_| server.is_some()));
-    let target = owner.and_then(|owner| catalog.resource(owner, uri));
-    let target = target.ok_or_else(|| explain::unknown_resource(uri))?;
+    let owner = owner.ok_or_else(|| explain::unknown_resource(uri))?;
+    // Only its lists say which resources the configuration leaves out.
+    let catalog = listed(session, Arc::clone(&catalog), owner).await?;
+    let target = catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri))?;
     let checked = Checked { target, args: Map::new() };
     let (target, raw) = call::run(session, &catalog, checked, None).await?;
     let content = CallOutput::of_resource(raw.into_string());

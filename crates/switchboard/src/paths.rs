@@ -113,6 +113,14 @@ impl Paths {
         self.state.join("pins").join(format!("{}-{short}.pins", file_stem(server)))
     }
 
+    /// The directories that are for nobody but the user.
+    pub fn private(&self) -> [PathBuf; 5] {
+        let (state, cache) = (&self.state, &self.cache);
+        let below = [state.join("pins"), state.join("logs"), cache.join("listings")];
+        let [pins, logs, listings] = below;
+        [state.clone(), pins, logs, cache.clone(), listings]
+    }
+
     pub fn results(&self) -> PathBuf {
         self.cache.join("results")
     }

@@ -4,17 +4,19 @@ use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use switchboard_core::catalog::pin::{Baseline, Drift, Pin, Record, ServerPins};
+use switchboard_core::catalog::pin::{self, Baseline, Drift, Pin, Record, ServerPins};
 use switchboard_core::catalog::{Catalog, Entry, Item, Resolution};
+use switchboard_core::config::layers::{Server, Trust};
+use switchboard_core::config::trust::definition_hash;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 
 use crate::explain;
 use crate::gateway::Gateway;
-use crate::paths;
+use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
 /// Where one server's accepted definitions are kept.
@@ -60,8 +62,19 @@ pub(crate) struct PinError {
 }
 
 impl PinFile {
-    pub(crate) fn new(path: PathBuf, key: String) -> PinFile {
-        PinFile { path, key, seen: Mutex::new(None) }
+    /// A project's server has a file of its own in each project; a user's is the same everywhere.
+    pub(crate) fn of(name: &ServerName, server: &Server, project: &Path, paths: &Paths) -> PinFile {
+        let project = match server.trust {
+            Trust::UserFile => None,
+            Trust::Approved(_) => Some(project.to_string_lossy()),
+        };
+        let definition = definition_hash(&server.definition).to_string();
+        let key = pin::key(name, project.as_deref(), &definition);
+        PinFile { path: paths.pins_of(name, &key), key, seen: Mutex::new(None) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn read(&self) -> Stored {

@@ -90,8 +90,16 @@ const FIELDS: &[Field] = &[
         "`server`, `short`, `none`, `mcp`",
         "what stands before the names of its tools",
     ),
-    now("includeTools", "list of globs", "only these tools"),
-    now("excludeTools", "list of globs", "not these tools"),
+    now(
+        "includeTools",
+        "list of globs",
+        "only these tools, and of its resources those whose tools are among them",
+    ),
+    now(
+        "excludeTools",
+        "list of globs",
+        "not these tools; a resource goes with the tool that reads it",
+    ),
     now("searchKeywords", "map of lists of words", "words that a tool is found by besides its own"),
     now(
         "approveTools",

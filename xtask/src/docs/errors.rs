@@ -22,7 +22,7 @@ pub(super) fn page() -> Result<String, DocsError> {
         "\n## Exit codes\n\n\
          | code | meaning |\n|---|---|\n\
          | 0 | done |\n\
-         | 1 | the tool itself reported an error |\n\
+         | 1 | the tool itself reported an error, or `doctor` found something |\n\
          | 2 | wrong usage, or a configuration that cannot be used |\n\
          | 4 | not approved, or not trusted |\n\
          | 5 | a server could not be reached, did not answer in time, or failed |\n\

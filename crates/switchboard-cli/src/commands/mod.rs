@@ -6,6 +6,7 @@ mod call;
 mod config;
 mod connect;
 mod demo;
+mod doctor;
 mod edit;
 mod logs;
 mod pins;
@@ -25,6 +26,7 @@ use crate::report::Outcome;
 pub(crate) async fn run(app: &App, command: Command) -> Outcome {
     match command {
         Command::Serve => serve::serve(app).await,
+        Command::Doctor(wish) => doctor::doctor(app, wish).await,
         Command::Demo => demo::tour(app).await,
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),

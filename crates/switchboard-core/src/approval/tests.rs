@@ -194,3 +194,16 @@ fn a_tool_that_is_not_what_was_accepted_is_blocked_where_the_user_says_so() {
         }
     }
 }
+
+#[test]
+fn a_pattern_for_one_server_says_nothing_about_another_whose_name_begins_alike() {
+    let settings = Settings { allow: patterns(&["files/*"]), ..policy(ApprovePolicy::All) };
+    let rules = Rules::new(&ServerEntry::default(), &settings);
+    let mut other = checked("a", "{}");
+    other.target.server = ServerName::new("files/evil").unwrap();
+    other.target.shown = Arc::from("files_evil_a");
+    assert!(asks(&rules, &Grants::default(), other.clone()));
+    let settings = Settings { allow: vec![pattern_of(&other.target)], ..settings };
+    let rules = Rules::new(&ServerEntry::default(), &settings);
+    assert!(!asks(&rules, &Grants::default(), other));
+}

@@ -186,6 +186,15 @@ fn hint(hint: &Hint) -> Value {
         Hint::LiftDenial(pattern) => json!({ "liftDenial": pattern }),
         Hint::UseArgs => json!("useArgs"),
         Hint::CheckCommand(command) => json!({ "checkCommand": command }),
+        Hint::MakeExecutable(path) => json!({ "makeExecutable": path }),
+        Hint::Install(product) => json!({ "install": product }),
+        Hint::SetVariable(name) => json!({ "setVariable": name }),
+        Hint::Edit { path, line } => json!({ "edit": { "path": path, "line": line } }),
+        Hint::Correct(field) => json!({ "correct": field }),
+        Hint::Rename => json!("rename"),
+        Hint::UseProgram => json!("useProgram"),
+        Hint::MoveAway(path) => json!({ "moveAway": path }),
+        Hint::MakePrivate(path) => json!({ "makePrivate": path }),
         Hint::CheckOutcome => json!("checkOutcome"),
     }
 }

@@ -305,6 +305,25 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::CheckCommand(command) => {
             format!("Check that `{}` is installed and can be run", clean_line(command, LINE))
         }
+        Hint::MakeExecutable(path) => {
+            format!("Ask the user to make {} executable", clean_line(path, LINE * 2))
+        }
+        Hint::Install(product) => format!("Ask the user to install {product}"),
+        Hint::SetVariable(name) => {
+            format!("Ask the user to set the environment variable `{}`", clean_line(name, LINE))
+        }
+        Hint::Edit { path, line } => {
+            format!("Ask the user to correct {}, line {line}", clean_line(path, LINE * 2))
+        }
+        Hint::Correct(field) => format!("Ask the user to correct `{}`", clean_line(field, LINE)),
+        Hint::Rename => "Ask the user to give it another name".to_owned(),
+        Hint::UseProgram => "Ask the user for a server that is a program".to_owned(),
+        Hint::MoveAway(path) => {
+            format!("Ask the user to move {} away", clean_line(path, LINE * 2))
+        }
+        Hint::MakePrivate(path) => {
+            format!("Ask the user to keep others out of {}", clean_line(path, LINE * 2))
+        }
         Hint::CheckOutcome => "It may have taken effect: check before you call it again".to_owned(),
     }
 }

@@ -216,3 +216,33 @@ async fn wrong_arguments_are_refused_before_anyone_is_asked() {
     world.call("demo_drop", json!({ "table": "users" })).await.unwrap();
     assert_eq!(world.host.asked(), [r#"demo_drop {"table":"users"}"#]);
 }
+
+#[tokio::test]
+async fn a_person_at_the_terminal_sees_the_call_and_only_a_clear_yes_makes_it() {
+    let config = r#"{ "mcpServers": {
+        "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
+    let installed = Installed::with(PROGRAMS, config);
+    let line = ["call", "demo_delete_everything", "text=\u{1b}[2Jall"];
+    // Colours stand around names.
+    let colours = regex::Regex::new("\u{1b}\\[[0-9;]*[mK]").unwrap();
+    for (typed, code) in
+        [("y\n", 0), ("t\n", 0), ("s\n", 0), ("\n", 4), ("n\n", 4), ("yes\n", 4), ("\u{4}", 4)]
+    {
+        let ran = installed.run_on_terminal(line, typed).await;
+        assert_eq!(ran.code, Some(code), "{typed:?}: {ran:?}");
+        let shown =
+            ["server     demo", "tool       delete_everything", r#""text": "\u001b[2Jall""#];
+        let plain = colours.replace_all(&ran.stderr, "");
+        for words in shown {
+            assert!(plain.contains(words), "{words} in {plain}");
+        }
+        let hint = "allow it for good with `switchboard allow demo/delete_everything`";
+        assert_eq!(plain.contains(hint), code == 0, "{plain}");
+    }
+    let denied = r#"{ "settings": { "deny": ["demo/*"] }, "mcpServers": {
+        "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
+    installed.write("switchboard/mcp.json", denied);
+    let ran = installed.run_on_terminal(line, "y\n").await;
+    assert_eq!(ran.code, Some(4));
+    assert!(!ran.stderr.contains("Call it?"), "{}", ran.stderr);
+}

@@ -1,0 +1,137 @@
+//! What would go wrong with the configured servers, and what to do about it.
+
+use serde_json::{Value, json};
+use switchboard::doctor::{self, Finding, Level};
+use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::load::Loaded;
+use switchboard::render::words::{clean_line, plural};
+
+use crate::args::Doctor;
+use crate::boot::App;
+use crate::exit::Exit;
+use crate::host::Consent;
+use crate::report::{self, Outcome};
+use crate::style::Palette;
+
+const MESSAGE: usize = 1_000;
+
+#[derive(Debug, thiserror::Error)]
+#[error("no server is named `{name}`")]
+struct Unknown {
+    name: String,
+}
+
+pub(super) async fn doctor(app: &App, wish: Doctor) -> Outcome {
+    let loaded = app.load()?;
+    let mut findings = doctor::examine(&app.environment, &app.paths, &loaded);
+    known(&loaded, &findings, &wish.servers)?;
+    let wanted = |name: &str| wish.servers.is_empty() || wish.servers.iter().any(|w| w == name);
+    findings.retain(|finding| match &finding.server {
+        Some(server) => wanted(server),
+        None => wish.servers.is_empty(),
+    });
+    let sound = |name: &str| {
+        !findings.iter().any(|finding| {
+            finding.server.as_deref() == Some(name) && finding.fault.level() == Level::Error
+        })
+    };
+    let usable =
+        loaded.config.servers.iter().filter(|(_, server)| !server.definition.is_disabled());
+    let names = usable.map(|(name, _)| name.clone()).filter(|name| wanted(name));
+    if wish.connect {
+        let worth_trying: Vec<String> = names.filter(|name| sound(name)).collect();
+        if connect(app, worth_trying, &mut findings).await? == Exit::Interrupted {
+            return Ok(Exit::Interrupted);
+        }
+    }
+    print(app, &findings, &wish, &loaded)?;
+    let faulty = findings.iter().any(Finding::is_fault);
+    Ok(if faulty { Exit::Faults } else { Exit::Done })
+}
+
+/// A name that means nothing is a slip, even if other names mean something.
+fn known(loaded: &Loaded, findings: &[Finding], names: &[String]) -> Result<(), Failure> {
+    for name in names {
+        let config = &loaded.config;
+        let is_known = config.servers.contains_key(name)
+            || config.pending.iter().any(|pending| pending.name == *name)
+            || findings.iter().any(|finding| finding.server.as_ref() == Some(name));
+        if !is_known {
+            let unknown = Unknown { name: clean_line(name, 200).into_owned() };
+            let failure = Failure::new(Code::UnknownServer, Subject::Request, unknown);
+            return Err(failure.hint(Hint::ListServers));
+        }
+    }
+    Ok(())
+}
+
+/// Tries servers one after the other, as a person would.
+async fn connect(app: &App, names: Vec<String>, findings: &mut Vec<Finding>) -> Outcome {
+    let gateway = app.gateway_of(app.load()?.config).on_demand().build();
+    let tried = app.converse(gateway, Consent::Ask, async |conversation| {
+        for name in names {
+            let stage = async || format!("trying {}", clean_line(&name, 100));
+            let work = doctor::try_connecting(conversation.session.gateway(), &name);
+            findings.extend(conversation.spinner.during(stage, work).await);
+        }
+        Ok(Exit::Done)
+    });
+    tried.await
+}
+
+fn print(app: &App, findings: &[Finding], wish: &Doctor, loaded: &Loaded) -> std::io::Result<()> {
+    let printer = app.printer;
+    if wish.format.json {
+        let findings: Vec<Value> = findings.iter().map(in_json).collect();
+        return printer.json(&json!({ "findings": findings }));
+    }
+    let lines: Vec<String> = findings.iter().map(|f| in_words(f, printer.out)).collect();
+    printer.text(&lines.join("\n"))?;
+    let faults = findings.iter().filter(|finding| finding.is_fault()).count();
+    let servers = loaded.config.servers.len() + loaded.config.pending.len();
+    printer.note(&format!("looked at {}: {}", plural(servers, "server"), plural(faults, "fault")));
+    Ok(())
+}
+
+fn in_json(finding: &Finding) -> Value {
+    let hints = finding.hints();
+    let remedy: Vec<String> =
+        hints.iter().map(|hint| report::wording(hint, Palette::Plain)).collect();
+    let mut value = json!({
+        "level": finding.fault.level().as_str(),
+        "code": finding.fault.code(),
+        "message": message(finding),
+        "remedy": remedy.join("; "),
+    });
+    if let (Some(server), Some(fields)) = (&finding.server, value.as_object_mut()) {
+        fields.insert("server".into(), json!(server));
+    }
+    value
+}
+
+/// The fault and its causes on one line.
+fn message(finding: &Finding) -> String {
+    let mut text = finding.fault.to_string();
+    let mut next = std::error::Error::source(&finding.fault);
+    while let Some(cause) = next {
+        text.push_str(&format!(": {cause}"));
+        next = cause.source();
+    }
+    clean_line(&text, MESSAGE).into_owned()
+}
+
+fn in_words(finding: &Finding, palette: Palette) -> String {
+    let level = format!("{}:", finding.fault.level().as_str());
+    let level = match finding.fault.level() {
+        Level::Error => palette.error(level),
+        Level::Warning => palette.warning(level),
+        Level::Note => palette.aside(level),
+    };
+    let server = match &finding.server {
+        Some(server) => format!("{}: ", palette.name(clean_line(server, 100))),
+        None => String::new(),
+    };
+    let mut lines = vec![format!("{level} {server}{}", message(finding))];
+    lines.extend(finding.hints().iter().map(|hint| format!("  {}", report::hint(hint, palette))));
+    lines.join("\n")
+}

@@ -1,0 +1,341 @@
+//! What would go wrong with the servers of a configuration: findings, each with its remedies.
+//!
+//! Whatever follows from the configuration alone is found here; what lies on disk is looked at by
+//! the engine, which reports it in the same words.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::resolve::nearest;
+use crate::config::diagnostic::{self, Diagnostic, DiagnosticKind};
+use crate::config::expand::{self, ExpandError, Surroundings};
+use crate::config::layers::Config;
+use crate::config::server::ServerEntry;
+use crate::config::values::Template;
+use crate::failure::{Code, Failure, Hint};
+use crate::name::{ServerName, fold};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Something does not work.
+    Error,
+    /// Something does not work until the user acts, or is not as safe as it should be.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+impl Level {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "note",
+        }
+    }
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// `None` for what concerns all servers.
+    pub server: Option<String>,
+    pub fault: Fault,
+}
+
+/// Values of variables, arguments and headers are never part of a message.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("{}:{}:{}: {}", .0.path.as_deref().unwrap_or_default(), .0.line, .0.column, .0.kind)]
+    Config(Diagnostic),
+    #[error("its name differs from `{other}` only in letter case, or in `-` for `_`")]
+    CollidingNames { other: String },
+    #[error("the entry disables it")]
+    Disabled,
+    #[error("it comes from this project and was not approved")]
+    Untrusted,
+    #[error("`{field}` needs the environment variable `{name}`, which is not set")]
+    MissingVariable { field: String, name: String },
+    #[error("`{field}` cannot be filled in")]
+    BadValue {
+        field: String,
+        #[source]
+        cause: ExpandError,
+    },
+    #[error("this version does not speak {transport}")]
+    NotSpoken { transport: &'static str },
+    #[error("there is no program `{command}`")]
+    CommandNotFound { command: String, nearest: Vec<String> },
+    #[error("there is no `{command}`, which comes with {product}")]
+    LauncherMissing { command: String, product: &'static str },
+    #[error("`{path}` cannot be run: it is not executable")]
+    NotExecutable { path: String },
+    #[error("there is no directory `{path}` to run in")]
+    WorkingDirectory { path: String },
+    #[error("its tools were listed too long ago, and are not known until it is listed again")]
+    StaleCache,
+    #[error("the file `{path}` with its tools does not read")]
+    DamagedCache { path: String },
+    #[error("the file `{path}` with what was accepted of its tools does not read")]
+    DamagedPins { path: String },
+    #[error("the approvals of project servers do not read: {cause}")]
+    DamagedTrust { path: String, cause: String },
+    #[error("others can look into `{path}` (mode {mode:o})")]
+    OpenDirectory { path: String, mode: u32 },
+    #[error("`{path}` is no directory")]
+    NoDirectory { path: String },
+    #[error("it was tried: {0}")]
+    Unusable(Failure),
+}
+
+impl Finding {
+    pub fn of(server: &str, fault: Fault) -> Finding {
+        Finding { server: Some(server.to_owned()), fault }
+    }
+
+    /// Whether something should be done about it.
+    pub fn is_fault(&self) -> bool {
+        self.fault.level() != Level::Note
+    }
+
+    /// What to do, in order of usefulness.
+    pub fn hints(&self) -> Vec<Hint> {
+        let server = self.server.as_deref().and_then(|name| ServerName::new(name).ok());
+        let about = |hint: fn(ServerName) -> Hint| server.clone().map(hint).into_iter().collect();
+        match &self.fault {
+            Fault::Config(Diagnostic { path, line, .. }) => {
+                let path = path.as_deref().unwrap_or_default().to_owned();
+                vec![Hint::Edit { path, line: *line }]
+            }
+            Fault::CollidingNames { .. } => vec![Hint::Rename],
+            Fault::Disabled => about(Hint::Enable),
+            Fault::Untrusted => about(Hint::Trust),
+            Fault::MissingVariable { name, .. } => vec![Hint::SetVariable(name.clone())],
+            Fault::BadValue { field, .. } => vec![Hint::Correct(field.clone())],
+            Fault::NotSpoken { .. } => vec![Hint::UseProgram],
+            Fault::CommandNotFound { command, nearest } => {
+                let close = Some(Hint::DidYouMean(nearest.clone())).filter(|_| !nearest.is_empty());
+                close.into_iter().chain([Hint::CheckCommand(command.clone())]).collect()
+            }
+            Fault::LauncherMissing { product, .. } => vec![Hint::Install(product)],
+            Fault::NotExecutable { path } => vec![Hint::MakeExecutable(path.clone())],
+            Fault::WorkingDirectory { .. } => vec![Hint::Correct("cwd".to_owned())],
+            Fault::StaleCache | Fault::DamagedCache { .. } => about(Hint::Connect),
+            Fault::DamagedPins { .. } => about(Hint::Accept),
+            Fault::DamagedTrust { path, .. } | Fault::NoDirectory { path } => {
+                vec![Hint::MoveAway(path.clone())]
+            }
+            Fault::OpenDirectory { path, .. } => vec![Hint::MakePrivate(path.clone())],
+            Fault::Unusable(failure) if failure.hints.is_empty() => about(Hint::ReadLog),
+            Fault::Unusable(failure) => failure.hints.clone(),
+        }
+    }
+}
+
+impl Fault {
+    pub fn level(&self) -> Level {
+        match self {
+            Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
+            | Fault::CollidingNames { .. }
+            | Fault::Untrusted
+            | Fault::DamagedCache { .. }
+            | Fault::OpenDirectory { .. } => Level::Warning,
+            Fault::Disabled | Fault::StaleCache => Level::Note,
+            Fault::Config(_)
+            | Fault::MissingVariable { .. }
+            | Fault::BadValue { .. }
+            | Fault::NotSpoken { .. }
+            | Fault::CommandNotFound { .. }
+            | Fault::LauncherMissing { .. }
+            | Fault::NotExecutable { .. }
+            | Fault::WorkingDirectory { .. }
+            | Fault::DamagedPins { .. }
+            | Fault::DamagedTrust { .. }
+            | Fault::NoDirectory { .. }
+            | Fault::Unusable(_) => Level::Error,
+        }
+    }
+
+    /// The stable spelling for machines.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Fault::Config(diagnostic) => config_code(&diagnostic.kind),
+            Fault::CollidingNames { .. } => "colliding_names",
+            Fault::Disabled => "disabled",
+            Fault::Untrusted => "untrusted",
+            Fault::MissingVariable { .. } => "missing_variable",
+            Fault::BadValue { .. } => "bad_value",
+            Fault::NotSpoken { .. } => "not_supported",
+            Fault::CommandNotFound { .. } => "command_not_found",
+            Fault::LauncherMissing { .. } => "launcher_missing",
+            Fault::NotExecutable { .. } => "not_executable",
+            Fault::WorkingDirectory { .. } => "no_working_directory",
+            Fault::StaleCache => "stale_cache",
+            Fault::DamagedCache { .. } => "damaged_cache",
+            Fault::DamagedPins { .. } => "damaged_pins",
+            Fault::DamagedTrust { .. } => "damaged_trust",
+            Fault::OpenDirectory { .. } => "open_directory",
+            Fault::NoDirectory { .. } => Code::Storage.as_str(),
+            Fault::Unusable(failure) => failure.code.as_str(),
+        }
+    }
+}
+
+fn config_code(kind: &DiagnosticKind) -> &'static str {
+    match kind {
+        DiagnosticKind::Syntax { .. } => "config_syntax",
+        DiagnosticKind::Unreadable { .. } | DiagnosticKind::FileTooLarge { .. } => {
+            "config_unreadable"
+        }
+        DiagnosticKind::UnknownKey { .. } => "unknown_key",
+        DiagnosticKind::DuplicateKey { .. } => "duplicate_key",
+        DiagnosticKind::ForbiddenInProject { .. } => "forbidden_key",
+        DiagnosticKind::NoEndpoint { .. } => "no_endpoint",
+        DiagnosticKind::SeveralEndpoints { .. } => "several_endpoints",
+        DiagnosticKind::InvalidProtocol { .. } => "unsupported_scheme",
+        DiagnosticKind::BadName { .. } => "bad_name",
+        DiagnosticKind::InvalidMcpConfig { problem } => config_code(problem),
+        DiagnosticKind::OnlyInHost { .. } => "only_in_host",
+        DiagnosticKind::TooManyProblems { .. }
+        | DiagnosticKind::TooManyEntries { .. }
+        | DiagnosticKind::WrongType { .. }
+        | DiagnosticKind::NotAChoice { .. }
+        | DiagnosticKind::OutOfRange { .. }
+        | DiagnosticKind::MissingKey { .. }
+        | DiagnosticKind::OpenQuote { .. }
+        | DiagnosticKind::BadId { .. }
+        | DiagnosticKind::DuplicateId { .. }
+        | DiagnosticKind::FileOfVariables { .. }
+        | DiagnosticKind::TypeMismatch { .. } => "bad_value",
+    }
+}
+
+/// What the configuration itself shows: its own mistakes, names, servers that wait or are off, and
+/// variables that are not set. Nothing of a pending server is filled in.
+pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = config.diagnostics.iter().map(of_diagnostic).collect();
+    findings.extend(names(config));
+    for pending in &config.pending {
+        findings.push(Finding::of(&pending.name, Fault::Untrusted));
+    }
+    for (name, server) in &config.servers {
+        if server.definition.is_disabled() {
+            findings.push(Finding::of(name, Fault::Disabled));
+            continue;
+        }
+        let faults = values(&server.definition, with).into_iter();
+        findings.extend(faults.map(|fault| Finding::of(name, fault)));
+    }
+    findings
+}
+
+fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
+    let server = match &diagnostic.kind {
+        DiagnosticKind::NoEndpoint { server }
+        | DiagnosticKind::SeveralEndpoints { server }
+        | DiagnosticKind::InvalidProtocol { server }
+        | DiagnosticKind::OpenQuote { server }
+        | DiagnosticKind::TypeMismatch { server, .. } => Some(server.clone()),
+        DiagnosticKind::Syntax { .. }
+        | DiagnosticKind::Unreadable { .. }
+        | DiagnosticKind::FileTooLarge { .. }
+        | DiagnosticKind::TooManyProblems { .. }
+        | DiagnosticKind::TooManyEntries { .. }
+        | DiagnosticKind::WrongType { .. }
+        | DiagnosticKind::NotAChoice { .. }
+        | DiagnosticKind::OutOfRange { .. }
+        | DiagnosticKind::MissingKey { .. }
+        | DiagnosticKind::UnknownKey { .. }
+        | DiagnosticKind::DuplicateKey { .. }
+        | DiagnosticKind::BadName { .. }
+        | DiagnosticKind::BadId { .. }
+        | DiagnosticKind::DuplicateId { .. }
+        | DiagnosticKind::InvalidMcpConfig { .. }
+        | DiagnosticKind::OnlyInHost { .. }
+        | DiagnosticKind::FileOfVariables { .. }
+        | DiagnosticKind::ForbiddenInProject { .. } => None,
+    };
+    Finding { server, fault: Fault::Config(diagnostic.clone()) }
+}
+
+fn names(config: &Config) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut folded: BTreeMap<String, &str> = BTreeMap::new();
+    let pending = config.pending.iter().map(|pending| pending.name.as_str());
+    for name in config.servers.keys().map(String::as_str).chain(pending) {
+        let other = *folded.entry(fold(name)).or_insert(name);
+        if other != name {
+            let other = other.to_owned();
+            findings.push(Finding::of(name, Fault::CollidingNames { other }));
+        }
+    }
+    findings
+}
+
+/// Each variable is named once, with the first field that needs it.
+fn values(entry: &ServerEntry, with: &Surroundings<'_>) -> Vec<Fault> {
+    let plain = [("command", &entry.command), ("cwd", &entry.cwd), ("url", &entry.url)];
+    let plain = plain.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
+    let args = entry.args.iter().flatten().map(|arg| ("args", arg));
+    let mut outcomes: Vec<(String, Result<(), ExpandError>)> = plain
+        .chain(args)
+        .map(|(field, value)| (field.to_owned(), expand::expand(value, with).map(drop)))
+        .collect();
+    let secret =
+        |field: String, value: &Template| (field, expand::expand_value(value, with).map(drop));
+    let env = entry.env.iter().flat_map(|map| map.iter());
+    outcomes.extend(env.map(|(name, value)| secret(format!("env.{name}"), value)));
+    let headers = entry.headers.iter().flat_map(|map| map.iter());
+    outcomes.extend(headers.map(|(name, value)| secret(format!("headers.{name}"), value)));
+    outcomes.extend(entry.bearer_token.iter().map(|value| secret("bearerToken".into(), value)));
+    if let Some(name) = &entry.bearer_token_env
+        && (with.variable)(name).is_none()
+    {
+        let missing = ExpandError::MissingVariable { name: name.clone() };
+        outcomes.push(("bearerTokenEnv".to_owned(), Err(missing)));
+    }
+    let mut named = Vec::new();
+    let mut faults = Vec::new();
+    for (field, outcome) in outcomes {
+        match outcome {
+            Ok(()) => {}
+            Err(ExpandError::MissingVariable { name }) => {
+                if !named.contains(&name) {
+                    named.push(name.clone());
+                    faults.push(Fault::MissingVariable { field, name });
+                }
+            }
+            Err(cause) => faults.push(Fault::BadValue { field, cause }),
+        }
+    }
+    faults
+}
+
+/// Programs that run other programs, and what brings them.
+const LAUNCHERS: [(&str, &str); 11] = [
+    ("npx", "Node.js"),
+    ("npm", "Node.js"),
+    ("node", "Node.js"),
+    ("pnpm", "pnpm"),
+    ("bun", "Bun"),
+    ("bunx", "Bun"),
+    ("uv", "uv"),
+    ("uvx", "uv"),
+    ("pipx", "pipx"),
+    ("deno", "Deno"),
+    ("docker", "Docker"),
+];
+
+/// A program that is not there: one that everybody knows, or perhaps a slip of the keys.
+pub fn not_found(command: &str, on_path: impl Iterator<Item = String>) -> Fault {
+    match LAUNCHERS.iter().find(|(launcher, _)| *launcher == command) {
+        Some((_, product)) => Fault::LauncherMissing { command: command.to_owned(), product },
+        None => {
+            let nearest = nearest(command, on_path);
+            Fault::CommandNotFound { command: command.to_owned(), nearest }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! What a configuration shows by itself.
+
+use super::*;
+use crate::config::layers::{Approvals, Layer, Source, Tier, merge};
+use crate::config::parse::parse;
+
+fn config(user: &str, project: &str) -> Config {
+    let files = [("user.json", Tier::User, user), (".mcp.json", Tier::Project, project)];
+    let layers = files.map(|(path, tier, text)| {
+        let source = Source { path: path.into(), tier };
+        Layer { file: parse(text, &source), source }
+    });
+    let approvals =
+        Approvals { project_root: "/p", file_hashes: &|_| Vec::new(), is_approved: &|_| false };
+    merge(&layers, &approvals)
+}
+
+/// The level, code, server and message of every finding.
+fn findings(user: &str, project: &str) -> String {
+    let variable = |name: &str| (name == "SET").then(|| "secret-value".to_owned());
+    let with = Surroundings { variable: &variable, home: None, project: None };
+    let found = examine(&config(user, project), &with);
+    let lines = found.iter().map(|finding| {
+        let Finding { server, fault } = finding;
+        assert!(!finding.hints().is_empty(), "{fault} has no remedy");
+        let server = server.as_deref().unwrap_or("-");
+        format!("{} {} {server}: {fault}\n", fault.level().as_str(), fault.code())
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_sound_configuration_has_nothing_to_say() {
+    let sound =
+        r#"{ "mcpServers": { "a": { "command": "${SET}", "env": { "X": "${NOT:-x}" } } } }"#;
+    assert_eq!(findings(sound, "{}"), "");
+}
+
+#[test]
+fn every_mistake_is_named_with_its_server_and_no_value_is_shown() {
+    let user = r#"{ "mcpServers": {
+        "two": { "command": "x", "url": "https://example.com" },
+        "none": { "args": ["x"] },
+        "strange": { "url": "gopher://example.com" },
+        "off": { "command": "x", "disabled": true, "env": { "A": "${GONE}" } },
+        "my-server": { "command": "x" },
+        "my_server": { "command": "x" },
+        "unset": { "command": "${SET}", "args": ["${GONE}", "--key=${GONE}"],
+            "env": { "KEY": "${ALSO_GONE}", "BAD": "!'open" }, "bearerTokenEnv": "NO_TOKEN" },
+    } }"#;
+    let project = r#"{ "mcpServers": {
+        "theirs": { "command": "${GONE}" },
+        "greedy": { "command": "x", "autoApprove": true } } }"#;
+    insta::assert_snapshot!(findings(user, project), @r#"
+    error several_endpoints two: user.json:2:9: server `two` must have only one of `command`, `url` and `socket`
+    error forbidden_key -: .mcp.json:3:37: `mcpServers.greedy.autoApprove` is not allowed in a project file
+    error no_endpoint none: user.json:3:9: server `none` needs one of `command`, `url` and `socket`
+    error unsupported_scheme strange: user.json:4:22: Invalid protocol in the `url` of server `strange`
+    warning colliding_names my_server: its name differs from `my-server` only in letter case, or in `-` for `_`
+    warning untrusted greedy: it cannot be approved while the project's file has mcpServers.greedy.autoApprove
+    warning untrusted theirs: it comes from this project and was not approved
+    note disabled off: the entry disables it
+    error missing_variable unset: `args` needs the environment variable `GONE`, which is not set
+    error missing_variable unset: `env.KEY` needs the environment variable `ALSO_GONE`, which is not set
+    error bad_value unset: `env.BAD` cannot be filled in
+    error missing_variable unset: `bearerTokenEnv` needs the environment variable `NO_TOKEN`, which is not set
+    "#);
+}
+
+#[test]
+fn a_file_that_does_not_parse_is_named_with_its_line() {
+    insta::assert_snapshot!(findings("{\n  oops", "{}"), @r#"
+    error config_syntax -: user.json:2:3: expected string for object property
+    "#);
+}
+
+#[test]
+fn a_missing_program_is_a_launcher_or_a_slip() {
+    let on_path = || ["git", "nginx", "node-gyp", "fixture-server"].map(str::to_owned).into_iter();
+    let check = |command: &str, expected: &str| {
+        let finding = Finding::of("a", not_found(command, on_path()));
+        let seen = format!("{} {:?}", finding.fault.code(), finding.hints());
+        assert_eq!(seen, expected);
+    };
+    check("npx", r#"launcher_missing [Install("Node.js")]"#);
+    let slip =
+        r#"command_not_found [DidYouMean(["fixture-server"]), CheckCommand("fixtrue-server")]"#;
+    check("fixtrue-server", slip);
+    check("something-else", r#"command_not_found [CheckCommand("something-else")]"#);
+}

@@ -1,0 +1,183 @@
+//! What the servers of a configuration would meet on this machine, without starting any.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use switchboard_core::catalog::disk::{self, Miss};
+use switchboard_core::config::expand::{self, Expanded, Surroundings};
+use switchboard_core::config::layers::Server;
+use switchboard_core::config::transport::Transport;
+use switchboard_core::config::trust::definition_hash;
+use switchboard_core::config::values::Template;
+use switchboard_core::doctor;
+use switchboard_core::name::ServerName;
+use switchboard_core::request::Request;
+
+use crate::blueprint::unspoken;
+use crate::directory;
+use crate::env::Environment;
+use crate::gateway::Gateway;
+use crate::host::Headless;
+use crate::load::Loaded;
+use crate::paths::{self, Paths};
+use crate::pins::{PinFile, Stored};
+
+pub use switchboard_core::doctor::{Fault, Finding, Level};
+
+/// As many programs on the path are looked at for one that is spelled alike.
+const MOST_PROGRAMS: usize = 20_000;
+
+/// Everything that is wrong, or worth knowing, about the servers of a configuration. Reads files;
+/// starts and connects nothing.
+pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
+    let variable = |name: &str| environment.variable(name).map(str::to_owned);
+    let with = Surroundings { variable: &variable, ..environment.places() };
+    let mut findings = doctor::examine(&loaded.config, &with);
+    if let Some(problem) = &loaded.trust_problem {
+        let path = locations.trust().display().to_string();
+        let fault = Fault::DamagedTrust { path, cause: problem.to_string() };
+        findings.push(Finding { server: None, fault });
+    }
+    let directories = locations.private().into_iter().filter_map(|path| directory_fault(&path));
+    findings.extend(directories.map(|fault| Finding { server: None, fault }));
+    for (name, server) in &loaded.config.servers {
+        if server.definition.is_disabled() {
+            continue;
+        }
+        let mut faults = program_faults(server, environment, &with);
+        if let Ok(name) = ServerName::new(name) {
+            faults.extend(file_faults(&name, server, environment, locations));
+        }
+        findings.extend(faults.into_iter().map(|fault| Finding::of(name, fault)));
+    }
+    // What concerns all servers first, then server by server.
+    findings.sort_by(|a, b| a.server.cmp(&b.server));
+    findings
+}
+
+/// Connects a server and says what stood in the way.
+pub async fn try_connecting(gateway: &Gateway, server: &str) -> Option<Finding> {
+    let request = Request::Connect { server: server.to_owned() };
+    let failure = gateway.session(Headless).handle(request).await.err()?;
+    Some(Finding::of(server, Fault::Unusable(failure)))
+}
+
+/// What is in the way of starting the program. A value that cannot be filled in was reported
+/// already, so what depends on it is passed over.
+fn program_faults(
+    server: &Server,
+    environment: &Environment,
+    with: &Surroundings<'_>,
+) -> Vec<Fault> {
+    if let Some(transport) = unspoken(&server.transport) {
+        return vec![Fault::NotSpoken { transport }];
+    }
+    let definition = &server.definition;
+    let cwd = match &definition.cwd {
+        None => environment.cwd.clone(),
+        Some(cwd) => match expand::expand(cwd, with) {
+            Ok(cwd) => environment.cwd.join(cwd),
+            Err(_) => return Vec::new(),
+        },
+    };
+    if !cwd.is_dir() {
+        let path = definition.cwd.as_ref().and_then(as_written);
+        let path = path.unwrap_or_else(|| cwd.display().to_string());
+        return vec![Fault::WorkingDirectory { path }];
+    }
+    let command = match &server.transport {
+        Transport::Stdio { command, .. } => {
+            expand::expand(command, with).ok().map(|filled| (filled, as_written(command)))
+        }
+        Transport::CommandLine { words } => words.first().map(|word| (word.clone(), None)),
+        Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => None,
+    };
+    let own_path = definition.env.iter().flat_map(|env| env.iter());
+    let own_path = own_path.filter(|(name, _)| *name == "PATH").find_map(|(_, value)| {
+        match expand::expand_value(value, with) {
+            Ok(Expanded::Text(path)) => Some(path),
+            Ok(Expanded::Command(_)) | Err(_) => None,
+        }
+    });
+    let path = own_path.or_else(|| environment.variable("PATH").map(str::to_owned));
+    let Some((command, shown)) = command else { return Vec::new() };
+    let fault = find(&command, shown.as_deref(), &path.unwrap_or_default(), &cwd);
+    fault.into_iter().collect()
+}
+
+/// What is shown of a value that holds variables: their names, not what is in them.
+fn as_written(template: &Template) -> Option<String> {
+    let filled_in = !expand::variables_in(template).is_empty();
+    filled_in.then(|| template.source().to_owned())
+}
+
+/// Looks for a program as the kernel will; `None` if it is there. If it is to be `shown` in other
+/// words, nothing else of it is.
+fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
+    let folders: Vec<PathBuf> = path.split(':').map(|folder| cwd.join(folder)).collect();
+    let candidates: Vec<PathBuf> = match command.contains('/') {
+        true => vec![cwd.join(command)],
+        false => folders.iter().map(|folder| folder.join(command)).collect(),
+    };
+    let mut barred = None;
+    for candidate in candidates {
+        match fs::metadata(&candidate) {
+            Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => return None,
+            Ok(data) if data.is_file() => barred = barred.or(Some(candidate)),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Some(match (barred, shown) {
+        (Some(_), Some(shown)) => Fault::NotExecutable { path: shown.to_owned() },
+        (Some(path), None) => Fault::NotExecutable { path: path.display().to_string() },
+        (None, Some(shown)) => doctor::not_found(shown, std::iter::empty()),
+        (None, None) => doctor::not_found(command, programs(&folders)),
+    })
+}
+
+fn programs(folders: &[PathBuf]) -> impl Iterator<Item = String> {
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.take(MOST_PROGRAMS)
+}
+
+/// What is wrong with our own files about a server.
+fn file_faults(
+    name: &ServerName,
+    server: &Server,
+    environment: &Environment,
+    locations: &Paths,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let definition = definition_hash(&server.definition).to_string();
+    let listing = locations.listing_of(name, &definition);
+    let path = listing.display().to_string();
+    match paths::read(&listing) {
+        Ok(None) => {}
+        Ok(Some(bytes)) => match disk::decode(&bytes, &definition, directory::now()) {
+            Ok(_) => {}
+            Err(Miss::Stale) => faults.push(Fault::StaleCache),
+            Err(Miss::Damaged | Miss::Foreign) => faults.push(Fault::DamagedCache { path }),
+        },
+        Err(_) => faults.push(Fault::DamagedCache { path }),
+    }
+    let pins = PinFile::of(name, server, &environment.cwd, locations);
+    match pins.read() {
+        Stored::Missing | Stored::Record(_) => {}
+        Stored::Damaged => {
+            faults.push(Fault::DamagedPins { path: pins.path().display().to_string() });
+        }
+    }
+    faults
+}
+
+fn directory_fault(path: &Path) -> Option<Fault> {
+    let data = fs::metadata(path).ok()?;
+    let shown = path.display().to_string();
+    if !data.is_dir() {
+        return Some(Fault::NoDirectory { path: shown });
+    }
+    let mode = data.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(Fault::OpenDirectory { path: shown, mode })
+}
