@@ -131,13 +131,11 @@ fn meaning(definition: &str) -> [u8; 32] {
 
 /// What does not read as an object stands for itself.
 fn pinned_parts(definition: &str) -> Map<String, Value> {
-    let parsed: Map<String, Value> = match serde_json::from_str(definition) {
-        Ok(parsed) => parsed,
-        Err(_) => Map::from_iter([("definition".to_owned(), Value::from(definition))]),
+    let Ok(parsed) = serde_json::from_str::<Map<String, Value>>(definition) else {
+        return Map::from_iter([("definition".to_owned(), Value::from(definition))]);
     };
-    let pinned = |(name, value): &(String, Value)| {
-        !value.is_null() && (PINNED.contains(&name.as_str()) || name == "definition")
-    };
+    let pinned =
+        |(name, value): &(String, Value)| !value.is_null() && PINNED.contains(&name.as_str());
     parsed.into_iter().filter(pinned).collect()
 }
 

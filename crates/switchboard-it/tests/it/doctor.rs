@@ -5,6 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::Value;
+use switchboard::Environment;
+use switchboard::doctor::{self, Finding};
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard_it::harness::Home;
 use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
@@ -146,4 +151,31 @@ async fn on_request_servers_are_tried_but_never_those_that_wait_for_approval() {
     assert_eq!(tried.len(), 1, "{report:#}");
     assert_eq!(tried[0]["server"], "broken");
     assert_eq!(installed.spawned(), Vec::<u32>::new(), "the project's server was not started");
+}
+
+#[test]
+fn what_a_variable_holds_is_not_shown() {
+    let home = Home::new();
+    let own = home.path().join("switchboard");
+    fs::create_dir(&own).unwrap();
+    let config = r#"{ "mcpServers": {
+        "a": { "command": "${TOKEN}" },
+        "b": { "command": "sh", "cwd": "below/${TOKEN}" },
+        "c": { "command": "./${TOKEN}.sh" } } }"#;
+    fs::write(own.join("mcp.json"), config).unwrap();
+    fs::write(home.path().join("canary.sh"), "").unwrap();
+    let environment = Environment::made_of(
+        [("SWITCHBOARD_HOME", &*own.to_string_lossy()), ("TOKEN", "canary"), ("PATH", "/bin")],
+        home.path(),
+    );
+    let paths = Paths::of(&environment);
+    let options = LoadOptions { config: None, project: home.path().to_owned() };
+    let loaded = load(&environment, &paths, &options).unwrap();
+    let found = doctor::examine(&environment, &paths, &loaded);
+    let told = |finding: &Finding| format!("{} {:?}\n", finding.fault, finding.hints());
+    insta::assert_snapshot!(found.iter().map(told).collect::<String>(), @r#"
+    there is no program `${TOKEN}` [CheckCommand("${TOKEN}")]
+    there is no directory `below/${TOKEN}` to run in [Correct("cwd")]
+    `./${TOKEN}.sh` cannot be run: it is not executable [MakeExecutable("./${TOKEN}.sh")]
+    "#);
 }
