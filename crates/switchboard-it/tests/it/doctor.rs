@@ -99,7 +99,6 @@ async fn programs_read_the_findings_as_json() {
     barred error not_executable
     damaged warning damaged_cache
     damaged error damaged_pins
-    greedy warning untrusted
     launched error launcher_missing
     nowhere error no_working_directory
     off note disabled
