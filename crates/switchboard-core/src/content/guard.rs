@@ -93,8 +93,7 @@ impl<'a> Capped<'a> {
 
 /// Decides from the escaped text: no character is longer unescaped, and each `\n` has a backslash.
 fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
-    let mut bytes = 0;
-    let mut lines = 0;
+    let (mut bytes, mut lines) = (0, 0);
     for block in &output.blocks {
         let (head, body, newline) = match block {
             Block::Text { head, text, .. } => {
@@ -109,11 +108,10 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
         if bytes > limits.max_bytes {
             return false;
         }
-        lines += 1;
-        // A line break takes a byte.
-        if bytes > limits.max_lines {
-            lines += count(head, b'\n') + count(&body, newline);
-        }
+        let size = head.len() + body.len();
+        // A line break takes a byte: a short text is not worth counting.
+        let short = size <= limits.max_lines / 8;
+        lines += 1 + if short { size } else { count(head, b'\n') + count(&body, newline) };
     }
     lines <= limits.max_lines
 }

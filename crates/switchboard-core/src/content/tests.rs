@@ -389,6 +389,14 @@ mod guarding {
         proptest::collection::vec(word, 0..60).prop_map(|words| words.concat())
     }
 
+    /// Found by the property below: a short block before a long one was not counted.
+    #[test]
+    fn line_breaks_of_every_block_count() {
+        let output = texts(&["\n".repeat(7), format!("{}a", "\n".repeat(43))]);
+        let limits = Limits { max_bytes: 4_000, max_lines: 45 };
+        assert!(matches!(guard(output, &limits), Guarded::Over(_)));
+    }
+
     proptest! {
         #[test]
         fn shown_text_is_within_the_budget_and_the_whole_is_kept(
