@@ -4,7 +4,7 @@
 //! a [`Question`] that was answered. The connection takes nothing else, be it for a tool, a resource
 //! or a prompt, so no face can skip this.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -14,6 +14,7 @@ use crate::catalog::pin::Pin;
 use crate::catalog::resolve::{Checked, Resolved};
 use crate::config::server::ServerEntry;
 use crate::config::settings::Settings;
+use crate::config::trust::{DefinitionHash, definition_hash};
 use crate::config::values::{ApprovePolicy, Pins, ToolRule};
 use crate::globs::{self, Globs};
 use crate::name::{ServerName, ToolId};
@@ -35,6 +36,8 @@ pub struct Rules {
     generally_asked: Option<Named>,
     /// Going by what tools declare about themselves.
     policy: ApprovePolicy,
+    /// What the server is: a yes to all its tools holds for no other of the same name.
+    definition: DefinitionHash,
 }
 
 /// A [`ToolRule`], ready to be applied.
@@ -50,7 +53,8 @@ enum Named {
 pub struct Grants {
     /// With the definition that the user saw: another one under the same name is not covered.
     tools: HashMap<ToolId, Arc<Entry>>,
-    servers: HashSet<ServerName>,
+    /// With the definition that it had then.
+    servers: HashMap<ServerName, DefinitionHash>,
 }
 
 /// A call that may be made. The only way to a server.
@@ -92,6 +96,7 @@ impl Approved {
 #[derive(Debug)]
 pub struct Question {
     checked: Checked,
+    definition: DefinitionHash,
 }
 
 /// The user's word.
@@ -140,8 +145,9 @@ pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
         let cause = RefusalCause::NotAccepted(target.pin);
         return Decision::Refused(Refusal { target, cause });
     }
-    if rules.ask_for(&target) && !grants.cover(&target) {
-        return Decision::Ask(Question { checked: Checked { target, args } });
+    if rules.ask_for(&target) && !grants.cover(&target, rules.definition) {
+        let definition = rules.definition;
+        return Decision::Ask(Question { checked: Checked { target, args }, definition });
     }
     Decision::Free(Approved { target, args, by: By::Rule })
 }
@@ -157,11 +163,12 @@ impl Rules {
             unasked: server.auto_approve.as_ref().map(Named::new),
             generally_asked: server.approve_tools.is_none().then_some(generally),
             policy: settings.approve,
+            definition: definition_hash(server),
         }
     }
 
     fn ask_for(&self, target: &Resolved) -> bool {
-        if self.allow.is_match(&[&*target.shown, &path(target)]) {
+        if !self.allow.is_empty() && self.allow.is_match(&[&*target.shown, &path(target)]) {
             return false;
         }
         if let Some(Named::None) = self.asked {
@@ -225,9 +232,9 @@ pub fn pattern_of(target: &Resolved) -> String {
 }
 
 impl Grants {
-    fn cover(&self, target: &Resolved) -> bool {
+    fn cover(&self, target: &Resolved, definition: DefinitionHash) -> bool {
         let seen = self.tools.get(&target.id());
-        self.servers.contains(&target.server)
+        self.servers.get(&target.server) == Some(&definition)
             || seen.is_some_and(|entry| entry.same_definition(&target.entry))
     }
 }
@@ -243,7 +250,7 @@ impl Question {
 
     /// Settles the question; a wider yes is also written into `grants`.
     pub fn settle(self, answer: Answer, grants: &mut Grants) -> Result<Approved, Resolved> {
-        let Checked { target, args } = self.checked;
+        let Question { checked: Checked { target, args }, definition } = self;
         match answer {
             Answer::No => return Err(target),
             Answer::Once => {}
@@ -251,7 +258,7 @@ impl Question {
                 grants.tools.insert(target.id(), Arc::clone(&target.entry));
             }
             Answer::Server => {
-                grants.servers.insert(target.server.clone());
+                grants.servers.insert(target.server.clone(), definition);
             }
         }
         Ok(Approved { target, args, by: By::User })

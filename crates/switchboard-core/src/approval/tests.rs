@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::*;
+use crate::config::values::Template;
 
 fn target(name: &str, annotations: &str, description: &str) -> Resolved {
     let definition = format!(
@@ -166,6 +167,20 @@ fn a_yes_for_the_server_covers_all_its_tools_and_a_no_covers_nothing() {
         assert_eq!(question.settle(answer, &mut grants).is_ok(), answer != Answer::No);
         assert_eq!(asks(&rules, &grants, checked("b", "{}")), still_asks);
     }
+}
+
+#[test]
+fn a_yes_for_the_server_holds_for_no_other_server_of_its_name() {
+    let of = |command: &str| {
+        let server =
+            ServerEntry { command: Some(Template::new(command)), ..ServerEntry::default() };
+        Rules::new(&server, &policy(ApprovePolicy::All))
+    };
+    let mut grants = Grants::default();
+    let asked = question(&of("one"), &grants, checked("a", "{}"));
+    asked.settle(Answer::Server, &mut grants).unwrap();
+    assert!(!asks(&of("one"), &grants, checked("b", "{}")));
+    assert!(asks(&of("another"), &grants, checked("b", "{}")));
 }
 
 #[test]
