@@ -114,7 +114,8 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
             )
         }
         Hint::LiftDenial(pattern) => {
-            format!("take `{}` out of the setting `deny`", clean_line(pattern, 200))
+            let lift = format!("deny --remove {}", word(pattern));
+            format!("if it should run after all, lift the rule with {}", command(&lift))
         }
         Hint::UseArgs => format!("for example {}", command("call demo_add a=2 b=40")),
         Hint::CheckCommand(program) => {

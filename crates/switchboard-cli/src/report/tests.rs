@@ -142,7 +142,7 @@ fn every_code_is_reported_with_its_remedies() {
     error: what was attempted (approval_denied)
       caused by: what stood in the way
 
-    hint: take `files/read_?` out of the setting `deny`
+    hint: if it should run after all, lift the rule with `switchboard deny --remove 'files/read_?'`
     --
     error: what was attempted (tool_changed)
       caused by: what stood in the way

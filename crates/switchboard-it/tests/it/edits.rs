@@ -248,6 +248,18 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn options_of_the_program_come_after_two_dashes() {
+    let desk = Desk::with("{}");
+    desk.run(&["add", "a", "npx", "pkg", "--env", "TOKEN", "--", "-y", "--port=1"]).await;
+    desk.run(&["add", "b", "--", "npx", "-y", "pkg", "--env", "x"]).await;
+    let text: serde_json::Value = serde_json::from_str(&desk.text()).unwrap();
+    let servers = &text["mcpServers"];
+    assert_eq!(servers["a"]["args"], serde_json::json!(["pkg", "-y", "--port=1"]));
+    assert_eq!(servers["a"]["env"], serde_json::json!({ "TOKEN": "${TOKEN}" }));
+    assert_eq!(servers["b"]["args"], serde_json::json!(["-y", "pkg", "--env", "x"]));
+}
+
+#[tokio::test]
 async fn a_server_is_replaced_only_when_asked_to() {
     let desk = Desk::with(COMMENTED);
     insta::assert_snapshot!(desk.run(&["add", "--replace", "github", "gh-mcp"]).await, @r#"
