@@ -1,11 +1,13 @@
 //! What can be asked of a session, and how `mcp({...})` says it.
 
+mod arguments;
 mod parse;
 mod table;
 
 use serde_json::{Map, Value};
 
-pub use parse::{Arguments, Parsed, RequestError, parse, read_args};
+pub use arguments::Arguments;
+pub use parse::{Parsed, RequestError, parse, read_args};
 pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
 
 /// Tools of a search page or a server's list, unless asked otherwise.

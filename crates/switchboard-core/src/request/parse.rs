@@ -1,8 +1,8 @@
 //! From the arguments of the `mcp` tool to a [`Request`], with errors that point.
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::arguments::{Arguments, kind_of};
 use super::table::{Kind, PARAMETERS, Parameter, Place};
 use super::{
     CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Request, ResultView,
@@ -59,100 +59,6 @@ pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     let request = fields.mode()?;
     let ignored = fields.leftovers();
     Ok(Parsed { request, ignored })
-}
-
-/// What an `mcp` call was given, as it stands in the message. A handful of pairs need no map.
-#[derive(Clone, Debug)]
-pub enum Arguments {
-    Given(Vec<(String, Value)>),
-    /// Something else than an object.
-    Other {
-        found: &'static str,
-    },
-}
-
-impl Default for Arguments {
-    fn default() -> Arguments {
-        Arguments::Given(Vec::new())
-    }
-}
-
-impl From<Value> for Arguments {
-    fn from(value: Value) -> Arguments {
-        match value {
-            Value::Null => Arguments::default(),
-            Value::Object(given) => Arguments::Given(given.into_iter().collect()),
-            other => Arguments::Other { found: kind_of(&other) },
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Arguments {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Arguments, D::Error> {
-        source.deserialize_any(ArgumentsVisitor)
-    }
-}
-
-struct ArgumentsVisitor;
-
-impl ArgumentsVisitor {
-    fn other<E>(found: &'static str) -> Result<Arguments, E> {
-        Ok(Arguments::Other { found })
-    }
-}
-
-impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Arguments;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the arguments of `mcp`")
-    }
-
-    /// A name that stands there twice is refused: nobody can tell which one was meant.
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
-        let mut given: Vec<(String, Value)> = Vec::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if given.len() > PARAMETERS.len() {
-                // More than there are: one is unknown, and `check` says which.
-                map.next_value::<de::IgnoredAny>()?;
-                continue;
-            }
-            if given.iter().any(|(known, _)| *known == name) {
-                return Err(de::Error::custom("a parameter is given twice"));
-            }
-            given.push((name, map.next_value()?));
-        }
-        Ok(Arguments::Given(given))
-    }
-
-    fn visit_unit<E>(self) -> Result<Arguments, E> {
-        Ok(Arguments::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Arguments, E> {
-        Self::other("a boolean")
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Arguments, E> {
-        Self::other("a number")
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Arguments, E> {
-        Self::other("a number")
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Arguments, E> {
-        Self::other("a number")
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Arguments, E> {
-        Self::other("a string")
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Arguments, A::Error> {
-        while list.next_element::<de::IgnoredAny>()?.is_some() {}
-        Self::other("an array")
-    }
 }
 
 /// Reads a tool's arguments: an object, or a JSON string that holds one.
@@ -365,17 +271,6 @@ fn wrong_type(name: &'static str, kind: Kind, found: &Value) -> RequestError {
     RequestError::WrongType { name, expected, found: kind_of(found) }
 }
 
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -478,21 +373,6 @@ mod tests {
         check(json!({"grep": "x"}), "`grep` needs `result` beside it");
         check(json!({"action": "auth-start"}), "`action` is not available yet");
         check(json!({"tool": "x", "select": ".a"}), "`select` is not available yet");
-    }
-
-    #[test]
-    fn a_parameter_that_is_given_twice_is_refused() {
-        let twice = r#"{"tool": "a", "tool": "b"}"#;
-        assert!(serde_json::from_str::<Arguments>(twice).is_err());
-    }
-
-    #[test]
-    fn many_unknown_parameters_are_not_kept() {
-        let many: Map<String, Value> =
-            (0..1_000).map(|number| (format!("p{number}"), json!("x"))).collect();
-        let read = serde_json::from_str(&Value::Object(many).to_string()).unwrap();
-        assert!(matches!(&read, Arguments::Given(given) if given.len() <= PARAMETERS.len() + 1));
-        assert!(matches!(parse(read), Err(RequestError::Unknown { .. })));
     }
 
     proptest! {
