@@ -84,6 +84,8 @@ pub(crate) enum FirstUse {
     Anything,
     /// A list of servers has it, not enabled: only its name connects it.
     ByName,
+    /// A list of servers turns it on.
+    Start,
 }
 
 /// Whether a project has an entry of the same name.
@@ -263,7 +265,8 @@ fn facts(definition: &ServerEntry, settings: &Settings, trust: TrustLevel) -> Fa
         rules: Arc::new(Rules::new(definition, settings)),
         first_use: match definition.enabled {
             Some(false) => FirstUse::ByName,
-            Some(true) | None => FirstUse::Anything,
+            Some(true) => FirstUse::Start,
+            None => FirstUse::Anything,
         },
     }
 }

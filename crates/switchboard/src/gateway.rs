@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
-use switchboard_core::catalog::Catalog;
+use switchboard_core::catalog::{Catalog, ResolveError};
 use switchboard_core::config::layers::Config;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
@@ -173,17 +173,9 @@ impl Gateway {
     /// Connects every usable server that was never listed, side by side, and lists it. `report`
     /// hears each server that is done, and how many are left.
     pub async fn list_missing(&self, mut report: impl FnMut(&ServerName, Option<&Failure>, usize)) {
-        let mut listings = JoinSet::new();
-        for server in self.catalog().not_listed_yet() {
-            if self.facts(&server).first_use == FirstUse::ByName {
-                continue;
-            }
-            let gateway = self.clone();
-            listings.spawn(async move {
-                let listed = gateway.lease(&server).await.map(|_released_at_once| ());
-                (server, listed)
-            });
-        }
+        let unlisted = self.catalog().not_listed_yet().into_iter();
+        let by_name = |server: &ServerName| self.facts(server).first_use == FirstUse::ByName;
+        let mut listings = self.connect_each(unlisted.filter(|server| !by_name(server)));
         while let Some(done) = listings.join_next().await {
             if let Ok((server, outcome)) = done {
                 report(&server, outcome.as_ref().err(), listings.len());
@@ -197,6 +189,31 @@ impl Gateway {
             let gateway = self.clone();
             self.shared.tasks.spawn(async move { gateway.list_missing(|_, _, _| {}).await });
         }
+    }
+
+    /// How it goes with the servers that a list of servers turns on; those that may not be used
+    /// come with the reason.
+    pub async fn turned_on(&self) -> Vec<(ServerName, Result<(), Failure>)> {
+        let roster = self.roster();
+        let on = roster.facts.iter().filter(|(_, facts)| facts.first_use == FirstUse::Start);
+        let connecting = self.connect_each(on.map(|(server, _)| server.clone()));
+        let mut outcomes = connecting.join_all().await;
+        outcomes.sort_by(|(one, _), (other, _)| one.cmp(other));
+        outcomes
+    }
+
+    fn connect_each(
+        &self,
+        servers: impl Iterator<Item = ServerName>,
+    ) -> JoinSet<(ServerName, Result<(), Failure>)> {
+        let connect = |server: ServerName| {
+            let gateway = self.clone();
+            async move {
+                let connected = gateway.lease(&server).await.map(|_released_at_once| ());
+                (server, connected)
+            }
+        };
+        servers.map(connect).collect()
     }
 
     /// Writes what is worth keeping, then stops every server, all at once.
@@ -323,7 +340,10 @@ fn key(server: &ServerName) -> UpstreamKey {
 impl Roster {
     fn upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
         let member = self.members.get(&key(server)).map(|member| &member.upstream);
-        member.ok_or_else(|| explain::unknown_server(server))
+        member.ok_or_else(|| match self.facts.get(server).map(|facts| facts.trust) {
+            Some(TrustLevel::Pending) => explain::resolve(ResolveError::Pending(server.clone())),
+            Some(TrustLevel::User | TrustLevel::Approved) | None => explain::unknown_server(server),
+        })
     }
 }
 

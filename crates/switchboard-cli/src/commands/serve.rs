@@ -1,11 +1,14 @@
 //! Serves the `mcp` tool to a host until it goes or a signal comes.
 
+use switchboard::Gateway;
 use switchboard_server::stdio;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::boot::App;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::printer::Printer;
+use crate::report::{self, Outcome};
 use crate::signals::Signals;
 
 pub(super) async fn serve(app: &App) -> Outcome {
@@ -14,6 +17,8 @@ pub(super) async fn serve(app: &App) -> Outcome {
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
     gateway.follow(app.load_options(), loaded.good);
+    let mut announcing = JoinSet::new();
+    announcing.spawn(announce(app.printer, gateway.clone()));
     let stop = CancellationToken::new();
     let serving = stdio::serve(gateway.clone(), stop.clone());
     tokio::pin!(serving);
@@ -34,4 +39,17 @@ pub(super) async fn serve(app: &App) -> Outcome {
     }
     served?;
     Ok(Exit::Done)
+}
+
+/// Says how it went with the servers that Pi's list of servers turns on.
+async fn announce(printer: Printer, gateway: Gateway) {
+    let outcomes = gateway.turned_on().await;
+    let connected = outcomes.iter().filter(|(_, outcome)| outcome.is_ok());
+    let names: Vec<&str> = connected.map(|(server, _)| server.as_str()).collect();
+    if !names.is_empty() {
+        printer.note(&format!("Auto-connected: {}", names.join(", ")));
+    }
+    for failure in outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().err()) {
+        printer.warn(&report::line(failure));
+    }
 }

@@ -18,6 +18,7 @@ mod hostile_repository;
 mod layers;
 mod lifecycle;
 mod listing;
+mod pi_list;
 mod pins;
 mod processes;
 mod reload;
