@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use switchboard::config::hosts::Host;
 
 /// Every MCP server, one tool
 ///
@@ -114,6 +116,11 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  switchboard deny '*_delete_*'\n  \
         switchboard deny 'payments/*'\n  switchboard deny --remove 'payments/*'")]
     Deny(Rule),
+    /// Use the servers that other hosts have, from where these keep them
+    #[command(after_help = "Nothing is copied and nothing is started. Without names, every host \
+        that has servers of yours is imported.\n\n\
+        Examples:\n  switchboard import --dry-run\n  switchboard import cursor claude-code")]
+    Import(Import),
     /// Look at the configuration files
     Config {
         #[command(subcommand)]
@@ -367,6 +374,25 @@ pub(crate) enum Scope {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Only these
+    #[arg(value_name = "HOST", value_parser = hosts())]
+    pub(crate) hosts: Vec<Host>,
+    /// Show what there is and what would be written, and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Write it without a question
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+fn hosts() -> impl TypedValueParser<Value = Host> {
+    PossibleValuesParser::new(Host::WORDS).try_map(|word| Host::from_word(&word).ok_or("no host"))
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Rule {
     /// A glob over the shown names of tools, or `SERVER/TOOL`
     pub(crate) pattern: Option<String>,
@@ -439,6 +465,7 @@ impl Command {
                     Config::Path { format } | Config::Show { format, .. } | Config::Check { format },
             } => *format,
             Command::Allow(rule) | Command::Deny(rule) => rule.format,
+            Command::Import(import) => import.format,
             Command::Config { command: Config::Schema { .. } }
             | Command::Serve
             | Command::Add(_)

@@ -105,6 +105,13 @@ impl Printer {
         Ok(answer.trim().to_owned())
     }
 
+    /// Asks a question that only a `y` answers with yes.
+    pub(crate) async fn agrees(self, question: &str) -> bool {
+        let question = format!("{question} {}", self.err.aside("[y/N]"));
+        let answer = tokio::task::spawn_blocking(move || self.ask(&question)).await;
+        matches!(answer, Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y"))
+    }
+
     /// Help and version go to standard output, wrong usage to standard error.
     pub(crate) fn usage(self, error: &clap::Error) {
         let rendered = error.render();

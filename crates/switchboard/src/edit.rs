@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use switchboard_core::catalog::resolve::nearest;
 use switchboard_core::config::diagnostic::DiagnosticKind;
 use switchboard_core::config::edit::{self, Change, Edit};
+use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{Tier, Trust};
 use switchboard_core::config::snippet;
 use switchboard_core::name::ServerName;
@@ -182,6 +183,16 @@ impl<'a> Editor<'a> {
         })
     }
 
+    /// Puts hosts at the end of the user's imports, except those that are there.
+    pub fn add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
+        self.write(&self.file(Scope::User), |_| Ok(importing(hosts)))
+    }
+
+    /// What [`Editor::add_imports`] would do.
+    pub fn would_add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
+        self.look(&self.file(Scope::User), |_| Ok(importing(hosts)))
+    }
+
     /// Counts servers of the project as approved that the user typed just now. One of which other
     /// files say something else is left pending. Gives the names that were approved.
     pub fn approve_added(&self, servers: &[NewServer]) -> Result<Vec<ServerName>, EditError> {
@@ -303,6 +314,17 @@ impl<'a> Editor<'a> {
             .map_err(|_| EditError::NotText { path: path.to_path_buf() })
     }
 
+    /// Works a change out and writes nothing.
+    fn look(
+        &self,
+        path: &Path,
+        edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
+    ) -> Result<Edited, EditError> {
+        let before = self.text(path)?;
+        let after = edited(&before, edits).map_err(|refusal| refusal.at(path))?;
+        Ok(Edited { path: path.to_path_buf(), before, after })
+    }
+
     /// Changes one file, whole or not at all.
     fn write(
         &self,
@@ -323,9 +345,7 @@ impl<'a> Editor<'a> {
         let updated = file.update(|before| {
             let before = std::str::from_utf8(before.unwrap_or_default())
                 .map_err(|_| EditError::NotText { path: path.to_path_buf() })?;
-            let after = edits(before)
-                .and_then(|edits| edit::apply(before, &edits).map_err(Refusal::Text))
-                .map_err(|refusal| refusal.at(path))?;
+            let after = self::edited(before, &edits).map_err(|refusal| refusal.at(path))?;
             let changed = (after != before).then(|| after.clone().into_bytes());
             edited = Some(Edited { path: path.to_path_buf(), before: before.to_owned(), after });
             Ok(changed)
@@ -353,6 +373,18 @@ impl Refusal {
             Refusal::Exists(server) => EditError::Exists { server, path },
         }
     }
+}
+
+fn edited(
+    text: &str,
+    edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
+) -> Result<String, Refusal> {
+    edit::apply(text, &edits(text)?).map_err(Refusal::Text)
+}
+
+fn importing(hosts: &[Host]) -> Vec<Edit> {
+    let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().to_owned()));
+    hosts.iter().map(add).collect()
 }
 
 /// Under which key a file has a server, or would have it, and its entry.

@@ -7,6 +7,7 @@ mod config;
 mod connect;
 mod demo;
 mod edit;
+mod import;
 mod logs;
 mod pins;
 mod serve;
@@ -35,6 +36,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Disable { server } => edit::switch(app, &server, Switch::Off),
         Command::Allow(rule) => edit::rule(app, Rules::Allow, rule),
         Command::Deny(rule) => edit::rule(app, Rules::Deny, rule),
+        Command::Import(import) => import::import(app, &import).await,
         Command::Config { command } => config::run(app, &command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
