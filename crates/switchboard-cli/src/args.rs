@@ -59,6 +59,20 @@ pub(crate) enum Command {
     Serve,
     #[command(flatten)]
     Talk(Talk),
+    /// Connect a server afresh, list its tools and close it again
+    #[command(
+        after_help = "The connection ends with the command; what was listed stays known. Without \
+        a name, a terminal is asked for a server to add.\n\n\
+        Example:\n  switchboard connect github"
+    )]
+    Connect {
+        /// Its name
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Be asked what to import and which server to add, step by step
+    Setup,
     /// Take a short tour on the built-in server
     Demo,
     /// Look at the servers of this project and approve them, one by one
@@ -222,17 +236,6 @@ pub(crate) enum Talk {
         /// Look on this server only
         #[arg(long)]
         server: Option<String>,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Connect a server afresh, list its tools and close it again
-    #[command(
-        after_help = "The connection ends with the command; what was listed stays known.\n\n\
-        Example:\n  switchboard connect github"
-    )]
-    Connect {
-        /// Its name
-        server: String,
         #[command(flatten)]
         format: Format,
     },
@@ -466,12 +469,14 @@ impl Command {
             } => *format,
             Command::Allow(rule) | Command::Deny(rule) => rule.format,
             Command::Import(import) => import.format,
+            Command::Connect { format, .. } => *format,
             Command::Config { command: Config::Schema { .. } }
             | Command::Serve
             | Command::Add(_)
             | Command::Remove { .. }
             | Command::Enable { .. }
             | Command::Disable { .. }
+            | Command::Setup
             | Command::Demo
             | Command::Trust { .. }
             | Command::Untrust { .. }
@@ -494,7 +499,6 @@ impl Talk {
             | Talk::Prompts { format, .. }
             | Talk::Prompt { format, .. }
             | Talk::Pins { format, .. }
-            | Talk::Connect { format, .. }
             | Talk::Reconnect { format, .. } => *format,
             Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }

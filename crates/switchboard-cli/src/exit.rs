@@ -10,6 +10,8 @@ pub(crate) enum Exit {
     Done,
     /// The tool itself reported an error.
     ToolError,
+    /// A question of a dialogue was not answered.
+    Unanswered,
     /// Wrong usage, or a configuration that cannot be used.
     Usage,
     /// Not approved, or not trusted.
@@ -23,7 +25,7 @@ impl Exit {
     pub(crate) fn number(self) -> u8 {
         match self {
             Exit::Done => 0,
-            Exit::ToolError => 1,
+            Exit::ToolError | Exit::Unanswered => 1,
             Exit::Usage => 2,
             Exit::NotApproved => 4,
             Exit::Unreachable => 5,

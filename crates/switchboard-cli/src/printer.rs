@@ -94,6 +94,11 @@ impl Printer {
 
     /// Asks on standard error and waits for a line; end of input is an empty answer.
     pub(crate) fn ask(self, question: &str) -> io::Result<String> {
+        Ok(self.ask_unless_over(question)?.unwrap_or_default())
+    }
+
+    /// The same; `None` is the end of input.
+    pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
         let mut err = io::stderr().lock();
         write!(err, "{question} ")?;
         err.flush()?;
@@ -101,8 +106,9 @@ impl Printer {
         let mut answer = String::new();
         if io::stdin().read_line(&mut answer)? == 0 {
             self.note("");
+            return Ok(None);
         }
-        Ok(answer.trim().to_owned())
+        Ok(Some(answer.trim().to_owned()))
     }
 
     /// Asks a question that only a `y` answers with yes.

@@ -99,7 +99,7 @@ pub(super) fn imported(hosts: &[Host], palette: Palette) -> String {
     format!("{} {verb} imported; see the servers with {command}", titles(hosts))
 }
 
-fn nothing_new(found: &Discovery, named: &[Host]) -> String {
+pub(super) fn nothing_new(found: &Discovery, named: &[Host]) -> String {
     let asked = found.hosts.iter().filter(|host| named.is_empty() || named.contains(&host.host));
     let (imported, others): (Vec<&FoundHost>, Vec<&FoundHost>) =
         asked.partition(|host| host.imported);

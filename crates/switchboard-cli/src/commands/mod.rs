@@ -11,6 +11,7 @@ mod import;
 mod logs;
 mod pins;
 mod serve;
+mod setup;
 mod trust;
 
 use clap::CommandFactory;
@@ -37,6 +38,15 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Allow(rule) => edit::rule(app, Rules::Allow, rule),
         Command::Deny(rule) => edit::rule(app, Rules::Deny, rule),
         Command::Import(import) => import::import(app, &import).await,
+        Command::Setup => setup::setup(app).await,
+        Command::Connect { server: None, format } if format.json => Err(setup::no_name().into()),
+        Command::Connect { server: None, .. } => setup::connect_new(app).await,
+        Command::Connect { server: Some(server), format } => {
+            app.with_session(Consent::Ask, async |conversation| {
+                connect::connect(conversation, &server, format).await
+            })
+            .await
+        }
         Command::Config { command } => config::run(app, &command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -68,7 +78,6 @@ async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
         Talk::Prompt { name, arguments, server, format } => {
             call::prompt(on, (name, server), &arguments, format).await
         }
-        Talk::Connect { server, format } => connect::connect(on, &server, format).await,
         Talk::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
         Talk::Reconnect { server, format } => {
             connect::reconnect(on, server.as_deref(), format).await

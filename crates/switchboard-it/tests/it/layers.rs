@@ -179,7 +179,7 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
         lines.push(format!("{}:{}", conflict.server, places.collect::<String>()));
     }
     let text = lines.join("\n").replace(&*home.to_string_lossy(), "[HOME]");
-    insta::assert_snapshot!(text, @r"
+    insta::assert_snapshot!(text, @r#"
     claude-code found in 2: local-db linear github sentry puppeteer github claude-extra
     claude-desktop found in 1: brave-search memory
     cursor found in 2: filesystem github figma storybook shared
@@ -191,7 +191,7 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
     gemini-cli found in 2: maps events weather project-gemini
     github: [HOME]/.claude.json:7 [HOME]/.claude/mcp.json:1 [HOME]/.cursor/mcp.json:8
     notion: [HOME]/.codeium/windsurf/mcp_config.json:3 [HOME]/.windsurf/mcp.json:1
-    ");
+    "#);
 }
 
 #[tokio::test]

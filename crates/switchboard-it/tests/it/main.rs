@@ -24,6 +24,7 @@ mod reload;
 mod rmcp_peer;
 mod scenarios;
 mod secrets;
+mod setup;
 mod stdio_face;
 mod trust;
 
