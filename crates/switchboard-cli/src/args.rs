@@ -72,6 +72,8 @@ pub(crate) enum Command {
         format: Format,
     },
     /// Be asked what to import and which server to add, step by step
+    #[command(after_help = "Each change is shown first, and only a `y` writes it.\n\n\
+        Example:\n  switchboard setup")]
     Setup,
     /// Take a short tour on the built-in server
     Demo,

@@ -1,7 +1,7 @@
 //! Questions that can be left: by Ctrl-C, or because nobody types any more.
 
 use crate::exit::Exit;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_yes};
 use crate::report::Stop;
 use crate::signals::Signals;
 
@@ -36,9 +36,8 @@ impl Dialogue {
         }
     }
 
-    /// Only a `y` is a yes.
     pub(crate) async fn agrees(&mut self, question: &str) -> Result<bool, Stop> {
-        let question = format!("{question} {}", self.printer.err.aside("[y/N]"));
-        Ok(self.ask(&question).await?.eq_ignore_ascii_case("y"))
+        let answer = self.ask(&self.printer.yes_or_no(question)).await?;
+        Ok(is_yes(&answer))
     }
 }

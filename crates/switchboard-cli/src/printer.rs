@@ -113,9 +113,14 @@ impl Printer {
 
     /// Asks a question that only a `y` answers with yes.
     pub(crate) async fn agrees(self, question: &str) -> bool {
-        let question = format!("{question} {}", self.err.aside("[y/N]"));
+        let question = self.yes_or_no(question);
         let answer = tokio::task::spawn_blocking(move || self.ask(&question)).await;
-        matches!(answer, Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y"))
+        matches!(answer, Ok(Ok(answer)) if is_yes(&answer))
+    }
+
+    /// A question with the answers that it can have.
+    pub(crate) fn yes_or_no(self, question: &str) -> String {
+        format!("{question} {}", self.err.aside("[y/N]"))
     }
 
     /// Help and version go to standard output, wrong usage to standard error.
@@ -131,6 +136,11 @@ impl Printer {
             let _closed = self.text(&styled(self.out));
         }
     }
+}
+
+/// Anything but a `y`, Enter included, is a no.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    answer.eq_ignore_ascii_case("y")
 }
 
 /// The width of the terminal; a file has room for what is worth reading in a list.

@@ -25,7 +25,7 @@ use crate::report::{self, Outcome, Stop};
 enum Refusal {
     #[error("a setup asks questions, and there is nobody to ask")]
     NobodyToAsk,
-    #[error("the name of a server is missing, and there is nobody to ask")]
+    #[error("the name of a server is missing")]
     NoName,
 }
 
@@ -81,7 +81,10 @@ async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<
         return Ok(());
     }
     let planned = app.editor().would_add_imports(&hosts).map_err(explain::edit)?;
-    printer.note(&import::disagreement(&found.conflicts(&hosts), printer.err));
+    let conflicts = found.conflicts(&hosts);
+    if !conflicts.is_empty() {
+        printer.note(&import::disagreement(&conflicts, printer.err));
+    }
     printer.note(&diff::text(&planned, printer.err));
     if dialogue.agrees("Write this?").await? {
         app.editor().add_imports(&hosts).map_err(explain::edit)?;

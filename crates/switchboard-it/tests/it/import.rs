@@ -130,6 +130,19 @@ async fn hosts_that_are_named_are_imported_in_that_order() {
 }
 
 #[tokio::test]
+async fn the_file_that_is_said_to_count_is_the_one_that_counts() {
+    let (hosts, _) = with(r#"{ "imports": ["cursor"] }"#);
+    fs::remove_file(hosts.project.join(".mcp.json")).unwrap();
+    let (_, stdout, stderr) = hosts.run(&["import", "--yes", "claude-code"]).await;
+    let said = "\ngithub differs: [HOME]/.cursor/mcp.json:8 counts, not [HOME]/.claude.json:7, ";
+    assert!(stdout.contains(said), "{stdout}{stderr}");
+    let (_, stdout, _) = hosts.run(&["config", "show", "--json"]).await;
+    let shown: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let origin = &shown["servers"]["github"]["origin"]["command"]["file"];
+    assert_eq!(origin, "[HOME]/.cursor/mcp.json");
+}
+
+#[tokio::test]
 async fn without_a_yes_nothing_is_written() {
     let (hosts, file) = with(OWN);
     let dry = hosts.run(&["import", "--dry-run"]).await;

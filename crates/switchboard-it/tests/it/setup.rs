@@ -159,7 +159,7 @@ async fn without_a_terminal_nothing_is_asked() {
     exit 2
     --- stdout
     --- stderr
-    error: the name of a server is missing, and there is nobody to ask
+    error: the name of a server is missing
 
     hint: see the servers with `switchboard status`
     ");
