@@ -67,6 +67,22 @@ pub(crate) enum Command {
         Examples:\n  switchboard doctor\n  switchboard doctor github --connect"
     )]
     Doctor(Doctor),
+    /// Connect a server afresh, list its tools and close it again
+    #[command(
+        after_help = "The connection ends with the command; what was listed stays known. Without \
+        a name, a terminal is asked for a server to add.\n\n\
+        Example:\n  switchboard connect github"
+    )]
+    Connect {
+        /// Its name
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Be asked what to import and which server to add, step by step
+    #[command(after_help = "Each change is shown first, and only a `y` writes it.\n\n\
+        Example:\n  switchboard setup")]
+    Setup,
     /// Take a short tour on the built-in server
     Demo,
     /// Look at the servers of this project and approve them, one by one
@@ -188,17 +204,6 @@ pub(crate) enum Talk {
         /// Look on this server only
         #[arg(long)]
         server: Option<String>,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Connect a server afresh, list its tools and close it again
-    #[command(
-        after_help = "The connection ends with the command; what was listed stays known.\n\n\
-        Example:\n  switchboard connect github"
-    )]
-    Connect {
-        /// Its name
-        server: String,
         #[command(flatten)]
         format: Format,
     },
@@ -367,9 +372,10 @@ impl Command {
                     Config::Path { format } | Config::Show { format, .. } | Config::Check { format },
             } => *format,
             Command::Edit(edit) => edit.format(),
-            Command::Doctor(Doctor { format, .. }) => *format,
+            Command::Doctor(Doctor { format, .. }) | Command::Connect { format, .. } => *format,
             Command::Config { command: Config::Schema { .. } }
             | Command::Serve
+            | Command::Setup
             | Command::Demo
             | Command::Trust { .. }
             | Command::Untrust { .. }
@@ -392,7 +398,6 @@ impl Talk {
             | Talk::Prompts { format, .. }
             | Talk::Prompt { format, .. }
             | Talk::Pins { format, .. }
-            | Talk::Connect { format, .. }
             | Talk::Reconnect { format, .. } => *format,
             Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::config::layers::Config;
+use switchboard::discover::{Discovery, discover};
 use switchboard::edit::Editor;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::load::{self, LoadOptions, Loaded};
@@ -72,11 +73,12 @@ impl App {
 
     /// Reads the configuration without a word about it.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
-        load::load(&self.environment, &self.paths, &self.load_options()).map_err(|error| {
-            let load::LoadError::Missing { path } = &error;
-            let subject = Subject::Config { path: path.display().to_string() };
-            Failure::new(Code::Config, subject, error)
-        })
+        load::load(&self.environment, &self.paths, &self.load_options()).map_err(not_loaded)
+    }
+
+    /// Looks at what other hosts have.
+    pub(crate) fn discover(&self) -> Result<Discovery, Failure> {
+        discover(&self.environment, &self.paths, &self.load_options()).map_err(not_loaded)
     }
 
     pub(crate) fn load_options(&self) -> LoadOptions {
@@ -157,6 +159,12 @@ impl App {
             () = signals.stop() => Ok(Exit::Interrupted),
         }
     }
+}
+
+fn not_loaded(error: load::LoadError) -> Failure {
+    let load::LoadError::Missing { path } = &error;
+    let subject = Subject::Config { path: path.display().to_string() };
+    Failure::new(Code::Config, subject, error)
 }
 
 /// `error: path:line:column: what is wrong`.

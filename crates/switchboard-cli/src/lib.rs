@@ -9,6 +9,7 @@ mod boot;
 mod call_args;
 mod commands;
 mod conversation;
+mod dialogue;
 mod diff;
 mod exit;
 mod host;
@@ -78,7 +79,7 @@ fn run_on_runtime(command: impl Future<Output = Outcome>) -> Outcome {
 
 fn conclude(outcome: Outcome, format: Format, printer: Printer) -> Exit {
     match outcome {
-        Ok(exit) => exit,
+        Ok(exit) | Err(Stop::Left(exit)) => exit,
         Err(Stop::Failed(failure)) => fail(&failure, format, printer),
         // Whoever read us has seen enough.
         Err(Stop::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,

@@ -94,6 +94,11 @@ impl Printer {
 
     /// Asks on standard error and waits for a line; end of input is an empty answer.
     pub(crate) fn ask(self, question: &str) -> io::Result<String> {
+        Ok(self.ask_unless_over(question)?.unwrap_or_default())
+    }
+
+    /// The same; `None` is the end of input.
+    pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
         let mut err = io::stderr().lock();
         write!(err, "{question} ")?;
         err.flush()?;
@@ -101,8 +106,21 @@ impl Printer {
         let mut answer = String::new();
         if io::stdin().read_line(&mut answer)? == 0 {
             self.note("");
+            return Ok(None);
         }
-        Ok(answer.trim().to_owned())
+        Ok(Some(answer.trim().to_owned()))
+    }
+
+    /// Asks a question that only a `y` answers with yes.
+    pub(crate) async fn agrees(self, question: &str) -> bool {
+        let question = self.yes_or_no(question);
+        let answer = tokio::task::spawn_blocking(move || self.ask(&question)).await;
+        matches!(answer, Ok(Ok(answer)) if is_yes(&answer))
+    }
+
+    /// A question with the answers that it can have.
+    pub(crate) fn yes_or_no(self, question: &str) -> String {
+        format!("{question} {}", self.err.aside("[y/N]"))
     }
 
     /// Help and version go to standard output, wrong usage to standard error.
@@ -118,6 +136,11 @@ impl Printer {
             let _closed = self.text(&styled(self.out));
         }
     }
+}
+
+/// Anything but a `y`, Enter included, is a no.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    answer.eq_ignore_ascii_case("y")
 }
 
 /// The width of the terminal; a file has room for what is worth reading in a list.

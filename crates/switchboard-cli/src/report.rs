@@ -18,6 +18,8 @@ pub(crate) enum Stop {
     Failed(Failure),
     /// Nobody reads standard output any more, or it cannot be written.
     Output(std::io::Error),
+    /// Whoever was asked went away.
+    Left(Exit),
 }
 
 /// How a command ends.
@@ -93,6 +95,11 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::Disable(server) => {
             format!("turn it off with {}", command(&format!("disable {}", word(server.as_str()))))
         }
+        Hint::Configure => format!(
+            "use what other hosts have with {}, or add a server with {}",
+            command("import"),
+            command("add")
+        ),
         Hint::Replace => "replace it with `--replace`".to_owned(),
         Hint::RetryAfter(wait) => format!("wait for {}", duration(*wait)),
         Hint::Stderr(lines) => format!("its last words:\n{}", indented(&lines.join("\n"))),

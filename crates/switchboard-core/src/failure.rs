@@ -155,6 +155,8 @@ pub enum Hint {
     Enable(ServerName),
     /// Turn the server off where it cannot be taken away.
     Disable(ServerName),
+    /// Import servers, or add one.
+    Configure,
     /// Say that the entry which is there shall be replaced.
     Replace,
     /// Nothing helps but waiting.

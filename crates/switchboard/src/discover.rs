@@ -6,7 +6,7 @@ use switchboard_core::config::conflicts::{Conflict, conflicts};
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{Layer, Tier};
-use switchboard_core::config::parse::ParsedServer;
+use switchboard_core::config::parse::{ParsedFile, ParsedServer};
 
 use crate::env::Environment;
 use crate::last_good::LastGood;
@@ -14,12 +14,14 @@ use crate::load::{self, LoadError, LoadOptions};
 use crate::paths::Paths;
 use crate::sources;
 
-/// Every known host, and the names on which files disagree.
+/// Every known host, and what our own files say.
 #[derive(Clone, Debug)]
 pub struct Discovery {
     pub hosts: Vec<FoundHost>,
-    /// Of the places of a conflict the first one counts: our own files, then the hosts in order.
-    pub conflicts: Vec<Conflict>,
+    /// What our own files import, in their order.
+    imports: Vec<Host>,
+    /// Our own files of the user, the one that counts first.
+    own: Vec<Layer>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,22 +51,55 @@ pub fn discover(
 ) -> Result<Discovery, LoadError> {
     let own = load::own_layers(environment, locations, options, &LastGood::default())?;
     let imports = own.imports();
-    let mut layers: Vec<Layer> = own.layers.into_iter().rev().collect();
     let mut hosts = Vec::new();
     for host in Host::ALL {
         let mut files = Vec::new();
         for candidate in sources::of_host(locations, &options.project, host) {
             let layer = candidate.read(&options.project);
             let found = layer.is_some();
-            let (servers, diagnostics) = match &layer {
-                None => (Vec::new(), Vec::new()),
-                Some(layer) => (layer.file.servers.clone(), layer.file.diagnostics.clone()),
-            };
+            let ParsedFile { servers, diagnostics, .. } =
+                layer.map(|layer| layer.file).unwrap_or_default();
             let (path, tier) = (candidate.path, candidate.tier);
             files.push(FoundFile { path, tier, found, servers, diagnostics });
-            layers.extend(layer);
         }
         hosts.push(FoundHost { host, imported: imports.contains(&host), files });
     }
-    Ok(Discovery { hosts, conflicts: conflicts(&layers) })
+    let users = own.layers.into_iter().rev().filter(|layer| layer.source.tier == Tier::User);
+    Ok(Discovery { hosts, imports, own: users.collect() })
+}
+
+impl Discovery {
+    /// The hosts that are worth importing and are not yet: of those that were named, in that order,
+    /// or of all. Only a host that was named counts for what a project's file has.
+    pub fn new_imports(&self, named: &[Host]) -> Vec<Host> {
+        let has_servers = |host: Host, tiers: &[Tier]| {
+            let found = self.hosts.iter().find(|found| found.host == host && !found.imported);
+            found.is_some_and(|found| {
+                let files = found.files.iter().filter(|file| tiers.contains(&file.tier));
+                files.flat_map(|file| &file.servers).next().is_some()
+            })
+        };
+        let (asked, tiers): (&[Host], &[Tier]) = match named {
+            [] => (&Host::ALL, &[Tier::User]),
+            named => (named, &[Tier::User, Tier::Project]),
+        };
+        let mut hosts = Vec::new();
+        for host in asked.iter().copied().filter(|host| has_servers(*host, tiers)) {
+            if !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        hosts
+    }
+
+    /// The names on which files of the user disagree once `added` are imported, too. Of the places
+    /// of a conflict the first one counts: our own files, then the hosts in the order of `imports`.
+    /// What a project says waits for approval and takes no name from the user.
+    pub fn conflicts(&self, added: &[Host]) -> Vec<Conflict> {
+        let hosts = self.imports.iter().chain(added);
+        let found = hosts.filter_map(|host| self.hosts.iter().find(|found| found.host == *host));
+        let files = found.flat_map(|found| &found.files).filter(|file| file.tier == Tier::User);
+        let own = self.own.iter().flat_map(|layer| &layer.file.servers);
+        conflicts(own.chain(files.flat_map(|file| &file.servers)))
+    }
 }

@@ -3,12 +3,14 @@
 pub mod error;
 mod standing;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use switchboard_core::config::edit::{self, Change, Edit};
-use switchboard_core::config::layers::Tier;
+use switchboard_core::config::hosts::Host;
+use switchboard_core::config::layers::{Config, Server, Tier, Trust};
 use switchboard_core::config::snippet;
 use switchboard_core::name::ServerName;
 use switchboard_core::pattern::is_glob;
@@ -126,27 +128,41 @@ impl<'a> Editor<'a> {
         servers: &[NewServer],
         existing: Existing,
     ) -> Result<Edited, EditError> {
-        let tier = match scope {
-            Scope::User => Tier::User,
-            Scope::Project => Tier::Project,
-        };
-        for NewServer { name: server, entry } in servers {
-            snippet::check(server.as_str(), entry, tier)
-                .map_err(|cause| EditError::BadDefinition { server: server.clone(), cause })?;
-        }
-        let path = self.file(scope);
-        self.write(&path, |text| {
-            let mut edits = Vec::new();
-            for NewServer { name: server, entry } in servers {
-                let (key, present) = find(text, server)?;
-                if present.is_some() && existing == Existing::Refuse {
-                    return Err(Refusal::Exists(server.clone()));
-                }
-                let entry = Change::Set(Value::Object(entry.clone()));
-                edits.push(Edit::new([key, server.as_str()], entry));
-            }
-            Ok(edits)
-        })
+        check(scope, servers)?;
+        self.write(&self.file(scope), |text| adding(text, servers, existing))
+    }
+
+    /// What [`Editor::add`] would do.
+    pub fn would_add(
+        &self,
+        scope: Scope,
+        servers: &[NewServer],
+        existing: Existing,
+    ) -> Result<Edited, EditError> {
+        check(scope, servers)?;
+        self.look(&self.file(scope), |text| adding(text, servers, existing))
+    }
+
+    /// The configuration with this server alone, to try it before it stands in a file. It counts as
+    /// the user's own, who typed it just now.
+    pub fn trial(&self, server: &NewServer) -> Result<Config, EditError> {
+        let NewServer { name, entry } = server;
+        let bad = |cause| EditError::BadDefinition { server: name.clone(), cause };
+        let definition = snippet::check(name.as_str(), entry, Tier::User).map_err(bad)?;
+        let transport = definition.transport(name.as_str()).map_err(bad)?;
+        let server = Server { definition, transport, trust: Trust::UserFile };
+        let servers = BTreeMap::from([(name.to_string(), server)]);
+        Ok(Config { servers, pending: Vec::new(), ..self.load()?.config })
+    }
+
+    /// Puts hosts at the end of the user's imports, except those that are there.
+    pub fn add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
+        self.write(&self.file(Scope::User), |_| Ok(importing(hosts)))
+    }
+
+    /// What [`Editor::add_imports`] would do.
+    pub fn would_add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
+        self.look(&self.file(Scope::User), |_| Ok(importing(hosts)))
     }
 
     /// Counts servers of the project as approved that the user typed just now. One of which other
@@ -269,15 +285,34 @@ impl<'a> Editor<'a> {
             .map_err(|_| EditError::NotText { path: path.to_path_buf() })
     }
 
+    /// A file that was named on the command line is not made.
+    fn refuse_missing(&self, path: &Path) -> Result<(), EditError> {
+        let is_named = self.options.config.is_some() && path == self.file(Scope::User);
+        if is_named && !path.exists() {
+            return Err(LoadError::Missing { path: path.to_path_buf() }.into());
+        }
+        Ok(())
+    }
+
+    /// Works a change out and writes nothing.
+    fn look(
+        &self,
+        path: &Path,
+        edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
+    ) -> Result<Edited, EditError> {
+        self.refuse_missing(path)?;
+        let before = self.text(path)?;
+        let after = edited(&before, edits).map_err(|refusal| refusal.at(path))?;
+        Ok(Edited { path: path.to_path_buf(), before, after })
+    }
+
     /// Changes one file, whole or not at all.
     fn write(
         &self,
         path: &Path,
         edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
     ) -> Result<Edited, EditError> {
-        if self.options.config.is_some() && path == self.file(Scope::User) && !path.exists() {
-            return Err(LoadError::Missing { path: path.to_path_buf() }.into());
-        }
+        self.refuse_missing(path)?;
         let privacy = if path.starts_with(&self.options.project) && path != self.file(Scope::User) {
             Privacy::Usual
         } else {
@@ -289,9 +324,7 @@ impl<'a> Editor<'a> {
         let updated = file.update(|before| {
             let before = std::str::from_utf8(before.unwrap_or_default())
                 .map_err(|_| EditError::NotText { path: path.to_path_buf() })?;
-            let after = edits(before)
-                .and_then(|edits| edit::apply(before, &edits).map_err(Refusal::Text))
-                .map_err(|refusal| refusal.at(path))?;
+            let after = self::edited(before, &edits).map_err(|refusal| refusal.at(path))?;
             let changed = (after != before).then(|| after.clone().into_bytes());
             edited = Some(Edited { path: path.to_path_buf(), before: before.to_owned(), after });
             Ok(changed)
@@ -303,6 +336,44 @@ impl<'a> Editor<'a> {
             (Err(UpdateError::Change(error)), _) => Err(error),
         }
     }
+}
+
+fn edited(
+    text: &str,
+    edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
+) -> Result<String, Refusal> {
+    edit::apply(text, &edits(text)?).map_err(Refusal::Text)
+}
+
+/// Refuses servers that would not count in the files of a scope.
+fn check(scope: Scope, servers: &[NewServer]) -> Result<(), EditError> {
+    let tier = match scope {
+        Scope::User => Tier::User,
+        Scope::Project => Tier::Project,
+    };
+    for NewServer { name: server, entry } in servers {
+        snippet::check(server.as_str(), entry, tier)
+            .map_err(|cause| EditError::BadDefinition { server: server.clone(), cause })?;
+    }
+    Ok(())
+}
+
+fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Vec<Edit>, Refusal> {
+    let mut edits = Vec::new();
+    for NewServer { name: server, entry } in servers {
+        let (key, present) = find(text, server)?;
+        if present.is_some() && existing == Existing::Refuse {
+            return Err(Refusal::Exists(server.clone()));
+        }
+        let entry = Change::Set(Value::Object(entry.clone()));
+        edits.push(Edit::new([key, server.as_str()], entry));
+    }
+    Ok(edits)
+}
+
+fn importing(hosts: &[Host]) -> Vec<Edit> {
+    let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().to_owned()));
+    hosts.iter().map(add).collect()
 }
 
 /// Under which key a file has a server, or would have it, and its entry.

@@ -1,6 +1,8 @@
 //! The commands that change configuration files.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use switchboard::config::hosts::Host;
 
 use super::Format;
 
@@ -45,12 +47,18 @@ pub(crate) enum Edit {
     #[command(after_help = "Examples:\n  switchboard deny '*_delete_*'\n  \
         switchboard deny 'payments/*'\n  switchboard deny --remove 'payments/*'")]
     Deny(Rule),
+    /// Use the servers that other hosts have, from where these keep them
+    #[command(after_help = "Nothing is copied and nothing is started. Without names, every host \
+        that has servers of yours is imported.\n\n\
+        Examples:\n  switchboard import --dry-run\n  switchboard import cursor claude-code")]
+    Import(Import),
 }
 
 impl Edit {
     pub(crate) fn format(&self) -> Format {
         match self {
             Edit::Allow(rule) | Edit::Deny(rule) => rule.format,
+            Edit::Import(import) => import.format,
             Edit::Add(_) | Edit::Remove { .. } | Edit::Enable { .. } | Edit::Disable { .. } => {
                 Format::default()
             }
@@ -102,6 +110,25 @@ pub(crate) enum Scope {
     User,
     /// `.mcp.json` of this project
     Project,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Only these
+    #[arg(value_name = "HOST", value_parser = hosts())]
+    pub(crate) hosts: Vec<Host>,
+    /// Show what there is and what would be written, and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Write it without a question
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+fn hosts() -> impl TypedValueParser<Value = Host> {
+    PossibleValuesParser::new(Host::WORDS).try_map(|word| Host::from_word(&word).ok_or("no host"))
 }
 
 #[derive(Debug, Args)]

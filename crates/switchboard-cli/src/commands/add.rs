@@ -64,7 +64,7 @@ pub(super) fn add(app: &App, add: Add) -> Outcome {
 }
 
 /// Whoever types a project's server on a terminal has read it.
-fn trust_what_was_typed(app: &App, servers: &[NewServer]) -> Result<(), Failure> {
+pub(super) fn trust_what_was_typed(app: &App, servers: &[NewServer]) -> Result<(), Failure> {
     let approved = if app.printer.can_ask() {
         app.editor().approve_added(servers).map_err(explain::edit)?
     } else {
@@ -82,7 +82,7 @@ fn trust_what_was_typed(app: &App, servers: &[NewServer]) -> Result<(), Failure>
     Ok(())
 }
 
-fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
+pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
     let Some(json) = &add.json else {
         let name = named(add.name.as_deref().unwrap_or_default())?;
         return Ok(vec![NewServer { name, entry: typed(add)? }]);

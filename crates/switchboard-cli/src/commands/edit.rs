@@ -7,7 +7,7 @@ use switchboard::failure::{Code, Failure, Subject};
 use switchboard::name::{NameError, ServerName};
 use switchboard::render::words::clean_line;
 
-use super::add;
+use super::{add, import};
 use crate::args::Format;
 use crate::args::edit::{self, Edit, Rule};
 use crate::boot::App;
@@ -23,7 +23,7 @@ struct BadName {
     cause: NameError,
 }
 
-pub(super) fn run(app: &App, edit: Edit) -> Outcome {
+pub(super) async fn run(app: &App, edit: Edit) -> Outcome {
     match edit {
         Edit::Add(add) => add::add(app, add),
         Edit::Remove { server, scope } => remove(app, &server, scope),
@@ -31,6 +31,7 @@ pub(super) fn run(app: &App, edit: Edit) -> Outcome {
         Edit::Disable { server } => switch(app, &server, Switch::Off),
         Edit::Allow(rule) => change_rules(app, Rules::Allow, rule),
         Edit::Deny(rule) => change_rules(app, Rules::Deny, rule),
+        Edit::Import(import) => import::import(app, &import).await,
     }
 }
 

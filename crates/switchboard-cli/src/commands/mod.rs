@@ -8,9 +8,11 @@ mod connect;
 mod demo;
 mod doctor;
 mod edit;
+mod import;
 mod logs;
 mod pins;
 mod serve;
+mod setup;
 mod trust;
 
 use clap::CommandFactory;
@@ -30,7 +32,16 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Demo => demo::tour(app).await,
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),
-        Command::Edit(edit) => edit::run(app, edit),
+        Command::Edit(edit) => edit::run(app, edit).await,
+        Command::Setup => setup::setup(app).await,
+        Command::Connect { server: None, format } if format.json => Err(setup::no_name().into()),
+        Command::Connect { server: None, .. } => setup::connect_new(app).await,
+        Command::Connect { server: Some(server), format } => {
+            app.with_session(Consent::Ask, async |conversation| {
+                connect::connect(conversation, &server, format).await
+            })
+            .await
+        }
         Command::Config { command } => config::run(app, &command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -62,7 +73,6 @@ async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
         Talk::Prompt { name, arguments, server, format } => {
             call::prompt(on, (name, server), &arguments, format).await
         }
-        Talk::Connect { server, format } => connect::connect(on, &server, format).await,
         Talk::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
         Talk::Reconnect { server, format } => {
             connect::reconnect(on, server.as_deref(), format).await

@@ -57,10 +57,8 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
         app.printer.note(&described(app, pending));
         let name = clean_line(&pending.name, 100);
         let palette = app.printer.err;
-        let asked =
-            format!("Trust {} in this project? {}", palette.name(&name), palette.aside("[y/N]"));
-        let printer = app.printer;
-        if !answered_yes(tokio::task::spawn_blocking(move || printer.ask(&asked)).await) {
+        let asked = format!("Trust {} in this project?", palette.name(&name));
+        if !app.printer.agrees(&asked).await {
             app.printer.note(&format!("`{name}` stays pending"));
             exit = Exit::NotApproved;
             continue;
@@ -71,10 +69,6 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
         app.printer.note(&format!("`{name}` is trusted, as long as its definition stays the same"));
     }
     Ok(exit)
-}
-
-fn answered_yes(answer: Result<std::io::Result<String>, tokio::task::JoinError>) -> bool {
-    matches!(answer, Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y"))
 }
 
 pub(super) fn untrust(app: &App, names: &[String]) -> Outcome {

@@ -37,7 +37,7 @@ fn hints(code: Code) -> Vec<Hint> {
         }
         Code::UnknownServer => vec![Hint::DidYouMean(vec!["files".to_owned()]), Hint::ListServers],
         Code::ServerDisabled => vec![Hint::Enable(files())],
-        Code::Config => vec![Hint::Replace, Hint::Disable(files())],
+        Code::Config => vec![Hint::Replace, Hint::Disable(files()), Hint::Configure],
         Code::TrustRequired => vec![Hint::Trust(name("my files"))],
         Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
         Code::ApprovalRequired => vec![Hint::AskUser, Hint::Allow("files/read_?".to_owned())],
@@ -165,6 +165,7 @@ fn every_code_is_reported_with_its_remedies() {
 
     hint: replace it with `--replace`
     hint: turn it off with `switchboard disable files`
+    hint: use what other hosts have with `switchboard import`, or add a server with `switchboard add`
     --
     error: what was attempted (connect_failed)
       caused by: what stood in the way

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layers::{Layer, Origin};
+use super::layers::Origin;
 use super::parse::ParsedServer;
 
 /// A name and the places that disagree about it, in the order of the files.
@@ -12,11 +12,11 @@ pub struct Conflict {
     pub places: Vec<Origin>,
 }
 
-/// The names that at least two of the files lead elsewhere with. An entry that only adds to another
-/// one disagrees with nobody.
-pub fn conflicts<'l>(layers: impl IntoIterator<Item = &'l Layer>) -> Vec<Conflict> {
+/// The names that at least two of the entries, in the order of their files, lead elsewhere with. An
+/// entry that only adds to another one disagrees with nobody.
+pub fn conflicts<'s>(servers: impl IntoIterator<Item = &'s ParsedServer>) -> Vec<Conflict> {
     let mut named: BTreeMap<&str, Vec<&ParsedServer>> = BTreeMap::new();
-    for server in layers.into_iter().flat_map(|layer| &layer.file.servers) {
+    for server in servers {
         let leads = server.entry.endpoints().iter().any(Option::is_some);
         named.entry(&server.name).or_default().extend(leads.then_some(server));
     }

@@ -37,6 +37,19 @@ pub enum HttpMode {
     Sse,
 }
 
+impl Transport {
+    /// The word for it that a `type` would have.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Transport::Stdio { .. } | Transport::CommandLine { .. } => "stdio",
+            Transport::Http { mode: HttpMode::Negotiated | HttpMode::Streamable, .. } => "http",
+            Transport::Http { mode: HttpMode::Sse, .. } => "sse",
+            Transport::WebSocket { .. } => "ws",
+            Transport::Socket { .. } => "socket",
+        }
+    }
+}
+
 impl ServerEntry {
     /// `server` is the name for the message.
     pub fn transport(&self, server: &str) -> Result<Transport, DiagnosticKind> {

@@ -175,6 +175,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::Trust(server) => json!({ "trust": server.as_str() }),
         Hint::Enable(server) => json!({ "enable": server.as_str() }),
         Hint::Disable(server) => json!({ "disable": server.as_str() }),
+        Hint::Configure => json!("configure"),
         Hint::Replace => json!({ "replace": true }),
         Hint::RetryAfter(wait) => json!({ "retryAfterMs": wait.as_millis() as u64 }),
         Hint::Stderr(lines) => json!({ "stderr": lines }),

@@ -282,6 +282,7 @@ pub fn hint_line(hint: &Hint) -> String {
         }
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
         Hint::Disable(server) => format!("Ask the user to disable `{server}`"),
+        Hint::Configure => "Ask the user to configure a server".to_owned(),
         Hint::Replace => "Ask the user whether to replace it".to_owned(),
         Hint::RetryAfter(wait) => format!("Try again in {}", duration(*wait)),
         Hint::Stderr(lines) => format!("Its last words:\n  {}", lines.join("\n  ")),

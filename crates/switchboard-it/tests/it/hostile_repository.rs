@@ -262,6 +262,19 @@ async fn no_command_wakes_anything_on_a_terminal_where_nobody_says_yes() {
 }
 
 #[tokio::test]
+async fn an_import_leaves_the_repositorys_files_of_the_host_pending() {
+    let trap = Trap::set().await;
+    let mut said = String::new();
+    for line in ["import cursor vscode --yes", "tools", "connect eager", "status"] {
+        let ended = trap.command(line.split(' ')).output().await.unwrap();
+        said += &String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat());
+        trap.assert_untouched(line, &said);
+    }
+    assert!(said.contains("Cursor and VS Code are imported"), "{said}");
+    assert!(said.contains("⚠ eager (pending"), "{said}");
+}
+
+#[tokio::test]
 async fn no_request_of_a_host_wakes_anything() {
     let trap = Trap::set().await;
     let mut client = switchboard_it::client::Client::start(&mut trap.command(["serve"]));

@@ -1,9 +1,10 @@
 //! Every configuration file that people already have, as one configuration.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
+use switchboard::config::hosts::Host;
 use switchboard::discover::discover;
 use switchboard::load::{LoadOptions, load};
 use switchboard::paths::Paths;
@@ -13,55 +14,11 @@ use switchboard_it::harness::{Home, World};
 use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
-
-/// A home and a project with files of nine hosts, as people have them.
-struct Fixture {
-    installed: Installed,
-    project: PathBuf,
-}
-
-impl Fixture {
-    fn new() -> Self {
-        let installed = Installed::bare(PROGRAMS);
-        let home = installed.home().canonicalize().unwrap();
-        let project = home.join("project");
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/nine-hosts");
-        let fixture = Self { installed, project: project.clone() };
-        fixture.copy(&data.join("home"), &home);
-        fixture.copy(&data.join("project"), &project);
-        fixture
-    }
-
-    /// Copies a folder; a file that names its place names the new one.
-    fn copy(&self, from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap() {
-            let entry = entry.unwrap();
-            let to = to.join(entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                self.copy(&entry.path(), &to);
-                continue;
-            }
-            let home = self.project.parent().unwrap();
-            let text = fs::read_to_string(entry.path()).unwrap();
-            let text = text.replace("[PROJECT]", &self.project.to_string_lossy());
-            fs::write(to, text.replace("[HOME]", &home.to_string_lossy())).unwrap();
-        }
-    }
-
-    async fn run(&self, words: &[&str]) -> (Option<i32>, String, String) {
-        let project = self.project.to_string_lossy();
-        let words = ["--cwd", &*project].into_iter().chain(words.iter().copied());
-        let ran = self.installed.run(words).await;
-        let home = self.project.parent().unwrap().to_string_lossy().into_owned();
-        let named = |text: &str| text.replace(&home, "[HOME]");
-        (ran.code, named(&ran.stdout), named(&ran.stderr))
-    }
-}
+use crate::nine_hosts::NineHosts;
 
 #[tokio::test]
 async fn nine_hosts_and_our_own_files_make_one_configuration() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     let (code, stdout, stderr) = fixture.run(&["config", "show", "--json"]).await;
     assert_eq!(code, Some(0), "{stderr}");
     insta::assert_snapshot!("nine_hosts", stdout);
@@ -77,7 +34,7 @@ async fn nine_hosts_and_our_own_files_make_one_configuration() {
 
 #[tokio::test]
 async fn what_is_disabled_in_a_host_stays_disabled_here() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["status", "--json"]).await;
     let status: Value = serde_json::from_str(&stdout).unwrap();
     let servers = status["servers"].as_array().unwrap();
@@ -93,7 +50,7 @@ async fn what_is_disabled_in_a_host_stays_disabled_here() {
 
 #[tokio::test]
 async fn each_value_says_which_file_and_line_it_comes_from() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["config", "show", "--origin"]).await;
     let shown = |name: &str| {
         let start = stdout.find(&format!("{name} ")).unwrap();
@@ -120,7 +77,7 @@ async fn each_value_says_which_file_and_line_it_comes_from() {
 
 #[tokio::test]
 async fn every_file_that_is_looked_at_is_named_with_the_one_that_is_written() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["config", "path"]).await;
     insta::assert_snapshot!(stdout, @r#"
     ✓ [HOME]/.claude.json (user, of Claude Code)
@@ -163,7 +120,7 @@ async fn every_file_that_is_looked_at_is_named_with_the_one_that_is_written() {
 
 #[tokio::test]
 async fn a_named_file_stands_in_for_the_users_own_two() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     fixture.installed.write("named.json", r#"{ "mcpServers": { "named": { "command": "x" } } }"#);
     let named = fixture.installed.home().join("named.json");
     let words = ["--config", &*named.to_string_lossy(), "config", "show", "--json"];
@@ -177,7 +134,7 @@ async fn a_named_file_stands_in_for_the_users_own_two() {
 
 #[tokio::test]
 async fn check_looks_at_every_file_and_a_forbidden_key_is_wrong_usage() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     let (code, stdout, stderr) = fixture.run(&["config", "check"]).await;
     assert_eq!(code, Some(2));
     insta::assert_snapshot!(format!("{stdout}{stderr}"), @r#"
@@ -200,7 +157,7 @@ async fn the_shipped_schemas_are_the_printed_ones() {
 
 #[test]
 fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     let home = fixture.project.parent().unwrap();
     let own = home.join("switchboard");
     fs::write(own.join("mcp.json"), r#"{ "imports": ["zed"], "mcpServers": {} }"#).unwrap();
@@ -217,7 +174,7 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
         let servers = servers.collect::<Vec<_>>().join(" ");
         lines.push(format!("{} {mark} in {}: {servers}", host.host, files.count()));
     }
-    for conflict in &found.conflicts {
+    for conflict in found.conflicts(&Host::ALL) {
         let places = conflict.places.iter().map(|at| format!(" {}:{}", at.path, at.line));
         lines.push(format!("{}:{}", conflict.server, places.collect::<String>()));
     }
@@ -232,7 +189,7 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
     windsurf found in 2: notion slack notion surf
     zed imported in 1: postgres mermaid
     gemini-cli found in 2: maps events weather project-gemini
-    github: [HOME]/project/.mcp.json:4 [HOME]/.claude.json:7 [HOME]/.claude/mcp.json:1 [HOME]/.cursor/mcp.json:8
+    github: [HOME]/.claude.json:7 [HOME]/.claude/mcp.json:1 [HOME]/.cursor/mcp.json:8
     notion: [HOME]/.codeium/windsurf/mcp_config.json:3 [HOME]/.windsurf/mcp.json:1
     "#);
 }
@@ -283,7 +240,7 @@ async fn a_listed_server_connects_at_the_start_only_if_it_is_enabled() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_projects_file_that_is_no_file_is_not_opened() {
-    let fixture = Fixture::new();
+    let fixture = NineHosts::new();
     fs::remove_file(fixture.project.join(".mcp.json")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", fixture.project.join(".mcp.json")).unwrap();
     let (code, stdout, _) = fixture.run(&["config", "check"]).await;

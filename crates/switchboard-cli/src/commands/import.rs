@@ -1,0 +1,215 @@
+//! Importing the servers of other hosts: what there is, what would be written, and a yes.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use switchboard::config::conflicts::Conflict;
+use switchboard::config::hosts::Host;
+use switchboard::config::layers::{Origin, Tier};
+use switchboard::config::parse::ParsedServer;
+use switchboard::discover::{Discovery, FoundFile, FoundHost};
+use switchboard::edit::Edited;
+use switchboard::explain;
+use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::render::words::{clean_line, list};
+
+use crate::args::edit::Import;
+use crate::boot::{App, diagnostic_line};
+use crate::diff;
+use crate::exit::Exit;
+use crate::report::{Outcome, Stop};
+use crate::style::Palette;
+
+const NAME: usize = 100;
+const PATH: usize = 1_000;
+
+#[derive(Debug, thiserror::Error)]
+#[error("nothing was imported: there is nobody to ask")]
+struct NobodyToAsk;
+
+pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
+    let found = app.discover()?;
+    let hosts = found.new_imports(&wish.hosts);
+    // Also with nothing to write, so that a file that cannot be changed is said at once.
+    let planned = app.editor().would_add_imports(&hosts).map_err(explain::edit)?;
+    let conflicts = found.conflicts(&hosts);
+    if !wish.format.json {
+        app.printer.text(&shown(&found, &hosts, app.printer.out))?;
+        if !hosts.is_empty() {
+            app.printer.text(&disagreement(&conflicts, app.printer.out))?;
+        }
+    }
+    warn(app, &found, &hosts);
+    let ending = settle(app, wish, (&found, &hosts), &planned).await?;
+    if wish.format.json {
+        let mut value = as_json(&found, &conflicts);
+        value["imports"] = hosts.iter().map(|host| host.as_str()).collect();
+        value["file"] = planned.path.to_string_lossy().into();
+        value["written"] = (ending == Ending::Written).into();
+        app.printer.json(&value)?;
+    }
+    Ok(match ending {
+        Ending::NothingNew | Ending::Looked | Ending::Written => Exit::Done,
+        Ending::Refused => Exit::NotApproved,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    NothingNew,
+    /// Nobody wanted more.
+    Looked,
+    Refused,
+    Written,
+}
+
+/// Writes the imports if that is wanted, after the change was shown.
+async fn settle(
+    app: &App,
+    wish: &Import,
+    (found, hosts): (&Discovery, &[Host]),
+    planned: &Edited,
+) -> Result<Ending, Stop> {
+    let printer = app.printer;
+    if hosts.is_empty() {
+        printer.note(&nothing_new(found, &wish.hosts));
+        return Ok(Ending::NothingNew);
+    }
+    printer.note(&diff::text(planned, printer.err));
+    if wish.dry_run {
+        return Ok(Ending::Looked);
+    }
+    if !wish.yes && !printer.can_ask() {
+        let refused = Failure::new(Code::ApprovalRequired, Subject::Request, NobodyToAsk);
+        return Err(refused.hint(Hint::AskUser).into());
+    }
+    if !wish.yes && !printer.agrees("Write this?").await {
+        printer.note("nothing was changed");
+        return Ok(Ending::Refused);
+    }
+    app.editor().add_imports(hosts).map_err(explain::edit)?;
+    printer.note(&imported(hosts, printer.err));
+    Ok(Ending::Written)
+}
+
+/// What is true now, and where to look.
+pub(super) fn imported(hosts: &[Host], palette: Palette) -> String {
+    let verb = if hosts.len() == 1 { "is" } else { "are" };
+    let command = palette.command("`switchboard status`");
+    format!("{} {verb} imported; see the servers with {command}", titles(hosts))
+}
+
+pub(super) fn nothing_new(found: &Discovery, named: &[Host]) -> String {
+    let asked = found.hosts.iter().filter(|host| named.is_empty() || named.contains(&host.host));
+    let (imported, others): (Vec<&FoundHost>, Vec<&FoundHost>) =
+        asked.partition(|host| host.imported);
+    let hosts = |found: &[&FoundHost]| found.iter().map(|host| host.host).collect::<Vec<_>>();
+    match (imported.as_slice(), named) {
+        ([], []) => "nothing to import: no other host has servers of yours".to_owned(),
+        (imported, []) => {
+            format!("nothing new: imported already from {}", titles(&hosts(imported)))
+        }
+        ([], _) => format!("nothing to import: no servers in {}", titles(&hosts(&others))),
+        (imported, _) if others.is_empty() => {
+            format!("nothing new: imported already from {}", titles(&hosts(imported)))
+        }
+        (imported, _) => format!(
+            "nothing new: imported already from {}, no servers in {}",
+            titles(&hosts(imported)),
+            titles(&hosts(&others))
+        ),
+    }
+}
+
+fn titles(hosts: &[Host]) -> String {
+    let titles: Vec<&str> = hosts.iter().map(|host| host.title()).collect();
+    list(&titles, Host::ALL.len())
+}
+
+/// Says what is wrong with the files of hosts.
+pub(super) fn warn(app: &App, found: &Discovery, hosts: &[Host]) {
+    let chosen = found.hosts.iter().filter(|found| hosts.contains(&found.host));
+    for diagnostic in chosen.flat_map(|found| &found.files).flat_map(|file| &file.diagnostics) {
+        app.printer.note(&diagnostic_line(diagnostic, app.printer.err));
+    }
+}
+
+/// Hosts, their files and what stands in them; never where a server leads, which may be secret.
+pub(super) fn shown(found: &Discovery, hosts: &[Host], palette: Palette) -> String {
+    let mut out = String::new();
+    let chosen = hosts.iter().filter_map(|host| found.hosts.iter().find(|f| f.host == *host));
+    for FoundHost { host, files, .. } in chosen {
+        let _ = writeln!(out, "{} {}", palette.heading(host.title()), palette.aside(host.as_str()));
+        for FoundFile { path, tier, servers, .. } in files.iter().filter(|f| !f.servers.is_empty())
+        {
+            let path = path.to_string_lossy();
+            let about = match tier {
+                Tier::User => "",
+                Tier::Project => " (of this project, pending until trusted)",
+            };
+            let path = palette.name(clean_line(&path, PATH));
+            let _ = writeln!(out, "  {path}{}", palette.aside(about));
+            for server in servers {
+                let name = clean_line(&server.name, NAME);
+                let _ = writeln!(out, "    {name}  {}", palette.aside(state(server)));
+            }
+        }
+    }
+    out
+}
+
+fn state(server: &ParsedServer) -> String {
+    let kind = kind(server).unwrap_or("cannot be used");
+    if server.entry.is_disabled() { format!("{kind}, disabled") } else { kind.to_owned() }
+}
+
+fn kind(server: &ParsedServer) -> Option<&'static str> {
+    server.entry.transport(&server.name).ok().map(|transport| transport.kind())
+}
+
+/// The names that lead elsewhere in another file, and which file counts.
+pub(super) fn disagreement(conflicts: &[Conflict], palette: Palette) -> String {
+    let mut out = String::new();
+    for Conflict { server, places } in conflicts {
+        let Some((first, others)) = places.split_first() else { continue };
+        let name = palette.name(clean_line(server, NAME)).to_string();
+        let others: Vec<String> = others.iter().map(place).collect();
+        let _ = writeln!(out, "{name} differs: {} counts, not {}", place(first), others.join(", "));
+    }
+    out
+}
+
+fn place(origin: &Origin) -> String {
+    clean_line(&format!("{}:{}", origin.path, origin.line), PATH).into_owned()
+}
+
+fn as_json(found: &Discovery, conflicts: &[Conflict]) -> Value {
+    let server = |server: &ParsedServer| {
+        json!({
+            "name": server.name,
+            "transport": kind(server),
+            "disabled": server.entry.is_disabled(),
+        })
+    };
+    let file = |file: &FoundFile| {
+        let tier = match file.tier {
+            Tier::User => "user",
+            Tier::Project => "project",
+        };
+        let servers: Vec<Value> = file.servers.iter().map(server).collect();
+        json!({ "path": file.path.to_string_lossy(), "tier": tier, "servers": servers })
+    };
+    let host = |found: &FoundHost| {
+        let files: Vec<Value> = found.files.iter().filter(|file| file.found).map(file).collect();
+        json!({ "host": found.host.as_str(), "imported": found.imported, "files": files })
+    };
+    let place = |origin: &Origin| json!({ "file": &*origin.path, "line": origin.line });
+    let conflict = |conflict: &Conflict| {
+        let places: Vec<Value> = conflict.places.iter().map(place).collect();
+        json!({ "server": conflict.server, "places": places })
+    };
+    json!({
+        "hosts": found.hosts.iter().map(host).collect::<Vec<_>>(),
+        "conflicts": conflicts.iter().map(conflict).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,225 @@
+//! What is asked about a new server, and what the answers mean.
+
+use switchboard::config::transport::is_address;
+use switchboard::config::words::{self, OpenQuote};
+use switchboard::name::{NameError, ServerName};
+
+use crate::args::edit::{Add, Kind, Scope};
+
+/// The questions about a server, and the answers so far.
+#[derive(Debug)]
+pub(super) struct Form {
+    next: Option<Field>,
+    add: Add,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    Transport,
+    Name,
+    CommandLine,
+    Address,
+    Variables,
+    Scope,
+}
+
+/// One question, and what can be typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) text: &'static str,
+    pub(super) choices: &'static str,
+}
+
+/// An answer that leads to the same question again.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadAnswer {
+    #[error("that is none of {choices}")]
+    NoChoice { choices: &'static str },
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error(transparent)]
+    Quote(#[from] OpenQuote),
+    #[error("a program is needed")]
+    NoProgram,
+    #[error("that is an address, not a program")]
+    NotAProgram,
+    #[error("an address begins with `https://` or the like")]
+    NotAnAddress,
+    #[error(
+        "only the names of variables, with spaces between them: the values stay where they are"
+    )]
+    NotNames,
+}
+
+impl Default for Form {
+    fn default() -> Form {
+        let add = Add {
+            name: None,
+            endpoint: None,
+            args: Vec::new(),
+            transport: None,
+            env: Vec::new(),
+            header: Vec::new(),
+            json: None,
+            scope: Scope::User,
+            replace: false,
+        };
+        Form { next: Some(Field::Transport), add }
+    }
+}
+
+impl Form {
+    /// The next question, until all are answered.
+    pub(super) fn question(&self) -> Option<Question> {
+        let (text, choices) = match self.next? {
+            Field::Transport => ("How is the server reached?", "[stdio, http, sse; Enter: stdio]"),
+            Field::Name => ("What is it called here?", ""),
+            Field::CommandLine => ("What is its command line?", "[quotes work, no shell]"),
+            Field::Address => ("What is its address?", ""),
+            Field::Variables => {
+                ("Which environment variables does it need?", "[names; Enter: none]")
+            }
+            Field::Scope => ("Whose file does it go to?", "[user, project; Enter: user]"),
+        };
+        Some(Question { text, choices })
+    }
+
+    /// Takes the answer to [`Form::question`].
+    pub(super) fn answer(&mut self, typed: &str) -> Result<(), BadAnswer> {
+        let Some(field) = self.next else { return Ok(()) };
+        let typed = typed.trim();
+        let next = match field {
+            Field::Transport => {
+                self.add.transport = match typed {
+                    "" | "stdio" => Some(Kind::Stdio),
+                    "http" => Some(Kind::Http),
+                    "sse" => Some(Kind::Sse),
+                    _ => return Err(BadAnswer::NoChoice { choices: "stdio, http and sse" }),
+                };
+                Some(Field::Name)
+            }
+            Field::Name => {
+                self.add.name = Some(ServerName::new(typed)?.as_str().to_owned());
+                match self.add.transport {
+                    Some(Kind::Http | Kind::Sse) => Some(Field::Address),
+                    Some(Kind::Stdio) | None => Some(Field::CommandLine),
+                }
+            }
+            Field::CommandLine => {
+                let mut words = words::split(typed)?.into_iter();
+                let program = words.next().filter(|program| !program.is_empty());
+                let program = program.ok_or(BadAnswer::NoProgram)?;
+                if is_address(&program) {
+                    return Err(BadAnswer::NotAProgram);
+                }
+                (self.add.endpoint, self.add.args) = (Some(program), words.collect());
+                Some(Field::Variables)
+            }
+            Field::Address if !is_address(typed) => return Err(BadAnswer::NotAnAddress),
+            Field::Address => {
+                self.add.endpoint = Some(typed.to_owned());
+                Some(Field::Scope)
+            }
+            Field::Variables => {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let names = typed.split_whitespace();
+                if !names.clone().all(|name| name.chars().all(is_name)) {
+                    return Err(BadAnswer::NotNames);
+                }
+                self.add.env = names.map(str::to_owned).collect();
+                Some(Field::Scope)
+            }
+            Field::Scope => {
+                self.add.scope = match typed {
+                    "" | "user" => Scope::User,
+                    "project" => Scope::Project,
+                    _ => return Err(BadAnswer::NoChoice { choices: "user and project" }),
+                };
+                None
+            }
+        };
+        self.next = next;
+        Ok(())
+    }
+
+    /// What the answers come to: the same as words on the command line.
+    pub(super) fn filled(self) -> Add {
+        self.add
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    /// The dialogue that these answers lead to, and what comes of it.
+    fn told(answers: &[&str]) -> String {
+        let (mut form, mut out) = (Form::default(), String::new());
+        for answer in answers {
+            let question = form.question().map_or("(no more)", |question| question.text);
+            let problem = form.answer(answer).err().map(|problem| format!(" ({problem})"));
+            let line = format!("{question} {answer}{}", problem.unwrap_or_default());
+            writeln!(out, "{}", line.trim_end()).unwrap();
+        }
+        let open = form.question().map(|question| question.text);
+        let add = form.filled();
+        let words = add.name.iter().chain(&add.endpoint).chain(&add.args);
+        let words: Vec<&String> = words.collect();
+        write!(out, "{words:?} {:?} {:?} {:?} {open:?}", add.transport, add.env, add.scope)
+            .unwrap();
+        out
+    }
+
+    #[test]
+    fn a_program_is_asked_for_with_its_variables() {
+        insta::assert_snapshot!(told(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
+        How is the server reached?
+        What is it called here? files
+        What is its command line? npx -y 'my files' ~/notes
+        Which environment variables does it need? A B_2
+        Whose file does it go to?
+        ["files", "npx", "-y", "my files", "~/notes"] Some(Stdio) ["A", "B_2"] User None
+        "#);
+    }
+
+    #[test]
+    fn an_address_has_no_variables() {
+        insta::assert_snapshot!(told(&["http", "web", "https://web.example/mcp", "project"]), @r#"
+        How is the server reached? http
+        What is it called here? web
+        What is its address? https://web.example/mcp
+        Whose file does it go to? project
+        ["web", "https://web.example/mcp"] Some(Http) [] Project None
+        "#);
+    }
+
+    #[test]
+    fn a_bad_answer_is_told_and_asked_again() {
+        insta::assert_snapshot!(told(&[
+            "smoke", "stdio", "", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
+        ]), @r#"
+        How is the server reached? smoke (that is none of stdio, http and sse)
+        How is the server reached? stdio
+        What is it called here?  (the name is empty)
+        What is it called here? x
+        What is its command line?  (a program is needed)
+        What is its command line? 'open (a quote is not closed)
+        What is its command line? https://x (that is an address, not a program)
+        What is its command line? x
+        Which environment variables does it need? A=secret (only the names of variables, with spaces between them: the values stay where they are)
+        Which environment variables does it need? A
+        Whose file does it go to? moon (that is none of user and project)
+        Whose file does it go to? user
+        ["x", "x"] Some(Stdio) ["A"] User None
+        "#);
+        insta::assert_snapshot!(told(&["sse", "x", "not an address", "https://x"]), @r#"
+        How is the server reached? sse
+        What is it called here? x
+        What is its address? not an address (an address begins with `https://` or the like)
+        What is its address? https://x
+        ["x", "https://x"] Some(Sse) [] User Some("Whose file does it go to?")
+        "#);
+    }
+}

@@ -1,0 +1,43 @@
+//! Questions that can be left: by Ctrl-C, or because nobody types any more.
+
+use crate::exit::Exit;
+use crate::printer::{Printer, is_yes};
+use crate::report::Stop;
+use crate::signals::Signals;
+
+/// A person at a terminal who answers one question after the other.
+pub(crate) struct Dialogue {
+    pub(crate) printer: Printer,
+    signals: Signals,
+}
+
+impl Dialogue {
+    /// `None` if nobody can be asked.
+    pub(crate) fn open(printer: Printer) -> Option<Dialogue> {
+        printer.can_ask().then(|| Dialogue { printer, signals: Signals::listen() })
+    }
+
+    /// Waits for a line.
+    pub(crate) async fn ask(&mut self, question: &str) -> Result<String, Stop> {
+        let (printer, question) = (self.printer, question.to_owned());
+        let asked = tokio::task::spawn_blocking(move || printer.ask_unless_over(&question));
+        let answer = tokio::select! {
+            answer = asked => answer,
+            () = self.signals.stop() => {
+                self.printer.note("");
+                return Err(Stop::Left(Exit::Interrupted));
+            }
+        };
+        match answer {
+            Ok(Ok(Some(line))) => Ok(line),
+            Ok(Ok(None)) => Err(Stop::Left(Exit::Unanswered)),
+            Ok(Err(error)) => Err(error.into()),
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    pub(crate) async fn agrees(&mut self, question: &str) -> Result<bool, Stop> {
+        let answer = self.ask(&self.printer.yes_or_no(question)).await?;
+        Ok(is_yes(&answer))
+    }
+}
