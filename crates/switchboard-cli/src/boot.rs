@@ -6,6 +6,7 @@ use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::config::layers::Config;
 use switchboard::edit::Editor;
 use switchboard::failure::{Code, Failure, Subject};
+use switchboard::install::Installer;
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
 use switchboard::render::words::clean_line;
@@ -68,6 +69,11 @@ impl App {
     /// What changes the configuration files.
     pub(crate) fn editor(&self) -> Editor<'_> {
         Editor::new(&self.environment, &self.paths, self.load_options())
+    }
+
+    /// What changes the files of hosts.
+    pub(crate) fn installer(&self) -> Installer<'_> {
+        Installer::new(&self.environment, &self.paths, self.load_options())
     }
 
     /// Reads the configuration without a word about it.

@@ -8,6 +8,7 @@ mod connect;
 mod demo;
 mod doctor;
 mod edit;
+mod install;
 mod logs;
 mod pins;
 mod serve;
@@ -30,6 +31,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Demo => demo::tour(app).await,
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),
+        Command::Install(wish) => install::install(app, wish).await,
+        Command::Uninstall { host, yes } => install::uninstall(app, host, yes).await,
         Command::Edit(edit) => edit::run(app, edit),
         Command::Config { command } => config::run(app, &command),
         Command::Completions { shell } => {

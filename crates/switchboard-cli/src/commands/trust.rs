@@ -73,7 +73,10 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
     Ok(exit)
 }
 
-fn answered_yes(answer: Result<std::io::Result<String>, tokio::task::JoinError>) -> bool {
+/// Anything but `y` is a no.
+pub(super) fn answered_yes(
+    answer: Result<std::io::Result<String>, tokio::task::JoinError>,
+) -> bool {
     matches!(answer, Ok(Ok(answer)) if answer.eq_ignore_ascii_case("y"))
 }
 

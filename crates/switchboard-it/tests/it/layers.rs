@@ -15,13 +15,13 @@ use switchboard_it::program::Installed;
 use crate::PROGRAMS;
 
 /// A home and a project with files of nine hosts, as people have them.
-struct Fixture {
-    installed: Installed,
-    project: PathBuf,
+pub(crate) struct Fixture {
+    pub(crate) installed: Installed,
+    pub(crate) project: PathBuf,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let installed = Installed::bare(PROGRAMS);
         let home = installed.home().canonicalize().unwrap();
         let project = home.join("project");

@@ -15,6 +15,7 @@ mod edits;
 mod failures;
 mod filters;
 mod hostile_repository;
+mod install;
 mod layers;
 mod lifecycle;
 mod listing;
