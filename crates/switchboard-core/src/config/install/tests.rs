@@ -1,5 +1,7 @@
 //! Every host's form: what is put in is found by the host's own reader, and comes out again.
 
+use proptest::prelude::*;
+
 use super::moving::{Other, others};
 use super::*;
 use crate::config::hosts;
@@ -115,6 +117,29 @@ fn codex_tables_are_changed_in_their_place() {
 }
 
 #[test]
+fn codex_servers_in_any_form_of_toml_take_a_change() {
+    let check = |text: &str, expected: &str| {
+        let with = put_in(Target::Codex, text, "switchboard").unwrap();
+        assert_eq!(presence(Target::Codex, &with), Ok(Presence::Installed), "{with}");
+        let off = switch_off(Target::Codex, text, &["a".to_owned()]).unwrap();
+        assert_eq!(off, expected);
+        assert_eq!(active(Target::Codex, &off).0, Vec::<String>::new(), "{off}");
+    };
+    check(
+        "[mcp_servers.a]\ncommand = \"a\"\nenabled = true # mine\n",
+        "[mcp_servers.a]\ncommand = \"a\"\nenabled = false # mine\n",
+    );
+    check(
+        "mcp_servers = { a = { command = \"a\" } }\n",
+        "mcp_servers = { a = { command = \"a\" , enabled = false } }\n",
+    );
+    check(
+        "mcp_servers.a.command = \"a\"\n",
+        "mcp_servers.a.command = \"a\"\nmcp_servers.a.enabled = false\n",
+    );
+}
+
+#[test]
 fn a_list_of_allowed_servers_gets_our_name() {
     let text = r#"{ "mcp": { "allowed": ["a"] } }"#;
     let with = put_in(Target::GeminiCli, text, "switchboard").unwrap();
@@ -188,4 +213,23 @@ fn servers_of_a_host_come_in_our_form_and_only_if_they_mean_the_same() {
     a {"command":"a","lifecycle":"eager","auth":{"type":"api-key","key":"k"}}
     b stays
     "#);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC{0,40}|[\\[\\]{}\"=.,:a\n ]{0,40}", cut in 0..400_usize) {
+        for target in targets() {
+            let sample = sample(target);
+            let cut: String = sample.chars().take(cut).chain(text.chars()).collect();
+            for text in [&text, &cut] {
+                let names = ["files".to_owned(), "a".to_owned()];
+                if let Ok(with) = put_in(target, text, "switchboard") {
+                    prop_assert_eq!(presence(target, &with), Ok(Presence::Installed));
+                }
+                let _ = (take_out(target, text), others(target, text));
+                let _ = switch_off(target, text, &names);
+                let _ = switch_back(target, text, &sample, &names);
+            }
+        }
+    }
 }

@@ -52,7 +52,11 @@ fn find<'t>(
 
 fn set(table: &mut dyn TableLike, key: &str, value: &Json) {
     let Json::Object(members) = value else {
-        if let Some(value) = plain(value) {
+        if let Some(mut value) = plain(value) {
+            // The comment after it, and the blanks before.
+            if let Some(present) = table.get(key).and_then(Item::as_value) {
+                *value.decor_mut() = present.decor().clone();
+            }
             table.insert(key, Item::Value(value));
         }
         return;
