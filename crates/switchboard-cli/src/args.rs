@@ -1,6 +1,7 @@
 //! The command line: every command, every flag, and an example for each that takes arguments.
 
 pub(crate) mod edit;
+pub(crate) mod install;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use self::edit::Edit;
+use self::install::{HostName, Install};
 
 /// Every MCP server, one tool
 ///
@@ -103,6 +105,22 @@ pub(crate) enum Command {
     },
     #[command(flatten)]
     Edit(Edit),
+    /// Put Switchboard into the configuration of a host
+    #[command(
+        after_help = "What changes is shown first. `uninstall` takes it back to the byte.\n\n\
+        Examples:\n  switchboard install claude-code\n  \
+        switchboard install codex --move --dry-run"
+    )]
+    Install(Install),
+    /// Take Switchboard out of a host, and give back what was moved
+    #[command(after_help = "Example:\n  switchboard uninstall claude-code")]
+    Uninstall {
+        /// The host
+        host: HostName,
+        /// Change the files without a question
+        #[arg(short, long)]
+        yes: bool,
+    },
     /// Look at the configuration files
     Config {
         #[command(subcommand)]
@@ -379,6 +397,8 @@ impl Command {
             | Command::Demo
             | Command::Trust { .. }
             | Command::Untrust { .. }
+            | Command::Install(_)
+            | Command::Uninstall { .. }
             | Command::Completions { .. } => Format::default(),
         }
     }

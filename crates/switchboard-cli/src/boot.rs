@@ -7,6 +7,7 @@ use switchboard::config::layers::Config;
 use switchboard::discover::{Discovery, discover};
 use switchboard::edit::Editor;
 use switchboard::failure::{Code, Failure, Subject};
+use switchboard::install::Installer;
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
 use switchboard::render::words::clean_line;
@@ -69,6 +70,11 @@ impl App {
     /// What changes the configuration files.
     pub(crate) fn editor(&self) -> Editor<'_> {
         Editor::new(&self.environment, &self.paths, self.load_options())
+    }
+
+    /// What changes the files of hosts.
+    pub(crate) fn installer(&self) -> Installer<'_> {
+        Installer::new(&self.environment, &self.paths, self.load_options())
     }
 
     /// Reads the configuration without a word about it.

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use similar::{ChangeTag, TextDiff};
-use switchboard::config::mask::masked;
+use switchboard::config::install::Target;
+use switchboard::config::mask::{masked, masked_of_host};
 use switchboard::edit::Edited;
 use switchboard::render::words::{clean_block, clean_line};
 
@@ -15,10 +16,24 @@ const LONGEST_LINE: usize = 500;
 
 /// The file and the lines that changed.
 pub(crate) fn text(edited: &Edited, palette: Palette) -> String {
+    of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)
+}
+
+/// The same for the file of a host.
+pub(crate) fn of_host(edited: &Edited, target: Target, palette: Palette) -> String {
+    let masked = |text| masked_of_host(text, target);
+    of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)
+}
+
+/// Masking keeps the lines, so a line is compared as it is and shown as it may be.
+fn of_masked(
+    edited: &Edited,
+    masked: (Option<String>, Option<String>),
+    palette: Palette,
+) -> String {
     let path = edited.path.to_string_lossy();
     let mut out = format!("{}\n", palette.name(clean_line(&path, 1_000)));
-    // Masking keeps the lines, so a line is compared as it is and shown as it may be.
-    let (Some(before), Some(after)) = (masked(&edited.before), masked(&edited.after)) else {
+    let (Some(before), Some(after)) = masked else {
         return out;
     };
     let (before, after): (Vec<&str>, Vec<&str>) =

@@ -202,6 +202,7 @@ fn config_code(kind: &DiagnosticKind) -> &'static str {
         | DiagnosticKind::NotAChoice { .. }
         | DiagnosticKind::OutOfRange { .. }
         | DiagnosticKind::MissingKey { .. }
+        | DiagnosticKind::Gateway { .. }
         | DiagnosticKind::OpenQuote { .. }
         | DiagnosticKind::BadId { .. }
         | DiagnosticKind::DuplicateId { .. }
@@ -232,6 +233,7 @@ pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
 fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
     let server = match &diagnostic.kind {
         DiagnosticKind::NoEndpoint { server }
+        | DiagnosticKind::Gateway { server }
         | DiagnosticKind::SeveralEndpoints { server }
         | DiagnosticKind::InvalidProtocol { server }
         | DiagnosticKind::OpenQuote { server }

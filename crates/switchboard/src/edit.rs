@@ -378,13 +378,21 @@ fn importing(hosts: &[Host]) -> Vec<Edit> {
 
 /// Under which key a file has a server, or would have it, and its entry.
 fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), Refusal> {
+    entry_of(text, server.as_str()).map_err(Refusal::Text)
+}
+
+/// The same by any name.
+pub(crate) fn entry_of(
+    text: &str,
+    server: &str,
+) -> Result<(&'static str, Option<Value>), edit::EditError> {
     let mut key = None;
     for candidate in SERVER_KEYS {
-        let entry = edit::value_at(text, &[candidate, server.as_str()]).map_err(Refusal::Text)?;
+        let entry = edit::value_at(text, &[candidate, server])?;
         if entry.is_some() {
             return Ok((candidate, entry));
         }
-        let holder = edit::value_at(text, &[candidate]).map_err(Refusal::Text)?;
+        let holder = edit::value_at(text, &[candidate])?;
         key = key.or(holder.map(|_| candidate));
     }
     Ok((key.unwrap_or(SERVER_KEYS[0]), None))

@@ -14,6 +14,8 @@ const PASSED_ON: &[&str] =
 pub struct Environment {
     variables: BTreeMap<String, String>,
     pub cwd: PathBuf,
+    /// The program that runs; nobody knows in an environment that was made up.
+    pub program: Option<PathBuf>,
 }
 
 impl Environment {
@@ -23,7 +25,11 @@ impl Environment {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        Environment { variables, cwd: std::env::current_dir().unwrap_or_default() }
+        Environment {
+            variables,
+            cwd: std::env::current_dir().unwrap_or_default(),
+            program: std::env::current_exe().ok(),
+        }
     }
 
     /// An environment made up for a test or by an embedder.
@@ -33,7 +39,7 @@ impl Environment {
     ) -> Environment {
         let variables =
             variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter();
-        Environment { variables: variables.collect(), cwd: cwd.into() }
+        Environment { variables: variables.collect(), cwd: cwd.into(), program: None }
     }
 
     /// The value of a variable, if it is set and not empty.

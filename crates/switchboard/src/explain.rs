@@ -14,6 +14,7 @@ use switchboard_core::schema;
 
 use crate::edit::error::EditError;
 use crate::host::CannotAsk;
+use crate::install::error::InstallError;
 use crate::load::LoadError;
 use crate::pins::PinError;
 use crate::results::ResultError;
@@ -266,6 +267,25 @@ pub fn edit(error: EditError) -> Failure {
         EditError::BadPattern { .. } => Failure::new(Code::BadPattern, Subject::Request, error),
         EditError::Io { ref path, .. } => Failure::new(Code::Storage, of_file(path), error),
         EditError::Trust(_) => Failure::new(Code::Storage, Subject::Request, error),
+    }
+}
+
+/// A host whose file was not changed, or not changed back.
+pub fn install(error: InstallError) -> Failure {
+    let of_file = |path: &Path| Subject::Config { path: path.display().to_string() };
+    match error {
+        InstallError::Edit(error) => edit(error),
+        InstallError::NameTaken { ref path } => Failure::new(Code::Config, of_file(path), error),
+        InstallError::Changed { ref path } | InstallError::Record { ref path, .. } => {
+            Failure::new(Code::Storage, of_file(path), error)
+        }
+        InstallError::Foreign { ref path } => {
+            let hint = Hint::MoveAway(path.display().to_string());
+            Failure::new(Code::Storage, of_file(path), error).hint(hint)
+        }
+        InstallError::NoProgram | InstallError::Renamed { .. } => {
+            Failure::new(Code::BadRequest, Subject::Request, error)
+        }
     }
 }
 

@@ -47,6 +47,7 @@ pub mod discover;
 mod sources;
 pub mod doctor;
 pub mod edit;
+pub mod install;
 mod last_good;
 pub mod trust;
 mod upstream;

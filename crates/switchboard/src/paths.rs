@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use switchboard_core::config::install::Target;
 use switchboard_core::name::ServerName;
 
 use crate::env::Environment;
@@ -127,6 +128,11 @@ impl Paths {
 
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")
+    }
+
+    /// Where it is kept what an installation changed.
+    pub(crate) fn installed_in(&self, target: Target) -> PathBuf {
+        self.state.join(format!("installed-{target}.json"))
     }
 
     /// Where the locks of files lie that are not in a directory of ours.

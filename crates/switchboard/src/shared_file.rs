@@ -86,6 +86,22 @@ impl SharedFile {
         Err(UpdateError::Io(io::ErrorKind::ResourceBusy.into()))
     }
 
+    /// Removes the file, if `agree` does to what is there.
+    pub(crate) fn remove<E>(
+        &self,
+        agree: impl FnOnce(Option<&[u8]>) -> Result<(), E>,
+    ) -> Result<(), UpdateError<E>> {
+        let _lock = paths::lock(&self.lock)?;
+        self.remove_leftovers()?;
+        let present = paths::read(&self.path)?;
+        agree(present.as_deref()).map_err(UpdateError::Change)?;
+        if present.is_some() {
+            fs::remove_file(&self.path)?;
+            File::open(self.directory())?.sync_all()?;
+        }
+        Ok(())
+    }
+
     /// Removes what a killed writer left behind, unless someone is writing.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         if !self.leftovers().is_empty() && paths::try_lock(&self.lock)?.is_some() {

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod edit;
 mod import;
+mod install;
 mod logs;
 mod pins;
 mod serve;
@@ -32,6 +33,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Demo => demo::tour(app).await,
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),
+        Command::Install(wish) => install::install(app, wish).await,
+        Command::Uninstall { host, yes } => install::uninstall(app, host, yes).await,
         Command::Edit(edit) => edit::run(app, edit).await,
         Command::Setup => setup::setup(app).await,
         Command::Connect { server: None, format } if format.json => Err(setup::no_name().into()),

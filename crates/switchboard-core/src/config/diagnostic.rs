@@ -103,6 +103,8 @@ pub enum DiagnosticKind {
     FileOfVariables { key: String },
     #[error("server `{server}` needs one of `command`, `url` and `socket`")]
     NoEndpoint { server: String },
+    #[error("server `{server}` would be this gateway itself")]
+    Gateway { server: String },
     #[error("server `{server}` must have only one of `command`, `url` and `socket`")]
     SeveralEndpoints { server: String },
     #[error("Invalid protocol in the `url` of server `{server}`")]

@@ -271,7 +271,7 @@ fn is_string(value: &Value<'_>, wanted: &str) -> bool {
 }
 
 /// The parser bounds the depth, and of two members with one name the last one counts.
-fn json(value: &Value<'_>) -> Json {
+pub(super) fn json(value: &Value<'_>) -> Json {
     match value {
         Value::StringLit(literal) => Json::String(literal.value.to_string()),
         Value::NumberLit(literal) => serde_json::from_str(literal.value).unwrap_or_default(),

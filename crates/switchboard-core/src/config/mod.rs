@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod edit;
 pub mod expand;
 pub mod hosts;
+pub mod install;
 pub mod layers;
 pub mod mask;
 pub mod parse;

@@ -128,7 +128,8 @@ pub(super) fn has_room(
     !full
 }
 
-/// `None` drops the server: something in it is wrong, and the rest might mean something else.
+/// `None` drops the server: something in it is wrong, and the rest might mean something else; or it
+/// is our own entry, which a host has in a file that we read, too.
 fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
     if let Err(problem) = ServerName::new(server.name) {
         let key = server.key.clone();
@@ -144,7 +145,7 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
         entry.disabled = Some(!enabled);
         entry.origins.insert("disabled", origin);
     }
-    let whole = check_endpoints(reader, server, &entry) && sound;
+    let whole = check_endpoints(reader, server, &entry) && sound && !entry.is_gateway();
     let origin = reader.origin(server.offset);
     whole.then(|| ParsedServer { name: server.name.to_owned(), entry, origin })
 }

@@ -172,7 +172,19 @@ server_fields! {
     description: String = "description", Anyone, Always, string;
 }
 
+/// Whether a command line starts this gateway as a server, under whatever path.
+pub(super) fn is_gateway<'a>(command: &str, mut args: impl Iterator<Item = &'a str>) -> bool {
+    let program = command.rsplit(['/', '\\']).next().unwrap_or_default();
+    matches!(program, "switchboard" | "switchboard.exe") && args.any(|arg| arg == "serve")
+}
+
 impl ServerEntry {
+    /// Whether this is ourselves: a gateway that starts itself would never end.
+    pub(super) fn is_gateway(&self) -> bool {
+        let command = self.command.as_ref().map(Template::source).unwrap_or_default();
+        is_gateway(command, self.args.iter().flatten().map(Template::source))
+    }
+
     pub fn is_disabled(&self) -> bool {
         self.disabled == Some(true)
     }

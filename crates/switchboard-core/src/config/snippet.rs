@@ -83,7 +83,7 @@ pub fn check(
         return Err(diagnostic.kind);
     }
     let Some(ParsedServer { mut entry, .. }) = parsed.servers.into_iter().next() else {
-        return Err(DiagnosticKind::NoEndpoint { server: name.to_owned() });
+        return Err(DiagnosticKind::Gateway { server: name.to_owned() });
     };
     entry.transport(name)?;
     entry.origins.clear();

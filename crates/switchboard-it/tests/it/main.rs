@@ -16,6 +16,7 @@ mod failures;
 mod filters;
 mod hostile_repository;
 mod import;
+mod install;
 mod layers;
 mod lifecycle;
 mod listing;

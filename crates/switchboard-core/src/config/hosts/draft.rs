@@ -102,11 +102,7 @@ impl Draft {
     pub(super) fn finish(self) -> Option<ServerEntry> {
         let entry = self.entry;
         let [command, url, _] = entry.endpoints();
-        let program = command.map(|command| command.source()).unwrap_or_default();
-        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
-        let serves = entry.args.iter().flatten().any(|arg| arg.source() == "serve");
-        let ours = matches!(name, "switchboard" | "switchboard.exe") && serves;
-        ((command.is_some() || url.is_some()) && !ours).then_some(entry)
+        ((command.is_some() || url.is_some()) && !entry.is_gateway()).then_some(entry)
     }
 
     fn take(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, means: Meaning) -> Read<()> {

@@ -73,28 +73,31 @@ impl Host {
             Host::GeminiCli => "Gemini CLI",
         }
     }
+
+    pub(super) fn syntax(self) -> Syntax {
+        match self {
+            Host::Codex => Syntax::Toml,
+            Host::ClaudeCode
+            | Host::ClaudeDesktop
+            | Host::Cursor
+            | Host::VsCode
+            | Host::OpenCode
+            | Host::Windsurf
+            | Host::Zed
+            | Host::GeminiCli => Syntax::Jsonc,
+        }
+    }
 }
 
 /// Reads one file of a host, as it holds in the directory `project`. Our own entry in it is passed
 /// over: a gateway that starts itself would never end.
 pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFile {
-    let syntax = match host {
-        Host::Codex => Syntax::Toml,
-        Host::ClaudeCode
-        | Host::ClaudeDesktop
-        | Host::Cursor
-        | Host::VsCode
-        | Host::OpenCode
-        | Host::Windsurf
-        | Host::Zed
-        | Host::GeminiCli => Syntax::Jsonc,
-    };
     let limit = match source.tier {
         Tier::User => HOST_FILE_BYTES,
         Tier::Project => OWN_FILE_BYTES,
     };
     let mut servers = Vec::new();
-    let diagnostics = syntax::read((text, syntax), source, limit, |reader, root| {
+    let diagnostics = syntax::read((text, host.syntax()), source, limit, |reader, root| {
         let mut file = HostFile { host, project, reader, servers: Vec::new() };
         match host {
             Host::ClaudeCode => claude_code::read(&mut file, root),

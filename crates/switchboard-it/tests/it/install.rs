@@ -1,0 +1,316 @@
+//! Our entry in the files of nine hosts, their servers moved into ours, and all of it taken back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+use switchboard::config::install::{Presence, Target, presence};
+use switchboard_it::program::{Installed, Ran};
+use switchboard_it::terminal;
+
+use crate::PROGRAMS;
+use crate::nine_hosts::NineHosts;
+
+/// A home where `switchboard` is found on the path.
+struct Machine {
+    installed: Installed,
+    home: PathBuf,
+    project: PathBuf,
+}
+
+const CLAUDE: &str = ".claude.json";
+const USER: &str = "switchboard/mcp.json";
+
+/// The user's file of each host in the home of the fixture.
+const FILES: [(&str, &str); 9] = [
+    ("claude-code", CLAUDE),
+    ("cursor", ".cursor/mcp.json"),
+    ("vscode", ".config/Code/User/mcp.json"),
+    ("codex", ".codex/config.toml"),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
+    ("zed", ".config/zed/settings.json"),
+    ("gemini-cli", ".gemini/settings.json"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json"),
+    ("pi", ".pi/agent/mcp.json"),
+];
+
+impl Machine {
+    /// With files of nine hosts, and this file of the user's.
+    fn with_hosts(config: &str) -> Machine {
+        let NineHosts { installed, project } = NineHosts::new();
+        let machine = Machine::of(installed, project);
+        machine.installed.write(USER, config);
+        machine
+    }
+
+    /// Without any file.
+    fn bare() -> Machine {
+        let installed = Installed::bare(PROGRAMS);
+        let project = installed.home().join("project");
+        fs::create_dir(&project).unwrap();
+        Machine::of(installed, project)
+    }
+
+    fn of(installed: Installed, project: PathBuf) -> Machine {
+        let home = installed.home().canonicalize().unwrap();
+        fs::create_dir(home.join("bin")).unwrap();
+        symlink(PROGRAMS.switchboard, home.join("bin/switchboard")).unwrap();
+        Machine { installed, home, project }
+    }
+
+    fn command(&self, words: &str) -> tokio::process::Command {
+        let mut command = self.installed.command();
+        command.env("PATH", self.home.join("bin")).arg("--cwd").arg(&self.project);
+        command.args(words.split(' '));
+        command
+    }
+
+    /// Runs a command without a terminal.
+    async fn run(&self, words: &str) -> Ran {
+        let output = self.command(words).stdin(Stdio::null()).output().await.unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        for secret in ["correct-horse", "BSA-not", "hunter2", "eu-west-1"] {
+            assert!(!stderr.contains(secret), "`{words}` shows {secret}: {stderr}");
+        }
+        Ran { code: output.status.code(), stdout, stderr }
+    }
+
+    async fn done(&self, words: &str) -> String {
+        let ran = self.run(words).await;
+        assert_eq!(ran.code, Some(0), "{words}: {}", ran.stderr);
+        ran.stderr
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.home.join(file)).unwrap()
+    }
+
+    /// Every file but those that only we use.
+    fn files(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        let ours =
+            ["bin", "switchboard/state", "switchboard/cache"].map(|path| self.home.join(path));
+        let mut left = vec![self.home.clone()];
+        while let Some(directory) = left.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if ours.contains(&path) {
+                    continue;
+                }
+                if path.is_dir() {
+                    left.push(path);
+                } else {
+                    found.insert(path.clone(), fs::read_to_string(&path).unwrap());
+                }
+            }
+        }
+        found
+    }
+
+    fn record(&self, host: &str) -> PathBuf {
+        self.home.join(format!("switchboard/state/installed-{host}.json"))
+    }
+
+    fn presence(&self, host: &str, file: &str) -> Presence {
+        presence(Target::from_word(host).unwrap(), &self.read(file)).unwrap()
+    }
+
+    /// Of each server that counts, the file that its endpoint comes from.
+    async fn origins(&self) -> BTreeMap<String, String> {
+        let shown: Value =
+            serde_json::from_str(&self.run("config show --json").await.stdout).unwrap();
+        let servers = shown["servers"].as_object().unwrap().iter();
+        let origin = |(name, server): (&String, &Value)| {
+            let origins = &server["origin"];
+            let at = origins.get("command").or(origins.get("url"))?;
+            Some((name.clone(), at["file"].as_str()?.to_owned()))
+        };
+        servers.filter_map(origin).collect()
+    }
+}
+
+fn keys(text: &str, holder: &str) -> Vec<String> {
+    let root: Value = serde_json::from_str(text).unwrap();
+    root[holder].as_object().unwrap().keys().cloned().collect()
+}
+
+#[tokio::test]
+async fn servers_moved_out_of_claude_code_run_from_our_file_and_go_back_to_the_byte() {
+    let machine = Machine::with_hosts("// mine\n{\n  \"imports\": [\"claude-code\"],\n}\n");
+    let before = machine.files();
+    let said = machine.done("install claude-code --move --yes").await;
+    assert!(
+        said.contains("3 servers run from your own file now: github, sentry and puppeteer"),
+        "{said}"
+    );
+    assert_eq!(keys(&machine.read(CLAUDE), "mcpServers"), ["switchboard"]);
+    let origins = machine.origins().await;
+    let user = machine.home.join(USER).to_string_lossy().into_owned();
+    for server in ["github", "sentry", "puppeteer"] {
+        assert_eq!(origins.get(server), Some(&user), "{server}");
+    }
+    assert!(!origins.contains_key("switchboard"));
+    let mode = fs::metadata(machine.record("claude-code")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let again = machine.done("install claude-code --move --yes").await;
+    assert!(again.contains("installed in Claude Code already"), "{again}");
+    let said = machine.done("uninstall claude-code --yes").await;
+    assert!(said.contains("as it was, with the entry of Switchboard that it had before"), "{said}");
+    assert_eq!(machine.files(), before);
+    assert!(!machine.record("claude-code").exists());
+}
+
+#[tokio::test]
+async fn every_host_is_given_our_entry_and_has_its_file_back_to_the_byte() {
+    for (host, file) in FILES {
+        for flags in ["--yes", "--move --yes"] {
+            let machine = Machine::with_hosts("{}\n");
+            // The fixture has our entry in this one already.
+            machine.done("uninstall claude-code --yes").await;
+            let before = machine.files();
+            machine.done(&format!("install {host} {flags}")).await;
+            assert_eq!(machine.presence(host, file), Presence::Installed, "{host}");
+            assert!(!machine.origins().await.contains_key("switchboard"), "{host}");
+            machine.done(&format!("uninstall {host} --yes")).await;
+            assert_eq!(machine.files(), before, "{host} {flags}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_host_without_a_file_gets_one_which_goes_again() {
+    for (host, file) in FILES {
+        let machine = Machine::bare();
+        let said = machine.done(&format!("install {host} --yes")).await;
+        assert!(said.contains("Switchboard is installed in "), "{said}");
+        assert_eq!(machine.presence(host, file), Presence::Installed, "{host}");
+        machine.done(&format!("uninstall {host} --yes")).await;
+        assert_eq!(machine.files(), BTreeMap::new(), "{host}");
+        let said = machine.done(&format!("uninstall {host} --yes")).await;
+        assert!(said.contains("is not installed in "), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_changed_in_between_stays_and_the_rest_is_taken_back() {
+    let machine = Machine::with_hosts("{}\n");
+    let before: Value = serde_json::from_str(&machine.read(CLAUDE)).unwrap();
+    machine.done("install claude-code --move --yes").await;
+    let text = machine.read(CLAUDE).replace("412", "413");
+    machine.installed.write(CLAUDE, &text);
+    machine.done("add mine -- my-server").await;
+    machine.done("disable sentry").await;
+    machine.done("uninstall claude-code --yes").await;
+    let mut expected = before;
+    expected["numStartups"] = 413.into();
+    expected["mcpServers"].as_object_mut().unwrap().shift_remove("switchboard");
+    let now: Value = serde_json::from_str(&machine.read(CLAUDE)).unwrap();
+    assert_eq!(now, expected);
+    assert_eq!(keys(&machine.read(USER), "mcpServers"), ["sentry", "mine"]);
+}
+
+#[tokio::test]
+async fn a_crash_between_the_files_loses_nothing() {
+    for written in [&[][..], &[USER], &[USER, CLAUDE]] {
+        for next in ["uninstall claude-code --yes", "install claude-code --move --yes"] {
+            let machine = Machine::with_hosts("{}\n");
+            let before = machine.files();
+            machine.done("install claude-code --move --yes").await;
+            let after = machine.files();
+            for file in [USER, CLAUDE].iter().filter(|file| !written.contains(file)) {
+                let path = machine.home.join(file);
+                fs::write(&path, &before[&path]).unwrap();
+            }
+            machine.done(next).await;
+            let expected = if next.starts_with("un") { &before } else { &after };
+            assert_eq!(&machine.files(), expected, "{written:?}, then {next}");
+            machine.done("uninstall claude-code --yes").await;
+            let now = keys(&machine.read(CLAUDE), "mcpServers");
+            assert_eq!(now[..3], ["github", "sentry", "puppeteer"], "{written:?}, then {next}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_time_with_move_is_taken_back_to_the_beginning() {
+    let machine = Machine::with_hosts("{}\n");
+    let before = machine.files();
+    machine.done("install codex --yes").await;
+    machine.done("install codex --move --yes").await;
+    assert!(machine.read(".codex/config.toml").contains("enabled = false"));
+    machine.done("uninstall codex --yes").await;
+    assert_eq!(machine.files(), before);
+}
+
+#[tokio::test]
+async fn a_server_that_our_file_says_something_else_of_stays_in_the_host() {
+    let machine =
+        Machine::with_hosts(r#"{ "mcpServers": { "sentry": { "url": "https://mine" } } }"#);
+    let said = machine.done("install claude-code --move --yes").await;
+    assert!(said.contains("`sentry` stays in Claude Code: your own file has another"), "{said}");
+    assert_eq!(keys(&machine.read(CLAUDE), "mcpServers"), ["sentry", "switchboard"]);
+    let said = machine.done("install vscode --move --yes").await;
+    assert!(said.contains("`perplexity` stays in VS Code: only this host can start it"), "{said}");
+}
+
+#[tokio::test]
+async fn nothing_is_written_that_nobody_agreed_to() {
+    let machine = Machine::with_hosts("{}\n");
+    let before = machine.files();
+    let ran = machine.run("install cursor --move").await;
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    let ran = machine.run("install cursor --move --dry-run").await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("+    \"switchboard\": {"), "{}", ran.stderr);
+    let shown = terminal::run(&mut machine.command("install cursor"), "\n").await;
+    assert_eq!(shown.code, Some(4), "{}", shown.screen);
+    assert_eq!(machine.files(), before);
+    assert!(!machine.record("cursor").exists());
+    let shown = terminal::run(&mut machine.command("install cursor"), "y\n").await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    let said = machine.done("install cursor").await;
+    assert!(said.contains("installed in Cursor already"), "{said}");
+    assert_eq!(machine.run("uninstall cursor").await.code, Some(4));
+    let shown = terminal::run(&mut machine.command("uninstall cursor"), "y\n").await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    assert_eq!(machine.files(), before);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_changed_stays_as_it_is() {
+    let taken = r#"{ "mcpServers": { "switchboard": { "command": "telephone" } } }"#;
+    for (host, file, text) in [
+        ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": "),
+        ("codex", ".codex/config.toml", "a = = 1\n"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json", taken),
+        ("claude-code", USER, "{ \"mcpServers\": "),
+    ] {
+        let machine = Machine::with_hosts("{}\n");
+        machine.installed.write(file, text);
+        let before = machine.files();
+        let ran = machine.run(&format!("install {host} --move --yes")).await;
+        assert_eq!(ran.code, Some(2), "{host}: {}", ran.stderr);
+        assert_eq!(machine.files(), before, "{host}");
+        assert!(!machine.record(host).exists(), "{host}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_record_our_entry_alone_is_taken_out() {
+    let machine = Machine::with_hosts("{}\n");
+    machine.done("uninstall claude-code --yes").await;
+    assert_eq!(keys(&machine.read(CLAUDE), "mcpServers"), ["github", "sentry", "puppeteer"]);
+}
+
+#[tokio::test]
+async fn under_another_name_nothing_is_installed() {
+    let machine = Machine::bare();
+    let mut command = machine.command("install cursor --yes");
+    let output = command.env("PATH", Path::new("/nowhere")).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(machine.files(), BTreeMap::new());
+}
