@@ -69,6 +69,7 @@ pub(crate) fn line(failure: &Failure) -> String {
 /// A remedy in the verbs of the command line.
 pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
     let command = |words: &str| palette.command(format!("`switchboard {words}`")).to_string();
+    let on = |verb: &str, name: &str| command(&format!("{verb} {}", word(name)));
     match hint {
         Hint::DidYouMean(names) => format!("did you mean {}?", alternatives(names)),
         Hint::Choose(names) => format!("it could be {}", alternatives(names)),
@@ -79,22 +80,14 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         }
         Hint::NotListedYet(servers) => not_listed(servers, palette),
         Hint::ListServers => format!("see the servers with {}", command("status")),
-        Hint::ListTools(server) => {
-            format!("see its tools with {}", command(&format!("tools {}", word(server.as_str()))))
+        Hint::ListTools(server) => format!("see its tools with {}", on("tools", server.as_str())),
+        Hint::Connect(server) => format!("try again with {}", on("connect", server.as_str())),
+        Hint::Trust(server) => {
+            let trust = on("trust", server.as_str());
+            format!("look at its definition and approve it with {trust}")
         }
-        Hint::Connect(server) => {
-            format!("try again with {}", command(&format!("connect {}", word(server.as_str()))))
-        }
-        Hint::Trust(server) => format!(
-            "look at its definition and approve it with {}",
-            command(&format!("trust {}", word(server.as_str())))
-        ),
-        Hint::Enable(server) => {
-            format!("use it again with {}", command(&format!("enable {}", word(server.as_str()))))
-        }
-        Hint::Disable(server) => {
-            format!("turn it off with {}", command(&format!("disable {}", word(server.as_str()))))
-        }
+        Hint::Enable(server) => format!("use it again with {}", on("enable", server.as_str())),
+        Hint::Disable(server) => format!("turn it off with {}", on("disable", server.as_str())),
         Hint::Configure => format!(
             "use what other hosts have with {}, or add a server with {}",
             command("import"),
@@ -103,26 +96,17 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::Replace => "replace it with `--replace`".to_owned(),
         Hint::RetryAfter(wait) => format!("wait for {}", duration(*wait)),
         Hint::Stderr(lines) => format!("its last words:\n{}", indented(&lines.join("\n"))),
-        Hint::ReadLog(server) => {
-            format!("read its log with {}", command(&format!("logs {}", word(server.as_str()))))
-        }
+        Hint::ReadLog(server) => format!("read its log with {}", on("logs", server.as_str())),
         Hint::Setting(name) => format!("raise the setting `{name}`"),
         Hint::AskUser => "say yes on a terminal, or beforehand with `--yes`".to_owned(),
-        Hint::Allow(pattern) => {
-            format!("allow it for good with {}", command(&format!("allow {}", word(pattern))))
-        }
+        Hint::Allow(pattern) => format!("allow it for good with {}", on("allow", pattern)),
         Hint::Accept(server) => {
-            let server = word(server.as_str());
-            let (look, accept) = (format!("pins {server}"), format!("pins accept {server}"));
-            format!(
-                "see what changed with {} and accept it with {}",
-                command(&look),
-                command(&accept)
-            )
+            let (look, accept) = (on("pins", server.as_str()), on("pins accept", server.as_str()));
+            format!("see what changed with {look} and accept it with {accept}")
         }
         Hint::LiftDenial(pattern) => {
-            let lift = format!("deny --remove {}", word(pattern));
-            format!("if it should run after all, lift the rule with {}", command(&lift))
+            let lift = on("deny --remove", pattern);
+            format!("if it should run after all, lift the rule with {lift}")
         }
         Hint::UseArgs => format!("for example {}", command("call demo_add a=2 b=40")),
         Hint::CheckCommand(program) => {
