@@ -41,9 +41,9 @@ pub(super) async fn setup(app: &App) -> Outcome {
     }
     let command = |words: &str| app.printer.err.command(format!("`switchboard {words}`"));
     app.printer.note(&format!(
-        "Next: {} lists what your servers offer, and {} is the one server for your agent",
+        "Next: {} lists what your servers offer, and {} puts them all into your agent's host",
         command("tools"),
-        command("serve"),
+        command("install HOST"),
     ));
     Ok(Exit::Done)
 }
