@@ -54,15 +54,14 @@ async fn show(
 
 fn next_steps(app: &App) -> String {
     let palette = app.printer.out;
-    let file = app.paths.user_config();
+    let command = |words: &str| palette.command(format!("`switchboard {words}`"));
     format!(
-        "\n{}\n1. Add a server of your own to {}, for example\n   \
-         {{ \"mcpServers\": {{ \"files\": {{ \"command\": \"npx\", \"args\": [\"-y\", \
-         \"@modelcontextprotocol/server-filesystem\", \".\"] }} }} }}\n   and try {}.\n\
-         2. Let your agent use it: register {} as an MCP server in your host.\n",
+        "\n{}\n1. Bring your servers: {} finds those of other hosts and adds your own, and {} lists \
+         what they offer.\n2. Let your agent use them: {} for example, or register {} in your host.\n",
         palette.heading("Next"),
-        palette.name(file.display()),
-        palette.command("`switchboard tools`"),
-        palette.command("`switchboard serve`"),
+        command("setup"),
+        command("tools"),
+        command("install claude-code"),
+        command("serve"),
     )
 }
