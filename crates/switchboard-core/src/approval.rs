@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::catalog::Entry;
 use crate::catalog::pin::Pin;
 use crate::catalog::resolve::{Checked, Resolved};
+use crate::config::layers::Origin;
 use crate::config::server::ServerEntry;
 use crate::config::settings::Settings;
 use crate::config::trust::{DefinitionHash, definition_hash};
@@ -22,6 +23,8 @@ use crate::name::{ServerName, ToolId};
 /// The rules for one server, from the strongest to the weakest.
 #[derive(Clone, Debug)]
 pub struct Rules {
+    /// A place that does not read: nobody knows what is denied.
+    unread: Option<Origin>,
     /// Never made, whatever else is said.
     deny: Globs,
     /// Whether a tool that is not what was accepted may be called.
@@ -130,11 +133,17 @@ pub enum RefusalCause {
     Denied { pattern: String },
     /// It is not what was accepted, and such tools are blocked.
     NotAccepted(Pin),
+    /// What the user denies does not read there.
+    Unread(Origin),
 }
 
 /// Applies the rules to a checked call.
 pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
     let Checked { target, args } = checked;
+    if let Some(place) = &rules.unread {
+        let cause = RefusalCause::Unread(place.clone());
+        return Decision::Refused(Refusal { target, cause });
+    }
     if !rules.deny.is_empty()
         && let Some(pattern) = rules.deny.find(&spellings(&target))
     {
@@ -156,6 +165,7 @@ impl Rules {
     pub fn new(server: &ServerEntry, settings: &Settings) -> Rules {
         let generally = Named::new(&settings.approve_tools);
         Rules {
+            unread: None,
             deny: Globs::new(&settings.deny),
             pins: settings.pins,
             allow: Globs::new(&settings.allow),
@@ -165,6 +175,12 @@ impl Rules {
             policy: settings.approve,
             definition: definition_hash(server),
         }
+    }
+
+    /// Nothing is called while a file of the user's does not read.
+    pub fn unread(place: &Origin) -> Rules {
+        let unread = Some(place.clone());
+        Rules { unread, ..Rules::new(&ServerEntry::default(), &Settings::default()) }
     }
 
     fn ask_for(&self, target: &Resolved) -> bool {

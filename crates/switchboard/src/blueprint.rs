@@ -133,6 +133,10 @@ impl Blueprint {
                 self.add_in_process(&mut parts, name, Arc::clone(server));
             }
         }
+        if let Some(place) = &config.unread_rules {
+            let unread = Arc::new(Rules::unread(place));
+            parts.facts.values_mut().for_each(|facts| facts.rules = Arc::clone(&unread));
+        }
         // A file that does not read is no reason to show something else instead.
         let broken = config.diagnostics.iter().any(Diagnostic::is_error);
         if self.when_empty == WhenEmpty::Demo && parts.shelves.is_empty() && !broken {

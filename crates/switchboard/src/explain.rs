@@ -7,6 +7,7 @@ use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::ArgumentsError;
 use switchboard_core::catalog::{Kind, ResolveError, Resolved};
+use switchboard_core::config::layers::Origin;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
@@ -31,6 +32,8 @@ enum Cause {
     NoLists(ServerName),
     #[error("the user said no to `{0}`")]
     Denied(String),
+    #[error("`{0}` is not called while it cannot be read what you allow and deny")]
+    UnreadRules(String),
     #[error("`{tool}` is denied by the rule `{pattern}`")]
     DeniedByRule { tool: String, pattern: String },
     #[error("`{0}` needs the user's approval")]
@@ -342,6 +345,11 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
             };
             Failure::new(Code::ToolBlocked, tool(&refusal.target), cause)
                 .hint(Hint::Accept(refusal.target.server.clone()))
+        }
+        RefusalCause::Unread(Origin { path, line, .. }) => {
+            let cause = Cause::UnreadRules(shown);
+            let (path, line) = (path.to_string(), *line);
+            Failure::new(Code::Config, tool(&refusal.target), cause).hint(Hint::Edit { path, line })
         }
         RefusalCause::Denied { pattern } => {
             let cause = Cause::DeniedByRule { tool: shown, pattern: pattern.clone() };

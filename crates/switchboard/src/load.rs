@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::hosts::Host;
-use switchboard_core::config::layers::{self, Approvals, Config, Layer, Tier};
+use switchboard_core::config::layers::{self, Approvals, Config, Layer, Origin, Tier};
 
 use crate::env::Environment;
 use crate::last_good::LastGood;
@@ -70,7 +71,9 @@ pub fn load_again(
     last_good: &LastGood,
 ) -> Result<Loaded, LoadError> {
     let project = &options.project;
+    let user_file = user_file(environment, locations, options);
     let own = own_layers(environment, locations, options, last_good)?;
+    let unread_rules = own.unread_rules(&user_file);
     let mut all = Gathered::default();
     for host in own.imports() {
         for candidate in sources::of_host(locations, project, host) {
@@ -83,7 +86,7 @@ pub fn load_again(
         Ok(approved) => (Some(approved), None),
         Err(error) => (None, Some(error)),
     };
-    let config = layers::merge(
+    let mut config = layers::merge(
         &all.layers,
         &Approvals {
             project_root: &project.to_string_lossy(),
@@ -93,7 +96,7 @@ pub fn load_again(
     );
     let Gathered { files, layers, stale } = all;
     let good = last_good.then(layers, files.iter().map(|file| file.path.as_path()));
-    let user_file = user_file(environment, locations, options);
+    config.unread_rules = unread_rules;
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
 }
 
@@ -161,6 +164,21 @@ impl Gathered {
         self.files.extend(upper.files);
         self.layers.extend(upper.layers);
         self.stale.extend(upper.stale);
+    }
+
+    /// Where a file of the user's leaves open what they allow and deny. Of the files that do not
+    /// read at all only their own counts, unless an earlier version stands in for it.
+    fn unread_rules(&self, user_file: &Path) -> Option<Origin> {
+        let users = self.layers.iter().filter(|layer| layer.source.tier == Tier::User);
+        users.flat_map(|layer| &layer.file.diagnostics).find_map(|problem| {
+            let path = problem.path.clone()?;
+            let own = Path::new(&*path) == user_file;
+            let stands_in = self.stale.iter().any(|place| place.starts_with(&*path));
+            let spoils = problem.kind.spoils_the_file();
+            let counts = problem.is_error() && problem.hides_rules();
+            let Diagnostic { line, column, .. } = *problem;
+            (counts && (!spoils || own && !stands_in)).then_some(Origin { path, line, column })
+        })
     }
 
     /// The hosts that the files name, each once.

@@ -33,6 +33,20 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.level == Level::Error
     }
+
+    /// Whether it leaves open what the user allows and denies.
+    pub fn hides_rules(&self) -> bool {
+        let key = match &self.kind {
+            DiagnosticKind::WrongType { key, .. }
+            | DiagnosticKind::NotAChoice { key, .. }
+            | DiagnosticKind::OutOfRange { key, .. }
+            | DiagnosticKind::TooManyEntries { key, .. } => key,
+            kind => return kind.spoils_the_file(),
+        };
+        let setting = key.strip_prefix("settings.").unwrap_or_default();
+        let setting = setting.split('[').next().unwrap_or_default();
+        key == "settings" || ["allow", "deny", "approve", "approveTools", "pins"].contains(&setting)
+    }
 }
 
 impl fmt::Display for Diagnostic {

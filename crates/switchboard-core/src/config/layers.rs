@@ -102,6 +102,8 @@ pub struct Config {
     pub settings: Settings,
     /// Where each setting that a file names comes from, by key.
     pub settings_origins: BTreeMap<&'static str, Origin>,
+    /// A place in a file of the user's because of which it is not known what they deny.
+    pub unread_rules: Option<Origin>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -234,6 +236,10 @@ impl Config {
             Ok(transport) => return Some(transport),
             Err(kind) => kind,
         };
+        // What only turns a server off is nothing where that server is not.
+        if definition.origins.keys().all(|key| *key == "disabled") {
+            return None;
+        }
         let key = ["command", "url", "socket"];
         let at = key.iter().find_map(|key| definition.origins.get(key)).unwrap_or(origin);
         let (path, line, column) = (Some(at.path.clone()), at.line, at.column);

@@ -246,3 +246,30 @@ async fn a_person_at_the_terminal_sees_the_call_and_only_a_clear_yes_makes_it() 
     assert_eq!(ran.code, Some(4));
     assert!(!ran.stderr.contains("Call it?"), "{}", ran.stderr);
 }
+
+/// What is denied may stand in the part that does not read.
+#[tokio::test]
+async fn nothing_is_called_while_it_cannot_be_read_what_is_denied() {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
+    let shared = json!({ "mcpServers": { "files": {
+        "command": "fixture-server", "args": [script, "--spawn-log", installed.spawn_log()],
+    } } });
+    installed.write(".config/mcp/mcp.json", &shared.to_string());
+    let call = ["call", "files_echo", "text=hi", "--yes"];
+    for (own, code) in [
+        (r#"{ "settings": { "deny": ["files_echo"] } }"#, 4),
+        (r#"{ "settings": { "deny": ["files_echo"] "#, 2),
+        (r#"{ "settings": { "deny": "files_echo" } }"#, 2),
+        (r#"{ "settings": { "approve": "sometimes" } }"#, 2),
+        (r#"{ "settings": { "deny": [] } }"#, 0),
+    ] {
+        installed.write("switchboard/mcp.json", own);
+        let ran = installed.run(call).await;
+        assert_eq!(ran.code, Some(code), "{own}: {}", ran.stderr);
+        if code == 2 {
+            assert!(ran.stderr.contains("cannot be read what you allow and deny"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("mcp.json"), "the place is named: {}", ran.stderr);
+        }
+    }
+}
