@@ -16,7 +16,7 @@ use crate::config::layers::Origin;
 use crate::config::server::ServerEntry;
 use crate::config::settings::Settings;
 use crate::config::trust::{DefinitionHash, definition_hash};
-use crate::config::values::{ApprovePolicy, Pins, ToolRule};
+use crate::config::values::{ApprovePolicy, Pins, ToolPrefix, ToolRule};
 use crate::globs::{self, Globs};
 use crate::name::{ServerName, ToolId};
 
@@ -184,7 +184,7 @@ impl Rules {
     }
 
     fn ask_for(&self, target: &Resolved) -> bool {
-        if !self.allow.is_empty() && self.allow.is_match(&[&*target.shown, &path(target)]) {
+        if !self.allow.is_empty() && self.allow.is_match(&unmistakable(target)) {
             return false;
         }
         if let Some(Named::None) = self.asked {
@@ -223,7 +223,7 @@ impl Named {
         match self {
             Named::None => false,
             Named::All => true,
-            Named::Matching(globs) => globs.is_match(&[target.entry.name.as_str(), &*target.shown]),
+            Named::Matching(globs) => globs.is_match(&spellings(target)),
         }
     }
 }
@@ -233,6 +233,18 @@ impl Named {
 fn path(target: &Resolved) -> String {
     let server = target.server.as_str().replace('%', "%25").replace('/', "%2F");
     format!("{server}/{}", target.entry.name)
+}
+
+/// A project may change the prefix, and a name without one could be that of another server's tool:
+/// what lets a tool run unasked names its server, too.
+fn unmistakable(target: &Resolved) -> Vec<String> {
+    let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
+    let says_whose = prefixes.iter().any(|mode| {
+        let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
+        rest.is_some_and(|rest| rest.starts_with('_'))
+    });
+    let shown = says_whose.then(|| target.shown.to_string());
+    shown.into_iter().chain([path(target)]).collect()
 }
 
 /// What denies one spelling of a tool denies it under all.

@@ -121,7 +121,9 @@ impl Blueprint {
                 facts.overridden = Overridden::WhenTrusted;
                 continue;
             }
-            let facts = facts(&pending.definition, &parts.settings, TrustLevel::Pending);
+            let mut facts = facts(&pending.definition, &parts.settings, TrustLevel::Pending);
+            // Words that nobody approved reach no model.
+            facts.description = None;
             parts.facts.insert(name.clone(), facts);
             let shelf = shelf(&pending.definition, &parts.settings, Standing::Pending);
             parts.shelves.insert(name, shelf);

@@ -279,8 +279,8 @@ impl<'a> Editor<'a> {
     }
 
     fn text(&self, path: &Path) -> Result<String, EditError> {
-        let bytes =
-            paths::read(path).map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
+        let bytes = paths::read_regular(path)
+            .map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
         String::from_utf8(bytes.unwrap_or_default())
             .map_err(|_| EditError::NotText { path: path.to_path_buf() })
     }
@@ -320,6 +320,11 @@ impl<'a> Editor<'a> {
         };
         let failed = |cause| EditError::Io { path: path.to_path_buf(), cause };
         let file = SharedFile::elsewhere(path, &self.locations.locks(), privacy).map_err(failed)?;
+        // A repository may have planted a link there.
+        let root = self.options.project.canonicalize().map_err(failed)?;
+        if privacy == Privacy::Usual && !file.path().starts_with(root) {
+            return Err(EditError::LeadsOut { path: path.to_path_buf() });
+        }
         let mut edited = None;
         let updated = file.update(|before| {
             let before = std::str::from_utf8(before.unwrap_or_default())

@@ -258,9 +258,9 @@ pub fn edit(error: EditError) -> Failure {
             let (subject, hint) = (of_file(path), Hint::Disable(server.clone()));
             Failure::new(Code::Config, subject, error).hint(hint)
         }
-        EditError::Refused { ref path, .. } | EditError::NotText { ref path } => {
-            Failure::new(Code::Config, of_file(path), error)
-        }
+        EditError::Refused { ref path, .. }
+        | EditError::NotText { ref path }
+        | EditError::LeadsOut { ref path } => Failure::new(Code::Config, of_file(path), error),
         EditError::Load(LoadError::Missing { ref path }) => {
             Failure::new(Code::Config, of_file(path), error)
         }

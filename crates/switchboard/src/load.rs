@@ -11,7 +11,7 @@ use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
-use crate::trust::{TrustError, TrustStore, script_hashes};
+use crate::trust::{Scripts, TrustError, TrustStore};
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -86,11 +86,12 @@ pub fn load_again(
         Ok(approved) => (Some(approved), None),
         Err(error) => (None, Some(error)),
     };
+    let scripts = Scripts::default();
     let mut config = layers::merge(
         &all.layers,
         &Approvals {
             project_root: &project.to_string_lossy(),
-            file_hashes: &|entry| script_hashes(entry, environment),
+            file_hashes: &|entry| scripts.hashes(entry, environment),
             is_approved: &|hash| approved.as_ref().is_some_and(|approved| approved(hash)),
         },
     );

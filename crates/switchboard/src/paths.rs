@@ -203,6 +203,14 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_all(file).map(Some).map_err(Unread::Io)
 }
 
+/// The same for what must be a file: a pipe that somebody put there would never end.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    read(path)
+}
+
 /// Holds the right to change what lies beside `path`; other processes wait.
 pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;

@@ -63,6 +63,11 @@ impl SharedFile {
         Ok(SharedFile { path, lock: locks.join(format!("{name}.lock")), privacy })
     }
 
+    /// Where it lies, behind all links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Changes the file. `change` gets what is there and gives what shall be there, or `None` to
     /// leave it. A reader sees the old content or the new one, whoever is killed when.
     pub(crate) fn update<E>(
@@ -72,7 +77,7 @@ impl SharedFile {
         let _lock = paths::lock(&self.lock)?;
         self.remove_leftovers()?;
         for _ in 0..TRIES {
-            let before = paths::read(&self.path)?;
+            let before = paths::read_regular(&self.path)?;
             let after = change(before.as_deref()).map_err(UpdateError::Change)?;
             let Some(after) = after else { return Ok(()) };
             let written = self.write_beside(&after)?;

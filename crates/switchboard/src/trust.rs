@@ -1,6 +1,7 @@
 //! What the user approved of a project's files: hashes of exact definitions, nothing else.
 
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -204,41 +205,68 @@ impl fmt::Debug for Seal {
 /// The files of the project that the definition would run, by where they really lie. No variable is
 /// read for it: a word that has one names no file here.
 pub fn script_hashes(entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
-    let Ok(root) = environment.cwd.canonicalize() else { return Vec::new() };
-    let places = environment.places();
-    let expanded = |template: &Template| expand::expand(template, &places).ok();
-    // Relative names are looked up where the server would run.
-    let cwd = match &entry.cwd {
-        Some(cwd) => match expanded(cwd) {
-            Some(cwd) => root.join(cwd),
-            None => return Vec::new(),
-        },
-        None => root.clone(),
-    };
-    let mut hashes = Vec::new();
-    let mut left = LARGEST_SCRIPTS;
-    for script in scripts_in(entry) {
-        let Some(named) = expanded(&Template::new(script)).map(|script| cwd.join(script)) else {
-            continue;
-        };
-        let Ok(path) = named.canonicalize() else { continue };
-        let Some(data) = path.metadata().ok().filter(fs::Metadata::is_file) else { continue };
-        let digest = if !path.starts_with(&root) {
-            if !named.starts_with(&root) {
-                continue;
-            }
-            // A link of the project's that leads out of it: where it leads counts.
-            [0; 32]
-        } else {
-            let fits = left.checked_sub(data.len());
-            left = fits.unwrap_or(0);
-            match fits.map(|_| paths::read(&path)) {
-                Some(Ok(Some(bytes))) => Sha256::digest(&bytes).into(),
-                // What cannot be hashed can never match an approval.
-                Some(Ok(None) | Err(_)) | None => std::array::from_fn(|_| fastrand::u8(..)),
-            }
-        };
-        hashes.push((path.to_string_lossy().into_owned(), digest));
+    Scripts::default().hashes(entry, environment)
+}
+
+/// The scripts of many definitions: each file is read once, and all of them together have one limit.
+pub(crate) struct Scripts {
+    left: Cell<u64>,
+    read: RefCell<HashMap<PathBuf, [u8; 32]>>,
+}
+
+impl Default for Scripts {
+    fn default() -> Scripts {
+        Scripts { left: Cell::new(LARGEST_SCRIPTS), read: RefCell::default() }
     }
-    hashes
+}
+
+impl Scripts {
+    pub(crate) fn hashes(&self, entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
+        let Ok(root) = environment.cwd.canonicalize() else { return Vec::new() };
+        let places = environment.places();
+        let expanded = |template: &Template| expand::expand(template, &places).ok();
+        // Relative names are looked up where the server would run.
+        let cwd = match &entry.cwd {
+            Some(cwd) => match expanded(cwd) {
+                Some(cwd) => root.join(cwd),
+                None => return Vec::new(),
+            },
+            None => root.clone(),
+        };
+        let mut hashes = Vec::new();
+        for script in scripts_in(entry) {
+            let Some(named) = expanded(&Template::new(script)).map(|script| cwd.join(script))
+            else {
+                continue;
+            };
+            let Ok(path) = named.canonicalize() else { continue };
+            let Some(data) = path.metadata().ok().filter(fs::Metadata::is_file) else { continue };
+            let digest = if !path.starts_with(&root) {
+                if !named.starts_with(&root) {
+                    continue;
+                }
+                // A link of the project's that leads out of it: where it leads counts.
+                [0; 32]
+            } else {
+                self.digest(&path, data.len())
+            };
+            hashes.push((path.to_string_lossy().into_owned(), digest));
+        }
+        hashes
+    }
+
+    fn digest(&self, path: &Path, length: u64) -> [u8; 32] {
+        if let Some(known) = self.read.borrow().get(path) {
+            return *known;
+        }
+        let fits = self.left.get().checked_sub(length);
+        self.left.set(fits.unwrap_or(0));
+        let digest = match fits.map(|_| paths::read(path)) {
+            Some(Ok(Some(bytes))) => Sha256::digest(&bytes).into(),
+            // What cannot be hashed can never match an approval.
+            Some(Ok(None) | Err(_)) | None => std::array::from_fn(|_| fastrand::u8(..)),
+        };
+        self.read.borrow_mut().insert(path.to_owned(), digest);
+        digest
+    }
 }

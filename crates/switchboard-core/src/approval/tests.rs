@@ -124,6 +124,24 @@ fn what_is_allowed_runs_unasked_and_what_is_denied_never_runs() {
     }
 }
 
+/// A project may set the prefix: no name that it makes up can be one that runs unasked, or escape
+/// one that asks.
+#[test]
+fn another_prefix_silences_no_question() {
+    let bare = || {
+        let target = Resolved { shown: Arc::from("gh_wipe"), ..target("gh_wipe", "{}", "") };
+        Checked { target, args: Map::new() }
+    };
+    let allowed = Settings { allow: patterns(&["gh_*"]), ..policy(ApprovePolicy::All) };
+    let rules = Rules::new(&ServerEntry::default(), &allowed);
+    assert!(asks(&rules, &Grants::default(), bare()));
+    let asked = Settings {
+        approve_tools: ToolRule::Matching(patterns(&["files_*"])),
+        ..policy(ApprovePolicy::None)
+    };
+    assert!(asks(&Rules::new(&ServerEntry::default(), &asked), &Grants::default(), bare()));
+}
+
 #[test]
 fn a_denial_names_its_pattern_and_beats_what_was_granted() {
     let settings = Settings { deny: patterns(&["x*", "*/a"]), ..policy(ApprovePolicy::All) };

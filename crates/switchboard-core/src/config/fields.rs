@@ -9,6 +9,9 @@ use super::diagnostic::DiagnosticKind;
 use super::reader::{MAX_ENTRIES, Read, Reader, join};
 use super::values::{DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule};
 
+/// Filling in a value looks ahead from each variable, so that its length counts twice.
+const MAX_TEMPLATE_BYTES: usize = 32 * 1024;
+
 /// Numbers above this lose digits in JSON.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 // Times that a clock can always be moved by.
@@ -29,7 +32,11 @@ pub(super) fn string(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> R
 }
 
 pub(super) fn template(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Template> {
-    string(reader, key, value).map(Template::new)
+    let text = string(reader, key, value)?;
+    if text.len() > MAX_TEMPLATE_BYTES {
+        return Err(reader.out_of_range(key, value, "at most 32 KiB long"));
+    }
+    Ok(Template::new(text))
 }
 
 /// A token: read like any text, never shown like one.

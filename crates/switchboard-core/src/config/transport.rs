@@ -92,6 +92,10 @@ fn from_url(
         None if text.starts_with('$') || text.starts_with("{env:") => TransportType::Http,
         None => TransportType::Stdio,
     };
+    // What reads as an address must not be a program that happens to lie there.
+    if explicit == Some(TransportType::Stdio) && is_address(text) {
+        return Err(DiagnosticKind::TypeMismatch { server: server.to_owned(), endpoint: "url" });
+    }
     let (url, mode) = match explicit.unwrap_or(form) {
         TransportType::Stdio => return command_line(server, text),
         TransportType::WebSocket => return Ok(Transport::WebSocket { url: url.clone() }),

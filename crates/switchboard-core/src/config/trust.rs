@@ -118,18 +118,25 @@ pub fn scripts_in(definition: &ServerEntry) -> Vec<String> {
 pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     let mut paths = Vec::new();
     let mut known = HashSet::new();
-    for word in words {
-        // `--config=run.js` names a file, too.
-        let path = match word.strip_prefix('-') {
-            Some(flag) => flag.split_once('=').map_or("", |(_, value)| value),
-            None => word,
-        };
-        let fits = !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains("://");
+    for path in words.flat_map(places_in) {
+        let fits = !path.is_empty() && path.len() <= MAX_PATH_BYTES;
         if fits && known.insert(path) {
             paths.push(path.to_owned());
         }
     }
     paths
+}
+
+/// Where one word may name a file: `run.js`, `--config=run.js`, `-frun.awk`, `RC=./rc.sh`, or within
+/// a command line of its own.
+fn places_in(word: &str) -> impl Iterator<Item = &str> {
+    let whole = (!word.starts_with('-')).then_some(word);
+    let value = word.split_once('=').map(|(_, value)| value);
+    let flag = word.strip_prefix('-').filter(|flag| !flag.starts_with('-') && value.is_none());
+    let mut letters = flag.unwrap_or_default().chars();
+    letters.next();
+    let parts = word.split_whitespace().filter(|part| part.len() < word.len());
+    [whole, value, Some(letters.as_str())].into_iter().flatten().chain(parts)
 }
 
 /// What a definition reads and runs besides its own command, for whoever is asked to trust it.

@@ -268,7 +268,11 @@ async fn nothing_is_called_while_it_cannot_be_read_what_is_denied() {
         let ran = installed.run(call).await;
         assert_eq!(ran.code, Some(code), "{own}: {}", ran.stderr);
         if code == 2 {
-            assert!(ran.stderr.contains("cannot be read what you allow and deny"), "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains("cannot be read what you allow and deny"),
+                "{}",
+                ran.stderr
+            );
             assert!(ran.stderr.contains("mcp.json"), "the place is named: {}", ran.stderr);
         }
     }

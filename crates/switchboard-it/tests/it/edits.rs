@@ -247,6 +247,28 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
     "#);
 }
 
+/// A repository may have planted something else where its file is expected.
+#[tokio::test]
+async fn a_project_file_that_is_a_pipe_or_leads_out_is_not_written() {
+    let desk = Desk::with("{}");
+    let project = desk.installed.home().join("project");
+    fs::create_dir(&project).unwrap();
+    let add = async || {
+        let mut command = desk.installed.command();
+        command.args(["add", "--scope", "project", "p", "--", "./run.sh"]).current_dir(&project);
+        command.stdin(std::process::Stdio::null()).output().await.unwrap()
+    };
+    let file = project.join(".mcp.json");
+    std::os::unix::fs::symlink(&desk.file, &file).unwrap();
+    let led_out = add().await;
+    assert_eq!(led_out.status.code(), Some(2), "{led_out:?}");
+    assert_eq!(desk.text(), "{}");
+    fs::remove_file(&file).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RWXU).unwrap();
+    let piped = add().await;
+    assert!(!piped.status.success() && piped.status.code().is_some(), "{piped:?}");
+}
+
 #[tokio::test]
 async fn options_of_the_program_come_after_two_dashes() {
     let desk = Desk::with("{}");

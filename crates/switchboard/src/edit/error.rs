@@ -40,6 +40,8 @@ pub enum EditError {
     Unknown { name: String, suggestions: Vec<String> },
     #[error("`{server}` stands in `{}`, which belongs to another program", path.display())]
     Elsewhere { server: ServerName, path: PathBuf },
+    #[error("`{}` is a link that leads out of the project", path.display())]
+    LeadsOut { path: PathBuf },
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]

@@ -107,9 +107,14 @@ fn words_that_may_be_scripts_are_candidates() {
     check(
         r#"{"command": "node", "args": ["--import=./hook.mjs", "-y", "srv/main.js", "http://h/x"],
             "env": {"T": "!./token.sh 'a b'", "U": "!!no", "V": "plain"}}"#,
-        &["node", "./hook.mjs", "srv/main.js", "./token.sh", "a b"],
+        &["node", "./hook.mjs", "srv/main.js", "http://h/x", "./token.sh", "a b", "a", "b"],
     );
     check(r#"{"url": "python run.py"}"#, &["python", "run.py"]);
+    check(
+        r#"{"command": "env", "args": ["RC=./rc.sh", "-f./x.awk", "exec ./run.sh"]}"#,
+        &["env", "RC=./rc.sh", "./rc.sh", "./x.awk", "exec ./run.sh", "exec", "./run.sh"],
+    );
+    assert!(entry(r#"{"type": "stdio", "url": "https://h/mcp"}"#).transport("s").is_err());
     check(
         r#"{"url": "http://h", "requestHeadersCommand": {"command": "./sign", "args": ["k.sh"]},
             "bearerToken": "!./t", "oauth": {"clientSecret": "!./c"},
