@@ -20,4 +20,4 @@ pub mod pipe;
 pub mod stdio;
 
 pub use envelope::{Id, Message, Raw, RpcError};
-pub use peer::{Handler, Notification, Peer, RequestError, Responder};
+pub use peer::{Exchange, Handler, Notification, Peer, RequestError, Responder};

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
+use crate::peer::Exchange;
+
 /// Frames that may wait for a slow reader before senders wait too.
 const QUEUE: usize = 256;
 
@@ -19,19 +21,48 @@ const BATCH: usize = 64;
 /// Small frames are joined up to this size; a larger one is written by itself, without a copy.
 const JOINED_BYTES: usize = 64 * 1024;
 
+/// One message on its way out.
+#[derive(Debug)]
+pub struct Parcel {
+    /// One JSON-RPC message and a newline.
+    pub frame: Bytes,
+    pub exchange: Option<Exchange>,
+}
+
+#[derive(Debug)]
 pub(crate) enum Outgoing {
-    Frame(Bytes),
+    Frame(Parcel),
     /// No frame follows: what waits is written, then the writer ends.
     End,
 }
 
-pub(crate) fn queue() -> (mpsc::Sender<Outgoing>, mpsc::Receiver<Outgoing>) {
-    mpsc::channel(QUEUE)
+/// The way out of a connection that another transport carries.
+#[derive(Debug)]
+pub struct Outlet {
+    queue: mpsc::Receiver<Outgoing>,
+}
+
+impl Outlet {
+    /// What goes out next; `None` when nothing follows.
+    pub async fn next(&mut self) -> Option<Parcel> {
+        match self.queue.recv().await {
+            Some(Outgoing::Frame(parcel)) => Some(parcel),
+            Some(Outgoing::End) | None => {
+                self.queue.close();
+                None
+            }
+        }
+    }
+}
+
+pub(crate) fn queue() -> (mpsc::Sender<Outgoing>, Outlet) {
+    let (sender, queue) = mpsc::channel(QUEUE);
+    (sender, Outlet { queue })
 }
 
 /// Writes frames until the queue ends; a write that takes longer than `deadline` is a failure.
 pub(crate) async fn write_all(
-    mut queue: mpsc::Receiver<Outgoing>,
+    Outlet { mut queue }: Outlet,
     mut sink: impl AsyncWrite + Unpin,
     deadline: Option<Duration>,
 ) -> io::Result<()> {
@@ -42,12 +73,12 @@ pub(crate) async fn write_all(
         joined.clear();
         for outgoing in batch.drain(..) {
             match outgoing {
-                Outgoing::Frame(frame) if frame.len() > JOINED_BYTES => {
+                Outgoing::Frame(Parcel { frame, .. }) if frame.len() > JOINED_BYTES => {
                     within(deadline, sink.write_all(&joined)).await?;
                     joined.clear();
                     within(deadline, sink.write_all(&frame)).await?;
                 }
-                Outgoing::Frame(frame) => joined.extend_from_slice(&frame),
+                Outgoing::Frame(Parcel { frame, .. }) => joined.extend_from_slice(&frame),
                 Outgoing::End => ended = true,
             }
         }

@@ -1,23 +1,30 @@
 //! One connection to another MCP program: requests out, answers back, and what it asks of us.
 //!
 //! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`Reader`] and the
-//! [`Writer`]; the owner runs both and so decides what the end of either means.
+//! [`Writer`]; the owner runs both and so decides what the end of either means. [`detached`] is for
+//! transports that are not two byte streams: they carry what the [`Outlet`] gives and hand the
+//! [`Inlet`] what comes in.
 
-use std::io;
+mod inlet;
+mod streams;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hashbrown::HashMap;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+pub use inlet::Inlet;
+pub use streams::{Reader, Writer, open};
+
 use crate::alarm::Alarm;
-use crate::envelope::{self, Id, Message, Raw, RpcError};
-use crate::frame::{DEFAULT_MAX_FRAME_BYTES, Frame, FrameReader};
+use crate::envelope::{self, Id, Raw, RpcError};
+use crate::frame::DEFAULT_MAX_FRAME_BYTES;
 use crate::outbox::{self, Outgoing};
+pub use crate::outbox::{Outlet, Parcel};
 
 /// What a connection may use.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +52,13 @@ pub trait Handler: Send {
 pub struct Notification {
     pub method: String,
     pub params: Option<Raw>,
+    pub exchange: Option<Exchange>,
 }
+
+/// What a message belongs to, where the transport tells: over HTTP, the POST whose response stream
+/// carries it. A client numbers it as its own request, a server as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Exchange(pub u64);
 
 /// Why a request got no result.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -63,13 +76,9 @@ pub enum RequestError {
     NotSent,
 }
 
-/// Opens a connection over two byte streams.
-pub fn open<R, W>(source: R, sink: W, limits: Limits) -> (Peer, Reader<R>, Writer<W>)
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
-    let (sender, queue) = outbox::queue();
+/// Opens a connection whose frames another transport carries.
+pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
+    let (sender, outlet) = outbox::queue();
     let shared = Arc::new(Shared {
         outbox: sender,
         next_id: AtomicU64::new(1),
@@ -79,16 +88,16 @@ where
         max_frame_bytes: limits.max_frame_bytes,
         alarm: Alarm::default(),
     });
-    let peer = Peer { shared };
-    let frames = FrameReader::new(source, limits.max_frame_bytes);
-    let reader = Reader { frames, peer: peer.clone(), overlong: Overlong::Dealt };
-    (peer, reader, Writer { queue, sink, deadline: limits.write_deadline })
+    let peer = Peer { shared, exchange: None };
+    (peer.clone(), outlet, Inlet::new(peer))
 }
 
 /// A handle to the other side.
 #[derive(Clone, Debug)]
 pub struct Peer {
     shared: Arc<Shared>,
+    /// What this handle sends belongs to it.
+    exchange: Option<Exchange>,
 }
 
 #[derive(Debug)]
@@ -162,7 +171,7 @@ impl Peer {
         let frame = envelope::request_frame(id, method, &params(id));
         let queued = tokio::select! {
             biased;
-            sent = self.shared.outbox.send(Outgoing::Frame(frame)) => sent.is_ok(),
+            sent = self.shared.outbox.send(self.parcel(frame)) => sent.is_ok(),
             // The time was up, or the connection closed, while the queue was full.
             early = &mut answered => {
                 in_flight.done = true;
@@ -191,10 +200,12 @@ impl Peer {
 
     /// Tells something that may be lost when the other side does not read: progress, log lines.
     pub fn try_notify(&self, method: &str, params: &str) {
-        let _lost_when_full = self
-            .shared
-            .outbox
-            .try_send(Outgoing::Frame(envelope::notification_frame(method, params)));
+        self.try_send(envelope::notification_frame(method, params));
+    }
+
+    /// The same connection; what this handle sends belongs to `exchange`.
+    pub fn within(&self, exchange: Option<Exchange>) -> Peer {
+        Peer { shared: Arc::clone(&self.shared), exchange }
     }
 
     /// Answers a line that was no message, under its id if it asked for something.
@@ -224,8 +235,16 @@ impl Peer {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    async fn send(&self, frame: bytes::Bytes) -> Result<(), RequestError> {
-        self.shared.outbox.send(Outgoing::Frame(frame)).await.map_err(|_| RequestError::NotSent)
+    async fn send(&self, frame: Bytes) -> Result<(), RequestError> {
+        self.shared.outbox.send(self.parcel(frame)).await.map_err(|_| RequestError::NotSent)
+    }
+
+    fn try_send(&self, frame: Bytes) {
+        let _lost_when_full = self.shared.outbox.try_send(self.parcel(frame));
+    }
+
+    fn parcel(&self, frame: Bytes) -> Outgoing {
+        Outgoing::Frame(Parcel { frame, exchange: self.exchange })
     }
 
     /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
@@ -329,8 +348,13 @@ impl Responder {
         &self.id
     }
 
+    /// The asker; what this handle sends belongs to the exchange of the request.
     pub fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    pub fn exchange(&self) -> Option<Exchange> {
+        self.peer.exchange
     }
 
     /// `write` puts the result's JSON into the frame.
@@ -342,168 +366,18 @@ impl Responder {
     /// Answers without waiting; lost when the other side does not read its answers.
     pub fn try_result(self, json: &str) {
         let frame = envelope::result_frame(&self.id, |out| out.push_str(json));
-        let _lost_when_full = self.peer.shared.outbox.try_send(Outgoing::Frame(frame));
+        self.peer.try_send(frame);
     }
 
     /// Refuses without waiting; lost when the other side does not read its answers.
     pub fn try_error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
-        let _lost_when_full = self.peer.shared.outbox.try_send(Outgoing::Frame(frame));
+        self.peer.try_send(frame);
     }
 
     pub async fn error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
         let _asker_gone = self.peer.send(frame).await;
-    }
-}
-
-/// What is known of the line that is being drained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Overlong {
-    /// Whoever it concerns has been told.
-    Dealt,
-    /// Its end may say whose answer it is.
-    Whose,
-}
-
-/// The reading half; run it until it ends.
-#[derive(Debug)]
-pub struct Reader<R> {
-    frames: FrameReader<R>,
-    peer: Peer,
-    overlong: Overlong,
-}
-
-impl<R: AsyncRead + Unpin> Reader<R> {
-    /// Reads until the other side closes or the stream breaks.
-    pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
-        // A task of its own, because this one would look at the alarm with every frame.
-        let mut deadlines = JoinSet::new();
-        let peer = self.peer.clone();
-        deadlines.spawn(async move { peer.shared.alarm.watch(|now| peer.expire(now)).await });
-        while let Some(frame) = self.frames.next().await? {
-            self.take_frame(frame, handler);
-        }
-        Ok(())
-    }
-
-    fn take_frame(&mut self, frame: Frame, handler: &mut dyn Handler) {
-        match frame {
-            Frame::Line(line) => match envelope::parse(&line) {
-                Ok(message) => self.take_message(message, handler),
-                Err(malformed) => {
-                    self.peer.count_dropped();
-                    handler.malformed(&malformed, &self.peer);
-                }
-            },
-            Frame::TooLong { head } => {
-                self.peer.shared.flow.send_replace(Flow::Draining);
-                let id = envelope::id_in_head(&head);
-                self.overlong = if envelope::asks_in_head(&head) {
-                    let limit = self.peer.shared.max_frame_bytes;
-                    let malformed = envelope::Malformed::TooLong { id: id.map(Id::number), limit };
-                    handler.malformed(&malformed, &self.peer);
-                    Overlong::Dealt
-                } else if let Some(id) = id {
-                    self.peer.settle(id, Err(self.too_large()));
-                    Overlong::Dealt
-                } else {
-                    Overlong::Whose
-                };
-            }
-            Frame::Drained { tail, .. } => {
-                if self.overlong == Overlong::Whose {
-                    self.settle_overlong(envelope::id_in_tail(&tail));
-                }
-                self.peer.shared.flow.send_replace(Flow::Open);
-            }
-        }
-    }
-
-    /// An over-long answer that does not tell its id may be anyone's: all who wait are told.
-    fn settle_overlong(&self, id: Option<u64>) {
-        let waiting = match id {
-            Some(id) => vec![id],
-            None => {
-                self.peer.pending(|pending| pending.keys().copied().collect()).unwrap_or_default()
-            }
-        };
-        for id in waiting {
-            self.peer.settle(id, Err(self.too_large()));
-        }
-    }
-
-    fn too_large(&self) -> RequestError {
-        RequestError::AnswerTooLarge { limit: self.peer.shared.max_frame_bytes }
-    }
-
-    fn take_message(&self, message: Message, handler: &mut dyn Handler) {
-        match message {
-            Message::Answer { id, outcome } => match &id {
-                Id::Number(number) if let Some(id) = number.as_u64() => {
-                    self.peer.settle(id, outcome.map_err(RequestError::Refused));
-                }
-                Id::Number(_) | Id::Text(_) => self.peer.count_dropped(),
-            },
-            Message::Request { id, method, params } => {
-                handler.request(method, params, Responder { id, peer: self.peer.clone() });
-            }
-            Message::Notification { method, params } => {
-                if method == "notifications/progress" && self.route_progress(params.as_ref()) {
-                    return;
-                }
-                handler.notification(Notification { method, params });
-            }
-        }
-    }
-
-    /// Progress belongs to the request whose id is its token.
-    fn route_progress(&self, params: Option<&Raw>) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Token {
-            #[serde(rename = "progressToken")]
-            token: u64,
-        }
-        let Some(params) = params else { return false };
-        let Ok(Token { token }) = params.parse() else {
-            return false;
-        };
-        let known = self.peer.pending(|pending| {
-            let Some(waiter) = pending.get_mut(&token) else {
-                return false;
-            };
-            if let Some(deadline) = &mut waiter.patience {
-                deadline.at = Instant::now() + deadline.timeout;
-            }
-            if let Some(progress) = &waiter.progress {
-                // A reader of progress that lags behind misses steps, never the answer.
-                let _lagging = progress.try_send(params.clone());
-            }
-            true
-        });
-        known == Some(true)
-    }
-}
-
-impl<R> Drop for Reader<R> {
-    /// Nobody reads any more, however that came about: whoever waits for an answer learns it.
-    fn drop(&mut self) {
-        self.peer.close();
-    }
-}
-
-/// The writing half; run it until it ends.
-#[derive(Debug)]
-pub struct Writer<W> {
-    queue: mpsc::Receiver<Outgoing>,
-    sink: W,
-    deadline: Option<Duration>,
-}
-
-impl<W: AsyncWrite + Unpin> Writer<W> {
-    /// Writes until [`Peer::finish`], or until the other side no longer takes anything.
-    pub async fn run(self) -> io::Result<()> {
-        outbox::write_all(self.queue, self.sink, self.deadline).await
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::sync::mpsc as std_mpsc;
 
+use tokio::task::JoinSet;
+
 use super::*;
+use crate::envelope::Message;
+use crate::frame::{Frame, FrameReader};
 use crate::pipe;
 
 /// Answers `echo` with its parameters, keeps `hold` open, and records notifications.
@@ -259,4 +263,41 @@ async fn a_queue_that_stays_full_does_not_suspend_deadlines() {
     assert_eq!(peer.shared.outbox.capacity(), 0);
     let late = peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap_err();
     assert!(matches!(late, RequestError::TimedOut(_)), "{late:?}");
+}
+
+#[tokio::test]
+async fn what_is_sent_for_an_exchange_comes_out_with_it() {
+    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let (heard, _hearing) = std_mpsc::channel();
+    let mut handler = Recorder { heard, held: Vec::new() };
+    let frame = br#"{"jsonrpc":"2.0","id":1,"method":"hold"}"#;
+    inlet.take(&Bytes::from_static(frame), Some(Exchange(7)), &mut handler);
+    let responder = handler.held.pop().unwrap();
+    assert_eq!(responder.exchange(), Some(Exchange(7)));
+    responder.peer().try_notify("step", "{}");
+    responder.try_result("{}");
+    peer.try_notify("unrelated", "{}");
+    peer.finish().await;
+    let mut exchanges = Vec::new();
+    while let Some(parcel) = outlet.next().await {
+        exchanges.push(parcel.exchange);
+    }
+    assert_eq!(exchanges, [Some(Exchange(7)), Some(Exchange(7)), None]);
+}
+
+#[tokio::test]
+async fn a_request_that_its_transport_gives_up_fails_alone() {
+    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let ask = peer.request("ask", |_| String::new(), Patience::default());
+    let carry = async {
+        let Message::Request { id: Id::Number(id), .. } =
+            envelope::parse(&outlet.next().await.unwrap().frame).unwrap()
+        else {
+            panic!("not a request");
+        };
+        inlet.fail(id.as_u64().unwrap(), RequestError::NotSent);
+    };
+    let (outcome, ()) = tokio::join!(ask, carry);
+    assert!(matches!(outcome, Err(RequestError::NotSent)), "{outcome:?}");
+    assert!(!peer.is_closed());
 }

@@ -1,0 +1,156 @@
+//! What comes in over a connection, given to whom it concerns.
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder};
+use crate::envelope::{self, Id, Message, Raw};
+
+/// The way into a connection. Dropping it closes the connection: nobody reads any more, however
+/// that came about, and whoever waits for an answer learns it.
+#[derive(Debug)]
+pub struct Inlet {
+    peer: Peer,
+}
+
+impl Inlet {
+    pub(super) fn new(peer: Peer) -> Inlet {
+        Inlet { peer }
+    }
+
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Takes one message: answers go to whoever asked, the rest to `handler`.
+    pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
+        match envelope::parse(frame) {
+            Ok(message) => self.take_message(message, exchange, handler),
+            Err(malformed) => {
+                self.peer.count_dropped();
+                handler.malformed(&malformed, &self.peer.within(exchange));
+            }
+        }
+    }
+
+    /// Fails the request with this id, if it still waits.
+    pub fn fail(&self, id: u64, error: RequestError) {
+        self.peer.settle(id, Err(error));
+    }
+
+    /// Runs for as long as the connection does: fails the requests whose time is up.
+    pub async fn watch_deadlines(&self) {
+        watch_deadlines(&self.peer).await;
+    }
+
+    /// The head of an over-long line; whether it said whom it concerns.
+    pub(super) fn too_long(&self, head: &[u8], handler: &mut dyn Handler) -> Overlong {
+        self.peer.shared.flow.send_replace(Flow::Draining);
+        let id = envelope::id_in_head(head);
+        if envelope::asks_in_head(head) {
+            let limit = self.peer.shared.max_frame_bytes;
+            let malformed = envelope::Malformed::TooLong { id: id.map(Id::number), limit };
+            handler.malformed(&malformed, &self.peer);
+            Overlong::Dealt
+        } else if let Some(id) = id {
+            self.fail(id, self.too_large());
+            Overlong::Dealt
+        } else {
+            Overlong::Whose
+        }
+    }
+
+    /// The end of an over-long line. An answer that does not tell its id may be anyone's: all who
+    /// wait are told.
+    pub(super) fn drained(&self, overlong: Overlong, tail: &[u8]) {
+        if overlong == Overlong::Whose {
+            let waiting = match envelope::id_in_tail(tail) {
+                Some(id) => vec![id],
+                None => self
+                    .peer
+                    .pending(|pending| pending.keys().copied().collect())
+                    .unwrap_or_default(),
+            };
+            for id in waiting {
+                self.fail(id, self.too_large());
+            }
+        }
+        self.peer.shared.flow.send_replace(Flow::Open);
+    }
+
+    fn too_large(&self) -> RequestError {
+        RequestError::AnswerTooLarge { limit: self.peer.shared.max_frame_bytes }
+    }
+
+    fn take_message(
+        &self,
+        message: Message,
+        exchange: Option<Exchange>,
+        handler: &mut dyn Handler,
+    ) {
+        match message {
+            Message::Answer { id, outcome } => match &id {
+                Id::Number(number) if let Some(id) = number.as_u64() => {
+                    self.peer.settle(id, outcome.map_err(RequestError::Refused));
+                }
+                Id::Number(_) | Id::Text(_) => self.peer.count_dropped(),
+            },
+            Message::Request { id, method, params } => {
+                let peer = self.peer.within(exchange);
+                handler.request(method, params, Responder { id, peer });
+            }
+            Message::Notification { method, params } => {
+                if method == "notifications/progress" && self.route_progress(params.as_ref()) {
+                    return;
+                }
+                handler.notification(Notification { method, params, exchange });
+            }
+        }
+    }
+
+    /// Progress belongs to the request whose id is its token.
+    fn route_progress(&self, params: Option<&Raw>) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Token {
+            #[serde(rename = "progressToken")]
+            token: u64,
+        }
+        let Some(params) = params else { return false };
+        let Ok(Token { token }) = params.parse() else {
+            return false;
+        };
+        let known = self.peer.pending(|pending| {
+            let Some(waiter) = pending.get_mut(&token) else {
+                return false;
+            };
+            if let Some(deadline) = &mut waiter.patience {
+                deadline.at = Instant::now() + deadline.timeout;
+            }
+            if let Some(progress) = &waiter.progress {
+                // A reader of progress that lags behind misses steps, never the answer.
+                let _lagging = progress.try_send(params.clone());
+            }
+            true
+        });
+        known == Some(true)
+    }
+}
+
+impl Drop for Inlet {
+    fn drop(&mut self) {
+        self.peer.close();
+    }
+}
+
+pub(super) async fn watch_deadlines(peer: &Peer) {
+    peer.shared.alarm.watch(|now| peer.expire(now)).await;
+}
+
+/// What is known of the line that is being drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overlong {
+    /// Whoever it concerns has been told.
+    Dealt,
+    /// Its end may say whose answer it is.
+    Whose,
+}

@@ -1,0 +1,65 @@
+//! A connection over two byte streams, one frame a line.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+
+use super::inlet::{Overlong, watch_deadlines};
+use super::{Handler, Inlet, Limits, Peer, detached};
+use crate::frame::{Frame, FrameReader};
+use crate::outbox::{self, Outlet};
+
+/// Opens a connection over two byte streams.
+pub fn open<R, W>(source: R, sink: W, limits: Limits) -> (Peer, Reader<R>, Writer<W>)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (peer, outlet, inlet) = detached(limits);
+    let frames = FrameReader::new(source, limits.max_frame_bytes);
+    let reader = Reader { frames, inlet, overlong: Overlong::Dealt };
+    (peer, reader, Writer { outlet, sink, deadline: limits.write_deadline })
+}
+
+/// The reading half; run it until it ends.
+#[derive(Debug)]
+pub struct Reader<R> {
+    frames: FrameReader<R>,
+    inlet: Inlet,
+    overlong: Overlong,
+}
+
+impl<R: AsyncRead + Unpin> Reader<R> {
+    /// Reads until the other side closes or the stream breaks.
+    pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
+        // A task of its own, because this one would look at the alarm with every frame.
+        let mut deadlines = JoinSet::new();
+        let peer = self.inlet.peer().clone();
+        deadlines.spawn(async move { watch_deadlines(&peer).await });
+        while let Some(frame) = self.frames.next().await? {
+            match frame {
+                Frame::Line(line) => self.inlet.take(&line, None, handler),
+                Frame::TooLong { head } => self.overlong = self.inlet.too_long(&head, handler),
+                Frame::Drained { tail, .. } => self.inlet.drained(self.overlong, &tail),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The writing half; run it until it ends.
+#[derive(Debug)]
+pub struct Writer<W> {
+    outlet: Outlet,
+    sink: W,
+    deadline: Option<Duration>,
+}
+
+impl<W: AsyncWrite + Unpin> Writer<W> {
+    /// Writes until [`Peer::finish`], or until the other side no longer takes anything.
+    pub async fn run(self) -> io::Result<()> {
+        outbox::write_all(self.outlet, self.sink, self.deadline).await
+    }
+}
