@@ -8,8 +8,9 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use switchboard::reply::Reply;
 use switchboard::request::{self, Arguments, Request};
-use switchboard::{Gateway, Session, explain, tool_card};
+use switchboard::{Caller, Gateway, Session, explain, tool_card};
 use switchboard_wire::envelope::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Malformed};
 use switchboard_wire::era::Revision;
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder, RpcError};
@@ -51,6 +52,15 @@ impl Service {
     pub(crate) fn calls(&self) -> Calls {
         self.calls.clone()
     }
+
+    /// Questions about a request travel with it, where the transport can tell.
+    fn caller(&self, responder: &Responder) -> Caller {
+        let caller = self.session.caller();
+        match responder.exchange() {
+            None => caller,
+            Some(_) => caller.with_host(Arc::new(self.host.at(responder.peer()))),
+        }
+    }
 }
 
 impl Calls {
@@ -84,11 +94,12 @@ impl Handler for Service {
             self.host.learn(params.as_ref());
         }
         let session = Arc::clone(&self.session);
+        let caller = self.caller(&responder);
         let registered = Arc::clone(&self.calls.by_id);
         let key = id.clone();
         // Boxed, because spawning moves a future a dozen times.
         let task = self.calls.running.spawn(Box::pin(async move {
-            respond(&session, &method, params, responder).await;
+            respond(&session, caller, &method, params, responder).await;
             registered.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         }));
         by_id.insert(id, task.abort_handle());
@@ -122,11 +133,17 @@ fn cancelled_id(params: &Raw) -> Option<Id> {
     }
 }
 
-async fn respond(session: &Session, method: &str, params: Option<Raw>, responder: Responder) {
+async fn respond(
+    session: &Session,
+    caller: Caller,
+    method: &str,
+    params: Option<Raw>,
+    responder: Responder,
+) {
     if method == "tools/call" {
-        return call_tool(session, params, responder).await;
+        return call_tool(session, caller, params, responder).await;
     }
-    match Box::pin(answer_method(session, method, params.as_ref())).await {
+    match Box::pin(answer_method(session, caller, method, params.as_ref())).await {
         Ok(result) => responder.result(|out| out.push_str(&result)).await,
         Err(error) => responder.error(&error).await,
     }
@@ -134,6 +151,7 @@ async fn respond(session: &Session, method: &str, params: Option<Raw>, responder
 
 async fn answer_method(
     session: &Session,
+    caller: Caller,
     method: &str,
     params: Option<&Raw>,
 ) -> Result<String, RpcError> {
@@ -141,30 +159,30 @@ async fn answer_method(
         "initialize" => Ok(initialize(params)),
         "ping" => Ok("{}".to_owned()),
         "tools/list" => Ok(format!("{{\"tools\":[{}]}}", tool_card::definition())),
-        "prompts/list" => ask(session, Request::Prompts { server: None })
+        "prompts/list" => ask(session, caller, Request::Prompts { server: None })
             .await
             .map(|reply| answer::prompts(&reply)),
         "prompts/get" => {
             let named: Named<'_> = read(params)?;
             let args = named.arguments.unwrap_or_default();
             let request = Request::Prompt { name: named.name.into_owned(), server: None, args };
-            ask(session, request).await.map(answer::raw)
+            ask(session, caller, request).await.map(answer::raw)
         }
-        "resources/list" => ask(session, Request::Resources { server: None })
+        "resources/list" => ask(session, caller, Request::Resources { server: None })
             .await
             .map(|reply| answer::resources(&reply)),
         "resources/templates/list" => Ok("{\"resourceTemplates\":[]}".to_owned()),
         "resources/read" => {
             let located: Located<'_> = read(params)?;
             let request = Request::ReadResource { uri: located.uri.into_owned(), server: None };
-            ask(session, request).await.map(answer::raw)
+            ask(session, caller, request).await.map(answer::raw)
         }
         _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not offered")),
     }
 }
 
-async fn ask(session: &Session, request: Request) -> Result<switchboard::reply::Reply, RpcError> {
-    session.handle(request).await.map_err(|failure| answer::protocol_error(&failure))
+async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Reply, RpcError> {
+    session.handle_as(request, caller).await.map_err(|failure| answer::protocol_error(&failure))
 }
 
 fn initialize(params: Option<&Raw>) -> String {
@@ -209,7 +227,7 @@ fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T, RpcError> 
 }
 
 /// The one tool. Whatever goes wrong inside it is a result that the model can read.
-async fn call_tool(session: &Session, params: Option<Raw>, responder: Responder) {
+async fn call_tool(session: &Session, caller: Caller, params: Option<Raw>, responder: Responder) {
     #[derive(Deserialize)]
     struct Call<'a> {
         #[serde(borrow)]
@@ -243,9 +261,10 @@ async fn call_tool(session: &Session, params: Option<Raw>, responder: Responder)
     };
     let token = call.meta.and_then(|meta| meta.progress_token);
     let outcome = match token {
-        None => session.handle(parsed.request).await,
+        None => session.handle_as(parsed.request, caller).await,
         Some(token) => {
-            Box::pin(with_progress(session, parsed.request, token, responder.peer())).await
+            let call = |caller| session.handle_as(parsed.request, caller);
+            Box::pin(with_progress(caller, call, token, responder.peer())).await
         }
     };
     match outcome {
@@ -255,14 +274,14 @@ async fn call_tool(session: &Session, params: Option<Raw>, responder: Responder)
 }
 
 /// Passes the steps of a call on under the client's own token, all of them before the answer.
-async fn with_progress(
-    session: &Session,
-    request: Request,
+async fn with_progress<T, F: Future<Output = T>>(
+    caller: Caller,
+    call: impl FnOnce(Caller) -> F,
     token: &RawValue,
     client: &Peer,
-) -> Result<switchboard::reply::Reply, switchboard::failure::Failure> {
+) -> T {
     let (sender, mut steps) = mpsc::channel(WAITING_STEPS);
-    let mut call = std::pin::pin!(session.handle_with_progress(request, Some(sender)));
+    let mut call = std::pin::pin!(call(caller.with_progress(Some(sender))));
     let outcome = loop {
         tokio::select! {
             biased;

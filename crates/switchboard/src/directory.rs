@@ -106,11 +106,12 @@ impl Directory {
 
     /// Takes what a server listed just now by `plan`; another plan's lists are news no more. The
     /// first listing ever is what later ones are compared with.
-    pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, raw: RawListing) {
-        if self.shared.plans.borrow().get(server).is_none_or(|current| **current != *plan) {
+    pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, mut raw: RawListing) {
+        if !self.is_current(server, plan) {
             return;
         }
         self.shared.loaded.get_or_init(|| self.load());
+        raw.asks_client = self.asks_client(server);
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         let mut first = None;
         self.change(server, |shelf| {
@@ -136,6 +137,36 @@ impl Directory {
                 }
             });
         }
+    }
+
+    fn is_current(&self, server: &ServerName, plan: &Plan) -> bool {
+        self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
+    }
+
+    /// Remembers that the server asks something of its client.
+    pub(crate) fn mark_asking(&self, server: &ServerName, plan: &Plan) {
+        if !self.is_current(server, plan) || self.asks_client(server) {
+            return;
+        }
+        self.change(server, Shelf::asking);
+        if let Some(file) = plan.file.clone() {
+            self.shared.writers.spawn_blocking(move || {
+                let Some(mut raw) = read(&file, now()) else { return };
+                raw.asks_client = true;
+                if let Err(error) = write(&file, &raw) {
+                    tracing::debug!(%error, "cannot keep the listing");
+                }
+            });
+        }
+    }
+
+    /// Whether the server is known to ask something of its client.
+    pub(crate) fn asks_client(&self, server: &ServerName) -> bool {
+        self.shared.catalog.borrow().shelf(server).is_some_and(Shelf::asks_client)
+    }
+
+    pub(crate) fn has_listed(&self, server: &ServerName) -> bool {
+        self.shared.catalog.borrow().listing(server).is_some()
     }
 
     /// Compares the tools of a server with another baseline from now on.
@@ -227,6 +258,9 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
     {
         let listing = Listing::build(server.clone(), &raw, &plan.policy);
         *shelf = shelf.clone().with_listing(Arc::new(listing));
+        if raw.asks_client {
+            *shelf = shelf.clone().asking();
+        }
         // Listed by a version, or under a setting, that pinned nothing.
         if let (Baseline::Open, Some(pins)) = (shelf.baseline(), &plan.pins) {
             let record = Record::of(&raw);

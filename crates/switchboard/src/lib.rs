@@ -65,7 +65,7 @@ pub use gateway::{Gateway, GatewayBuilder};
 pub use host::{Headless, Host};
 pub use last_good::LastGood;
 pub use session::Session;
-pub use upstream::lease::Progress;
+pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
     approval, catalog, config, content, failure, lifecycle, name, render, reply, request, schema,

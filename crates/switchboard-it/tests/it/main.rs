@@ -28,6 +28,7 @@ mod reload;
 mod rmcp_peer;
 mod scenarios;
 mod secrets;
+mod server_to_client;
 mod setup;
 mod stdio_face;
 mod trust;

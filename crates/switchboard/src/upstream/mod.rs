@@ -1,6 +1,7 @@
 //! One server behind the gateway: a handle to the actor that owns everything about it.
 
 mod actor;
+mod audience;
 mod classify;
 mod connection;
 mod door;
@@ -20,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub(crate) use audience::{Listener, SessionId};
 pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError};
 pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words};
@@ -32,9 +34,7 @@ use crate::directory::Directory;
 /// Commands that may wait for the actor.
 const QUEUE: usize = 64;
 
-/// What an upstream is keyed by: one connection of a server, shared by every session.
-///
-/// A server that needs a connection per session gets further partitions here.
+/// What an upstream is keyed by: one connection of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct UpstreamKey {
     pub(crate) server: ServerName,
@@ -43,7 +43,10 @@ pub(crate) struct UpstreamKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Partition {
+    /// Every session uses it.
     Shared,
+    /// A server that asks something of its client has one for each session.
+    Session(SessionId),
 }
 
 /// A handle to one upstream; cheap to clone.
@@ -97,6 +100,8 @@ pub(crate) struct Surroundings {
     pub(crate) closing: CancellationToken,
     /// The end of the upstream that this one takes the place of; nothing is dialled before it.
     pub(crate) after: Option<CancellationToken>,
+    /// The session that has the connection to itself.
+    pub(crate) owner: Option<Listener>,
 }
 
 impl Upstream {
