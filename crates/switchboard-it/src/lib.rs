@@ -22,6 +22,7 @@ pub mod harness;
 pub mod host;
 pub mod processes;
 pub mod program;
+pub mod relay;
 pub mod scenario;
 pub mod storm;
 pub mod terminal;
