@@ -126,6 +126,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Config,
     },
+    /// Be the client of the conformance suite
+    #[command(hide = true)]
+    ConformanceClient {
+        /// The suite's server
+        url: String,
+    },
     /// Print completions for a shell
     #[command(
         after_help = "Example:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard"
@@ -399,6 +405,7 @@ impl Command {
             | Command::Untrust { .. }
             | Command::Install(_)
             | Command::Uninstall { .. }
+            | Command::ConformanceClient { .. }
             | Command::Completions { .. } => Format::default(),
         }
     }
