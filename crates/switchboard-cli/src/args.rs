@@ -55,12 +55,20 @@ pub(crate) struct Format {
     pub(crate) json: bool,
 }
 
+/// How to serve.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serve {
+    /// Show one server as it is, under its own names, in place of the `mcp` tool
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) transparent: Option<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the `mcp` tool on standard input and output, for a host
     #[command(after_help = "Example, in the configuration of a host:\n  \
         { \"mcpServers\": { \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"serve\"] } } }")]
-    Serve,
+    Serve(Serve),
     #[command(flatten)]
     Talk(Talk),
     /// Say what would go wrong with the servers, and what to do about it
@@ -398,7 +406,7 @@ impl Command {
             Command::Edit(edit) => edit.format(),
             Command::Doctor(Doctor { format, .. }) | Command::Connect { format, .. } => *format,
             Command::Config { command: Config::Schema { .. } }
-            | Command::Serve
+            | Command::Serve(_)
             | Command::Setup
             | Command::Demo
             | Command::Trust { .. }

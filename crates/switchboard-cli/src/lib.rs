@@ -103,7 +103,7 @@ fn fail(failure: &Failure, format: Format, printer: Printer) -> Exit {
 /// A host keeps what a server writes to standard error, so serving says a little unasked.
 fn trace(verbose: u8, command: &Command, printer: Printer) {
     let level = match (verbose, command) {
-        (0, Command::Serve) => LevelFilter::WARN,
+        (0, Command::Serve(_)) => LevelFilter::WARN,
         (0, _) => return,
         (1, _) => LevelFilter::INFO,
         (2, _) => LevelFilter::DEBUG,

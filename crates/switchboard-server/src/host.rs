@@ -28,16 +28,26 @@ pub(crate) struct ClientHost {
     peer: Peer,
     /// Set by `initialize`: what the client can do.
     abilities: Arc<OnceLock<Abilities>>,
+    manner: Manner,
+}
+
+/// How what a server says reaches its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As one of many servers: the client sees us, so questions say who asks, and lists are ours.
+    OneOfMany,
+    Verbatim,
 }
 
 impl ClientHost {
-    pub(crate) fn new(peer: Peer) -> ClientHost {
-        ClientHost { peer, abilities: Arc::default() }
+    pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
+        ClientHost { peer, abilities: Arc::default(), manner }
     }
 
     /// The same client, asked through this handle.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
-        ClientHost { peer: peer.clone(), abilities: Arc::clone(&self.abilities) }
+        let abilities = Arc::clone(&self.abilities);
+        ClientHost { peer: peer.clone(), abilities, manner: self.manner }
     }
 
     /// Takes note of what the client said it can do.
@@ -81,11 +91,13 @@ impl ClientHost {
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
         let method = question.topic.method();
-        let params = match (question.topic, question.params) {
-            (Topic::Elicitation, Some(params)) => signed(question.server, params),
-            (Topic::Roots | Topic::Sampling | Topic::Elicitation, params) => {
-                params.map_or_else(String::new, |params| params.as_str().to_owned())
+        let params = match question.params {
+            Some(params)
+                if question.topic == Topic::Elicitation && self.manner == Manner::OneOfMany =>
+            {
+                signed(question.server, params)
             }
+            params => params.map_or_else(String::new, |params| params.as_str().to_owned()),
         };
         self.request(method, params).await.map_err(|error| match error {
             RequestError::Refused(error) => error,
@@ -113,6 +125,9 @@ impl Host for ClientHost {
     }
 
     fn tell(&self, _: &ServerName, notice: &Notification) {
+        if self.manner == Manner::OneOfMany && notice.method.ends_with("/list_changed") {
+            return;
+        }
         let params = notice.params.as_ref().map_or("", Raw::as_str);
         self.peer.try_notify(&notice.method, params);
     }

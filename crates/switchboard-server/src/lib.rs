@@ -1,11 +1,18 @@
 //! The MCP face: any host that speaks MCP reaches the gateway through here.
 //!
 //! - [`stdio`]: one client over standard input and output;
-//! - `service`: MCP methods, translated to requests of a session;
+//! - `service`: one client and its requests;
+//! - `proxy`: all servers behind the one tool;
+//! - `mirror`: one server as it is;
 //! - `answer`: replies and failures, translated to MCP results;
 //! - `host`: the user behind the client, asked by elicitation.
 
 mod answer;
 mod host;
+mod mirror;
+mod params;
+mod proxy;
 mod service;
 pub mod stdio;
+
+pub use service::Offer;

@@ -111,7 +111,6 @@ impl Directory {
             return;
         }
         self.shared.loaded.get_or_init(|| self.load());
-        raw.asks_client = self.asks_client(server);
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         let mut first = None;
         self.change(server, |shelf| {
@@ -130,13 +129,32 @@ impl Directory {
             let establish = move || directory.establish(&server, &record);
             self.shared.writers.spawn_blocking(establish);
         }
-        if let Some(file) = plan.file.clone() {
-            self.shared.writers.spawn_blocking(move || {
-                if let Err(error) = write(&file, &raw) {
-                    tracing::debug!(%error, "cannot keep the listing");
-                }
+        let (directory, server) = (self.clone(), server.clone());
+        self.keep(plan, move |_, stamp| {
+            // Looked at while the file is ours, so that it is not lost between two writers.
+            raw.asks_client = directory.asks_client(&server);
+            Some(disk::encode(&raw, stamp))
+        });
+    }
+
+    /// Writes to the server's file, beside everything else. `change` gets what is there.
+    fn keep(
+        &self,
+        plan: &Plan,
+        mut change: impl FnMut(Option<RawListing>, Stamp<'_>) -> Option<Vec<u8>> + Send + 'static,
+    ) {
+        let Some(file) = plan.file.clone() else { return };
+        self.shared.writers.spawn_blocking(move || {
+            let now = now();
+            let stamp = Stamp { definition: &file.definition, listed_at: now };
+            let written = SharedFile::ours(file.path.clone()).update(|present| {
+                let present = present.and_then(|p| disk::decode(p, &file.definition, now).ok());
+                Ok::<_, Infallible>(change(present, stamp))
             });
-        }
+            if let Err(UpdateError::Io(error)) = written {
+                tracing::debug!(%error, "cannot keep the listing");
+            }
+        });
     }
 
     fn is_current(&self, server: &ServerName, plan: &Plan) -> bool {
@@ -149,15 +167,10 @@ impl Directory {
             return;
         }
         self.change(server, Shelf::asking);
-        if let Some(file) = plan.file.clone() {
-            self.shared.writers.spawn_blocking(move || {
-                let Some(mut raw) = read(&file, now()) else { return };
-                raw.asks_client = true;
-                if let Err(error) = write(&file, &raw) {
-                    tracing::debug!(%error, "cannot keep the listing");
-                }
-            });
-        }
+        self.keep(plan, |present, stamp| {
+            let known = present.filter(|raw| !raw.asks_client)?;
+            Some(disk::encode(&RawListing { asks_client: true, ..known }, stamp))
+        });
     }
 
     /// Whether the server is known to ask something of its client.
@@ -274,16 +287,6 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
 fn read(file: &CacheFile, now: u64) -> Option<RawListing> {
     let bytes = paths::read(&file.path).ok()??;
     disk::decode(&bytes, &file.definition, now).ok()
-}
-
-fn write(file: &CacheFile, raw: &RawListing) -> std::io::Result<()> {
-    let stamp = Stamp { definition: &file.definition, listed_at: now() };
-    let bytes = disk::encode(raw, stamp);
-    let update = |_: Option<&[u8]>| Ok::<_, Infallible>(Some(bytes.clone()));
-    SharedFile::ours(file.path.clone()).update(update).map_err(|error| match error {
-        UpdateError::Io(cause) => cause,
-        UpdateError::Change(never) => match never {},
-    })
 }
 
 /// Seconds since the epoch.

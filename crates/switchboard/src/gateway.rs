@@ -17,6 +17,7 @@ use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
+use switchboard_wire::Peer;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -35,9 +36,9 @@ use crate::last_good::LastGood;
 use crate::load::LoadOptions;
 use crate::paths::Paths;
 use crate::results::Results;
-use crate::session::Session;
+use crate::session::{Connections, Session};
 use crate::upstream::{
-    Lease, LeaseError, Listener, Partition, Recipe, SessionId, Surroundings, Upstream, UpstreamKey,
+    Lease, Listener, Partition, Recipe, SessionId, Surroundings, Upstream, UpstreamKey,
 };
 
 /// Connects at the same time, over all servers.
@@ -127,9 +128,19 @@ impl Gateway {
 
     /// Opens a conversation; `host` answers where the user has to be asked.
     pub fn session(&self, host: impl Host + 'static) -> Session {
+        self.open_session(host, Connections::Shared)
+    }
+
+    /// The same with connections that no other session uses.
+    pub fn private_session(&self, host: impl Host + 'static) -> Session {
+        self.open_session(host, Connections::Own)
+    }
+
+    fn open_session(&self, host: impl Host + 'static, connections: Connections) -> Session {
         let results = Results::new(self.shared.blueprint.paths.results(), self.roster().limits);
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
-        Session::new(self.clone(), Listener { session, host: Arc::new(host) }, results)
+        let listener = Listener { session, host: Arc::new(host) };
+        Session::new(self.clone(), listener, results, connections)
     }
 
     /// What all servers offer, as far as it is known now.
@@ -246,21 +257,7 @@ impl Gateway {
         &self.shared.directory
     }
 
-    /// A connection to the server, held while the lease lives. A server whose definition changes
-    /// just now is looked up once more.
-    pub(crate) async fn lease(
-        &self,
-        server: &ServerName,
-        listener: &Listener,
-    ) -> Result<Lease, Failure> {
-        let mut leased = self.upstream(server, listener)?.lease().await;
-        if let Err(LeaseError::Replaced) = leased {
-            leased = self.upstream(server, listener)?.lease().await;
-        }
-        leased.map_err(|error| explain::lease(error, server))
-    }
-
-    /// The same on behalf of nobody in particular.
+    /// A connection on behalf of nobody in particular.
     async fn lease_shared(&self, server: &ServerName) -> Result<Lease, Failure> {
         let upstream = self.roster().shared_upstream(server).cloned()?;
         upstream.lease().await.map_err(|error| explain::lease(error, server))
@@ -302,6 +299,14 @@ impl Gateway {
             made = Ok(member.upstream.clone());
         });
         made
+    }
+
+    /// The live connections that a session has to itself.
+    pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Peer> {
+        let roster = self.roster();
+        let theirs =
+            roster.members.iter().filter(|(key, _)| key.partition == Partition::Session(session));
+        theirs.filter_map(|(_, member)| member.upstream.live()).collect()
     }
 
     /// Connections that were a session's alone are closed once nobody uses them.

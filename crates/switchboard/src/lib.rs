@@ -38,6 +38,7 @@ pub mod gateway;
 pub mod session;
 mod call;
 mod modes;
+pub mod relay;
 mod blueprint;
 mod follow;
 pub mod explain;

@@ -9,11 +9,12 @@ use switchboard_core::reply::Reply;
 use switchboard_core::request::Request;
 
 use crate::call;
+use crate::explain;
 use crate::gateway::Gateway;
 use crate::modes;
 use crate::results::Results;
 use crate::upstream::lease::Caller;
-use crate::upstream::{Lease, Listener, Upstream};
+use crate::upstream::{Lease, LeaseError, Listener, SessionId, Upstream};
 
 /// A conversation with the gateway. Requests run side by side; dropping one cancels it.
 pub struct Session {
@@ -22,11 +23,28 @@ pub struct Session {
     pub(crate) results: Arc<Results>,
     /// Held for a moment at a time, never across an await.
     grants: Mutex<Grants>,
+    connections: Connections,
+    /// Connections that stay up for as long as the session lives.
+    kept: Mutex<Vec<Lease>>,
+}
+
+/// Whether a session shares the servers' connections with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connections {
+    /// Except those to servers that ask something of their client.
+    Shared,
+    Own,
 }
 
 impl Session {
-    pub(crate) fn new(gateway: Gateway, listener: Listener, results: Results) -> Session {
-        Session { gateway, listener, results: Arc::new(results), grants: Mutex::default() }
+    pub(crate) fn new(
+        gateway: Gateway,
+        listener: Listener,
+        results: Results,
+        connections: Connections,
+    ) -> Session {
+        let (grants, kept) = Default::default();
+        Session { gateway, listener, results: Arc::new(results), grants, connections, kept }
     }
 
     /// Answers one request.
@@ -48,14 +66,31 @@ impl Session {
         Caller { listener: self.listener.clone(), progress: None }
     }
 
-    /// A connection to the server, held while the lease lives.
+    /// A connection to the server, held while the lease lives. A server whose definition changes
+    /// just now is looked up once more.
     pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
-        self.gateway.lease(server, &self.listener).await
+        let mut leased = self.upstream(server)?.lease().await;
+        if let Err(LeaseError::Replaced) = leased {
+            leased = self.upstream(server)?.lease().await;
+        }
+        leased.map_err(|error| explain::lease(error, server))
     }
 
     /// What this session uses to reach the server.
     pub(crate) fn upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
-        self.gateway.upstream(server, &self.listener)
+        match self.connections {
+            Connections::Shared => self.gateway.upstream(server, &self.listener),
+            Connections::Own => self.gateway.own_upstream(server, &self.listener),
+        }
+    }
+
+    pub(crate) fn id(&self) -> SessionId {
+        self.listener.session
+    }
+
+    /// Holds a connection until the session ends.
+    pub(crate) fn keep(&self, lease: Lease) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(lease);
     }
 
     async fn answer(&self, request: Request, caller: &Caller) -> Result<Reply, Failure> {

@@ -1,17 +1,18 @@
 //! Serves the `mcp` tool to a host until it goes or a signal comes.
 
 use switchboard::Gateway;
-use switchboard_server::stdio;
+use switchboard_server::{Offer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::args::Serve;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::report::{self, Outcome};
 use crate::signals::Signals;
 
-pub(super) async fn serve(app: &App) -> Outcome {
+pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let loaded = app.load_and_warn()?;
     let gateway = app.gateway(loaded.config).build();
     let mut signals = Signals::listen();
@@ -20,7 +21,11 @@ pub(super) async fn serve(app: &App) -> Outcome {
     let mut announcing = JoinSet::new();
     announcing.spawn(announce(app.printer, gateway.clone()));
     let stop = CancellationToken::new();
-    let serving = stdio::serve(gateway.clone(), stop.clone());
+    let offer = match &how.transparent {
+        None => Offer::Proxy,
+        Some(server) => Offer::Mirror(server.clone()),
+    };
+    let serving = stdio::serve(gateway.clone(), offer, stop.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,

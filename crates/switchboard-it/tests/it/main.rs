@@ -20,6 +20,7 @@ mod install;
 mod layers;
 mod lifecycle;
 mod listing;
+mod mirror;
 mod nine_hosts;
 mod pi_list;
 mod pins;

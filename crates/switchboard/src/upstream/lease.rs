@@ -7,6 +7,7 @@ use serde_json::json;
 use switchboard_core::approval::Approved;
 use switchboard_core::catalog::Kind;
 use switchboard_wire::envelope::write_text;
+use switchboard_wire::era::ServerHello;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Raw, RequestError};
 use tokio::sync::mpsc;
@@ -97,6 +98,21 @@ impl Lease {
                 self.ask("tools/call", params, caller).await
             }
         }
+    }
+
+    /// What the server said of itself.
+    pub(crate) fn hello(&self) -> &ServerHello {
+        &self.open.connection.hello
+    }
+
+    /// Asks for something that runs nothing. The method is the caller's word for it.
+    pub(crate) async fn look_up(
+        &self,
+        method: &'static str,
+        params: String,
+        caller: &Caller,
+    ) -> Result<Raw, CallError> {
+        self.ask(method, |_| params, caller).await
     }
 
     async fn ask(

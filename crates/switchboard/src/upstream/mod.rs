@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use switchboard_core::lifecycle::{Policy, Urgency};
 use switchboard_core::name::ServerName;
+use switchboard_wire::Peer;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -158,6 +159,11 @@ impl Upstream {
     /// Ends the actor; whoever joins the gateway's tasks waits for the end.
     pub(crate) async fn shutdown(&self) {
         let _already_gone = self.commands.send(Command::Shutdown).await;
+    }
+
+    /// The connection that is up, to tell the server something in passing.
+    pub(crate) fn live(&self) -> Option<Peer> {
+        self.open.borrow().as_ref().map(|open| open.connection.peer.clone())
     }
 
     pub(crate) fn status(&self) -> Status {
