@@ -135,7 +135,10 @@ pub(crate) enum Command {
         command: Config,
     },
     /// Be the client of the conformance suite
-    #[command(hide = true)]
+    #[command(
+        hide = true,
+        after_help = "Example:\n  switchboard conformance-client http://127.0.0.1:3000/mcp"
+    )]
     ConformanceClient {
         /// The suite's server
         url: String,
