@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use serde_json::{Value, json};
+
 use crate::command::{command, target};
 
 /// A program that does not listen after this time never will.
@@ -48,26 +50,34 @@ impl Fixture {
         let (url, process) = announced("conformance-server", &["0"])?;
         Ok(Self { url, _process: process })
     }
+
+    /// What a configuration says about it.
+    pub(crate) fn entry(&self) -> Value {
+        json!({ "url": self.url })
+    }
 }
 
-/// The gateway as a user runs it, with the fixture behind it and the relay before it.
+/// What a configuration says about a fixture that the gateway starts itself.
+pub(crate) fn fixture_on_stdio() -> Value {
+    json!({ "command": built("conformance-server"), "args": ["stdio"] })
+}
+
+/// The gateway as a user runs it, with the relay before it.
 pub(crate) struct Gateway {
     url: String,
     // Dropped in this order.
     _relay: Process,
     _gateway: Process,
-    _fixture: Fixture,
 }
 
 impl Gateway {
-    /// Keeps its files below `out`.
-    pub(crate) fn start(out: &Path) -> Result<Self, StartError> {
+    /// Has one server behind it, and keeps its files below `out`.
+    pub(crate) fn start(server: &Value, out: &Path) -> Result<Self, StartError> {
         const PROGRAM: &str = "switchboard";
-        let fixture = Fixture::start()?;
         let home = out.join("home");
         let prepare = |cause| StartError::Prepare { path: home.clone(), cause };
         fs::create_dir_all(&home).map_err(prepare)?;
-        let config = serde_json::json!({ "mcpServers": { "fixture": { "url": fixture.url } } });
+        let config = json!({ "mcpServers": { "fixture": server } });
         fs::write(home.join("mcp.json"), config.to_string()).map_err(prepare)?;
         let log = fs::File::create(out.join("gateway.txt")).map_err(prepare)?;
 
@@ -80,7 +90,7 @@ impl Gateway {
 
         let token = home.join("state/http-token").display().to_string();
         let (url, relay) = announced("conformance-relay", &[&address.to_string(), &token])?;
-        Ok(Self { url, _relay: relay, _gateway: gateway, _fixture: fixture })
+        Ok(Self { url, _relay: relay, _gateway: gateway })
     }
 
     pub(crate) fn url(&self) -> &str {
