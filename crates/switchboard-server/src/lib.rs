@@ -9,7 +9,9 @@
 
 mod answer;
 mod host;
+mod levels;
 mod mirror;
+mod news;
 mod params;
 mod proxy;
 mod service;

@@ -17,7 +17,6 @@ use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
-use switchboard_wire::Peer;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -302,11 +301,22 @@ impl Gateway {
     }
 
     /// The live connections that a session has to itself.
-    pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Peer> {
+    pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Lease> {
+        self.live(|partition| partition == Partition::Session(session))
+    }
+
+    /// The live connections that a session has to itself or shares.
+    pub(crate) fn connected(&self, session: SessionId) -> Vec<Lease> {
+        self.live(|partition| match partition {
+            Partition::Shared => true,
+            Partition::Session(owner) => owner == session,
+        })
+    }
+
+    fn live(&self, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
         let roster = self.roster();
-        let theirs =
-            roster.members.iter().filter(|(key, _)| key.partition == Partition::Session(session));
-        theirs.filter_map(|(_, member)| member.upstream.live()).collect()
+        let chosen = roster.members.iter().filter(|(key, _)| which(key.partition));
+        chosen.filter_map(|(_, member)| member.upstream.lease_if_up()).collect()
     }
 
     /// Connections that were a session's alone are closed once nobody uses them.

@@ -20,7 +20,7 @@ use crate::name::{ServerName, ToolId, shown_names};
 pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
 
-pub use listing::{Listing, ListingPolicy, Prompt, RawListing, Resource};
+pub use listing::{Listing, ListingPolicy, Prompt, RawListing, Resource, ResourceTemplate};
 pub use resolve::{Resolution, ResolveError, Resolved};
 
 /// A configured server, as far as names and tools are concerned.
@@ -107,6 +107,11 @@ impl Catalog {
 
     pub fn listing(&self, server: &ServerName) -> Option<&Arc<Listing>> {
         self.shelves.get(server)?.listing.as_ref()
+    }
+
+    /// What the servers that may be used have listed.
+    pub fn offered(&self) -> impl Iterator<Item = &Arc<Listing>> {
+        self.shelves.values().filter(|shelf| shelf.is_active()).filter_map(|shelf| shelf.listing())
     }
 
     /// The tools of one server, in its own order.
