@@ -208,8 +208,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     if target.entry.kind != Kind::Tool {
         return request(error, &target.server);
     }
-    let harmless = target.entry.annotations.read_only == Some(true)
-        || target.entry.annotations.idempotent == Some(true);
+    let harmless = target.entry.annotations.is_harmless();
     let mut failure = request(error.clone(), &target.server);
     failure.subject = tool(target);
     match &error {
