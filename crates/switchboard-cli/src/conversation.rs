@@ -39,7 +39,8 @@ impl Conversation<'_> {
         progress: Progress,
         doing: impl AsyncFn() -> String,
     ) -> Result<Reply, Failure> {
-        let work = self.session.handle_with_progress(request, progress);
+        let caller = self.session.caller().with_progress(progress);
+        let work = self.session.handle_as(request, caller);
         self.spinner.during(async || self.stage(&doing().await).await, work).await
     }
 

@@ -29,7 +29,8 @@ use switchboard::failure::{Code, Failure};
 use tokio::runtime::Builder;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::args::{Cli, Color, Command, Format, Serve, Talk};
+use crate::args::serve::Serve;
+use crate::args::{Cli, Color, Command, Format, Talk};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;

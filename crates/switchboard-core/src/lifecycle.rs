@@ -26,6 +26,18 @@ pub struct Policy {
     pub idle: Option<Duration>,
 }
 
+impl Policy {
+    /// For a connection that one session has to itself: nothing starts before that session uses it.
+    #[must_use]
+    pub fn of_a_session(self) -> Policy {
+        let lifecycle = match self.lifecycle {
+            Lifecycle::Lazy | Lifecycle::Eager => Lifecycle::Lazy,
+            Lifecycle::KeepAlive | Lifecycle::LazyKeepAlive => Lifecycle::LazyKeepAlive,
+        };
+        Policy { lifecycle, ..self }
+    }
+}
+
 /// Who waits for a connection; the actor knows what to do with the number.
 pub type Waiter = u64;
 

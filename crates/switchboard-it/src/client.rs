@@ -28,7 +28,7 @@ pub struct Client {
 /// Who answers the questions of the server.
 #[derive(Debug, Default)]
 pub struct User {
-    /// What they will say, in order: the whole result of `elicitation/create`.
+    /// What they will say, in order: the whole result of a question.
     pub answers: VecDeque<Value>,
     /// The params of each question.
     pub asked: Vec<Value>,
@@ -147,7 +147,8 @@ impl Client {
             if is_answer(&frame) {
                 return frame;
             }
-            if frame["method"] == "elicitation/create" {
+            let question = frame.get("method").is_some() && frame.get("id").is_some();
+            if question {
                 self.answer_question(&frame).await;
             } else {
                 self.set_aside.push_back(frame);

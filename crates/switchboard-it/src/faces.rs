@@ -123,8 +123,7 @@ pub struct Http {
 impl Http {
     async fn start(installed: Installed) -> Self {
         let server = installed.serve_http().await;
-        let mut client = server.connect(json!({ "elicitation": {} })).await;
-        client.keep_listening().await;
+        let client = server.connect(json!({ "elicitation": {} })).await;
         Self { installed, server, client }
     }
 }

@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use switchboard::approval::{Answer, Question};
-use switchboard::host::{Asked, CannotAsk, Host};
+use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::name::ServerName;
+use switchboard_wire::{Notification, Raw, RpcError};
 
 /// Clones share the list. When it is used up, nobody is there.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +19,9 @@ pub struct ScriptedHost {
 struct Lines {
     answers: VecDeque<Answer>,
     asked: Vec<String>,
+    /// By topic: what servers are told.
+    replies: Vec<(Topic, Value)>,
+    told: Vec<String>,
 }
 
 impl ScriptedHost {
@@ -28,6 +34,16 @@ impl ScriptedHost {
     /// Appends to the list.
     pub fn will_answer(&self, answers: impl IntoIterator<Item = Answer>) {
         self.lines().answers.extend(answers);
+    }
+
+    /// Offers this to servers, and answers so whenever it is asked about it.
+    pub fn will_reply(&self, topic: Topic, reply: Value) {
+        self.lines().replies.push((topic, reply));
+    }
+
+    /// What servers told so far: method and parameters.
+    pub fn told(&self) -> Vec<String> {
+        self.lines().told.clone()
     }
 
     /// Every question so far: the tool's shown name and the arguments.
@@ -47,5 +63,32 @@ impl Host for ScriptedHost {
         lines.asked.push(format!("{} {args}", question.target().shown));
         let answer = lines.answers.pop_front().ok_or(CannotAsk::NobodyThere);
         Box::pin(std::future::ready(answer))
+    }
+
+    fn abilities(&self) -> Abilities {
+        let lines = self.lines();
+        let offered = |topic| {
+            let offers = lines.replies.iter().any(|(offered, _)| *offered == topic);
+            offers.then(|| Raw::from_json("{}".to_owned()))
+        };
+        Abilities {
+            roots: offered(Topic::Roots),
+            sampling: offered(Topic::Sampling),
+            elicitation: offered(Topic::Elicitation),
+        }
+    }
+
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+        let mut lines = self.lines();
+        let params = question.params.map_or("", Raw::as_str);
+        lines.asked.push(format!("{} {} {params}", question.server, question.topic.method()));
+        let reply = lines.replies.iter().find(|(topic, _)| *topic == question.topic);
+        let reply = reply.map(|(_, reply)| Raw::from_json(reply.to_string()));
+        Box::pin(std::future::ready(reply.ok_or_else(|| question.topic.refused())))
+    }
+
+    fn tell(&self, server: &ServerName, notice: &Notification) {
+        let params = notice.params.as_ref().map_or("", Raw::as_str);
+        self.lines().told.push(format!("{server} {} {params}", notice.method));
     }
 }

@@ -7,8 +7,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use crate::client::{User, text};
 
@@ -175,9 +173,14 @@ impl Stream {
         }
     }
 
+    /// Whether the response is one message rather than events.
+    fn is_whole(&self) -> bool {
+        self.head.header("content-type") == Some("application/json")
+    }
+
     /// The answer that ends this response, as JSON or as an event; `None` if none comes.
     pub async fn answer(mut self) -> Option<Value> {
-        if self.head.header("content-type") == Some("application/json") {
+        if self.is_whole() {
             let body = self.connection.body(&self.head).await;
             return Some(serde_json::from_str(&body).expect("JSON"));
         }
@@ -186,17 +189,6 @@ impl Stream {
             if message.get("method").is_none() {
                 return Some(message);
             }
-        }
-    }
-
-    /// Sends every message on, as long as somebody listens.
-    async fn pass_on(mut self, heard: mpsc::UnboundedSender<Value>) {
-        if self.head.header("content-type") == Some("application/json") {
-            let _nobody_listens = self.answer().await.map(|answer| heard.send(answer));
-            return;
-        }
-        while let Some((_, message)) = self.message().await {
-            let _nobody_listens = heard.send(message);
         }
     }
 
@@ -223,8 +215,6 @@ pub struct HttpClient {
     pub user: User,
     /// Messages that came before an answer.
     pub set_aside: VecDeque<Value>,
-    heard: (mpsc::UnboundedSender<Value>, mpsc::UnboundedReceiver<Value>),
-    hearing: JoinSet<()>,
 }
 
 impl HttpClient {
@@ -237,8 +227,6 @@ impl HttpClient {
             last_id: 0,
             user: User::default(),
             set_aside: VecDeque::new(),
-            heard: mpsc::unbounded_channel(),
-            hearing: JoinSet::new(),
         }
     }
 
@@ -298,22 +286,18 @@ impl HttpClient {
         self.elsewhere("GET", &more, "").await.stream().await
     }
 
-    /// From now on hears what comes unasked, too.
-    pub async fn keep_listening(&mut self) {
-        let stream = self.listen(None).await;
-        self.hearing.spawn(stream.pass_on(self.heard.0.clone()));
-    }
-
     /// Sends a request and waits for its answer, however it comes. Questions of the server are
     /// answered meanwhile, and everything else is set aside.
     pub async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let id = json!(self.last_id);
         let message = request(id.clone(), method, params).to_string();
-        let connection = self.elsewhere("POST", &[], &message).await;
-        self.hearing.spawn(connection.stream().await.pass_on(self.heard.0.clone()));
+        let mut stream = self.elsewhere("POST", &[], &message).await.stream().await;
+        if stream.is_whole() {
+            return stream.answer().await.expect("a body");
+        }
         loop {
-            let message = within(self.heard.1.recv()).await.expect("we can send ourselves");
+            let (_, message) = stream.message().await.expect("an answer before the end");
             if message.get("method").is_none() && message["id"] == id {
                 return message;
             }

@@ -1,5 +1,7 @@
 //! Replies and failures as MCP results.
 
+use std::error::Error;
+
 use serde_json::{Value, json};
 use switchboard::content::details::{self, Asked, ErrorType, Fault};
 use switchboard::content::push_json_string;
@@ -119,6 +121,18 @@ pub(crate) fn protocol_error(failure: &Failure) -> RpcError {
         ErrorType::Tool | ErrorType::Connection => INTERNAL_ERROR,
     };
     RpcError::new(code, render::text::failure(failure))
+}
+
+/// The error that a server answered with, if that is what went wrong.
+pub(crate) fn servers_own_error(failure: &Failure) -> Option<&RpcError> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(failure.cause.as_ref());
+    while let Some(error) = next {
+        if let Some(rpc) = error.downcast_ref::<RpcError>() {
+            return Some(rpc);
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// What a server gave, word for word.

@@ -4,14 +4,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Kind;
-use switchboard::host::{Asked, CannotAsk, Host};
+use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::name::ServerName;
 use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
+use switchboard_wire::envelope::INTERNAL_ERROR;
 use switchboard_wire::peer::Patience;
-use switchboard_wire::{Peer, Raw};
+use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 
 /// How long a person may think.
 const THINKING: Duration = Duration::from_secs(10 * 60);
@@ -23,40 +26,88 @@ const SHOWN_ARGUMENTS: usize = 2_000;
 #[derive(Clone)]
 pub(crate) struct ClientHost {
     peer: Peer,
-    /// Set by `initialize`, if the client can ask its user.
-    can_ask: Arc<OnceLock<bool>>,
+    /// Set by `initialize`: what the client can do.
+    abilities: Arc<OnceLock<Abilities>>,
+    manner: Manner,
+}
+
+/// How what a server says reaches its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As one of many servers: the client sees us, so questions say who asks, and lists are ours.
+    OneOfMany,
+    Verbatim,
 }
 
 impl ClientHost {
-    pub(crate) fn new(peer: Peer) -> ClientHost {
-        ClientHost { peer, can_ask: Arc::default() }
+    pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
+        ClientHost { peer, abilities: Arc::default(), manner }
+    }
+
+    /// The same client, asked through this handle.
+    pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
+        let abilities = Arc::clone(&self.abilities);
+        ClientHost { peer: peer.clone(), abilities, manner: self.manner }
     }
 
     /// Takes note of what the client said it can do.
     pub(crate) fn learn(&self, params: Option<&Raw>) {
         #[derive(Deserialize)]
-        struct Hello {
-            #[serde(default)]
-            capabilities: Capabilities,
+        struct Hello<'a> {
+            #[serde(borrow, default)]
+            capabilities: Capabilities<'a>,
         }
         #[derive(Default, Deserialize)]
-        struct Capabilities {
-            #[serde(default)]
-            elicitation: Option<serde_json::Value>,
+        struct Capabilities<'a> {
+            #[serde(borrow, default)]
+            roots: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            sampling: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            elicitation: Option<&'a RawValue>,
         }
-        let hello = params.and_then(|params| params.parse::<Hello>().ok());
-        let _learnt_once =
-            self.can_ask.set(hello.is_some_and(|hello| hello.capabilities.elicitation.is_some()));
+        let hello = params.and_then(|params| params.parse::<Hello<'_>>().ok());
+        let declared = hello.map(|hello| hello.capabilities).unwrap_or_default();
+        let given = |ability: Option<&RawValue>| Some(Raw::from_json(ability?.get().to_owned()));
+        let _learnt_once = self.abilities.set(Abilities {
+            roots: given(declared.roots),
+            sampling: given(declared.sampling),
+            elicitation: given(declared.elicitation),
+        });
+    }
+
+    fn offers(&self, topic: Topic) -> bool {
+        self.abilities.get().is_some_and(|abilities| abilities.of(topic).is_some())
     }
 
     async fn ask(&self, question: &Question) -> Result<Answer, CannotAsk> {
-        if self.can_ask.get() != Some(&true) {
+        if !self.offers(Topic::Elicitation) {
             return Err(CannotAsk::NobodyThere);
         }
         let params = elicitation(question);
-        let patience = Patience { timeout: Some(THINKING), progress: None };
-        let answer = self.peer.request("elicitation/create", |_| params, patience).await;
+        let answer = self.request(Topic::Elicitation.method(), params).await;
         answer.map_err(|_| CannotAsk::NobodyThere).map(|answer| read(&answer))
+    }
+
+    async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
+        let method = question.topic.method();
+        let params = match question.params {
+            Some(params)
+                if question.topic == Topic::Elicitation && self.manner == Manner::OneOfMany =>
+            {
+                signed(question.server, params)
+            }
+            params => params.map_or_else(String::new, |params| params.as_str().to_owned()),
+        };
+        self.request(method, params).await.map_err(|error| match error {
+            RequestError::Refused(error) => error,
+            other => RpcError::new(INTERNAL_ERROR, format!("the client gave no answer: {other}")),
+        })
+    }
+
+    async fn request(&self, method: &str, params: String) -> Result<Raw, RequestError> {
+        let patience = Patience { timeout: Some(THINKING), progress: None };
+        self.peer.request(method, |_| params, patience).await
     }
 }
 
@@ -64,6 +115,33 @@ impl Host for ClientHost {
     fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
         Box::pin(self.ask(question))
     }
+
+    fn abilities(&self) -> Abilities {
+        self.abilities.get().cloned().unwrap_or_default()
+    }
+
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+        Box::pin(self.relay(question))
+    }
+
+    fn tell(&self, _: &ServerName, notice: &Notification) {
+        if self.manner == Manner::OneOfMany && notice.method.ends_with("/list_changed") {
+            return;
+        }
+        let params = notice.params.as_ref().map_or("", Raw::as_str);
+        self.peer.try_notify(&notice.method, params);
+    }
+}
+
+/// The server's question with its name before the message: the client shows ours as the asker.
+fn signed(server: &ServerName, params: &Raw) -> String {
+    let Ok(mut question) = params.parse::<Map<String, Value>>() else {
+        return params.as_str().to_owned();
+    };
+    let message = question.get("message").and_then(Value::as_str).unwrap_or_default();
+    let signed = format!("The server `{}` asks: {message}", clean_line(server.as_str(), 200));
+    question.insert("message".to_owned(), Value::String(signed));
+    Value::Object(question).to_string()
 }
 
 fn elicitation(question: &Question) -> String {
@@ -115,7 +193,7 @@ fn read(answer: &Raw) -> Answer {
     struct Elicited {
         action: String,
         #[serde(default)]
-        content: serde_json::Value,
+        content: Value,
     }
     match answer.parse::<Elicited>() {
         Ok(Elicited { action, content }) if action == "accept" => {

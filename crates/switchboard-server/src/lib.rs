@@ -2,12 +2,19 @@
 //!
 //! - [`stdio`]: one client over standard input and output;
 //! - [`http`]: many clients over HTTP, each with a session of its own;
-//! - `service`: MCP methods, translated to requests of a session;
+//! - `service`: one client and its requests;
+//! - `proxy`: all servers behind the one tool;
+//! - `mirror`: one server as it is;
 //! - `answer`: replies and failures, translated to MCP results;
 //! - `host`: the user behind the client, asked by elicitation.
 
 mod answer;
 mod host;
 pub mod http;
+mod mirror;
+mod params;
+mod proxy;
 mod service;
 pub mod stdio;
+
+pub use service::Offer;

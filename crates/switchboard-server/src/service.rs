@@ -1,27 +1,20 @@
-//! MCP methods as requests of a session: reads, translates, answers; decides nothing.
+//! One client: its requests, each in a task of its own, until they are answered or given up.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
-use switchboard::request::{self, Arguments, Request};
-use switchboard::{Gateway, Session, explain, tool_card};
-use switchboard_wire::envelope::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Malformed};
-use switchboard_wire::era::Revision;
+use serde_json::Value;
+use switchboard::{Caller, Gateway, Session};
+use switchboard_wire::envelope::{INVALID_REQUEST, Malformed};
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder, RpcError};
-use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
 
-use crate::answer;
-use crate::host::ClientHost;
-
-/// Progress steps that may wait for a slow client before some are skipped.
-const WAITING_STEPS: usize = 16;
+use crate::host::{ClientHost, Manner};
+use crate::mirror::Mirror;
+use crate::proxy;
 
 /// How long calls may take to notice that they were given up.
 const GIVING_UP: Duration = Duration::from_secs(1);
@@ -30,7 +23,18 @@ const GIVING_UP: Duration = Duration::from_secs(1);
 pub(crate) struct Service {
     session: Arc<Session>,
     host: ClientHost,
+    /// Set where one server is shown as it is.
+    mirror: Option<Arc<Mirror>>,
     calls: Calls,
+}
+
+/// What a client is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// The one tool, for all servers.
+    Proxy,
+    /// One server as it is, by its name in the configuration.
+    Mirror(String),
 }
 
 /// The requests that were accepted and not answered yet.
@@ -42,14 +46,32 @@ pub(crate) struct Calls {
 }
 
 impl Service {
-    pub(crate) fn new(gateway: &Gateway, peer: Peer) -> Service {
-        let host = ClientHost::new(peer);
-        let session = Arc::new(gateway.session(host.clone()));
-        Service { session, host, calls: Calls::default() }
+    pub(crate) fn new(gateway: &Gateway, offer: &Offer, peer: Peer) -> Service {
+        let (session, host, mirror) = match offer {
+            Offer::Proxy => {
+                let host = ClientHost::new(peer, Manner::OneOfMany);
+                (gateway.session(host.clone()), host, None)
+            }
+            Offer::Mirror(server) => {
+                let host = ClientHost::new(peer, Manner::Verbatim);
+                let mirror = Arc::new(Mirror::of(server));
+                (gateway.private_session(host.clone()), host, Some(mirror))
+            }
+        };
+        Service { session: Arc::new(session), host, mirror, calls: Calls::default() }
     }
 
     pub(crate) fn calls(&self) -> Calls {
         self.calls.clone()
+    }
+
+    /// Questions about a request travel with it, where the transport can tell.
+    fn caller(&self, responder: &Responder) -> Caller {
+        let caller = self.session.caller();
+        match responder.exchange() {
+            None => caller,
+            Some(_) => caller.with_host(Arc::new(self.host.at(responder.peer()))),
+        }
     }
 }
 
@@ -84,11 +106,18 @@ impl Handler for Service {
             self.host.learn(params.as_ref());
         }
         let session = Arc::clone(&self.session);
+        let caller = self.caller(&responder);
+        let mirror = self.mirror.clone();
         let registered = Arc::clone(&self.calls.by_id);
         let key = id.clone();
         // Boxed, because spawning moves a future a dozen times.
         let task = self.calls.running.spawn(Box::pin(async move {
-            respond(&session, &method, params, responder).await;
+            match mirror {
+                None => proxy::respond(&session, caller, &method, params, responder).await,
+                Some(mirror) => {
+                    mirror.respond(&session, caller, &method, params, responder).await;
+                }
+            }
             registered.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         }));
         by_id.insert(id, task.abort_handle());
@@ -99,6 +128,12 @@ impl Handler for Service {
             && let Some(call) = self.calls.by_id().remove(&id)
         {
             call.abort();
+        }
+        if notification.method == "notifications/roots/list_changed" {
+            let session = Arc::clone(&self.session);
+            self.calls.running.spawn(async move {
+                session.tell_own_servers("notifications/roots/list_changed", "").await;
+            });
         }
     }
 
@@ -123,165 +158,4 @@ pub(crate) fn cancelled_id(notification: &Notification) -> Option<Id> {
         Value::String(text) => Some(Id::Text(text)),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
-}
-
-async fn respond(session: &Session, method: &str, params: Option<Raw>, responder: Responder) {
-    if method == "tools/call" {
-        return call_tool(session, params, responder).await;
-    }
-    match Box::pin(answer_method(session, method, params.as_ref())).await {
-        Ok(result) => responder.result(|out| out.push_str(&result)).await,
-        Err(error) => responder.error(&error).await,
-    }
-}
-
-async fn answer_method(
-    session: &Session,
-    method: &str,
-    params: Option<&Raw>,
-) -> Result<String, RpcError> {
-    match method {
-        "initialize" => Ok(initialize(params)),
-        "ping" => Ok("{}".to_owned()),
-        "tools/list" => Ok(format!("{{\"tools\":[{}]}}", tool_card::definition())),
-        "prompts/list" => ask(session, Request::Prompts { server: None })
-            .await
-            .map(|reply| answer::prompts(&reply)),
-        "prompts/get" => {
-            let named: Named<'_> = read(params)?;
-            let args = named.arguments.unwrap_or_default();
-            let request = Request::Prompt { name: named.name.into_owned(), server: None, args };
-            ask(session, request).await.map(answer::raw)
-        }
-        "resources/list" => ask(session, Request::Resources { server: None })
-            .await
-            .map(|reply| answer::resources(&reply)),
-        "resources/templates/list" => Ok("{\"resourceTemplates\":[]}".to_owned()),
-        "resources/read" => {
-            let located: Located<'_> = read(params)?;
-            let request = Request::ReadResource { uri: located.uri.into_owned(), server: None };
-            ask(session, request).await.map(answer::raw)
-        }
-        _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not offered")),
-    }
-}
-
-async fn ask(session: &Session, request: Request) -> Result<switchboard::reply::Reply, RpcError> {
-    session.handle(request).await.map_err(|failure| answer::protocol_error(&failure))
-}
-
-fn initialize(params: Option<&Raw>) -> String {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Hello {
-        protocol_version: String,
-    }
-    let requested = params.and_then(|params| params.parse::<Hello>().ok());
-    let requested = requested.map(|hello| hello.protocol_version).unwrap_or_default();
-    json!({
-        "protocolVersion": Revision::negotiate(&requested).as_str(),
-        "capabilities": { "tools": {}, "prompts": {}, "resources": {} },
-        "serverInfo": {
-            "name": "switchboard",
-            "title": "Switchboard",
-            "version": env!("CARGO_PKG_VERSION"),
-        },
-    })
-    .to_string()
-}
-
-#[derive(Deserialize)]
-struct Named<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(default)]
-    arguments: Option<Map<String, Value>>,
-}
-
-#[derive(Deserialize)]
-struct Located<'a> {
-    #[serde(borrow)]
-    uri: Cow<'a, str>,
-}
-
-fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T, RpcError> {
-    let missing = || RpcError::new(INVALID_PARAMS, "`params` is missing");
-    params.ok_or_else(missing)?.parse().map_err(|error: serde_json::Error| {
-        RpcError::new(INVALID_PARAMS, format!("`params` does not read: {error}"))
-    })
-}
-
-/// The one tool. Whatever goes wrong inside it is a result that the model can read.
-async fn call_tool(session: &Session, params: Option<Raw>, responder: Responder) {
-    #[derive(Deserialize)]
-    struct Call<'a> {
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-        #[serde(default)]
-        arguments: Arguments,
-        #[serde(borrow, default, rename = "_meta")]
-        meta: Option<Meta<'a>>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Meta<'a> {
-        #[serde(borrow, default)]
-        progress_token: Option<&'a RawValue>,
-    }
-
-    let call: Call<'_> = match read(params.as_ref()) {
-        Ok(call) => call,
-        Err(error) => return responder.error(&error).await,
-    };
-    if call.name != tool_card::NAME {
-        let message = format!("there is one tool here, `{}`", tool_card::NAME);
-        return responder.error(&RpcError::new(INVALID_PARAMS, message)).await;
-    }
-    let parsed = match request::parse(call.arguments) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            let failure = explain::request_error(error);
-            return responder.result(|out| answer::failure(out, &failure)).await;
-        }
-    };
-    let token = call.meta.and_then(|meta| meta.progress_token);
-    let outcome = match token {
-        None => session.handle(parsed.request).await,
-        Some(token) => {
-            Box::pin(with_progress(session, parsed.request, token, responder.peer())).await
-        }
-    };
-    match outcome {
-        Ok(reply) => responder.result(|out| answer::reply(out, &reply, &parsed.ignored)).await,
-        Err(failure) => responder.result(|out| answer::failure(out, &failure)).await,
-    }
-}
-
-/// Passes the steps of a call on under the client's own token, all of them before the answer.
-async fn with_progress(
-    session: &Session,
-    request: Request,
-    token: &RawValue,
-    client: &Peer,
-) -> Result<switchboard::reply::Reply, switchboard::failure::Failure> {
-    let (sender, mut steps) = mpsc::channel(WAITING_STEPS);
-    let mut call = std::pin::pin!(session.handle_with_progress(request, Some(sender)));
-    let outcome = loop {
-        tokio::select! {
-            biased;
-            Some(step) = steps.recv() => pass_on(&step, token, client),
-            outcome = &mut call => break outcome,
-        }
-    };
-    while let Ok(step) = steps.try_recv() {
-        pass_on(&step, token, client);
-    }
-    outcome
-}
-
-fn pass_on(step: &Raw, token: &RawValue, client: &Peer) {
-    let Ok(mut step) = step.parse::<Map<String, Value>>() else { return };
-    let Ok(token) = serde_json::from_str(token.get()) else { return };
-    step.insert("progressToken".to_owned(), token);
-    client.try_notify("notifications/progress", &Value::Object(step).to_string());
 }

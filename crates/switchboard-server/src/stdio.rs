@@ -9,7 +9,7 @@ use switchboard_wire::{Peer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::service::{Calls, Service};
+use crate::service::{Calls, Offer, Service};
 
 /// How long requests that were accepted may take after the client closed its end.
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
@@ -19,10 +19,10 @@ pub(crate) const DRAIN_AFTER_STOP: Duration = Duration::from_secs(5);
 
 /// Serves until the client closes its end or `stop` is cancelled; every request that was accepted
 /// before is answered first, within a limit. The caller shuts the gateway down.
-pub async fn serve(gateway: Gateway, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(gateway: Gateway, offer: Offer, stop: CancellationToken) -> io::Result<()> {
     // As a task of its own it is woken without a system call, which the root future is not.
     let mut client = JoinSet::new();
-    client.spawn(serve_client(gateway, stop));
+    client.spawn(serve_client(gateway, offer, stop));
     match client.join_next().await {
         Some(Ok(served)) => served,
         Some(Err(panicked)) => Err(io::Error::other(panicked)),
@@ -41,11 +41,11 @@ async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     let _client_does_not_read = tokio::time::timeout(limit, written).await;
 }
 
-async fn serve_client(gateway: Gateway, stop: CancellationToken) -> io::Result<()> {
+async fn serve_client(gateway: Gateway, offer: Offer, stop: CancellationToken) -> io::Result<()> {
     let limits =
         Limits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
     let (peer, reader, writer) = peer::open(stdio::input(), stdio::output(), limits);
-    let mut service = Service::new(&gateway, peer.clone());
+    let mut service = Service::new(&gateway, &offer, peer.clone());
     let calls = service.calls();
     // A task of its own, so that an answer wakes the writer and nothing else.
     let mut writing = JoinSet::new();

@@ -75,6 +75,8 @@ pub struct ServerHello {
     pub server_name: String,
     pub server_version: String,
     pub instructions: Option<String>,
+    /// The whole answer to `initialize`.
+    pub raw: Raw,
 }
 
 /// The lists that a server offers; only these are asked for.
@@ -152,6 +154,7 @@ fn read_hello(answer: &Raw) -> Result<ServerHello, HandshakeError> {
         version: String,
     }
 
+    let raw = answer.clone();
     let answer: Answer<'_> = answer.parse().map_err(|_| HandshakeError::Answer)?;
     let Some(revision) = Revision::parse(&answer.protocol_version) else {
         return Err(HandshakeError::Revision(answer.protocol_version));
@@ -168,5 +171,6 @@ fn read_hello(answer: &Raw) -> Result<ServerHello, HandshakeError> {
         server_name: answer.server_info.name,
         server_version: answer.server_info.version,
         instructions: answer.instructions.filter(|text| !text.trim().is_empty()),
+        raw,
     })
 }

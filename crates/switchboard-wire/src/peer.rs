@@ -309,6 +309,27 @@ impl Peer {
         self.pending(|pending| pending.values().filter_map(|w| Some(w.patience?.at)).min())?
     }
 
+    /// Puts off the deadlines of these requests by `patience` while the hold lives; afterwards each
+    /// has its whole time again.
+    pub fn hold(&self, requests: Vec<u64>, patience: Duration) -> Hold {
+        self.put_off(&requests, |_| patience);
+        Hold { peer: self.clone(), requests }
+    }
+
+    fn put_off(&self, requests: &[u64], by: impl Fn(Duration) -> Duration) {
+        let now = Instant::now();
+        let _closed = self.pending(|pending| {
+            for id in requests {
+                if let Some(waiter) = pending.get_mut(id)
+                    && let Some(deadline) = &mut waiter.patience
+                {
+                    deadline.at = now + by(deadline.timeout);
+                    self.shared.alarm.set(deadline.at);
+                }
+            }
+        });
+    }
+
     fn count_dropped(&self) {
         self.shared.dropped.fetch_add(1, Ordering::Relaxed);
     }
@@ -334,6 +355,19 @@ impl Drop for InFlight<'_> {
         if !self.done && self.peer.take(self.id).is_some() {
             self.peer.cancel(self.id);
         }
+    }
+}
+
+/// Keeps requests from timing out.
+#[derive(Debug)]
+pub struct Hold {
+    peer: Peer,
+    requests: Vec<u64>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.peer.put_off(&self.requests, |timeout| timeout);
     }
 }
 

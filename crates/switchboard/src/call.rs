@@ -17,18 +17,18 @@ use switchboard_wire::Raw;
 use crate::explain;
 use crate::session::Session;
 use crate::upstream::CallError;
-use crate::upstream::lease::Progress;
+use crate::upstream::lease::Caller;
 
 /// Runs one tool call for `session`. Read this function first.
 pub(crate) async fn call(
     session: &Session,
     call: CallRequest,
-    progress: Progress,
+    caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog(); // One snapshot for the whole call.
     let (catalog, target) = resolve(session, catalog, &call.tool, call.server.as_deref()).await?;
     let checked = target.check(call.args).map_err(explain::arguments)?;
-    let (target, raw) = run(session, &catalog, checked, progress).await?;
+    let (target, raw) = run(session, &catalog, checked, caller).await?;
     let json = raw.into_string();
     let content = match target.entry.kind {
         Kind::Tool => CallOutput::of_call(json),
@@ -51,17 +51,17 @@ pub(crate) async fn run(
     session: &Session,
     catalog: &Arc<Catalog>,
     checked: Checked,
-    progress: Progress,
+    caller: &Caller,
 ) -> Result<(Resolved, Raw), Failure> {
-    let approved = approve(session, checked).await?;
-    let lease = session.gateway.lease(&approved.target().server).await?;
-    let mut approved = confirm(session, catalog, approved).await?;
-    let mut outcome = lease.call(&approved, progress.clone()).await;
+    let approved = approve(session, checked, caller).await?;
+    let lease = session.lease(&approved.target().server).await?;
+    let mut approved = confirm(session, catalog, approved, caller).await?;
+    let mut outcome = lease.call(&approved, caller).await;
     if let Err(CallError::NotSent) = outcome {
         // The connection closed before anything was sent: one more try, on a new one.
-        let lease = session.gateway.lease(&approved.target().server).await?;
-        approved = confirm(session, catalog, approved).await?;
-        outcome = Box::pin(lease.call(&approved, progress)).await;
+        let lease = session.lease(&approved.target().server).await?;
+        approved = confirm(session, catalog, approved, caller).await?;
+        outcome = Box::pin(lease.call(&approved, caller)).await;
     }
     let (target, _) = approved.into_parts();
     match outcome {
@@ -80,7 +80,7 @@ pub(crate) async fn resolve(
     match catalog.resolve(tool, within).map_err(explain::resolve)? {
         Resolution::Tool(target) => Ok((catalog, target)),
         Resolution::Unlisted(server) => {
-            let _listed = Box::pin(session.gateway.lease(&server)).await?;
+            let _listed = Box::pin(session.lease(&server)).await?;
             let catalog = session.gateway.catalog();
             match catalog.resolve(tool, within).map_err(explain::resolve)? {
                 Resolution::Tool(target) => Ok((catalog, target)),
@@ -91,18 +91,22 @@ pub(crate) async fn resolve(
 }
 
 /// The proof that the call may be made; asks the user where a rule says so.
-async fn approve(session: &Session, checked: Checked) -> Result<Approved, Failure> {
+async fn approve(
+    session: &Session,
+    checked: Checked,
+    caller: &Caller,
+) -> Result<Approved, Failure> {
     let rules = session.gateway.approval_rules(&checked.target.server);
     let decision = decide(&rules, &session.grants(), checked);
     match decision {
         Decision::Free(approved) => Ok(approved),
         Decision::Refused(refusal) => Err(explain::refused(&refusal)),
-        Decision::Ask(question) => Box::pin(ask(session, question)).await,
+        Decision::Ask(question) => Box::pin(ask(session, question, caller)).await,
     }
 }
 
-async fn ask(session: &Session, question: Question) -> Result<Approved, Failure> {
-    let answer = session.host.approve(&question).await;
+async fn ask(session: &Session, question: Question, caller: &Caller) -> Result<Approved, Failure> {
+    let answer = caller.listener.host.approve(&question).await;
     let target = question.target().clone();
     let answer = answer.map_err(|nobody| explain::cannot_ask(nobody, &target))?;
     if answer == Answer::No {
@@ -117,6 +121,7 @@ async fn confirm(
     session: &Session,
     before: &Arc<Catalog>,
     approved: Approved,
+    caller: &Caller,
 ) -> Result<Approved, Failure> {
     let now = session.gateway.catalog();
     if Arc::ptr_eq(before, &now) {
@@ -145,5 +150,5 @@ async fn confirm(
     }
     let (_, args) = approved.into_parts();
     let checked = new.check(args).map_err(|(new, _)| explain::tool_changed(&new))?;
-    Box::pin(approve(session, checked)).await
+    Box::pin(approve(session, checked, caller)).await
 }

@@ -106,8 +106,8 @@ impl Directory {
 
     /// Takes what a server listed just now by `plan`; another plan's lists are news no more. The
     /// first listing ever is what later ones are compared with.
-    pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, raw: RawListing) {
-        if self.shared.plans.borrow().get(server).is_none_or(|current| **current != *plan) {
+    pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, mut raw: RawListing) {
+        if !self.is_current(server, plan) {
             return;
         }
         self.shared.loaded.get_or_init(|| self.load());
@@ -129,13 +129,57 @@ impl Directory {
             let establish = move || directory.establish(&server, &record);
             self.shared.writers.spawn_blocking(establish);
         }
-        if let Some(file) = plan.file.clone() {
-            self.shared.writers.spawn_blocking(move || {
-                if let Err(error) = write(&file, &raw) {
-                    tracing::debug!(%error, "cannot keep the listing");
-                }
+        let (directory, server) = (self.clone(), server.clone());
+        self.keep(plan, move |_, stamp| {
+            // Looked at while the file is ours, so that it is not lost between two writers.
+            raw.asks_client = directory.asks_client(&server);
+            Some(disk::encode(&raw, stamp))
+        });
+    }
+
+    /// Writes to the server's file, beside everything else. `change` gets what is there.
+    fn keep(
+        &self,
+        plan: &Plan,
+        mut change: impl FnMut(Option<RawListing>, Stamp<'_>) -> Option<Vec<u8>> + Send + 'static,
+    ) {
+        let Some(file) = plan.file.clone() else { return };
+        self.shared.writers.spawn_blocking(move || {
+            let now = now();
+            let stamp = Stamp { definition: &file.definition, listed_at: now };
+            let written = SharedFile::ours(file.path.clone()).update(|present| {
+                let present = present.and_then(|p| disk::decode(p, &file.definition, now).ok());
+                Ok::<_, Infallible>(change(present, stamp))
             });
+            if let Err(UpdateError::Io(error)) = written {
+                tracing::debug!(%error, "cannot keep the listing");
+            }
+        });
+    }
+
+    fn is_current(&self, server: &ServerName, plan: &Plan) -> bool {
+        self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
+    }
+
+    /// Remembers that the server asks something of its client.
+    pub(crate) fn mark_asking(&self, server: &ServerName, plan: &Plan) {
+        if !self.is_current(server, plan) || self.asks_client(server) {
+            return;
         }
+        self.change(server, Shelf::asking);
+        self.keep(plan, |present, stamp| {
+            let known = present.filter(|raw| !raw.asks_client)?;
+            Some(disk::encode(&RawListing { asks_client: true, ..known }, stamp))
+        });
+    }
+
+    /// Whether the server is known to ask something of its client.
+    pub(crate) fn asks_client(&self, server: &ServerName) -> bool {
+        self.shared.catalog.borrow().shelf(server).is_some_and(Shelf::asks_client)
+    }
+
+    pub(crate) fn has_listed(&self, server: &ServerName) -> bool {
+        self.shared.catalog.borrow().listing(server).is_some()
     }
 
     /// Compares the tools of a server with another baseline from now on.
@@ -227,6 +271,9 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
     {
         let listing = Listing::build(server.clone(), &raw, &plan.policy);
         *shelf = shelf.clone().with_listing(Arc::new(listing));
+        if raw.asks_client {
+            *shelf = shelf.clone().asking();
+        }
         // Listed by a version, or under a setting, that pinned nothing.
         if let (Baseline::Open, Some(pins)) = (shelf.baseline(), &plan.pins) {
             let record = Record::of(&raw);
@@ -240,16 +287,6 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
 fn read(file: &CacheFile, now: u64) -> Option<RawListing> {
     let bytes = paths::read(&file.path).ok()??;
     disk::decode(&bytes, &file.definition, now).ok()
-}
-
-fn write(file: &CacheFile, raw: &RawListing) -> std::io::Result<()> {
-    let stamp = Stamp { definition: &file.definition, listed_at: now() };
-    let bytes = disk::encode(raw, stamp);
-    let update = |_: Option<&[u8]>| Ok::<_, Infallible>(Some(bytes.clone()));
-    SharedFile::ours(file.path.clone()).update(update).map_err(|error| match error {
-        UpdateError::Io(cause) => cause,
-        UpdateError::Change(never) => match never {},
-    })
 }
 
 /// Seconds since the epoch.

@@ -48,6 +48,8 @@ enum Cause {
     Unverified(String),
     #[error("the server no longer has `{0}`")]
     Gone(String),
+    #[error("the server has no tool `{0}`")]
+    NoSuchTool(String),
     #[error("no connected server lists the resource `{0}`")]
     UnknownResource(String),
     #[error("no connected server has the prompt `{0}`")]
@@ -371,13 +373,25 @@ pub(crate) fn tool_gone(target: &Resolved) -> Failure {
 }
 
 pub(crate) fn unknown_resource(uri: &str) -> Failure {
-    let uri = uri.chars().filter(|c| !c.is_control()).take(200).collect();
-    Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(uri))
+    Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(shown(uri)))
 }
 
 pub(crate) fn unknown_prompt(name: &str) -> Failure {
-    let name = name.chars().filter(|c| !c.is_control()).take(200).collect();
-    Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(name))
+    Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(shown(name)))
+}
+
+pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {
+    let subject = Subject::Server(server.clone());
+    Failure::new(Code::UnknownTool, subject, Cause::NoSuchTool(shown(name)))
+}
+
+fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// What asking a server for a list, or the like, came to.
+pub(crate) fn lookup(error: CallError, server: &ServerName) -> Failure {
+    request(error, server)
 }
 
 pub(crate) fn ambiguous_prompt(name: &str, owners: &[&ServerName]) -> Failure {

@@ -1,6 +1,7 @@
 //! The gateway: all servers of one process, and the sessions that use them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
+use switchboard_wire::Peer;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -34,8 +36,10 @@ use crate::last_good::LastGood;
 use crate::load::LoadOptions;
 use crate::paths::Paths;
 use crate::results::Results;
-use crate::session::Session;
-use crate::upstream::{Lease, LeaseError, Partition, Recipe, Surroundings, Upstream, UpstreamKey};
+use crate::session::{Connections, Session};
+use crate::upstream::{
+    Lease, Listener, Partition, Recipe, SessionId, Surroundings, Upstream, UpstreamKey,
+};
 
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
@@ -59,6 +63,8 @@ struct Shared {
     roster: watch::Sender<Arc<Roster>>,
     dials: Arc<Semaphore>,
     tasks: TaskTracker,
+    /// How many sessions there have been.
+    sessions: AtomicU64,
     /// Ends what runs beside the present servers.
     closing: CancellationToken,
 }
@@ -122,8 +128,19 @@ impl Gateway {
 
     /// Opens a conversation; `host` answers where the user has to be asked.
     pub fn session(&self, host: impl Host + 'static) -> Session {
+        self.open_session(host, Connections::Shared)
+    }
+
+    /// The same with connections that no other session uses.
+    pub fn private_session(&self, host: impl Host + 'static) -> Session {
+        self.open_session(host, Connections::Own)
+    }
+
+    fn open_session(&self, host: impl Host + 'static, connections: Connections) -> Session {
         let results = Results::new(self.shared.blueprint.paths.results(), self.roster().limits);
-        Session::new(self.clone(), Arc::new(host), results)
+        let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
+        let listener = Listener { session, host: Arc::new(host) };
+        Session::new(self.clone(), listener, results, connections)
     }
 
     /// What all servers offer, as far as it is known now.
@@ -209,7 +226,7 @@ impl Gateway {
         let connect = |server: ServerName| {
             let gateway = self.clone();
             async move {
-                let connected = gateway.lease(&server).await.map(|_released_at_once| ());
+                let connected = gateway.lease_shared(&server).await.map(|_released_at_once| ());
                 (server, connected)
             }
         };
@@ -240,18 +257,73 @@ impl Gateway {
         &self.shared.directory
     }
 
-    /// A connection to the server, held while the lease lives. A server whose definition changes
-    /// just now is looked up once more.
-    pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
-        let mut leased = self.roster().upstream(server)?.lease().await;
-        if let Err(LeaseError::Replaced) = leased {
-            leased = self.roster().upstream(server)?.lease().await;
-        }
-        leased.map_err(|error| explain::lease(error, server))
+    /// A connection on behalf of nobody in particular.
+    async fn lease_shared(&self, server: &ServerName) -> Result<Lease, Failure> {
+        let upstream = self.roster().shared_upstream(server).cloned()?;
+        upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 
-    pub(crate) fn upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
-        self.roster().upstream(server).cloned()
+    /// The connection that a session uses: its own, if the server asks something of its client.
+    pub(crate) fn upstream(
+        &self,
+        server: &ServerName,
+        listener: &Listener,
+    ) -> Result<Upstream, Failure> {
+        if self.shared.directory.asks_client(server) {
+            return self.own_upstream(server, listener);
+        }
+        self.roster().shared_upstream(server).cloned()
+    }
+
+    /// A connection that one session has to itself, made on first use.
+    pub(crate) fn own_upstream(
+        &self,
+        server: &ServerName,
+        listener: &Listener,
+    ) -> Result<Upstream, Failure> {
+        let partition = Partition::Session(listener.session);
+        let key = UpstreamKey { server: server.clone(), partition };
+        let roster = self.roster();
+        if let Some(own) = roster.members.get(&key) {
+            return Ok(own.upstream.clone());
+        }
+        roster.shared_upstream(server)?;
+        let mut made = Err(explain::unknown_server(server));
+        self.shared.roster.send_modify(|roster| {
+            let Some(shared) = roster.members.get(&shared_key(server)).cloned() else { return };
+            let members = &mut Arc::make_mut(roster).members;
+            let member = members.entry(key).or_insert_with(|| {
+                let policy = shared.policy.of_a_session();
+                self.member(server.clone(), shared.recipe, policy, None, Some(listener.clone()))
+            });
+            made = Ok(member.upstream.clone());
+        });
+        made
+    }
+
+    /// The live connections that a session has to itself.
+    pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Peer> {
+        let roster = self.roster();
+        let theirs =
+            roster.members.iter().filter(|(key, _)| key.partition == Partition::Session(session));
+        theirs.filter_map(|(_, member)| member.upstream.live()).collect()
+    }
+
+    /// Connections that were a session's alone are closed once nobody uses them.
+    pub(crate) fn end_session(&self, session: SessionId) {
+        let theirs = |key: &UpstreamKey| key.partition == Partition::Session(session);
+        if !self.roster().members.keys().any(theirs) {
+            return;
+        }
+        self.shared.roster.send_modify(|roster| {
+            Arc::make_mut(roster).members.retain(|key, member| {
+                let stays = !theirs(key);
+                if !stays {
+                    member.upstream.retire();
+                }
+                stays
+            });
+        });
     }
 
     pub(crate) fn approval_rules(&self, server: &ServerName) -> Arc<Rules> {
@@ -296,13 +368,22 @@ impl Gateway {
     ) -> HashMap<UpstreamKey, Member> {
         let mut members = HashMap::new();
         for (server, recipe, policy) in recipes {
-            let key = key(&server);
+            let key = shared_key(&server);
             let old = before.get(&key);
             let member = match old.filter(|old| *old.recipe == recipe && old.policy == policy) {
                 Some(same) => same.clone(),
-                None => self.member(server, recipe, policy, old.map(|old| &old.upstream)),
+                None => {
+                    let old = old.map(|old| &old.upstream);
+                    self.member(server, Arc::new(recipe), policy, old, None)
+                }
             };
             members.insert(key, member);
+        }
+        for (key, old) in before.iter().filter(|(key, _)| key.partition != Partition::Shared) {
+            let shared = members.get(&shared_key(&key.server));
+            if shared.is_some_and(|shared| shared.recipe == old.recipe) {
+                members.insert(key.clone(), old.clone());
+            }
         }
         for (key, old) in before {
             if !members.contains_key(key) {
@@ -315,9 +396,10 @@ impl Gateway {
     fn member(
         &self,
         server: ServerName,
-        recipe: Recipe,
+        recipe: Arc<Recipe>,
         policy: Policy,
         predecessor: Option<&Upstream>,
+        owner: Option<Listener>,
     ) -> Member {
         let surroundings = Surroundings {
             directory: self.shared.directory.clone(),
@@ -326,20 +408,20 @@ impl Gateway {
             tasks: self.shared.tasks.clone(),
             closing: self.shared.closing.clone(),
             after: predecessor.map(Upstream::retire),
+            owner,
         };
-        let recipe = Arc::new(recipe);
         let upstream = Upstream::start(server, Arc::clone(&recipe), policy, surroundings);
         Member { upstream, recipe, policy }
     }
 }
 
-fn key(server: &ServerName) -> UpstreamKey {
+fn shared_key(server: &ServerName) -> UpstreamKey {
     UpstreamKey { server: server.clone(), partition: Partition::Shared }
 }
 
 impl Roster {
-    fn upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
-        let member = self.members.get(&key(server)).map(|member| &member.upstream);
+    fn shared_upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
+        let member = self.members.get(&shared_key(server)).map(|member| &member.upstream);
         member.ok_or_else(|| match self.facts.get(server).map(|facts| facts.trust) {
             Some(TrustLevel::Pending) => explain::resolve(ResolveError::Pending(server.clone())),
             Some(TrustLevel::User | TrustLevel::Approved) | None => explain::unknown_server(server),
@@ -413,6 +495,7 @@ impl GatewayBuilder {
             roster: watch::Sender::new(Arc::new(nothing)),
             dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
             tasks: TaskTracker::new(),
+            sessions: AtomicU64::new(0),
             closing: CancellationToken::new(),
         };
         let gateway = Gateway { shared: Arc::new(shared) };

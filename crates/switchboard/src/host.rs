@@ -1,8 +1,11 @@
-//! The user behind a session, as far as the engine may ask.
+//! The user and the model behind a session, as far as the engine and its servers may ask.
 
 use std::pin::Pin;
 
 use switchboard_core::approval::{Answer, Question};
+use switchboard_core::name::ServerName;
+use switchboard_wire::envelope::METHOD_NOT_FOUND;
+use switchboard_wire::{Notification, Raw, RpcError};
 
 /// A future that a host's answer comes from.
 pub type Asked<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -18,6 +21,20 @@ pub enum CannotAsk {
 pub trait Host: Send + Sync {
     /// May this call be made?
     fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>>;
+
+    /// What a server may ask for here.
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
+    /// Answers what a server asks, word for word as MCP has it.
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+        let refused = question.topic.refused();
+        Box::pin(std::future::ready(Err(refused)))
+    }
+
+    /// Hears what a server tells: log lines, changed resources. Must not wait.
+    fn tell(&self, _server: &ServerName, _notice: &Notification) {}
 }
 
 /// Nobody is there: fail closed.
@@ -27,5 +44,92 @@ pub struct Headless;
 impl Host for Headless {
     fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
         Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
+    }
+}
+
+/// Something that a server asks of the client that called it.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerQuestion<'a> {
+    pub server: &'a ServerName,
+    pub topic: Topic,
+    pub params: Option<&'a Raw>,
+}
+
+/// What servers may ask about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// The directories that the client works on.
+    Roots,
+    /// Words of the client's model.
+    Sampling,
+    /// Words of the user.
+    Elicitation,
+}
+
+impl Topic {
+    pub const ALL: [Topic; 3] = [Topic::Roots, Topic::Sampling, Topic::Elicitation];
+
+    pub fn method(self) -> &'static str {
+        match self {
+            Topic::Roots => "roots/list",
+            Topic::Sampling => "sampling/createMessage",
+            Topic::Elicitation => "elicitation/create",
+        }
+    }
+
+    pub fn of_method(method: &str) -> Option<Topic> {
+        Topic::ALL.into_iter().find(|topic| topic.method() == method)
+    }
+
+    /// The name of the capability.
+    pub fn ability(self) -> &'static str {
+        match self {
+            Topic::Roots => "roots",
+            Topic::Sampling => "sampling",
+            Topic::Elicitation => "elicitation",
+        }
+    }
+
+    /// What a server hears where nobody can answer.
+    pub fn refused(self) -> RpcError {
+        let message = format!("this client does not offer {}", self.ability());
+        RpcError::new(METHOD_NOT_FOUND, message)
+    }
+}
+
+/// The client capabilities that concern servers, each as MCP writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    pub roots: Option<Raw>,
+    pub sampling: Option<Raw>,
+    pub elicitation: Option<Raw>,
+}
+
+impl Abilities {
+    /// All that can be passed on.
+    pub fn all() -> Abilities {
+        let given = |json: &str| Some(Raw::from_json(json.to_owned()));
+        Abilities {
+            roots: given("{\"listChanged\":true}"),
+            sampling: given("{}"),
+            elicitation: given("{\"form\":{},\"url\":{}}"),
+        }
+    }
+
+    pub fn of(&self, topic: Topic) -> Option<&Raw> {
+        match topic {
+            Topic::Roots => self.roots.as_ref(),
+            Topic::Sampling => self.sampling.as_ref(),
+            Topic::Elicitation => self.elicitation.as_ref(),
+        }
+    }
+
+    /// The object that `initialize` carries.
+    pub(crate) fn to_json(&self) -> String {
+        let offered = Topic::ALL.into_iter().filter_map(|topic| Some((topic, self.of(topic)?)));
+        let members: Vec<String> = offered
+            .map(|(topic, ability)| format!("\"{}\":{}", topic.ability(), ability.as_str()))
+            .collect();
+        format!("{{{}}}", members.join(","))
     }
 }

@@ -38,6 +38,7 @@ pub mod gateway;
 pub mod session;
 mod call;
 mod modes;
+pub mod relay;
 mod blueprint;
 mod follow;
 pub mod explain;
@@ -66,7 +67,7 @@ pub use gateway::{Gateway, GatewayBuilder};
 pub use host::{Headless, Host};
 pub use last_good::LastGood;
 pub use session::Session;
-pub use upstream::lease::Progress;
+pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
     approval, catalog, config, content, failure, lifecycle, name, render, reply, request, schema,

@@ -18,6 +18,7 @@ use crate::blueprint::Overridden;
 use crate::call;
 use crate::explain;
 use crate::session::Session;
+use crate::upstream::lease::Caller;
 use crate::upstream::{State, Status};
 
 /// A failure is news for this long; afterwards the server counts as not connected again.
@@ -35,7 +36,7 @@ pub(crate) fn status(session: &Session) -> Reply {
 
 fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
     let listing = catalog.listing(name);
-    let upstream = session.gateway.upstream(name).ok().map(|upstream| upstream.status());
+    let upstream = session.upstream(name).ok().map(|upstream| upstream.status());
     let standing = catalog.shelf(name).map_or(Standing::Active, |shelf| shelf.standing);
     let status = status_of(standing, upstream.as_ref(), listing.is_some());
     let failure = upstream
@@ -118,7 +119,7 @@ async fn listed(
     if catalog.listing(server).is_some() {
         return Ok(catalog);
     }
-    let _listed = session.gateway.lease(server).await?;
+    let _listed = session.lease(server).await?;
     Ok(session.gateway.catalog())
 }
 
@@ -148,7 +149,7 @@ pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Fai
 /// Connects, whatever failed before; a server that is connected is listed again.
 pub(crate) async fn connect(session: &Session, server: &str) -> Result<Reply, Failure> {
     let server = session.gateway.catalog().active_server(server).map_err(explain::resolve)?;
-    let upstream = session.gateway.upstream(&server)?;
+    let upstream = session.upstream(&server)?;
     let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
     let page = session.gateway.catalog().page(Some(&server), PageRequest::default());
     Ok(Reply::Connected(page))
@@ -156,7 +157,7 @@ pub(crate) async fn connect(session: &Session, server: &str) -> Result<Reply, Fa
 
 pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {
     let server = session.gateway.catalog().active_server(server).map_err(explain::resolve)?;
-    session.gateway.upstream(&server)?.disconnect().await;
+    session.upstream(&server)?.disconnect().await;
     Ok(Reply::Disconnected { servers: vec![server] })
 }
 
@@ -209,6 +210,7 @@ pub(crate) async fn read_resource(
     session: &Session,
     uri: &str,
     server: Option<&str>,
+    caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog();
     let scope = in_scope(&catalog, server)?;
@@ -222,7 +224,7 @@ pub(crate) async fn read_resource(
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
     let target = catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri))?;
     let checked = Checked { target, args: Map::new() };
-    let (target, raw) = call::run(session, &catalog, checked, None).await?;
+    let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_resource(raw.into_string());
     output(session, Origin::Resource, target.server, uri, content).await
 }
@@ -232,6 +234,7 @@ pub(crate) async fn prompt(
     name: &str,
     server: Option<&str>,
     args: Map<String, Value>,
+    caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog();
     let scope = in_scope(&catalog, server)?;
@@ -245,7 +248,7 @@ pub(crate) async fn prompt(
         _ => return Err(explain::ambiguous_prompt(name, &owners)),
     };
     let target = catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name))?;
-    let (target, raw) = call::run(session, &catalog, Checked { target, args }, None).await?;
+    let (target, raw) = call::run(session, &catalog, Checked { target, args }, caller).await?;
     let content = CallOutput::of_prompt(raw.into_string());
     output(session, Origin::Prompt, target.server, name, content).await
 }

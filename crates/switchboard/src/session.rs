@@ -4,49 +4,96 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use switchboard_core::approval::Grants;
 use switchboard_core::failure::Failure;
+use switchboard_core::name::ServerName;
 use switchboard_core::reply::Reply;
 use switchboard_core::request::Request;
 
 use crate::call;
+use crate::explain;
 use crate::gateway::Gateway;
-use crate::host::Host;
 use crate::modes;
 use crate::results::Results;
-use crate::upstream::lease::Progress;
+use crate::upstream::lease::Caller;
+use crate::upstream::{Lease, LeaseError, Listener, SessionId, Upstream};
 
 /// A conversation with the gateway. Requests run side by side; dropping one cancels it.
 pub struct Session {
     pub(crate) gateway: Gateway,
-    pub(crate) host: Arc<dyn Host>,
+    listener: Listener,
     pub(crate) results: Arc<Results>,
     /// Held for a moment at a time, never across an await.
     grants: Mutex<Grants>,
+    connections: Connections,
+    /// Connections that stay up for as long as the session lives.
+    kept: Mutex<Vec<Lease>>,
+}
+
+/// Whether a session shares the servers' connections with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connections {
+    /// Except those to servers that ask something of their client.
+    Shared,
+    Own,
 }
 
 impl Session {
-    pub(crate) fn new(gateway: Gateway, host: Arc<dyn Host>, results: Results) -> Session {
-        Session { gateway, host, results: Arc::new(results), grants: Mutex::default() }
+    pub(crate) fn new(
+        gateway: Gateway,
+        listener: Listener,
+        results: Results,
+        connections: Connections,
+    ) -> Session {
+        let (grants, kept) = Default::default();
+        Session { gateway, listener, results: Arc::new(results), grants, connections, kept }
     }
 
     /// Answers one request.
     pub fn handle(&self, request: Request) -> impl Future<Output = Result<Reply, Failure>> + Send {
-        self.handle_with_progress(request, None)
+        self.handle_as(request, self.caller())
     }
 
-    /// Answers one request; the steps of a call go to `progress`, as the server sent them.
-    pub async fn handle_with_progress(
-        &self,
-        request: Request,
-        progress: Progress,
-    ) -> Result<Reply, Failure> {
+    /// Answers one request on behalf of `caller`, who is of this session.
+    pub async fn handle_as(&self, request: Request, caller: Caller) -> Result<Reply, Failure> {
         if let Request::Call(request) = request {
-            return call::call(self, request, progress).await;
+            return call::call(self, request, &caller).await;
         }
         // A future of its own, so that a call does not pay for its size.
-        Box::pin(self.answer(request)).await
+        Box::pin(self.answer(request, &caller)).await
     }
 
-    async fn answer(&self, request: Request) -> Result<Reply, Failure> {
+    /// The session itself as one who asks.
+    pub fn caller(&self) -> Caller {
+        Caller { listener: self.listener.clone(), progress: None }
+    }
+
+    /// A connection to the server, held while the lease lives. A server whose definition changes
+    /// just now is looked up once more.
+    pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
+        let mut leased = self.upstream(server)?.lease().await;
+        if let Err(LeaseError::Replaced) = leased {
+            leased = self.upstream(server)?.lease().await;
+        }
+        leased.map_err(|error| explain::lease(error, server))
+    }
+
+    /// What this session uses to reach the server.
+    pub(crate) fn upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
+        match self.connections {
+            Connections::Shared => self.gateway.upstream(server, &self.listener),
+            Connections::Own => self.gateway.own_upstream(server, &self.listener),
+        }
+    }
+
+    pub(crate) fn id(&self) -> SessionId {
+        self.listener.session
+    }
+
+    /// Holds a connection until the session ends.
+    pub(crate) fn keep(&self, lease: Lease) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(lease);
+    }
+
+    async fn answer(&self, request: Request, caller: &Caller) -> Result<Reply, Failure> {
         match request {
             Request::Status => Ok(modes::status(self)),
             Request::List { server, page } => modes::list(self, &server, page).await,
@@ -60,13 +107,13 @@ impl Session {
             Request::Result { id, view } => modes::result(self, id, view).await,
             Request::Resources { server } => modes::resources(self, server.as_deref()),
             Request::ReadResource { uri, server } => {
-                modes::read_resource(self, &uri, server.as_deref()).await
+                modes::read_resource(self, &uri, server.as_deref(), caller).await
             }
             Request::Prompts { server } => modes::prompts(self, server.as_deref()),
             Request::Prompt { name, server, args } => {
-                modes::prompt(self, &name, server.as_deref(), args).await
+                modes::prompt(self, &name, server.as_deref(), args, caller).await
             }
-            Request::Call(request) => call::call(self, request, None).await,
+            Request::Call(request) => call::call(self, request, caller).await,
         }
     }
 
@@ -77,5 +124,12 @@ impl Session {
 
     pub(crate) fn grants(&self) -> MutexGuard<'_, Grants> {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Session {
+    /// Connections that were this session's alone end with it.
+    fn drop(&mut self) {
+        self.gateway.end_session(self.listener.session);
     }
 }

@@ -28,7 +28,7 @@ use crate::report::Outcome;
 /// Runs one command.
 pub(crate) async fn run(app: &App, command: Command) -> Outcome {
     match command {
-        Command::Serve(wish) => serve::serve(app, &wish).await,
+        Command::Serve(how) => serve::serve(app, &how).await,
         Command::Doctor(wish) => doctor::doctor(app, wish).await,
         Command::Demo => demo::tour(app).await,
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,

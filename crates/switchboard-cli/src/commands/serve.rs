@@ -8,11 +8,11 @@ use switchboard::Gateway;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
-use switchboard_server::stdio;
+use switchboard_server::{Offer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::Serve;
+use crate::args::serve::Serve;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -37,11 +37,11 @@ enum Face {
     Http(Listening, Token),
 }
 
-pub(super) async fn serve(app: &App, wish: &Serve) -> Outcome {
+pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     // What keeps us from listening is said before anything starts.
-    let face = match wish.http {
+    let face = match how.http {
         None => Face::Stdio,
-        Some(address) => listen(app, address, wish).await?,
+        Some(address) => listen(app, address, how).await?,
     };
     let loaded = app.load_and_warn()?;
     let gateway = app.gateway(loaded.config).build();
@@ -51,12 +51,16 @@ pub(super) async fn serve(app: &App, wish: &Serve) -> Outcome {
     let mut announcing = JoinSet::new();
     announcing.spawn(announce(app.printer, gateway.clone()));
     let stop = CancellationToken::new();
+    let offer = match &how.transparent {
+        None => Offer::Proxy,
+        Some(server) => Offer::Mirror(server.clone()),
+    };
     let serving = async {
         match face {
-            Face::Stdio => stdio::serve(gateway.clone(), stop.clone()).await,
+            Face::Stdio => stdio::serve(gateway.clone(), offer, stop.clone()).await,
             Face::Http(listening, token) => {
                 introduce(app, &listening, &token);
-                listening.serve(gateway.clone(), token, stop.clone()).await;
+                listening.serve(gateway.clone(), offer, token, stop.clone()).await;
                 Ok(())
             }
         }
@@ -81,9 +85,9 @@ pub(super) async fn serve(app: &App, wish: &Serve) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn listen(app: &App, address: SocketAddr, wish: &Serve) -> Result<Face, Failure> {
+async fn listen(app: &App, address: SocketAddr, how: &Serve) -> Result<Face, Failure> {
     let failure = |code, error| Failure::new(code, Subject::Request, error);
-    if !address.ip().is_loopback() && !wish.allow_remote {
+    if !address.ip().is_loopback() && !how.allow_remote {
         return Err(failure(Code::BadRequest, HttpError::Remote { address }));
     }
     let token = Token::of(&app.paths)

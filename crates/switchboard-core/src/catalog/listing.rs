@@ -25,6 +25,9 @@ pub struct RawListing {
     /// The server declared that it has no tools at all.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_tools: bool,
+    /// The server asked something of its client: roots, words of its model, of its user.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks_client: bool,
     /// How long the server says that its lists hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,

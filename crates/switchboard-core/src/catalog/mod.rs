@@ -35,6 +35,7 @@ pub struct Shelf {
     /// read by whatever shows or calls a tool.
     pins: Arc<[Pin]>,
     drift: DriftCount,
+    asks_client: bool,
 }
 
 /// Whether a server may be used.
@@ -152,7 +153,7 @@ impl Shelf {
     /// A server of which nothing is known yet.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let (baseline, pins, drift) = Default::default();
-        Shelf { prefix, standing, listing: None, baseline, pins, drift }
+        Shelf { prefix, standing, listing: None, baseline, pins, drift, asks_client: false }
     }
 
     pub fn is_active(&self) -> bool {
@@ -162,7 +163,7 @@ impl Shelf {
     /// Equal for shelves that hold the same.
     pub fn identity(&self) -> impl PartialEq {
         let listed = self.listing.as_ref().map(|it| (Arc::as_ptr(it), Arc::as_ptr(&self.pins)));
-        (self.prefix, self.standing, listed)
+        (self.prefix, self.standing, listed, self.asks_client)
     }
 
     /// These names and rules, with what is known of `old`.
@@ -174,6 +175,18 @@ impl Shelf {
 
     pub fn listing(&self) -> Option<&Arc<Listing>> {
         self.listing.as_ref()
+    }
+
+    /// Whether the server is known to ask something of its client.
+    pub fn asks_client(&self) -> bool {
+        self.asks_client
+    }
+
+    /// The same server, now known to ask something of its client.
+    #[must_use]
+    pub fn asking(mut self) -> Shelf {
+        self.asks_client = true;
+        self
     }
 
     pub fn baseline(&self) -> &Baseline {

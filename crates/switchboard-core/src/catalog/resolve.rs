@@ -139,6 +139,13 @@ impl Catalog {
         Some(self.beside_the_tools(server, entry))
     }
 
+    /// The tool that its server itself calls `name`.
+    pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
+        let named =
+            |item: &Item<'_>| item.entry.kind == Kind::Tool && item.entry.name.as_str() == name;
+        self.tools_of(server).find(named).map(|item| resolved(&item))
+    }
+
     /// The prompt `name` of a server.
     pub fn prompt(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         Some(self.beside_the_tools(server, Entry::prompt(name).ok()?))

@@ -144,7 +144,8 @@ async fn progress_keeps_a_long_call_alive_whether_anybody_looks_or_not() {
     check(&world, json!({ "tool": "demo_slow", "args": { "ms": 5000 } }), "took 5000 ms").await;
     let (steps, mut seen) = tokio::sync::mpsc::channel(16);
     let request = Request::Call(call("demo_slow", json!({ "ms": 5000 })));
-    world.session.handle_with_progress(request, Some(steps)).await.unwrap();
+    let caller = world.session.caller().with_progress(Some(steps));
+    world.session.handle_as(request, caller).await.unwrap();
     let mut done = Vec::new();
     while let Some(step) = seen.recv().await {
         done.push(serde_json::from_str::<Value>(step.as_str()).unwrap()["progress"].clone());

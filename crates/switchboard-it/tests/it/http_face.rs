@@ -9,6 +9,7 @@ use switchboard_it::client::text;
 use switchboard_it::harness::World;
 use switchboard_it::http_client::{Connection, HttpClient, mcp_call, request};
 use switchboard_it::program::Installed;
+use switchboard_server::Offer;
 use switchboard_server::http::Listening;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +44,7 @@ impl Served {
         let stop = CancellationToken::new();
         let shown = token.expose().to_owned();
         let mut serving = JoinSet::new();
-        serving.spawn(listening.serve(world.gateway.clone(), token, stop.clone()));
+        serving.spawn(listening.serve(world.gateway.clone(), Offer::Proxy, token, stop.clone()));
         Served { world, address, token: shown, stop, serving }
     }
 

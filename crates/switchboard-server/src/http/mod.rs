@@ -36,6 +36,7 @@ use self::connections::{Connections, Seat};
 use self::endpoint::Endpoint;
 use self::guard::Guard;
 use self::sessions::Sessions;
+use crate::service::Offer;
 use crate::stdio::DRAIN_AFTER_STOP;
 
 /// How often it is looked for connections and sessions whose time is up.
@@ -71,9 +72,15 @@ impl Listening {
 
     /// Serves until `stop` is cancelled; every request that was accepted before is answered first,
     /// within a limit. The caller shuts the gateway down.
-    pub async fn serve(self, gateway: Gateway, token: Token, stop: CancellationToken) {
+    pub async fn serve(
+        self,
+        gateway: Gateway,
+        offer: Offer,
+        token: Token,
+        stop: CancellationToken,
+    ) {
         let guard = Guard::new(self.address, token);
-        let endpoint = Arc::new(Endpoint::new(guard, Sessions::new(gateway)));
+        let endpoint = Arc::new(Endpoint::new(guard, Sessions::new(gateway, offer)));
         let connections = Connections::default();
         let mut clients = JoinSet::new();
         let mut sweep = tokio::time::interval(SWEEP);

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Form;
 use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
-use crate::service::{Calls, Service, cancelled_id};
+use crate::service::{Calls, Offer, Service, cancelled_id};
 
 /// Requests of one session that run at the same time; others wait for their turn.
 const IN_FLIGHT: usize = 32;
@@ -52,11 +52,15 @@ pub(super) enum Said {
 }
 
 impl HttpSession {
-    pub(super) fn new(gateway: &Gateway, revision: Revision) -> (Arc<HttpSession>, Outlet) {
+    pub(super) fn new(
+        gateway: &Gateway,
+        offer: &Offer,
+        revision: Revision,
+    ) -> (Arc<HttpSession>, Outlet) {
         let max_frame_bytes = gateway.settings().max_frame_bytes;
         let (peer, outlet, inlet) =
             peer::detached(Limits { max_frame_bytes, write_deadline: None });
-        let service = Service::new(gateway, peer);
+        let service = Service::new(gateway, offer, peer);
         let session = HttpSession {
             revision,
             inlet,

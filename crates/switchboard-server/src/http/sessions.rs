@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::session::HttpSession;
+use crate::service::Offer;
 
 /// Sessions at the same time. A new one takes the place of the one that was idle for longest.
 const MOST: usize = 256;
@@ -24,6 +25,7 @@ const ENDING: Duration = Duration::from_secs(2);
 
 pub(super) struct Sessions {
     gateway: Gateway,
+    offer: Offer,
     by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
     running: TaskTracker,
 }
@@ -33,8 +35,8 @@ pub(super) struct Sessions {
 pub(super) struct Full;
 
 impl Sessions {
-    pub(super) fn new(gateway: Gateway) -> Sessions {
-        Sessions { gateway, by_id: Mutex::default(), running: TaskTracker::new() }
+    pub(super) fn new(gateway: Gateway, offer: Offer) -> Sessions {
+        Sessions { gateway, offer, by_id: Mutex::default(), running: TaskTracker::new() }
     }
 
     pub(super) fn gateway(&self) -> &Gateway {
@@ -49,7 +51,7 @@ impl Sessions {
             let longest = idle.min().map(|(_, id)| id.clone()).ok_or(Full)?;
             by_id.remove(&longest).into_iter().for_each(|session| session.end());
         }
-        let (session, outlet) = HttpSession::new(&self.gateway, revision);
+        let (session, outlet) = HttpSession::new(&self.gateway, &self.offer, revision);
         self.running.spawn(Arc::clone(&session).run(outlet));
         let id = unguessable();
         by_id.insert(id.clone(), Arc::clone(&session));

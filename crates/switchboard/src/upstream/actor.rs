@@ -26,6 +26,9 @@ use super::list::{self, Bounds};
 use super::recipe::Recipe;
 use super::{Command, DialError, ExitReason, LastFailure, LeaseError, State, Status, Surroundings};
 
+/// News that may wait; of more than one kind that waits, each stands for any number.
+const WAITING_NEWS: usize = 8;
+
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a task of the actor brings back.
@@ -100,7 +103,7 @@ impl Actor {
         publish: watch::Sender<Status>,
         open: watch::Sender<Option<Arc<Open>>>,
     ) -> Actor {
-        let (tell, news) = mpsc::channel(1);
+        let (tell, news) = mpsc::channel(WAITING_NEWS);
         Actor {
             server,
             recipe,
@@ -176,6 +179,15 @@ impl Actor {
         self.surroundings.directory.publish(&self.server, &self.recipe.plan, listing);
     }
 
+    /// What one session is offered may depend on what its client can do. It stands for the server
+    /// only as long as nothing better is known; what changes later counts for all.
+    fn publish_first(&self, listing: RawListing) {
+        let directory = &self.surroundings.directory;
+        if self.surroundings.owner.is_none() || !directory.has_listed(&self.server) {
+            self.publish(listing);
+        }
+    }
+
     /// Nobody can enter while the machine decides whether the server is idle.
     fn wake(&mut self) {
         let open = self.open();
@@ -235,6 +247,9 @@ impl Actor {
     fn heard(&mut self, news: News) {
         match news {
             News::ListChanged => self.list_again(),
+            News::AsksClient => {
+                self.surroundings.directory.mark_asking(&self.server, &self.recipe.plan);
+            }
         }
     }
 
@@ -277,7 +292,7 @@ impl Actor {
         self.dialling = None;
         let error = match outcome {
             Ok((connection, listing)) => {
-                self.publish(listing);
+                self.publish_first(listing);
                 match connection.end.known() {
                     None => {
                         self.last_failure = None;
@@ -385,7 +400,11 @@ impl Actor {
         let spawner = Arc::clone(&self.surroundings.spawner);
         let dials = Arc::clone(&self.surroundings.dials);
         let tasks = self.surroundings.tasks.clone();
-        let tell = self.tell.clone();
+        let hearing = connection::Hearing {
+            server: self.server.clone(),
+            news: self.tell.clone(),
+            owner: self.surroundings.owner.clone(),
+        };
         let after = self.surroundings.after.clone();
         let give_up = CancellationToken::new();
         self.dialling = Some(give_up.clone());
@@ -396,7 +415,7 @@ impl Actor {
                     predecessor.cancelled().await;
                 }
                 let _turn = dials.acquire().await;
-                let opened = connection::open(&recipe, &spawner, tell, &tasks).await?;
+                let opened = connection::open(&recipe, &spawner, hearing, &tasks).await?;
                 let _actor_gone = body_out.send(opened.body);
                 opened.connection.complete(&recipe).await
             };

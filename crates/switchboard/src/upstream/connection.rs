@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use switchboard_core::catalog::RawListing;
 use switchboard_core::config::expand;
+use switchboard_core::name::ServerName;
 use switchboard_wire::era::{self, ClientHello, HandshakeError, ServerHello};
 use switchboard_wire::peer::{self, Limits, Reader, Writer};
 use switchboard_wire::{Peer, RequestError, pipe};
@@ -15,12 +16,14 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::audience::{Audience, Listener};
 use super::incoming::{Incoming, News};
 use super::list::{self, Bounds};
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
 use super::{CLOSE_GRACE, DialError, ExitReason};
 use crate::dial::spawn::{Process, Spawner};
+use crate::host::Abilities;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -39,6 +42,7 @@ type Sink = Box<dyn AsyncWrite + Send + Unpin>;
 pub(super) struct Connection {
     pub(super) peer: Peer,
     pub(super) hello: Arc<ServerHello>,
+    pub(super) audience: Arc<Audience>,
     pub(super) end: End,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
@@ -82,6 +86,7 @@ pub(super) struct Opened {
 
 pub(super) struct Opening {
     peer: Peer,
+    audience: Arc<Audience>,
     end: End,
     stop: CancellationToken,
 }
@@ -107,11 +112,18 @@ enum Half {
     Writing,
 }
 
+/// Who hears what the server says of its own accord.
+pub(super) struct Hearing {
+    pub(super) server: ServerName,
+    pub(super) news: mpsc::Sender<News>,
+    pub(super) owner: Option<Listener>,
+}
+
 /// Opens the streams: starts the program, or connects the in-process server.
 pub(super) async fn open(
     recipe: &Recipe,
     spawner: &Arc<dyn Spawner>,
-    news: mpsc::Sender<News>,
+    hearing: Hearing,
     tasks: &TaskTracker,
 ) -> Result<Opened, DialError> {
     let tail = Tail::default();
@@ -141,9 +153,12 @@ pub(super) async fn open(
     let (peer, reader, writer) = peer::open(source, sink, limits);
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
-    let incoming = Incoming { news };
+    let Hearing { server, news, owner } = hearing;
+    let audience = Audience::of(owner);
+    let incoming =
+        Incoming { server, news, audience: Arc::clone(&audience), questions: JoinSet::new() };
     let body = Body { reader, writer, incoming, far_side, exit, stop: stop.clone() };
-    let connection = Opening { peer, end: End { exit: ended, tail }, stop };
+    let connection = Opening { peer, audience, end: End { exit: ended, tail }, stop };
     Ok(Opened { connection, body })
 }
 
@@ -167,6 +182,7 @@ impl Opening {
         let connection = Connection {
             peer: self.peer,
             hello: Arc::new(hello),
+            audience: self.audience,
             end: self.end,
             stop: guard.disarm(),
         };
@@ -174,10 +190,16 @@ impl Opening {
     }
 
     async fn handshake(&self, timeout: Duration) -> Result<ServerHello, DialError> {
+        // Where no session is meant, all that some session may offer: it shows what the server has,
+        // and whether it asks.
+        let abilities = match self.audience.owner() {
+            Some(owner) => owner.host.abilities(),
+            None => Abilities::all(),
+        };
         let hello = ClientHello {
             name: "switchboard",
             version: env!("CARGO_PKG_VERSION"),
-            capabilities: "{}",
+            capabilities: &abilities.to_json(),
         };
         match era::initialize(&self.peer, hello, timeout).await {
             Ok(hello) => Ok(hello),

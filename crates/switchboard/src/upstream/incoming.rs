@@ -1,43 +1,104 @@
 //! What a server asks of us or tells us.
 
-use switchboard_wire::envelope::{METHOD_NOT_FOUND, Malformed};
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_core::name::ServerName;
+use switchboard_wire::envelope::{INTERNAL_ERROR, METHOD_NOT_FOUND, Malformed};
 use switchboard_wire::{Handler, Notification, Peer, Raw, Responder, RpcError};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::audience::{Audience, Recipient};
+use crate::host::{ServerQuestion, Topic};
+
+/// Questions of one server that may wait for an answer at the same time.
+const QUESTIONS: usize = 16;
+
+/// How long a person may think; the calls that wait on account of it wait as long.
+const THINKING: Duration = Duration::from_secs(10 * 60);
 
 /// News that the actor acts upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// A list of the server is not what it was.
     ListChanged,
+    /// The server asks something of its client, so it needs one connection a session.
+    AsksClient,
 }
 
 /// Hears one connection.
 pub(super) struct Incoming {
+    pub(super) server: ServerName,
     pub(super) news: mpsc::Sender<News>,
+    pub(super) audience: Arc<Audience>,
+    /// Answers that are being looked for; they end with the connection.
+    pub(super) questions: JoinSet<()>,
 }
 
 impl Handler for Incoming {
-    fn request(&mut self, method: String, _: Option<Raw>, responder: Responder) {
+    fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
         // At once, without a task: a server that floods us only loses its answers.
         if method == "ping" {
-            responder.try_result("{}");
-        } else {
-            responder
-                .try_error(&RpcError::new(METHOD_NOT_FOUND, "this client does not offer that"));
+            return responder.try_result("{}");
         }
+        let Some(topic) = Topic::of_method(&method) else {
+            let error = RpcError::new(METHOD_NOT_FOUND, "this client does not offer that");
+            return responder.try_error(&error);
+        };
+        // What waits already stands for any number of the same.
+        let _told_already = self.news.try_send(News::AsksClient);
+        while self.questions.try_join_next().is_some() {}
+        if self.questions.len() >= QUESTIONS {
+            let error = RpcError::new(INTERNAL_ERROR, "too many questions at once");
+            return responder.try_error(&error);
+        }
+        let Some(recipient) = self.audience.recipient(responder.exchange()) else {
+            let error = RpcError::new(INTERNAL_ERROR, "it cannot be told whose client is meant");
+            return responder.try_error(&error);
+        };
+        let server = self.server.clone();
+        self.questions.spawn(answer(server, topic, params, recipient, responder));
     }
 
     fn notification(&mut self, notification: Notification) {
-        if let "notifications/tools/list_changed"
-        | "notifications/resources/list_changed"
-        | "notifications/prompts/list_changed" = notification.method.as_str()
-        {
-            // One piece of news that waits stands for any number of changes.
-            let _one_waits_already = self.news.try_send(News::ListChanged);
+        match notification.method.as_str() {
+            "notifications/tools/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/prompts/list_changed" => {
+                let _told_already = self.news.try_send(News::ListChanged);
+            }
+            "notifications/message"
+            | "notifications/resources/updated"
+            | "notifications/elicitation/complete" => {}
+            _ => return,
+        }
+        if let Some(recipient) = self.audience.recipient(notification.exchange) {
+            recipient.listener.host.tell(&self.server, &notification);
         }
     }
 
     fn malformed(&mut self, error: &Malformed, _: &Peer) {
         tracing::debug!(%error, "skipped a line");
+    }
+}
+
+/// Asks the session's host. Whoever waits for the server meanwhile is not taken for late.
+async fn answer(
+    server: ServerName,
+    topic: Topic,
+    params: Option<Raw>,
+    recipient: Recipient,
+    responder: Responder,
+) {
+    let Recipient { listener, requests } = recipient;
+    if listener.host.abilities().of(topic).is_none() {
+        return responder.error(&topic.refused()).await;
+    }
+    let _waiting = responder.peer().hold(requests, THINKING);
+    let question = ServerQuestion { server: &server, topic, params: params.as_ref() };
+    match listener.host.answer(question).await {
+        Ok(answer) => responder.result(|out| out.push_str(answer.as_str())).await,
+        Err(error) => responder.error(&error).await,
     }
 }

@@ -7,13 +7,16 @@ use serde_json::json;
 use switchboard_core::approval::Approved;
 use switchboard_core::catalog::Kind;
 use switchboard_wire::envelope::write_text;
+use switchboard_wire::era::ServerHello;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Raw, RequestError};
 use tokio::sync::mpsc;
 
 use super::CallError;
+use super::audience::Listener;
 use super::connection::Connection;
 use super::door::{Door, Pass};
+use crate::host::Host;
 
 /// The exit code of a server that crashed is worth this much waiting.
 const OBITUARY: Duration = Duration::from_millis(150);
@@ -48,46 +51,93 @@ pub(crate) struct Lease {
 /// Where the steps of a call are reported, if anybody wants them.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
+/// On whose behalf something is asked: who answers questions, and who hears of progress.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub(crate) listener: Listener,
+    pub(crate) progress: Progress,
+}
+
+impl Caller {
+    /// Steps go to `progress`, as the server sent them.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Progress) -> Caller {
+        self.progress = progress;
+        self
+    }
+
+    /// Questions about this request go to `host`, in place of the session's own.
+    #[must_use]
+    pub fn with_host(mut self, host: Arc<dyn Host>) -> Caller {
+        self.listener.host = host;
+        self
+    }
+}
+
 impl Lease {
     /// Makes an approved call; a resource is read, a prompt is filled in. The answer is the
     /// server's own, word for word.
     pub(crate) async fn call(
         &self,
         approved: &Approved,
-        progress: Progress,
+        caller: &Caller,
     ) -> Result<Raw, CallError> {
         let entry = &approved.target().entry;
         match &entry.kind {
             Kind::Resource { uri } => {
                 let params = json!({ "uri": uri }).to_string();
-                Box::pin(self.ask("resources/read", |_| params, None)).await
+                Box::pin(self.ask("resources/read", |_| params, caller)).await
             }
             Kind::Prompt => {
                 let name = entry.name.as_str();
                 let params = json!({ "name": name, "arguments": approved.args() }).to_string();
-                Box::pin(self.ask("prompts/get", |_| params, None)).await
+                Box::pin(self.ask("prompts/get", |_| params, caller)).await
             }
             Kind::Tool => {
                 let params = |token: u64| call_params(approved, token);
-                self.ask("tools/call", params, progress).await
+                self.ask("tools/call", params, caller).await
             }
         }
+    }
+
+    /// What the server said of itself.
+    pub(crate) fn hello(&self) -> &ServerHello {
+        &self.open.connection.hello
+    }
+
+    /// Asks for something that runs nothing. The method is the caller's word for it.
+    pub(crate) async fn look_up(
+        &self,
+        method: &'static str,
+        params: String,
+        caller: &Caller,
+    ) -> Result<Raw, CallError> {
+        self.ask(method, |_| params, caller).await
     }
 
     async fn ask(
         &self,
         method: &str,
         params: impl FnOnce(u64) -> String,
-        progress: Progress,
+        caller: &Caller,
     ) -> Result<Raw, CallError> {
+        let connection = &self.open.connection;
+        let progress = caller.progress.clone();
         let patience = Patience { timeout: Some(self.open.timeout), progress };
-        match self.open.connection.peer.request(method, params, patience).await {
+        let mut seat = None;
+        let params = |id: u64| {
+            seat = Some(connection.audience.join(id, caller.listener.clone()));
+            params(id)
+        };
+        let outcome = connection.peer.request(method, params, patience).await;
+        drop(seat);
+        match outcome {
             Ok(result) => {
                 self.pass.worked();
                 Ok(result)
             }
             Err(error @ RequestError::Closed) => {
-                let report = Box::pin(self.open.connection.end.report(OBITUARY)).await;
+                let report = Box::pin(connection.end.report(OBITUARY)).await;
                 Err(CallError::of(error, || report))
             }
             Err(error) => {

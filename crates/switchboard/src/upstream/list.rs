@@ -186,6 +186,7 @@ mod tests {
             server_name: "dripping".to_owned(),
             server_version: String::new(),
             instructions: None,
+            raw: Raw::from_json("{}".to_owned()),
         };
         let bounds = Bounds { timeout, max_pages: 1_000, max_items: 1_000 };
         let (mut one, mut other) = (Dripping(0), Dripping(0));

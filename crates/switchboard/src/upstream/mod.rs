@@ -1,6 +1,7 @@
 //! One server behind the gateway: a handle to the actor that owns everything about it.
 
 mod actor;
+mod audience;
 mod classify;
 mod connection;
 mod door;
@@ -15,11 +16,13 @@ use std::time::Duration;
 
 use switchboard_core::lifecycle::{Policy, Urgency};
 use switchboard_core::name::ServerName;
+use switchboard_wire::Peer;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub(crate) use audience::{Listener, SessionId};
 pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError};
 pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words};
@@ -32,9 +35,7 @@ use crate::directory::Directory;
 /// Commands that may wait for the actor.
 const QUEUE: usize = 64;
 
-/// What an upstream is keyed by: one connection of a server, shared by every session.
-///
-/// A server that needs a connection per session gets further partitions here.
+/// What an upstream is keyed by: one connection of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct UpstreamKey {
     pub(crate) server: ServerName,
@@ -43,7 +44,10 @@ pub(crate) struct UpstreamKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Partition {
+    /// Every session uses it.
     Shared,
+    /// A server that asks something of its client has one for each session.
+    Session(SessionId),
 }
 
 /// A handle to one upstream; cheap to clone.
@@ -97,6 +101,8 @@ pub(crate) struct Surroundings {
     pub(crate) closing: CancellationToken,
     /// The end of the upstream that this one takes the place of; nothing is dialled before it.
     pub(crate) after: Option<CancellationToken>,
+    /// The session that has the connection to itself.
+    pub(crate) owner: Option<Listener>,
 }
 
 impl Upstream {
@@ -153,6 +159,11 @@ impl Upstream {
     /// Ends the actor; whoever joins the gateway's tasks waits for the end.
     pub(crate) async fn shutdown(&self) {
         let _already_gone = self.commands.send(Command::Shutdown).await;
+    }
+
+    /// The connection that is up, to tell the server something in passing.
+    pub(crate) fn live(&self) -> Option<Peer> {
+        self.open.borrow().as_ref().map(|open| open.connection.peer.clone())
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -1,0 +1,117 @@
+//! `serve --transparent SERVER`: one server as it is, behind the same gate.
+
+use serde_json::{Value, json};
+use switchboard_it::client::{Client, text};
+use switchboard_it::program::Installed;
+use tokio::process::Command;
+
+use crate::PROGRAMS;
+
+const CONFIG: &str = r#"{ "mcpServers": {
+    "kit": { "command": "fixture-server", "args": ["everything"] },
+    "other": { "command": "fixture-server", "args": ["everything"] }
+} }"#;
+
+async fn mirrored(installed: &Installed, capabilities: Value) -> (Client, Value) {
+    let mut command = installed.command();
+    command.args(["serve", "--transparent", "kit"]);
+    let mut client = Client::start(&mut command);
+    let hello = client.initialize("2025-11-25", capabilities).await;
+    (client, hello)
+}
+
+async fn direct() -> (Client, Value) {
+    let mut client = Client::start(Command::new(PROGRAMS.fixture_server).arg("everything"));
+    let hello = client.initialize("2025-11-25", json!({})).await;
+    (client, hello)
+}
+
+#[tokio::test]
+async fn lists_and_answers_are_those_of_the_server() {
+    let installed = Installed::with(PROGRAMS, CONFIG);
+    let (mut through, our_hello) = mirrored(&installed, json!({})).await;
+    let (mut straight, its_hello) = direct().await;
+    for field in ["serverInfo", "instructions", "protocolVersion"] {
+        assert_eq!(our_hello[field], its_hello[field], "{field}");
+    }
+    for (method, params) in [
+        ("tools/list", json!({})),
+        ("resources/list", json!({})),
+        ("prompts/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({ "uri": "file:///readme.md" })),
+        ("prompts/get", json!({ "name": "plain" })),
+        ("tools/call", json!({ "name": "echo", "arguments": { "text": "hi" } })),
+        ("tools/call", json!({ "name": "unknown_content" })),
+        ("tools/call", json!({ "name": "protocol-error" })),
+        (
+            "completion/complete",
+            json!({
+                "ref": { "type": "ref/prompt", "name": "plain" },
+                "argument": { "name": "a", "value": "b" },
+            }),
+        ),
+    ] {
+        let (ours, its) =
+            (through.ask(method, params.clone()).await, straight.ask(method, params).await);
+        assert_eq!(
+            (ours.get("result"), ours.get("error")),
+            (its.get("result"), its.get("error")),
+            "{method}"
+        );
+    }
+    through.end().await;
+}
+
+#[tokio::test]
+async fn a_tool_of_another_server_is_not_there() {
+    let installed = Installed::with(PROGRAMS, CONFIG);
+    let (mut client, _) = mirrored(&installed, json!({})).await;
+    let answer = client.ask("tools/call", json!({ "name": "other_echo" })).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the server has no tool `other_echo`"), "{answer}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_destructive_tool_asks_here_as_everywhere() {
+    let installed = Installed::with(PROGRAMS, CONFIG);
+    let params = json!({ "name": "delete_everything", "arguments": { "text": "done" } });
+    let (mut client, _) = mirrored(&installed, json!({})).await;
+    let answer = client.ask("tools/call", params.clone()).await;
+    assert!(text(&answer).starts_with("approval_required: "), "{answer}");
+    client.end().await;
+    let (mut client, _) = mirrored(&installed, json!({ "elicitation": {} })).await;
+    let yes = json!({ "action": "accept", "content": { "decision": "once" } });
+    client.user.answers.push_back(yes);
+    let answer = client.ask("tools/call", params).await;
+    assert_eq!(text(&answer), "done");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn questions_come_as_the_server_wrote_them_and_progress_before_the_answer() {
+    let installed = Installed::with(PROGRAMS, CONFIG);
+    let (mut client, _) = mirrored(&installed, json!({ "elicitation": {} })).await;
+    client.user.answers.push_back(json!({ "action": "decline" }));
+    client.ask("tools/call", json!({ "name": "ask_url" })).await;
+    assert_eq!(client.user.asked[0]["message"], "Sign in to go on");
+    let slow = json!({
+        "name": "slow",
+        "arguments": { "ms": 30 },
+        "_meta": { "progressToken": "mine" },
+    });
+    let id = client.request("tools/call", slow).await;
+    let mut steps = Vec::new();
+    loop {
+        let frame = client.next().await;
+        if frame["id"] == id {
+            break;
+        }
+        assert_eq!(frame["params"]["progressToken"], "mine");
+        steps.push(frame["params"]["progress"].clone());
+    }
+    assert!(!steps.is_empty());
+    client.end().await;
+}
