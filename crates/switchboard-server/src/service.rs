@@ -138,8 +138,7 @@ impl Handler for Service {
     }
 
     fn notification(&mut self, notification: Notification) {
-        if notification.method == "notifications/cancelled"
-            && let Some(id) = notification.params.as_ref().and_then(cancelled_id)
+        if let Some(id) = cancelled_id(&notification)
             && let Some(call) = self.calls.by_id().remove(&id)
         {
             call.abort();
@@ -158,13 +157,17 @@ impl Handler for Service {
     }
 }
 
-fn cancelled_id(params: &Raw) -> Option<Id> {
+/// The request that the client no longer wants, if that is what it says.
+pub(crate) fn cancelled_id(notification: &Notification) -> Option<Id> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Cancelled {
         request_id: Value,
     }
-    match params.parse::<Cancelled>().ok()?.request_id {
+    if notification.method != "notifications/cancelled" {
+        return None;
+    }
+    match notification.params.as_ref()?.parse::<Cancelled>().ok()?.request_id {
         Value::Number(number) => Some(Id::Number(number)),
         Value::String(text) => Some(Id::Text(text)),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,

@@ -15,6 +15,8 @@ mod edits;
 mod failures;
 mod filters;
 mod hostile_repository;
+mod http_face;
+mod http_guard;
 mod import;
 mod install;
 mod layers;
