@@ -25,7 +25,7 @@ pub(crate) fn run(sections: &[&str]) -> ExitCode {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root().join("target"), |target| root().join(target));
     let built = |name: &str| target.join("release").join(name).display().to_string();
-    let mut bench = command(&built("switchboard-bench"));
+    let mut bench = command(built("switchboard-bench"));
     bench.arg(built("switchboard")).arg(built("fixture-server")).args(sections);
     match bench.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,

@@ -2,7 +2,9 @@
 
 mod bench;
 mod command;
+mod conformance;
 mod docs;
+mod packages;
 mod printer;
 mod real_hosts;
 mod search_run;
@@ -13,7 +15,8 @@ mod tidy;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
-       cargo xtask real-hosts | soak | search-run CORPUS QUERIES OUT";
+       cargo xtask real-hosts | soak | search-run CORPUS QUERIES OUT
+       cargo xtask conformance [--server] [--client] [--direct] [--revision REVISION]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["real-hosts"] => real_hosts::run(),
+        ["conformance", options @ ..] => conformance::run(options),
         ["soak"] => soak::run(),
         ["search-run", corpus, queries, out] => {
             match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {

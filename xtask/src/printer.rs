@@ -14,3 +14,13 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn complain(line: &str) {
     eprintln!("{line}");
 }
+
+/// Writes an error with all its causes.
+pub(crate) fn report(error: &dyn std::error::Error) {
+    complain(&format!("error: {error}"));
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        complain(&format!("  caused by: {error}"));
+        cause = error.source();
+    }
+}

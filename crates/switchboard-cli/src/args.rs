@@ -131,6 +131,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Config,
     },
+    /// Be the client of the conformance suite
+    #[command(
+        hide = true,
+        after_help = "Example:\n  switchboard conformance-client http://127.0.0.1:3000/mcp"
+    )]
+    ConformanceClient {
+        /// The suite's server
+        url: String,
+    },
     /// Print completions for a shell
     #[command(
         after_help = "Example:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard"
@@ -404,6 +413,7 @@ impl Command {
             | Command::Untrust { .. }
             | Command::Install(_)
             | Command::Uninstall { .. }
+            | Command::ConformanceClient { .. }
             | Command::Completions { .. } => Format::default(),
         }
     }

@@ -23,6 +23,7 @@ pub mod host;
 pub mod http_client;
 pub mod processes;
 pub mod program;
+pub mod relay;
 pub mod scenario;
 pub mod storm;
 pub mod terminal;

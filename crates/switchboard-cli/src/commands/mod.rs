@@ -4,6 +4,7 @@ mod add;
 mod browse;
 mod call;
 mod config;
+mod conformance_client;
 mod connect;
 mod demo;
 mod doctor;
@@ -46,6 +47,9 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             .await
         }
         Command::Config { command } => config::run(app, &command),
+        Command::ConformanceClient { url } => {
+            conformance_client::conformance_client(app, &url).await
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "switchboard", &mut script);

@@ -1,0 +1,94 @@
+//! The client that the conformance suite starts for each scenario: the gateway's own way to a
+//! server, in a home that nobody else has, and with nobody to ask.
+
+mod script;
+
+use serde_json::{Value, json};
+use switchboard::approval::{Answer, Question};
+use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
+use switchboard::config::parse;
+use switchboard::failure::Failure;
+use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::request::{CallRequest, Request};
+use switchboard::{Environment, Gateway, Session};
+use switchboard_wire::{Raw, RpcError};
+
+use self::script::{Tool, calls, filled_in};
+use crate::boot::App;
+use crate::exit::Exit;
+use crate::report::Outcome;
+
+const SERVER: &str = "conformance";
+
+/// Where the suite says what a scenario needs beyond the server's address.
+const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
+
+/// Lists what the server at `url` has, and calls what the scenario wants called.
+pub(super) async fn conformance_client(app: &App, url: &str) -> Outcome {
+    let home = tempfile::tempdir()?;
+    let place = home.path().to_string_lossy();
+    let environment = Environment::made_of([("SWITCHBOARD_HOME", &*place)], home.path());
+    let gateway = Gateway::builder(environment).config(only(url)).on_demand().build();
+    let session = gateway.session(Obliging);
+    let context = app.environment.variable(CONTEXT).unwrap_or_default();
+    let context = serde_json::from_str(context).unwrap_or_default();
+    let used = use_all(&session, &context).await;
+    drop(session);
+    gateway.shutdown().await;
+    used?;
+    Ok(Exit::Done)
+}
+
+async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
+    session.handle(Request::Connect { server: SERVER.to_owned() }).await?;
+    let catalog = session.gateway().catalog();
+    let tools: Vec<Tool> = catalog
+        .tools()
+        .map(|item| Tool {
+            name: item.entry.name.as_str().to_owned(),
+            schema: serde_json::from_str(item.entry.input_schema()).unwrap_or_default(),
+        })
+        .collect();
+    for call in calls(context, &tools) {
+        let (tool, server) = (call.tool, Some(SERVER.to_owned()));
+        session.handle(Request::Call(CallRequest { tool, server, args: call.args })).await?;
+    }
+    Ok(())
+}
+
+/// A configuration with this server and nothing else.
+fn only(url: &str) -> Config {
+    let text = json!({ "mcpServers": { SERVER: { "type": "http", "url": url } } }).to_string();
+    let source = Source { path: "conformance".into(), tier: Tier::User };
+    let file = parse::parse(&text, &source);
+    let nothing =
+        Approvals { project_root: "/", file_hashes: &|_| Vec::new(), is_approved: &|_| false };
+    layers::merge(&[Layer { source, file }], &nothing)
+}
+
+/// Says yes to every call, for there is nothing here that could come to harm, and sends every form
+/// back as it was filled in beforehand.
+struct Obliging;
+
+impl Host for Obliging {
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+        Box::pin(std::future::ready(Ok(Answer::Once)))
+    }
+
+    fn abilities(&self) -> Abilities {
+        let form = json!({ "form": {} }).to_string();
+        Abilities { elicitation: Some(Raw::from_json(form)), ..Abilities::default() }
+    }
+
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+        let answer = match question.topic {
+            Topic::Elicitation => {
+                let params = question.params.map_or("null", Raw::as_str);
+                let params = serde_json::from_str(params).unwrap_or_default();
+                Ok(Raw::from_json(filled_in(&params).to_string()))
+            }
+            Topic::Roots | Topic::Sampling => Err(question.topic.refused()),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}

@@ -1,0 +1,67 @@
+//! A server on the official Rust SDK with every fixture that the conformance suite asks for.
+
+mod dialogue;
+mod fixtures;
+mod handler;
+mod tools;
+
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use handler::{Handler, Shared};
+
+const USAGE: &str = "usage: conformance-server PORT";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without a stderr there is nobody to tell.
+            let _ = writeln!(io::stderr(), "conformance-server: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn run() -> Result<(), Failure> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [port] = words.as_slice() else { return Err(USAGE.into()) };
+    let port: u16 = port.parse().map_err(|_| USAGE)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(port))
+}
+
+/// Serves until it is killed; whoever started us reads the address from the one line on stdout.
+async fn serve(port: u16) -> Result<(), Failure> {
+    let shared = Arc::new(Shared::load()?);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let address = listener.local_addr()?;
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_origins([format!("http://{address}"), format!("http://localhost:{port}")]);
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service =
+        StreamableHttpService::new(move || Ok(Handler::new(shared.clone())), sessions, config);
+    let service = TowerToHyperService::new(service);
+    writeln!(io::stdout(), "http://{address}/mcp")?;
+
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let connection =
+            http1::Builder::new().serve_connection(TokioIo::new(stream), service.clone());
+        connections.spawn(connection);
+        while connections.try_join_next().is_some() {}
+    }
+}

@@ -1,0 +1,213 @@
+//! `cargo xtask conformance`: the official suite against us, as a server and as a client.
+
+mod baseline;
+mod results;
+mod subject;
+mod suite;
+mod table;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::command::{CommandError, Missing, missing, root, succeed, target};
+use crate::packages::InstallError;
+use crate::printer::{complain, report, say};
+use baseline::{Baseline, BaselineError};
+use results::ResultsError;
+use subject::StartError;
+use suite::{Suite, SuiteError};
+use table::Cell;
+
+const USAGE: &str = "usage: cargo xtask conformance [--server] [--client] [--direct]
+                               [--revision 2025-11-25|2026-07-28]";
+
+/// What the suite looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// The gateway, in front of the fixture.
+    Server,
+    /// The gateway's way to its servers.
+    Client,
+    /// The fixture itself: what it fails, the gateway cannot pass.
+    Direct,
+}
+
+impl Subject {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Direct => "direct",
+        }
+    }
+}
+
+/// The revision of the specification that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Revision {
+    V2025_11_25,
+    V2026_07_28,
+}
+
+impl Revision {
+    fn parse(word: &str) -> Option<Self> {
+        [Self::V2025_11_25, Self::V2026_07_28].into_iter().find(|revision| revision.name() == word)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    subjects: Vec<Subject>,
+    revision: Revision,
+}
+
+impl Plan {
+    /// Without a subject it is the gateway, both ways.
+    fn parse(words: &[&str]) -> Option<Self> {
+        let (mut subjects, mut revision) = (Vec::new(), Revision::V2025_11_25);
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--server" => subjects.push(Subject::Server),
+                "--client" => subjects.push(Subject::Client),
+                "--direct" => subjects.push(Subject::Direct),
+                "--revision" => revision = Revision::parse(words.next()?)?,
+                _ => return None,
+            }
+        }
+        if subjects.is_empty() {
+            subjects = vec![Subject::Server, Subject::Client];
+        }
+        Some(Self { subjects, revision })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ConformanceError {
+    #[error("cannot install the suite")]
+    Install(#[from] InstallError),
+    #[error("cannot build what is tested")]
+    Build(#[from] CommandError),
+    #[error("cannot run the suite")]
+    Suite(#[from] SuiteError),
+    #[error("cannot start what is tested")]
+    Start(#[from] StartError),
+    #[error("cannot read the results")]
+    Results(#[from] ResultsError),
+    #[error("cannot read the baseline")]
+    Baseline(#[from] BaselineError),
+}
+
+pub(crate) fn run(words: &[&str]) -> ExitCode {
+    let Some(plan) = Plan::parse(words) else {
+        complain(USAGE);
+        return ExitCode::from(2);
+    };
+    match missing(&["npm"]) {
+        Missing::Nothing => {}
+        Missing::Skip(tools) => {
+            say(&format!("skipped: conformance (not installed: {tools})"));
+            return ExitCode::SUCCESS;
+        }
+        Missing::Fail(tools) => {
+            complain(&format!("error: conformance needs what is not installed: {tools}"));
+            return ExitCode::FAILURE;
+        }
+    }
+    let cells = match carry_out(&plan) {
+        Ok(cells) => cells,
+        Err(error) => {
+            report(&error);
+            return ExitCode::FAILURE;
+        }
+    };
+    say(&table::render(&cells));
+    if cells.iter().all(Cell::is_as_expected) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn carry_out(plan: &Plan) -> Result<Vec<Cell>, ConformanceError> {
+    let baseline = Baseline::read()?;
+    let suite = Suite::install()?;
+    let mut cells = Vec::new();
+    for &subject in &plan.subjects {
+        let (name, revision) = (subject.name(), plan.revision.name());
+        build(subject)?;
+        complain(&format!("── {name} at {revision}"));
+        let out = fresh_results(&format!("{name}-{revision}"))?;
+        let started = Instant::now();
+        match subject {
+            Subject::Direct => {
+                let fixture = subject::Fixture::start()?;
+                suite.test_server(&fixture.url, revision, &out)?;
+            }
+            Subject::Server => {
+                let gateway = subject::Gateway::start(&out)?;
+                suite.test_server(gateway.url(), revision, &out)?;
+            }
+            Subject::Client => suite.test_client(&subject::client(), revision, &out)?,
+        }
+        let took = started.elapsed();
+        let required = suite.required(subject, revision)?;
+        let scenarios = results::read(&out, required)?;
+        let verdicts = baseline.judge(name, revision, &scenarios);
+        cells.push(Cell { subject: name, revision, scenarios, verdicts, took, out });
+    }
+    Ok(cells)
+}
+
+/// The suite's files of this run, and of no earlier one.
+fn fresh_results(name: &str) -> Result<PathBuf, ResultsError> {
+    let out = target().join("conformance").join(name);
+    let failed = |cause| ResultsError::Unreadable { path: out.clone(), cause };
+    if out.exists() {
+        fs::remove_dir_all(&out).map_err(failed)?;
+    }
+    fs::create_dir_all(&out).map_err(failed)?;
+    Ok(out)
+}
+
+fn build(subject: Subject) -> Result<(), CommandError> {
+    let fixture: &[&str] = &["-p", "switchboard-it", "--bin", "conformance-server"];
+    let relay: &[&str] = &["--bin", "conformance-relay"];
+    let program: &[&str] = &["-p", "switchboard-cli", "--bin", "switchboard"];
+    let packages = match subject {
+        Subject::Direct => fixture.to_vec(),
+        Subject::Server => [fixture, relay, program].concat(),
+        Subject::Client => program.to_vec(),
+    };
+    succeed(root(), "cargo", ["build", "--quiet"].into_iter().chain(packages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_subject_the_gateway_is_tested_both_ways() {
+        let (server, client, direct) = (Subject::Server, Subject::Client, Subject::Direct);
+        for (line, expected) in [
+            ("", Some((vec![server, client], Revision::V2025_11_25))),
+            ("--direct", Some((vec![direct], Revision::V2025_11_25))),
+            (
+                "--client --revision 2026-07-28 --server",
+                Some((vec![client, server], Revision::V2026_07_28)),
+            ),
+            ("--revision", None),
+            ("--revision 2024-11-05", None),
+            ("server", None),
+        ] {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let expected = expected.map(|(subjects, revision)| Plan { subjects, revision });
+            assert_eq!(Plan::parse(&words), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Which failures are known, and what a run amounts to against them: strict both ways.
+
+use std::collections::BTreeMap;
+use std::{fs, io};
+
+use crate::command::root;
+use crate::conformance::results::Scenario;
+
+const FILE: &str = "conformance/baseline.toml";
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BaselineError {
+    #[error("cannot read `{FILE}`")]
+    Unreadable(#[from] io::Error),
+    #[error("`{FILE}` is not what it should be")]
+    Malformed(#[from] toml::de::Error),
+}
+
+/// `SCENARIO` or `SCENARIO:CHECK`, and why it fails; by subject and revision.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Baseline(BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>>);
+
+/// What is not simply passed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It fails, and the baseline says why.
+    Known { entry: String, why: String },
+    /// It fails, and nobody said so.
+    Failed { scenario: String, checks: Vec<String> },
+    /// The baseline says that it fails, and it does not.
+    Stale { entry: String },
+}
+
+impl Baseline {
+    pub(crate) fn read() -> Result<Self, BaselineError> {
+        Ok(toml::from_str(&fs::read_to_string(root().join(FILE))?)?)
+    }
+
+    pub(crate) fn judge(
+        &self,
+        subject: &str,
+        revision: &str,
+        scenarios: &[Scenario],
+    ) -> Vec<Verdict> {
+        let none = BTreeMap::new();
+        let known = self.0.get(subject).and_then(|known| known.get(revision)).unwrap_or(&none);
+        let mut verdicts = Vec::new();
+        for (entry, why) in known {
+            let (name, check) = match entry.split_once(':') {
+                Some((name, check)) => (name, Some(check)),
+                None => (&**entry, None),
+            };
+            let fails = scenarios.iter().any(|scenario| {
+                let failing = check.map_or(!scenario.failed.is_empty(), |check| {
+                    scenario.failed.iter().any(|failed| failed == check)
+                });
+                scenario.name == name && failing
+            });
+            verdicts.push(match fails {
+                true => Verdict::Known { entry: entry.clone(), why: why.clone() },
+                false => Verdict::Stale { entry: entry.clone() },
+            });
+        }
+        for scenario in scenarios.iter().filter(|scenario| !known.contains_key(&scenario.name)) {
+            let name = &scenario.name;
+            let listed = |check: &&String| !known.contains_key(&format!("{name}:{check}"));
+            let checks: Vec<String> = scenario.failed.iter().filter(listed).cloned().collect();
+            if !checks.is_empty() {
+                verdicts.push(Verdict::Failed { scenario: name.clone(), checks });
+            }
+        }
+        verdicts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::results::Weight;
+
+    fn check(known: &[&str], failed: &[&str], expected: &[Verdict]) {
+        let failed = failed.iter().map(|check| (*check).to_owned()).collect();
+        let scenario = Scenario { name: "ping".into(), weight: Weight::Scored, passed: 1, failed };
+        let why = |entry: &&str| ((*entry).to_owned(), "because".to_owned());
+        let known = BTreeMap::from_iter(known.iter().map(why));
+        let baseline = Baseline(BTreeMap::from([(
+            "server".to_owned(),
+            BTreeMap::from([("2025-11-25".to_owned(), known)]),
+        )]));
+        assert_eq!(baseline.judge("server", "2025-11-25", &[scenario]), expected);
+    }
+
+    fn known(entry: &str) -> Verdict {
+        Verdict::Known { entry: entry.to_owned(), why: "because".to_owned() }
+    }
+
+    fn stale(entry: &str) -> Verdict {
+        Verdict::Stale { entry: entry.to_owned() }
+    }
+
+    fn failed(check: &str) -> Verdict {
+        Verdict::Failed { scenario: "ping".to_owned(), checks: vec![check.to_owned()] }
+    }
+
+    #[test]
+    fn a_failure_must_be_listed_and_a_listed_one_must_fail() {
+        check(&[], &[], &[]);
+        check(&[], &["empty"], &[failed("empty")]);
+        check(&["ping"], &["empty", "late"], &[known("ping")]);
+        check(&["ping"], &[], &[stale("ping")]);
+        check(&["pong"], &[], &[stale("pong")]);
+    }
+
+    #[test]
+    fn a_listed_check_excuses_no_other() {
+        check(&["ping:empty"], &["empty"], &[known("ping:empty")]);
+        check(&["ping:empty"], &["empty", "late"], &[known("ping:empty"), failed("late")]);
+        check(&["ping:empty"], &["late"], &[stale("ping:empty"), failed("late")]);
+        check(&["ping:empty"], &[], &[stale("ping:empty")]);
+    }
+}

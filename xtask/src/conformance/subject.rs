@@ -1,0 +1,140 @@
+//! The programs that the suite talks to, as long as it does: the fixture, and the gateway before it.
+
+use std::io::{self, BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use crate::command::{command, target};
+
+/// A program that does not listen after this time never will.
+const START: Duration = Duration::from_secs(30);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("cannot prepare `{}`", path.display())]
+    Prepare {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("cannot start `{program}`")]
+    Spawn {
+        program: &'static str,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("`{program}` does not say where it listens")]
+    Silent { program: &'static str },
+    #[error("`{program}` does not listen at {address}")]
+    Deaf { program: &'static str, address: SocketAddr },
+}
+
+/// The command that the suite starts for each scenario of a client.
+pub(crate) fn client() -> String {
+    format!("{} conformance-client", built("switchboard").display())
+}
+
+/// The fixture server by itself.
+pub(crate) struct Fixture {
+    pub(crate) url: String,
+    _process: Process,
+}
+
+impl Fixture {
+    pub(crate) fn start() -> Result<Self, StartError> {
+        let (url, process) = announced("conformance-server", &["0"])?;
+        Ok(Self { url, _process: process })
+    }
+}
+
+/// The gateway as a user runs it, with the fixture behind it and the relay before it.
+pub(crate) struct Gateway {
+    url: String,
+    // Dropped in this order.
+    _relay: Process,
+    _gateway: Process,
+    _fixture: Fixture,
+}
+
+impl Gateway {
+    /// Keeps its files below `out`.
+    pub(crate) fn start(out: &Path) -> Result<Self, StartError> {
+        const PROGRAM: &str = "switchboard";
+        let fixture = Fixture::start()?;
+        let home = out.join("home");
+        let prepare = |cause| StartError::Prepare { path: home.clone(), cause };
+        fs::create_dir_all(&home).map_err(prepare)?;
+        let config = serde_json::json!({ "mcpServers": { "fixture": { "url": fixture.url } } });
+        fs::write(home.join("mcp.json"), config.to_string()).map_err(prepare)?;
+        let log = fs::File::create(out.join("gateway.txt")).map_err(prepare)?;
+
+        let address = free_address().map_err(prepare)?;
+        let mut serve = command(built(PROGRAM));
+        serve.args(["serve", "--transparent", "fixture", "--http", &address.to_string()]);
+        serve.env("SWITCHBOARD_HOME", &home).stdout(Stdio::null()).stderr(log);
+        let gateway = Process::spawn(PROGRAM, &mut serve)?;
+        wait_for(PROGRAM, address)?;
+
+        let token = home.join("state/http-token").display().to_string();
+        let (url, relay) = announced("conformance-relay", &[&address.to_string(), &token])?;
+        Ok(Self { url, _relay: relay, _gateway: gateway, _fixture: fixture })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// Killed when nobody needs it any more.
+struct Process(Child);
+
+impl Process {
+    fn spawn(program: &'static str, command: &mut Command) -> Result<Self, StartError> {
+        let child = command.stdin(Stdio::null()).spawn();
+        child.map(Self).map_err(|cause| StartError::Spawn { program, cause })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Errors say that it is gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a program of ours that says on its first line where it listens.
+fn announced(program: &'static str, args: &[&str]) -> Result<(String, Process), StartError> {
+    let mut command = command(built(program));
+    let mut process = Process::spawn(program, command.args(args).stdout(Stdio::piped()))?;
+    let mut url = String::new();
+    let stdout = process.0.stdout.take().expect("stdout is piped");
+    let read = BufReader::new(stdout).read_line(&mut url);
+    match read {
+        Ok(read) if read > 0 => Ok((url.trim_end().to_owned(), process)),
+        Ok(_) | Err(_) => Err(StartError::Silent { program }),
+    }
+}
+
+/// Nobody else takes a port that was free a moment ago.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+fn wait_for(program: &'static str, address: SocketAddr) -> Result<(), StartError> {
+    let started = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        if started.elapsed() > START {
+            return Err(StartError::Deaf { program, address });
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+fn built(program: &str) -> PathBuf {
+    target().join("debug").join(program)
+}

@@ -1,0 +1,186 @@
+//! The official suite, installed once: which scenarios a revision has, and running them.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::command::command;
+use crate::conformance::Subject;
+use crate::conformance::results::{Required, Weight};
+use crate::packages::{InstallError, install_once, npm_ci};
+
+const SOURCE: &str = "conformance";
+
+/// All scenarios of a client run at once, on a machine that may have other work.
+const TIMEOUT: &str = "90000";
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SuiteError {
+    #[error("cannot run `{}`", node.display())]
+    Run {
+        node: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("it lists no scenarios for a {subject} at {revision}")]
+    NoScenarios { subject: &'static str, revision: String },
+}
+
+pub(crate) struct Suite {
+    node: PathBuf,
+    script: PathBuf,
+}
+
+impl Suite {
+    /// Outside of the target directory, so that several checkouts share it.
+    pub(crate) fn install() -> Result<Self, InstallError> {
+        let place = cache().join("conformance");
+        install_once(SOURCE, &place, &["package-lock.json"], || npm_ci(&place))?;
+        let modules = place.join("node_modules");
+        let pinned = modules.join(".bin/node");
+        Ok(Self {
+            // Where no Node is pinned for the platform, the user's has to do.
+            node: if pinned.exists() { pinned } else { PathBuf::from("node") },
+            script: modules.join("@modelcontextprotocol/conformance/dist/index.js"),
+        })
+    }
+
+    /// The scenarios of a revision, in the suite's order.
+    pub(crate) fn required(
+        &self,
+        subject: Subject,
+        revision: &str,
+    ) -> Result<Vec<Required>, SuiteError> {
+        let mut list = self.command(&["list", "--requirements", revision]);
+        let listed = list.output().map_err(|cause| self.unrunnable(cause))?;
+        let required = scenarios(&String::from_utf8_lossy(&listed.stdout), subject);
+        if required.is_empty() {
+            let (subject, revision) = (subject.name(), revision.to_owned());
+            return Err(SuiteError::NoScenarios { subject, revision });
+        }
+        Ok(required)
+    }
+
+    pub(crate) fn test_server(
+        &self,
+        url: &str,
+        revision: &str,
+        out: &Path,
+    ) -> Result<(), SuiteError> {
+        self.test(&["server", "--url", url], revision, out)
+    }
+
+    /// `client` is split at its spaces and gets the address of a server as its last argument.
+    pub(crate) fn test_client(
+        &self,
+        client: &str,
+        revision: &str,
+        out: &Path,
+    ) -> Result<(), SuiteError> {
+        self.test(&["client", "--command", client], revision, out)
+    }
+
+    /// The outcome is in the files that it leaves, not in its exit status.
+    fn test(&self, role: &[&str], revision: &str, out: &Path) -> Result<(), SuiteError> {
+        let mut command = self.command(role);
+        command.args(["--requirements", revision, "--timeout", TIMEOUT, "-o"]).arg(out);
+        // A client under test must not see the user's servers.
+        command.env("SWITCHBOARD_HOME", out.join("home"));
+        let log = File::create(out.join("log.txt")).map_err(|cause| self.unrunnable(cause))?;
+        let errors = log.try_clone().map_err(|cause| self.unrunnable(cause))?;
+        command.stdout(log).stderr(errors).status().map_err(|cause| self.unrunnable(cause))?;
+        Ok(())
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = command(&self.node);
+        command.arg(&self.script).args(args).stdin(Stdio::null());
+        command
+    }
+
+    fn unrunnable(&self, cause: io::Error) -> SuiteError {
+        SuiteError::Run { node: self.node.clone(), cause }
+    }
+}
+
+/// The folder that CI keeps between its runs.
+#[expect(clippy::disallowed_methods, reason = "a developer's tool asks where it may keep things")]
+fn cache() -> PathBuf {
+    match (std::env::var_os("SWITCHBOARD_CI_CACHE"), std::env::home_dir()) {
+        (Some(cache), _) => PathBuf::from(cache),
+        (None, Some(home)) => home.join(".cache/switchboard-ci"),
+        (None, None) => crate::command::target(),
+    }
+}
+
+/// Reads the suite's list, which has a heading for each role and one for what is not scored.
+fn scenarios(list: &str, subject: Subject) -> Vec<Required> {
+    let role = match subject {
+        Subject::Server | Subject::Direct => "server",
+        Subject::Client => "client",
+    };
+    let (mut heading, mut required) = ("", Vec::new());
+    for line in list.lines() {
+        let Some(name) = line.trim_start().strip_prefix("- ") else {
+            if !line.starts_with(' ') && !line.is_empty() {
+                heading = line;
+            }
+            continue;
+        };
+        if heading.starts_with("Run and reported") {
+            if let Some(name) = name.strip_suffix(&format!(" [{role}]")) {
+                required.push(Required { name: name.to_owned(), weight: Weight::Unscored });
+            }
+        } else if heading.to_lowercase().starts_with(role) {
+            required.push(Required { name: name.to_owned(), weight: Weight::Scored });
+        }
+    }
+    required
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "\
+Required for 2025-11-25 (3 scenarios, frozen; run at the 2025-11-25 wire):
+
+Server scenarios (test against a server):
+  - server-initialize
+  - ping
+
+Client scenarios (test against a client):
+  - auth/basic-cimd
+
+Run and reported, but never scored:
+  extension (1):
+    - auth/dpop [client]
+  pending (1):
+    - server-sse-polling [server]
+";
+
+    #[test]
+    fn the_list_tells_who_is_tested_with_what_and_what_counts() {
+        for (subject, expected) in [
+            (
+                Subject::Server,
+                &[
+                    ("server-initialize", Weight::Scored),
+                    ("ping", Weight::Scored),
+                    ("server-sse-polling", Weight::Unscored),
+                ][..],
+            ),
+            (
+                Subject::Client,
+                &[("auth/basic-cimd", Weight::Scored), ("auth/dpop", Weight::Unscored)],
+            ),
+        ] {
+            let expected: Vec<Required> = expected
+                .iter()
+                .map(|&(name, weight)| Required { name: name.to_owned(), weight })
+                .collect();
+            assert_eq!(scenarios(LIST, subject), expected);
+        }
+    }
+}
