@@ -114,7 +114,7 @@ pub fn load_again(
             project_root: &project.to_string_lossy(),
             file_hashes: &|entry| scripts.hashes(entry, environment),
             is_approved: &|hash| approved.cover(hash),
-            was_approved: &|server| approved.name(server, project),
+            was_approved: &|server| approved.mention(server, project),
         },
     );
     let Gathered { files, layers, stale } = all;

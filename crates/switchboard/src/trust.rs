@@ -69,7 +69,7 @@ impl Approvals {
     }
 
     /// Whether some definition of `server` was approved in `project`.
-    pub(crate) fn name(&self, server: &str, project: &Path) -> bool {
+    pub(crate) fn mention(&self, server: &str, project: &Path) -> bool {
         let project = project.display().to_string();
         self.approved
             .values()

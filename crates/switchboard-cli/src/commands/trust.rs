@@ -120,10 +120,6 @@ fn chosen<'l>(
     Ok(chosen)
 }
 
-/// The fields that decide what runs and who is spoken to, in the order of the question. What a
-/// project says in them is shown to the letter.
-const EXACT: [&str; 6] = ["command", "args", "cwd", "env", "url", "headers"];
-
 /// The definition, every value as it is written, and last what it comes to.
 fn described(app: &App, loaded: &Loaded, pending: &PendingServer) -> String {
     let palette = app.printer.err;
@@ -169,44 +165,37 @@ fn described(app: &App, loaded: &Loaded, pending: &PendingServer) -> String {
     out
 }
 
-/// Every field that is set. What the user's own files add to it may be secret, and is shown as
-/// `config show` does.
+/// Every field that is set. What decides what runs and who is spoken to comes first and to the letter;
+/// the rest, and what the user's own files add, may be secret and is shown as `config show` does.
 fn fields(loaded: &Loaded, entry: &ServerEntry) -> Vec<(String, String)> {
-    let masked = entry.show();
-    let of_project = |key: &str| {
-        let file = entry.origins.get(key).map(|origin| Path::new(&*origin.path));
-        let projects = loaded.files.iter().filter(|file| file.tier == Tier::Project);
-        projects.into_iter().any(|project| Some(project.path.as_path()) == file)
-    };
-    let mut fields = Vec::new();
-    for key in EXACT {
-        let Some(json) = masked.get(key) else { continue };
-        let exact = exact(entry, key).filter(|_| of_project(key));
-        fields.push((key.to_owned(), exact.unwrap_or_else(|| visible(&json.to_string()))));
-    }
-    let others = masked.into_iter().filter(|(key, _)| !EXACT.contains(&key.as_str()));
-    fields.extend(others.map(|(key, json)| (key, visible(&json.to_string()))));
-    fields
-}
-
-fn exact(entry: &ServerEntry, key: &str) -> Option<String> {
     let text = |template: &Template| quoted(template.source());
     let map = |map: &TemplateMap| {
         let rows = map.iter().map(|(name, value)| format!("{} = {}", quoted(name), text(value)));
         rows.collect::<Vec<_>>().join(", ")
     };
-    match key {
-        "command" => entry.command.as_ref().map(text),
-        "args" => {
-            let args = entry.args.as_ref()?;
-            Some(args.iter().map(text).collect::<Vec<_>>().join(" "))
-        }
-        "cwd" => entry.cwd.as_ref().map(text),
-        "env" => entry.env.as_ref().map(map),
-        "url" => entry.url.as_ref().map(text),
-        "headers" => entry.headers.as_ref().map(map),
-        _ => None,
+    let args = entry.args.as_ref().map(|args| args.iter().map(text).collect::<Vec<_>>().join(" "));
+    let exact = [
+        ("command", entry.command.as_ref().map(text)),
+        ("args", args),
+        ("cwd", entry.cwd.as_ref().map(text)),
+        ("env", entry.env.as_ref().map(map)),
+        ("url", entry.url.as_ref().map(text)),
+        ("headers", entry.headers.as_ref().map(map)),
+    ];
+    let of_project = |key: &str| {
+        let file = entry.origins.get(key).map(|origin| Path::new(&*origin.path));
+        let mut projects = loaded.files.iter().filter(|file| file.tier == Tier::Project);
+        projects.any(|project| Some(project.path.as_path()) == file)
+    };
+    let mut masked = entry.show();
+    let mut fields = Vec::new();
+    for (key, value) in exact {
+        let shown = masked.shift_remove(key).map(|json| visible(&json.to_string()));
+        let value = value.filter(|_| of_project(key)).or(shown);
+        fields.extend(value.map(|value| (key.to_owned(), value)));
     }
+    fields.extend(masked.into_iter().map(|(key, json)| (key, visible(&json.to_string()))));
+    fields
 }
 
 /// In quotes, with what a terminal would hide or obey as Rust's own escapes.
