@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
-use switchboard_core::catalog::{Catalog, ResolveError};
+use switchboard_core::catalog::{Catalog, ResolveError, Standing};
 use switchboard_core::config::layers::Config;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
@@ -345,6 +345,7 @@ impl Gateway {
         let roster = self.roster();
         roster.facts.get(server).cloned().unwrap_or_else(|| Facts {
             lifecycle: Lifecycle::Lazy,
+            standing: Standing::Active,
             trust: TrustLevel::User,
             description: None,
             overridden: Overridden::No,
@@ -432,9 +433,12 @@ fn shared_key(server: &ServerName) -> UpstreamKey {
 impl Roster {
     fn shared_upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
         let member = self.members.get(&shared_key(server)).map(|member| &member.upstream);
-        member.ok_or_else(|| match self.facts.get(server).map(|facts| facts.trust) {
-            Some(TrustLevel::Pending) => explain::resolve(ResolveError::Pending(server.clone())),
-            Some(TrustLevel::User | TrustLevel::Approved) | None => explain::unknown_server(server),
+        member.ok_or_else(|| match self.facts.get(server).map(|facts| facts.standing) {
+            Some(Standing::Pending(cause)) => {
+                explain::resolve(ResolveError::Pending { server: server.clone(), cause })
+            }
+            Some(Standing::Disabled) => explain::resolve(ResolveError::Disabled(server.clone())),
+            Some(Standing::Active) | None => explain::unknown_server(server),
         })
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
+use switchboard_core::config::layers::PendingCause;
 use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -53,9 +54,14 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
         trust: if status == ServerStatus::Pending { TrustLevel::Pending } else { facts.trust },
         failure: failure.filter(|_| matches!(status, ServerStatus::Failed | ServerStatus::Pending)),
         description: facts.description,
-        note: match facts.overridden {
-            Overridden::No => listing.and_then(|listing| note(listing)),
-            Overridden::WhenTrusted => Some("the project's own definition is pending".to_owned()),
+        note: match (facts.overridden, standing) {
+            (Overridden::WhenTrusted, _) => {
+                Some("the project's own definition is pending".to_owned())
+            }
+            (Overridden::No, Standing::Pending(PendingCause::Changed)) => {
+                Some("it has changed since it was approved".to_owned())
+            }
+            (Overridden::No, _) => listing.and_then(|listing| note(listing)),
         },
         drift: catalog.shelf(name).map(Shelf::drift).unwrap_or_default(),
     }
@@ -71,7 +77,7 @@ fn note(listing: &Listing) -> Option<String> {
 fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> ServerStatus {
     match (standing, upstream) {
         (Standing::Disabled, _) => return ServerStatus::Disabled,
-        (Standing::Pending, _) => return ServerStatus::Pending,
+        (Standing::Pending(_), _) => return ServerStatus::Pending,
         (Standing::Active, None) => {}
         (Standing::Active, Some(status)) => match (status.state, &status.last_failure) {
             (State::Connected, _) => return ServerStatus::Connected,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, shown_names};
 
@@ -43,8 +44,8 @@ pub struct Shelf {
 pub enum Standing {
     Active,
     Disabled,
-    /// Comes from a project and was not approved.
-    Pending,
+    /// Comes from a project and is not approved.
+    Pending(PendingCause),
 }
 
 /// One snapshot. Cheap to share, never changed: publishing a listing makes a new one.
@@ -149,7 +150,8 @@ impl Catalog {
 
     /// Servers that wait for the user's trust.
     pub fn pending(&self) -> Vec<ServerName> {
-        let pending = |(_, shelf): &(&ServerName, &Shelf)| shelf.standing == Standing::Pending;
+        let pending =
+            |(_, shelf): &(&ServerName, &Shelf)| matches!(shelf.standing, Standing::Pending(_));
         self.shelves.iter().filter(pending).map(|(name, _)| name.clone()).collect()
     }
 }

@@ -27,6 +27,7 @@ mod nine_hosts;
 mod pi_list;
 mod pins;
 mod processes;
+mod question;
 mod reload;
 mod rmcp_peer;
 mod scenarios;
