@@ -2,6 +2,7 @@
 
 pub(crate) mod edit;
 pub(crate) mod install;
+pub(crate) mod serve;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use clap_complete::Shell;
 
 use self::edit::Edit;
 use self::install::{HostName, Install};
+use self::serve::Serve;
 
 /// Every MCP server, one tool
 ///
@@ -55,18 +57,13 @@ pub(crate) struct Format {
     pub(crate) json: bool,
 }
 
-/// How to serve.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Serve {
-    /// Show one server as it is, under its own names, in place of the `mcp` tool
-    #[arg(long, value_name = "SERVER")]
-    pub(crate) transparent: Option<String>,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the `mcp` tool on standard input and output, for a host
-    #[command(after_help = "Example, in the configuration of a host:\n  \
+    /// Serve the `mcp` tool to a host on standard input and output, or to many over HTTP
+    #[command(after_help = "Over HTTP every client has to show the bearer token that \
+        `switchboard status` prints on a terminal.\n\n\
+        Examples:\n  switchboard serve --http\n  switchboard serve --http 127.0.0.1:9000\n\n\
+        In the configuration of a host:\n  \
         { \"mcpServers\": { \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"serve\"] } } }")]
     Serve(Serve),
     #[command(flatten)]

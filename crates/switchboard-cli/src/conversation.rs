@@ -116,7 +116,7 @@ impl Conversation<'_> {
                 ResolveError::NotFound { .. }
                 | ResolveError::Ambiguous { .. }
                 | ResolveError::Disabled(_)
-                | ResolveError::Pending(_) => Vec::new(),
+                | ResolveError::Pending { .. } => Vec::new(),
             };
             let failure = Failure::new(Code::UnknownServer, Subject::Request, error);
             let failure =

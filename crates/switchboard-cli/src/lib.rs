@@ -26,8 +26,10 @@ use std::process::ExitCode;
 use anstream::ColorChoice;
 use clap::{CommandFactory, Parser};
 use switchboard::failure::{Code, Failure};
+use tokio::runtime::Builder;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::args::serve::Serve;
 use crate::args::{Cli, Color, Command, Format, Talk};
 use crate::boot::App;
 use crate::exit::Exit;
@@ -52,8 +54,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = cli.command.unwrap_or(Command::Talk(Talk::Status { format: Format::default() }));
     trace(cli.globals.verbose, &command, printer);
     let format = command.format();
+    let threads = Threads::of(&command);
     let outcome = match App::new(&cli.globals, printer) {
-        Ok(app) => run_on_runtime(commands::run(&app, command)),
+        Ok(app) => run_on_runtime(threads, commands::run(&app, command)),
         Err(failure) => Err(failure.into()),
     };
     conclude(outcome, format, printer).into()
@@ -69,8 +72,32 @@ pub fn exit_code(code: Code) -> u8 {
     Exit::from(code).number()
 }
 
-fn run_on_runtime(command: impl Future<Output = Outcome>) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// How many clients there are decides how many threads serve them.
+#[derive(Clone, Copy)]
+enum Threads {
+    One,
+    Workers(usize),
+}
+
+impl Threads {
+    fn of(command: &Command) -> Threads {
+        match command {
+            Command::Serve(Serve { http: Some(_), .. }) => Threads::Workers(2),
+            _ => Threads::One,
+        }
+    }
+}
+
+fn run_on_runtime(threads: Threads, command: impl Future<Output = Outcome>) -> Outcome {
+    let mut builder = match threads {
+        Threads::One => Builder::new_current_thread(),
+        Threads::Workers(count) => {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(count);
+            builder
+        }
+    };
+    let runtime = builder.enable_all().build()?;
     let outcome = runtime.block_on(command);
     // A question that nobody answered must not keep the process.
     runtime.shutdown_background();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::catalog::resolve::nearest;
 use crate::config::diagnostic::{self, Diagnostic, DiagnosticKind};
 use crate::config::expand::{self, ExpandError, Surroundings};
-use crate::config::layers::Config;
+use crate::config::layers::{Config, PendingCause};
 use crate::config::server::ServerEntry;
 use crate::config::values::Template;
 use crate::failure::{Code, Failure, Hint};
@@ -52,8 +52,8 @@ pub enum Fault {
     CollidingNames { other: String },
     #[error("the entry disables it")]
     Disabled,
-    #[error("it comes from this project and was not approved")]
-    Untrusted,
+    #[error("it comes from this project and {cause}")]
+    Untrusted { cause: PendingCause },
     #[error("`{field}` needs the environment variable `{name}`, which is not set")]
     MissingVariable { field: String, name: String },
     #[error("`{field}` cannot be filled in")]
@@ -68,6 +68,8 @@ pub enum Fault {
     CommandNotFound { command: String, nearest: Vec<String> },
     #[error("there is no `{command}`, which comes with {product}")]
     LauncherMissing { command: String, product: &'static str },
+    #[error("`{field}` comes from the program `{command}`, which cannot be run")]
+    HelperNotFound { field: String, command: String },
     #[error("`{path}` cannot be run: it is not executable")]
     NotExecutable { path: String },
     #[error("there is no directory `{path}` to run in")]
@@ -109,7 +111,7 @@ impl Finding {
             }
             Fault::CollidingNames { .. } => vec![Hint::Rename],
             Fault::Disabled => about(Hint::Enable),
-            Fault::Untrusted => about(Hint::Trust),
+            Fault::Untrusted { .. } => about(Hint::Trust),
             Fault::MissingVariable { name, .. } => vec![Hint::SetVariable(name.clone())],
             Fault::BadValue { field, .. } => vec![Hint::Correct(field.clone())],
             Fault::NotSpoken { .. } => vec![Hint::UseProgram],
@@ -117,6 +119,7 @@ impl Finding {
                 let close = Some(Hint::DidYouMean(nearest.clone())).filter(|_| !nearest.is_empty());
                 close.into_iter().chain([Hint::CheckCommand(command.clone())]).collect()
             }
+            Fault::HelperNotFound { command, .. } => vec![Hint::CheckCommand(command.clone())],
             Fault::LauncherMissing { product, .. } => vec![Hint::Install(product)],
             Fault::NotExecutable { path } => vec![Hint::MakeExecutable(path.clone())],
             Fault::WorkingDirectory { .. } => vec![Hint::Correct("cwd".to_owned())],
@@ -137,7 +140,7 @@ impl Fault {
         match self {
             Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
             | Fault::CollidingNames { .. }
-            | Fault::Untrusted
+            | Fault::Untrusted { .. }
             | Fault::DamagedCache { .. }
             | Fault::OpenDirectory { .. } => Level::Warning,
             Fault::Disabled | Fault::StaleCache => Level::Note,
@@ -147,6 +150,7 @@ impl Fault {
             | Fault::NotSpoken { .. }
             | Fault::CommandNotFound { .. }
             | Fault::LauncherMissing { .. }
+            | Fault::HelperNotFound { .. }
             | Fault::NotExecutable { .. }
             | Fault::WorkingDirectory { .. }
             | Fault::DamagedPins { .. }
@@ -162,12 +166,13 @@ impl Fault {
             Fault::Config(diagnostic) => config_code(&diagnostic.kind),
             Fault::CollidingNames { .. } => "colliding_names",
             Fault::Disabled => "disabled",
-            Fault::Untrusted => "untrusted",
+            Fault::Untrusted { .. } => "untrusted",
             Fault::MissingVariable { .. } => "missing_variable",
             Fault::BadValue { .. } => "bad_value",
             Fault::NotSpoken { .. } => "not_supported",
             Fault::CommandNotFound { .. } => "command_not_found",
             Fault::LauncherMissing { .. } => "launcher_missing",
+            Fault::HelperNotFound { .. } => "helper_not_found",
             Fault::NotExecutable { .. } => "not_executable",
             Fault::WorkingDirectory { .. } => "no_working_directory",
             Fault::StaleCache => "stale_cache",
@@ -207,6 +212,7 @@ fn config_code(kind: &DiagnosticKind) -> &'static str {
         | DiagnosticKind::BadId { .. }
         | DiagnosticKind::DuplicateId { .. }
         | DiagnosticKind::FileOfVariables { .. }
+        | DiagnosticKind::TooMuchToApprove { .. }
         | DiagnosticKind::TypeMismatch { .. } => "bad_value",
     }
 }
@@ -217,7 +223,11 @@ pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = config.diagnostics.iter().map(of_diagnostic).collect();
     findings.extend(names(config));
     for pending in &config.pending {
-        findings.push(Finding::of(&pending.name, Fault::Untrusted));
+        let fault = match pending.definition.is_disabled() {
+            true => Fault::Disabled,
+            false => Fault::Untrusted { cause: pending.cause },
+        };
+        findings.push(Finding::of(&pending.name, fault));
     }
     for (name, server) in &config.servers {
         if server.definition.is_disabled() {
@@ -237,6 +247,7 @@ fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
         | DiagnosticKind::SeveralEndpoints { server }
         | DiagnosticKind::InvalidProtocol { server }
         | DiagnosticKind::OpenQuote { server }
+        | DiagnosticKind::TooMuchToApprove { server, .. }
         | DiagnosticKind::TypeMismatch { server, .. } => Some(server.clone()),
         DiagnosticKind::Syntax { .. }
         | DiagnosticKind::Unreadable { .. }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::config::values::ToolPrefix;
+use crate::render::words::is_unseen;
 
 /// Longest name that hosts accept for a tool.
 const SHOWN_LIMIT: usize = 64;
@@ -30,6 +31,10 @@ pub enum NameError {
     TooLong,
     #[error("the name holds a control character")]
     Control,
+    #[error("the name begins or ends with a blank")]
+    Blank,
+    #[error("the name holds a character that cannot be seen")]
+    Unseen,
 }
 
 fn checked(name: &str) -> Result<Arc<str>, NameError> {
@@ -46,8 +51,16 @@ fn checked(name: &str) -> Result<Arc<str>, NameError> {
 }
 
 impl ServerName {
+    /// Unlike the name of a tool, this one is typed, and read by whoever is asked to trust it.
     pub fn new(name: &str) -> Result<ServerName, NameError> {
-        checked(name).map(ServerName)
+        let checked = checked(name)?;
+        if name.chars().any(is_unseen) {
+            return Err(NameError::Unseen);
+        }
+        if name.starts_with(' ') || name.ends_with(' ') {
+            return Err(NameError::Blank);
+        }
+        Ok(ServerName(checked))
     }
 
     pub fn as_str(&self) -> &str {
@@ -238,6 +251,25 @@ mod tests {
         assert_eq!(ToolName::new(" "), Err(NameError::Empty));
         assert_eq!(ToolName::new("a\u{1b}[31m"), Err(NameError::Control));
         assert_eq!(ToolName::new(&"x".repeat(257)), Err(NameError::TooLong));
+    }
+
+    #[test]
+    fn a_servers_name_looks_like_what_it_is() {
+        let check = |name: &str, expected: Option<NameError>| {
+            assert_eq!(ServerName::new(name).err(), expected, "{name:?}");
+        };
+        for fine in ["git hub", "größe", "Сервер", "サーバー", "सर्वर", "خادم", "🦀"]
+        {
+            check(fine, None);
+        }
+        check(" github", Some(NameError::Blank));
+        check("github ", Some(NameError::Blank));
+        for hidden in [
+            "\u{3164}", "\u{2800}", "\u{115f}", "\u{200b}", "\u{ad}", "\u{a0}", "\u{3000}",
+            "\u{202e}",
+        ] {
+            check(&format!("git{hidden}hub"), Some(NameError::Unseen));
+        }
     }
 
     fn any_id() -> impl Strategy<Value = ToolId> {

@@ -7,7 +7,8 @@ use switchboard::approval::Answer;
 
 use crate::client::Client;
 use crate::harness::{Home, World, pass};
-use crate::program::{Installed, Programs};
+use crate::http_client::HttpClient;
+use crate::program::{HttpServer, Installed, Programs};
 
 /// One running gateway behind one of its surfaces.
 pub trait Face: Sized {
@@ -94,15 +95,7 @@ impl Face for Stdio {
     }
 
     fn will_answer(&mut self, answers: &[Answer]) {
-        self.client.user.answers.extend(answers.iter().map(|answer| {
-            let decision = match answer {
-                Answer::Once => "once",
-                Answer::Tool => "session",
-                Answer::Server => "server",
-                Answer::No => "no",
-            };
-            json!({ "action": "accept", "content": { "decision": decision } })
-        }));
+        self.client.user.answers.extend(answers.iter().copied().map(elicited));
     }
 
     fn asked(&self) -> Vec<String> {
@@ -118,6 +111,60 @@ impl Face for Stdio {
         client.end().await;
         Self::start(installed).await
     }
+}
+
+/// `switchboard serve --http` as an MCP client uses it.
+pub struct Http {
+    installed: Installed,
+    server: HttpServer,
+    client: HttpClient,
+}
+
+impl Http {
+    async fn start(installed: Installed) -> Self {
+        let server = installed.serve_http().await;
+        let client = server.connect(json!({ "elicitation": {} })).await;
+        Self { installed, server, client }
+    }
+}
+
+impl Face for Http {
+    async fn open(programs: Programs, config: &str) -> Self {
+        Self::start(Installed::with(programs, config)).await
+    }
+
+    async fn ask(&mut self, arguments: &str) -> String {
+        self.client.mcp(json_of(arguments)).await
+    }
+
+    fn will_answer(&mut self, answers: &[Answer]) {
+        self.client.user.answers.extend(answers.iter().copied().map(elicited));
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.client.user.asked.iter().filter_map(question).collect()
+    }
+
+    async fn advance(&mut self, _: Duration) {
+        unimplemented!("a story with `advance` is for faces in process");
+    }
+
+    async fn restart(self) -> Self {
+        self.server.terminate();
+        self.server.ended().await;
+        Self::start(self.installed).await
+    }
+}
+
+/// What a client says for its user.
+fn elicited(answer: Answer) -> Value {
+    let decision = match answer {
+        Answer::Once => "once",
+        Answer::Tool => "session",
+        Answer::Server => "server",
+        Answer::No => "no",
+    };
+    json!({ "action": "accept", "content": { "decision": decision } })
 }
 
 /// The tool and its arguments, read from the words of an elicitation.

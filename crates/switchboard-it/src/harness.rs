@@ -232,8 +232,12 @@ pub fn call(tool: &str, args: Value) -> CallRequest {
 fn read(text: &str) -> Config {
     let source = Source { path: "mcp.json".into(), tier: Tier::User };
     let file = parse::parse(text, &source);
-    let nothing =
-        Approvals { project_root: "/", file_hashes: &|_| Vec::new(), is_approved: &|_| false };
+    let nothing = Approvals {
+        project_root: "/",
+        file_hashes: &|_| Vec::new(),
+        is_approved: &|_| false,
+        was_approved: &|_| false,
+    };
     let config = layers::merge(&[Layer { source, file }], &nothing);
     assert!(config.diagnostics.is_empty(), "the test's configuration: {:?}", config.diagnostics);
     config

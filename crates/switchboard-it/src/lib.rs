@@ -20,6 +20,7 @@ pub mod faces;
 pub mod fixture;
 pub mod harness;
 pub mod host;
+pub mod http_client;
 pub mod processes;
 pub mod program;
 pub mod relay;

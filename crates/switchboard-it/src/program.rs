@@ -3,18 +3,22 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal};
 use rustix::pty::OpenptFlags;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
 
 use crate::client::Client;
 use crate::harness::Home;
+use crate::http_client::HttpClient;
 
 /// No command of a test takes this long, whatever else the machine does.
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -176,11 +180,70 @@ impl Installed {
         Client::start(self.command().arg("serve").args(flags))
     }
 
+    /// Starts `serve --http` on a free port.
+    pub async fn serve_http(&self) -> HttpServer {
+        let mut command = self.command();
+        command.args(["serve", "--http", "0"]).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut words = BufReader::new(child.stderr.take().expect("a pipe was asked for")).lines();
+        let address = loop {
+            let line = tokio::time::timeout(DEADLINE, words.next_line()).await;
+            let line = line.expect("it says so in time").expect("text").expect("it listens");
+            if let Some(url) = line.strip_prefix("Serving MCP at http://") {
+                break url.strip_suffix("/mcp").expect("a URL").parse().expect("an address");
+            }
+        };
+        // Ends with the pipe, which ends with the child.
+        let stderr = tokio::spawn(async move {
+            let mut text = String::new();
+            while let Ok(Some(line)) = words.next_line().await {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            text
+        });
+        let token = self.home.path().join("switchboard/state/http-token");
+        let token = fs::read_to_string(token).expect("there is a token").trim().to_owned();
+        HttpServer { child, address, token, stderr }
+    }
+
     /// Starts `serve` for a client with these capabilities, and shakes hands.
     pub async fn connect(&self, capabilities: Value) -> Client {
         let mut client = self.serve(&[]);
         client.initialize("2025-11-25", capabilities).await;
         client
+    }
+}
+
+/// `serve --http`. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct HttpServer {
+    child: Child,
+    pub address: SocketAddr,
+    pub token: String,
+    stderr: JoinHandle<String>,
+}
+
+impl HttpServer {
+    /// A client that has shaken hands.
+    pub async fn connect(&self, capabilities: Value) -> HttpClient {
+        let mut client = HttpClient::new(self.address, &self.token).await;
+        client.initialize("2025-11-25", capabilities).await;
+        client
+    }
+
+    /// Asks it to stop.
+    pub fn terminate(&self) {
+        let pid = self.child.id().expect("it runs");
+        let pid = Pid::from_raw(pid.try_into().expect("a process id")).expect("a process id");
+        rustix::process::kill_process(pid, Signal::TERM).expect("it runs");
+    }
+
+    /// Waits for its end: its exit code, and what it said since it listens.
+    pub async fn ended(mut self) -> (Option<i32>, String) {
+        let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
+        let status = status.expect("it ends").expect("it can be waited for");
+        (status.code(), self.stderr.await.expect("reading cannot panic"))
     }
 }
 

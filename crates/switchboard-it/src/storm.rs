@@ -250,12 +250,12 @@ impl World {
         let loaded = load(&self.environment, &self.paths, &self.options()).expect("it loads");
         let problems = &loaded.config.diagnostics;
         assert!(problems.is_empty() && loaded.trust_problem.is_none(), "{problems:?}");
-        let approved = TrustStore::at(self.paths.trust()).approved().expect("approvals read");
+        let approved = TrustStore::at(self.paths.trust()).approvals().expect("approvals read");
         for writer in 0..storm.writers {
             let count = &self.config()["mcpServers"][counter(writer)]["args"][0];
             assert_eq!(*count, json!(storm.updates.to_string()), "writer {writer}");
             for update in (1..=storm.updates).filter(|update| update % PERIOD == APPROVES) {
-                assert!(approved(&hash(writer, update)), "{writer} approved {update}");
+                assert!(approved.cover(&hash(writer, update)), "{writer} approved {update}");
             }
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

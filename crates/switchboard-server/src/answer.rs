@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-use serde_json::{Value, json};
 use switchboard::content::details::{self, Asked, ErrorType, Fault};
 use switchboard::content::push_json_string;
 use switchboard::failure::{Code, Failure, Subject};
@@ -135,6 +134,11 @@ pub(crate) fn servers_own_error(failure: &Failure) -> Option<&RpcError> {
     None
 }
 
+/// An error as its server wrote it, or ours.
+pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
+    servers_own_error(failure).cloned().unwrap_or_else(|| protocol_error(failure))
+}
+
 /// What a server gave, word for word.
 pub(crate) fn raw(reply: Reply) -> String {
     match reply {
@@ -143,30 +147,10 @@ pub(crate) fn raw(reply: Reply) -> String {
     }
 }
 
-pub(crate) fn prompts(reply: &Reply) -> String {
-    without_server(render::json::reply(reply), "prompts")
-}
-
-pub(crate) fn resources(reply: &Reply) -> String {
-    without_server(render::json::reply(reply), "resources")
-}
-
-/// MCP's own fields only, and no `null`s.
-fn without_server(mut value: Value, list: &str) -> String {
-    for row in value[list].as_array_mut().into_iter().flatten() {
-        if let Some(row) = row.as_object_mut() {
-            row.shift_remove("server");
-            row.retain(|_, field| !field.is_null());
-            for argument in
-                row.get_mut("arguments").and_then(Value::as_array_mut).into_iter().flatten()
-            {
-                if let Some(argument) = argument.as_object_mut() {
-                    argument.retain(|_, field| !field.is_null());
-                }
-            }
-        }
-    }
-    json!({ list: value[list].take() }).to_string()
+/// Rows as their servers wrote them.
+pub(crate) fn list<'a>(name: &str, rows: impl Iterator<Item = &'a str>) -> String {
+    let rows: Vec<&str> = rows.collect();
+    format!("{{\"{name}\":[{}]}}", rows.join(","))
 }
 
 /// Opens a result that holds one text; the caller closes it.

@@ -1,6 +1,6 @@
 //! The user behind an MCP client, asked by elicitation where the client offers it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -16,6 +16,8 @@ use switchboard_wire::envelope::INTERNAL_ERROR;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 
+use crate::levels::{Level, Levelled};
+
 /// How long a person may think.
 const THINKING: Duration = Duration::from_secs(10 * 60);
 
@@ -29,6 +31,8 @@ pub(crate) struct ClientHost {
     /// Set by `initialize`: what the client can do.
     abilities: Arc<OnceLock<Abilities>>,
     manner: Manner,
+    /// Log lines below this are not passed on; all are, until the client says something.
+    level: Arc<Mutex<Option<Level>>>,
 }
 
 /// How what a server says reaches its client.
@@ -41,13 +45,39 @@ pub(crate) enum Manner {
 
 impl ClientHost {
     pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
-        ClientHost { peer, abilities: Arc::default(), manner }
+        ClientHost { peer, abilities: Arc::default(), manner, level: Arc::default() }
+    }
+
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
     }
 
     /// The same client, asked through this handle.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
-        let abilities = Arc::clone(&self.abilities);
-        ClientHost { peer: peer.clone(), abilities, manner: self.manner }
+        ClientHost { peer: peer.clone(), ..self.clone() }
+    }
+
+    /// Takes note of how much the client wants to hear of what servers log.
+    pub(crate) fn heed(&self, params: Option<&Raw>) {
+        if let Some(Levelled { level }) = params.and_then(|params| params.parse().ok()) {
+            *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+        }
+    }
+
+    /// A log line that says whose it is, if the client wants to hear it.
+    fn log_line(&self, server: &ServerName, params: &Raw) -> Option<String> {
+        let Levelled { level } = params.parse().ok()?;
+        let wanted = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        if wanted.is_some_and(|wanted| level < wanted) {
+            return None;
+        }
+        let mut line: Map<String, Value> = params.parse().ok()?;
+        let logger = match line.get("logger").and_then(Value::as_str) {
+            Some(logger) => format!("{server}/{logger}"),
+            None => server.to_string(),
+        };
+        line.insert("logger".to_owned(), Value::String(logger));
+        Some(Value::Object(line).to_string())
     }
 
     /// Takes note of what the client said it can do.
@@ -124,12 +154,20 @@ impl Host for ClientHost {
         Box::pin(self.relay(question))
     }
 
-    fn tell(&self, _: &ServerName, notice: &Notification) {
-        if self.manner == Manner::OneOfMany && notice.method.ends_with("/list_changed") {
-            return;
+    fn tell(&self, server: &ServerName, notice: &Notification) {
+        let params = notice.params.as_ref();
+        let verbatim = || params.map_or("", Raw::as_str).to_owned();
+        let params = match (self.manner, notice.method.as_str()) {
+            (Manner::Verbatim, _) => Some(verbatim()),
+            (Manner::OneOfMany, "notifications/message") => {
+                params.and_then(|params| self.log_line(server, params))
+            }
+            (Manner::OneOfMany, method) if method.ends_with("/list_changed") => None,
+            (Manner::OneOfMany, _) => Some(verbatim()),
+        };
+        if let Some(params) = params {
+            self.peer.try_notify(&notice.method, &params);
         }
-        let params = notice.params.as_ref().map_or("", Raw::as_str);
-        self.peer.try_notify(&notice.method, params);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The MCP face: any host that speaks MCP reaches the gateway through here.
 //!
 //! - [`stdio`]: one client over standard input and output;
+//! - [`http`]: many clients over HTTP, each with a session of its own;
 //! - `service`: one client and its requests;
 //! - `proxy`: all servers behind the one tool;
 //! - `mirror`: one server as it is;
@@ -9,7 +10,10 @@
 
 mod answer;
 mod host;
+pub mod http;
+mod levels;
 mod mirror;
+mod news;
 mod params;
 mod proxy;
 mod service;

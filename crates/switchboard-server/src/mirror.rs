@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
-use switchboard::failure::{Code, Failure};
+use switchboard::failure::Code;
 use switchboard::name::ServerName;
 use switchboard::relay::Lookup;
 use switchboard::{Caller, Session};
@@ -12,8 +12,8 @@ use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUN
 use switchboard_wire::era::Revision;
 use switchboard_wire::{Raw, Responder, RpcError};
 
-use crate::answer;
-use crate::params::{Located, Named, read, requested_revision, with_progress};
+use crate::answer::{self, as_the_server_said};
+use crate::params::{Located, Named, read, requested_revision, with_progress, without_token};
 
 /// What a client of one server needs to know of it.
 #[derive(Debug)]
@@ -135,17 +135,3 @@ impl Mirror {
 /// Capabilities whose methods and notifications are passed on.
 const PASSED_ON: [&str; 6] =
     ["tools", "resources", "prompts", "completions", "logging", "experimental"];
-
-/// The client's progress token means nothing on our connection to the server.
-fn without_token(params: Option<&Raw>) -> Result<Map<String, Value>, RpcError> {
-    let Some(params) = params else { return Ok(Map::new()) };
-    let mut params: Map<String, Value> = read(Some(params))?;
-    if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
-        meta.shift_remove("progressToken");
-    }
-    Ok(params)
-}
-
-fn as_the_server_said(failure: &Failure) -> RpcError {
-    answer::servers_own_error(failure).cloned().unwrap_or_else(|| answer::protocol_error(failure))
-}

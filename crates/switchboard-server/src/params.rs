@@ -54,6 +54,16 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T,
     })
 }
 
+/// The client's progress token means nothing on our connection to the server.
+pub(crate) fn without_token(params: Option<&Raw>) -> Result<Map<String, Value>, RpcError> {
+    let Some(params) = params else { return Ok(Map::new()) };
+    let mut params: Map<String, Value> = read(Some(params))?;
+    if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
+        meta.shift_remove("progressToken");
+    }
+    Ok(params)
+}
+
 /// Passes the steps of a call on under the client's own token, all of them before the answer.
 pub(crate) async fn with_progress<T, F: Future<Output = T>>(
     caller: Caller,

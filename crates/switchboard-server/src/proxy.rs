@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::json;
+use switchboard::failure::Failure;
+use switchboard::relay::{Lookup, Reference};
 use switchboard::reply::Reply;
 use switchboard::request::{self, Arguments, Request};
 use switchboard::{Caller, Session, explain, tool_card};
@@ -12,8 +14,9 @@ use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use switchboard_wire::era::Revision;
 use switchboard_wire::{Raw, Responder, RpcError};
 
-use crate::answer;
-use crate::params::{Located, Meta, Named, read, requested_revision, with_progress};
+use crate::answer::{self, as_the_server_said};
+use crate::levels::Levelled;
+use crate::params::{Located, Meta, Named, read, requested_revision, with_progress, without_token};
 
 pub(crate) async fn respond(
     session: &Session,
@@ -41,19 +44,42 @@ async fn answer_method(
         "initialize" => Ok(initialize(params)),
         "ping" => Ok("{}".to_owned()),
         "tools/list" => Ok(format!("{{\"tools\":[{}]}}", tool_card::definition())),
-        "prompts/list" => ask(session, caller, Request::Prompts { server: None })
-            .await
-            .map(|reply| answer::prompts(&reply)),
+        "prompts/list" => {
+            let catalog = session.gateway().catalog();
+            let rows = catalog.offered().flat_map(|listing| &listing.prompts);
+            Ok(answer::list("prompts", rows.map(|prompt| &*prompt.raw)))
+        }
         "prompts/get" => {
             let named: Named<'_> = read(params)?;
             let args = named.arguments.unwrap_or_default();
             let request = Request::Prompt { name: named.name.into_owned(), server: None, args };
             ask(session, caller, request).await.map(answer::raw)
         }
-        "resources/list" => ask(session, caller, Request::Resources { server: None })
-            .await
-            .map(|reply| answer::resources(&reply)),
-        "resources/templates/list" => Ok("{\"resourceTemplates\":[]}".to_owned()),
+        "resources/list" => {
+            let catalog = session.gateway().catalog();
+            let rows = catalog.offered().flat_map(|listing| &listing.resources);
+            Ok(answer::list("resources", rows.map(|resource| &*resource.raw)))
+        }
+        "resources/templates/list" => {
+            let catalog = session.gateway().catalog();
+            let rows = catalog.offered().flat_map(|listing| &listing.templates);
+            Ok(answer::list("resourceTemplates", rows.map(|template| &*template.raw)))
+        }
+        "resources/subscribe" | "resources/unsubscribe" => {
+            let located: Located<'_> = read(params)?;
+            let done = if method == "resources/subscribe" {
+                session.subscribe(&located.uri, &caller).await
+            } else {
+                session.unsubscribe(&located.uri, &caller).await
+            };
+            done.map(|()| "{}".to_owned()).map_err(|failure| answer::protocol_error(&failure))
+        }
+        "completion/complete" => complete(session, &caller, params).await,
+        "logging/setLevel" => {
+            let Levelled { level } = read(params)?;
+            session.set_log_level(level.as_str(), &caller).await;
+            Ok("{}".to_owned())
+        }
         "resources/read" => {
             let located: Located<'_> = read(params)?;
             let request = Request::ReadResource { uri: located.uri.into_owned(), server: None };
@@ -61,6 +87,43 @@ async fn answer_method(
         }
         _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not offered")),
     }
+}
+
+/// Asks the server whose prompt or resource template is meant.
+async fn complete(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&Raw>,
+) -> Result<String, RpcError> {
+    #[derive(Deserialize)]
+    struct About<'a> {
+        #[serde(borrow, rename = "ref")]
+        of: Of<'a>,
+    }
+    #[derive(Deserialize)]
+    #[serde(tag = "type")]
+    enum Of<'a> {
+        #[serde(rename = "ref/prompt")]
+        Prompt {
+            #[serde(borrow)]
+            name: Cow<'a, str>,
+        },
+        #[serde(rename = "ref/resource")]
+        Resource {
+            #[serde(borrow)]
+            uri: Cow<'a, str>,
+        },
+    }
+    let About { of } = read(params)?;
+    let reference = match &of {
+        Of::Prompt { name } => Reference::Prompt(name),
+        Of::Resource { uri } => Reference::Resource(uri),
+    };
+    let failed = |failure: Failure| as_the_server_said(&failure);
+    let server = session.owner(&reference).map_err(failed)?;
+    let params = without_token(params)?;
+    let answer = session.look_up(&server, Lookup::Completion, params, caller).await;
+    answer.map(Raw::into_string).map_err(failed)
 }
 
 async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Reply, RpcError> {
@@ -71,7 +134,13 @@ fn initialize(params: Option<&Raw>) -> String {
     let requested = requested_revision(params);
     json!({
         "protocolVersion": Revision::negotiate(&requested).as_str(),
-        "capabilities": { "tools": {}, "prompts": {}, "resources": {} },
+        "capabilities": {
+            "tools": {},
+            "prompts": { "listChanged": true },
+            "resources": { "listChanged": true, "subscribe": true },
+            "completions": {},
+            "logging": {},
+        },
         "serverInfo": {
             "name": "switchboard",
             "title": "Switchboard",

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::host::{ClientHost, Manner};
 use crate::mirror::Mirror;
+use crate::news::{List, News};
 use crate::proxy;
 
 /// How long calls may take to notice that they were given up.
@@ -26,6 +27,7 @@ pub(crate) struct Service {
     /// Set where one server is shown as it is.
     mirror: Option<Arc<Mirror>>,
     calls: Calls,
+    news: News,
 }
 
 /// What a client is shown.
@@ -58,7 +60,13 @@ impl Service {
                 (gateway.private_session(host.clone()), host, Some(mirror))
             }
         };
-        Service { session: Arc::new(session), host, mirror, calls: Calls::default() }
+        let news = match mirror {
+            None => News::default(),
+            // The server tells of its own lists.
+            Some(_) => News::none(),
+        };
+        let calls = Calls::default();
+        Service { session: Arc::new(session), host, mirror, calls, news }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -102,8 +110,14 @@ impl Handler for Service {
             self.calls.running.spawn(async move { responder.error(&error).await });
             return;
         }
-        if method == "initialize" {
-            self.host.learn(params.as_ref());
+        match method.as_str() {
+            "initialize" => self.host.learn(params.as_ref()),
+            "logging/setLevel" => self.host.heed(params.as_ref()),
+            "prompts/list" => self.news.follow(List::Prompts, &self.session, &self.host),
+            "resources/list" | "resources/templates/list" => {
+                self.news.follow(List::Resources, &self.session, &self.host);
+            }
+            _ => {}
         }
         let session = Arc::clone(&self.session);
         let caller = self.caller(&responder);
@@ -124,8 +138,7 @@ impl Handler for Service {
     }
 
     fn notification(&mut self, notification: Notification) {
-        if notification.method == "notifications/cancelled"
-            && let Some(id) = notification.params.as_ref().and_then(cancelled_id)
+        if let Some(id) = cancelled_id(&notification)
             && let Some(call) = self.calls.by_id().remove(&id)
         {
             call.abort();
@@ -144,13 +157,17 @@ impl Handler for Service {
     }
 }
 
-fn cancelled_id(params: &Raw) -> Option<Id> {
+/// The request that the client no longer wants, if that is what it says.
+pub(crate) fn cancelled_id(notification: &Notification) -> Option<Id> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Cancelled {
         request_id: Value,
     }
-    match params.parse::<Cancelled>().ok()?.request_id {
+    if notification.method != "notifications/cancelled" {
+        return None;
+    }
+    match notification.params.as_ref()?.parse::<Cancelled>().ok()?.request_id {
         Value::Number(number) => Some(Id::Number(number)),
         Value::String(text) => Some(Id::Text(text)),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,

@@ -15,7 +15,7 @@ use crate::service::{Calls, Offer, Service};
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
 
 /// How long they may take after we were asked to stop.
-const DRAIN_AFTER_STOP: Duration = Duration::from_secs(5);
+pub(crate) const DRAIN_AFTER_STOP: Duration = Duration::from_secs(5);
 
 /// Serves until the client closes its end or `stop` is cancelled; every request that was accepted
 /// before is answered first, within a limit. The caller shuts the gateway down.

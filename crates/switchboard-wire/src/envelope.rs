@@ -369,7 +369,8 @@ pub(crate) fn result_frame(id: &Id, write: impl FnOnce(&mut String)) -> Bytes {
     Bytes::from(out)
 }
 
-pub(crate) fn error_frame(id: Option<&Id>, error: &RpcError) -> Bytes {
+/// An answer that says what went wrong, with a newline.
+pub fn error_frame(id: Option<&Id>, error: &RpcError) -> Bytes {
     let mut out = String::with_capacity(128);
     out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
     match id {

@@ -27,6 +27,16 @@ pub struct Parcel {
     /// One JSON-RPC message and a newline.
     pub frame: Bytes,
     pub exchange: Option<Exchange>,
+    pub kind: Kind,
+}
+
+/// What a message is to its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Asks or tells something on the way.
+    Message,
+    /// Answers the request that opened the exchange: nothing follows.
+    Answer,
 }
 
 #[derive(Debug)]

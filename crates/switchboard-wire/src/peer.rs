@@ -24,7 +24,7 @@ use crate::alarm::Alarm;
 use crate::envelope::{self, Id, Raw, RpcError};
 use crate::frame::DEFAULT_MAX_FRAME_BYTES;
 use crate::outbox::{self, Outgoing};
-pub use crate::outbox::{Outlet, Parcel};
+pub use crate::outbox::{Kind, Outlet, Parcel};
 
 /// What a connection may use.
 #[derive(Clone, Copy, Debug)]
@@ -171,7 +171,7 @@ impl Peer {
         let frame = envelope::request_frame(id, method, &params(id));
         let queued = tokio::select! {
             biased;
-            sent = self.shared.outbox.send(self.parcel(frame)) => sent.is_ok(),
+            sent = self.shared.outbox.send(self.parcel(frame, Kind::Message)) => sent.is_ok(),
             // The time was up, or the connection closed, while the queue was full.
             early = &mut answered => {
                 in_flight.done = true;
@@ -195,12 +195,12 @@ impl Peer {
     /// Tells the other side something; waits only while its queue is full.
     pub async fn notify(&self, method: &str, params: &str) -> Result<(), RequestError> {
         let frame = envelope::notification_frame(method, params);
-        self.send(frame).await
+        self.send(frame, Kind::Message).await
     }
 
     /// Tells something that may be lost when the other side does not read: progress, log lines.
     pub fn try_notify(&self, method: &str, params: &str) {
-        self.try_send(envelope::notification_frame(method, params));
+        self.try_send(envelope::notification_frame(method, params), Kind::Message);
     }
 
     /// The same connection; what this handle sends belongs to `exchange`.
@@ -211,7 +211,8 @@ impl Peer {
     /// Answers a line that was no message, under its id if it asked for something.
     pub async fn refuse(&self, malformed: &envelope::Malformed) {
         let error = RpcError::new(malformed.code(), malformed.to_string());
-        let _asker_gone = self.send(envelope::error_frame(malformed.id(), &error)).await;
+        let frame = envelope::error_frame(malformed.id(), &error);
+        let _asker_gone = self.send(frame, Kind::Answer).await;
     }
 
     /// Lets what is queued go out, then ends the writer.
@@ -235,16 +236,16 @@ impl Peer {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    async fn send(&self, frame: Bytes) -> Result<(), RequestError> {
-        self.shared.outbox.send(self.parcel(frame)).await.map_err(|_| RequestError::NotSent)
+    async fn send(&self, frame: Bytes, kind: Kind) -> Result<(), RequestError> {
+        self.shared.outbox.send(self.parcel(frame, kind)).await.map_err(|_| RequestError::NotSent)
     }
 
-    fn try_send(&self, frame: Bytes) {
-        let _lost_when_full = self.shared.outbox.try_send(self.parcel(frame));
+    fn try_send(&self, frame: Bytes, kind: Kind) {
+        let _lost_when_full = self.shared.outbox.try_send(self.parcel(frame, kind));
     }
 
-    fn parcel(&self, frame: Bytes) -> Outgoing {
-        Outgoing::Frame(Parcel { frame, exchange: self.exchange })
+    fn parcel(&self, frame: Bytes, kind: Kind) -> Outgoing {
+        Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind })
     }
 
     /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
@@ -394,24 +395,24 @@ impl Responder {
     /// `write` puts the result's JSON into the frame.
     pub async fn result(self, write: impl FnOnce(&mut String)) {
         let frame = envelope::result_frame(&self.id, write);
-        let _asker_gone = self.peer.send(frame).await;
+        let _asker_gone = self.peer.send(frame, Kind::Answer).await;
     }
 
     /// Answers without waiting; lost when the other side does not read its answers.
     pub fn try_result(self, json: &str) {
         let frame = envelope::result_frame(&self.id, |out| out.push_str(json));
-        self.peer.try_send(frame);
+        self.peer.try_send(frame, Kind::Answer);
     }
 
     /// Refuses without waiting; lost when the other side does not read its answers.
     pub fn try_error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
-        self.peer.try_send(frame);
+        self.peer.try_send(frame, Kind::Answer);
     }
 
     pub async fn error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
-        let _asker_gone = self.peer.send(frame).await;
+        let _asker_gone = self.peer.send(frame, Kind::Answer).await;
     }
 }
 

@@ -71,6 +71,7 @@ pub(crate) struct Parts {
 #[derive(Clone)]
 pub(crate) struct Facts {
     pub(crate) lifecycle: Lifecycle,
+    pub(crate) standing: Standing,
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
     pub(crate) overridden: Overridden,
@@ -121,12 +122,13 @@ impl Blueprint {
                 facts.overridden = Overridden::WhenTrusted;
                 continue;
             }
-            let mut facts = facts(&pending.definition, &parts.settings, TrustLevel::Pending);
+            let standing = standing(&pending.definition, Standing::Pending(pending.cause));
+            let known = (standing, TrustLevel::Pending);
+            let mut facts = facts(&pending.definition, &parts.settings, known);
             // Words that nobody approved reach no model.
             facts.description = None;
             parts.facts.insert(name.clone(), facts);
-            let shelf = shelf(&pending.definition, &parts.settings, Standing::Pending);
-            parts.shelves.insert(name, shelf);
+            parts.shelves.insert(name, shelf(&pending.definition, &parts.settings, standing));
         }
         for (name, server) in &self.in_process {
             if !config.servers.contains_key(name)
@@ -154,8 +156,8 @@ impl Blueprint {
             Trust::UserFile => TrustLevel::User,
             Trust::Approved(_) => TrustLevel::Approved,
         };
-        parts.facts.insert(name.clone(), facts(definition, &parts.settings, trust));
-        let standing = if definition.is_disabled() { Standing::Disabled } else { Standing::Active };
+        let standing = standing(definition, Standing::Active);
+        parts.facts.insert(name.clone(), facts(definition, &parts.settings, (standing, trust)));
         parts.shelves.insert(name.clone(), shelf(definition, &parts.settings, standing));
         if standing == Standing::Active {
             let hash = definition_hash(definition).to_string();
@@ -171,7 +173,8 @@ impl Blueprint {
 
     fn add_in_process(&self, parts: &mut Parts, name: ServerName, server: Arc<dyn InProcess>) {
         let definition = ServerEntry::default();
-        parts.facts.insert(name.clone(), facts(&definition, &parts.settings, TrustLevel::User));
+        let known = (Standing::Active, TrustLevel::User);
+        parts.facts.insert(name.clone(), facts(&definition, &parts.settings, known));
         parts.shelves.insert(name.clone(), shelf(&definition, &parts.settings, Standing::Active));
         self.add_recipe(parts, name, &definition, (Transport::InProcess(server), None, None));
     }
@@ -262,9 +265,19 @@ pub(crate) fn unspoken(transport: &Configured) -> Option<&'static str> {
     }
 }
 
-fn facts(definition: &ServerEntry, settings: &Settings, trust: TrustLevel) -> Facts {
+/// What is off is off, whatever else holds for it.
+fn standing(definition: &ServerEntry, otherwise: Standing) -> Standing {
+    if definition.is_disabled() { Standing::Disabled } else { otherwise }
+}
+
+fn facts(
+    definition: &ServerEntry,
+    settings: &Settings,
+    (standing, trust): (Standing, TrustLevel),
+) -> Facts {
     Facts {
         lifecycle: definition.lifecycle.unwrap_or_default(),
+        standing,
         trust,
         description: about(definition),
         overridden: Overridden::No,

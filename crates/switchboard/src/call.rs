@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use switchboard_core::approval::{Answer, Approved, By, Decision, Question, decide};
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Kind, Resolution, Resolved};
+use switchboard_core::catalog::{Catalog, Entry, Kind, Resolution, Resolved};
 use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::reply::{Origin, Output, Reply};
@@ -57,8 +57,8 @@ pub(crate) async fn run(
     let lease = session.lease(&approved.target().server).await?;
     let mut approved = confirm(session, catalog, approved, caller).await?;
     let mut outcome = lease.call(&approved, caller).await;
-    if let Err(CallError::NotSent) = outcome {
-        // The connection closed before anything was sent: one more try, on a new one.
+    if outcome.as_ref().is_err_and(|error| may_be_repeated(error, &approved.target().entry)) {
+        // One more try, on a new connection.
         let lease = session.lease(&approved.target().server).await?;
         approved = confirm(session, catalog, approved, caller).await?;
         outcome = Box::pin(lease.call(&approved, caller)).await;
@@ -67,6 +67,19 @@ pub(crate) async fn run(
     match outcome {
         Ok(raw) => Ok((target, raw)),
         Err(error) => Err(explain::call(error, &target)),
+    }
+}
+
+/// Whether a call that failed can be made again without anything being done twice: nothing reached
+/// the server, or whatever did changes nothing.
+fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
+    match error {
+        CallError::NotSent => true,
+        CallError::Lost { .. } => match entry.kind {
+            Kind::Tool => entry.annotations.is_harmless(),
+            Kind::Resource { .. } | Kind::Prompt => true,
+        },
+        CallError::Refused(_) | CallError::TimedOut(_) | CallError::TooLarge { .. } => false,
     }
 }
 

@@ -15,6 +15,7 @@ use switchboard_core::name::ServerName;
 use switchboard_core::request::Request;
 
 use crate::blueprint::unspoken;
+use crate::dial::lookup;
 use crate::directory;
 use crate::env::Environment;
 use crate::gateway::Gateway;
@@ -93,17 +94,23 @@ fn program_faults(
         Transport::CommandLine { words } => words.first().map(|word| (word.clone(), None)),
         Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => None,
     };
-    let own_path = definition.env.iter().flat_map(|env| env.iter());
-    let own_path = own_path.filter(|(name, _)| *name == "PATH").find_map(|(_, value)| {
-        match expand::expand_value(value, with) {
-            Ok(Expanded::Text(path)) => Some(path),
-            Ok(Expanded::Command(_)) | Err(_) => None,
-        }
+    let ours = environment.variable("PATH").unwrap_or_default();
+    let own_path = definition.env.as_ref().and_then(|env| env.get("PATH"));
+    let own_path = own_path.and_then(|value| match expand::expand_value(value, with) {
+        Ok(Expanded::Text(path)) => Some(path),
+        Ok(Expanded::Command(_)) | Err(_) => None,
     });
-    let path = own_path.or_else(|| environment.variable("PATH").map(str::to_owned));
-    let Some((command, shown)) = command else { return Vec::new() };
-    let fault = find(&command, shown.as_deref(), &path.unwrap_or_default(), &cwd);
-    fault.into_iter().collect()
+    let fault = command.and_then(|(command, shown)| {
+        find(&command, shown.as_deref(), own_path.as_deref().unwrap_or(ours), &cwd)
+    });
+    let helpers = definition.env.iter().flat_map(|env| env.iter()).filter_map(|(name, value)| {
+        let shown = value.program()?;
+        let program = Template::new(shown.as_str());
+        let filled = expand::expand(&program, with).ok()?;
+        find(&filled, Some(&shown), ours, &cwd)?;
+        Some(Fault::HelperNotFound { field: format!("env.{name}"), command: shown })
+    });
+    fault.into_iter().chain(helpers).collect()
 }
 
 /// What is shown of a value that holds variables: their names, not what is in them.
@@ -115,13 +122,8 @@ fn as_written(template: &Template) -> Option<String> {
 /// Looks for a program as the kernel will; `None` if it is there. If it is to be `shown` in other
 /// words, nothing else of it is.
 fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
-    let folders: Vec<PathBuf> = path.split(':').map(|folder| cwd.join(folder)).collect();
-    let candidates: Vec<PathBuf> = match command.contains('/') {
-        true => vec![cwd.join(command)],
-        false => folders.iter().map(|folder| folder.join(command)).collect(),
-    };
     let mut barred = None;
-    for candidate in candidates {
+    for candidate in lookup::candidates(command, path, cwd) {
         match fs::metadata(&candidate) {
             Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => return None,
             Ok(data) if data.is_file() => barred = barred.or(Some(candidate)),
@@ -132,12 +134,12 @@ fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fa
         (Some(_), Some(shown)) => Fault::NotExecutable { path: shown.to_owned() },
         (Some(path), None) => Fault::NotExecutable { path: path.display().to_string() },
         (None, Some(shown)) => doctor::not_found(shown, std::iter::empty()),
-        (None, None) => doctor::not_found(command, programs(&folders)),
+        (None, None) => doctor::not_found(command, programs(lookup::folders(path, cwd))),
     })
 }
 
-fn programs(folders: &[PathBuf]) -> impl Iterator<Item = String> {
-    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = String> {
+    let entries = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten();
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names.take(MOST_PROGRAMS)
 }

@@ -16,7 +16,7 @@ use switchboard_core::schema;
 use crate::edit::error::EditError;
 use crate::host::CannotAsk;
 use crate::install::error::InstallError;
-use crate::load::LoadError;
+use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::upstream::{CallError, DialError, LeaseError};
@@ -94,7 +94,7 @@ pub(crate) fn resolve(error: ResolveError) -> Failure {
             Subject::Server(server.clone()),
             vec![Hint::Enable(server.clone())],
         ),
-        ResolveError::Pending(server) => (
+        ResolveError::Pending { server, .. } => (
             Code::TrustRequired,
             Subject::Server(server.clone()),
             vec![Hint::Trust(server.clone())],
@@ -208,8 +208,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     if target.entry.kind != Kind::Tool {
         return request(error, &target.server);
     }
-    let harmless = target.entry.annotations.read_only == Some(true)
-        || target.entry.annotations.idempotent == Some(true);
+    let harmless = target.entry.annotations.is_harmless();
     let mut failure = request(error.clone(), &target.server);
     failure.subject = tool(target);
     match &error {
@@ -246,6 +245,14 @@ fn request(error: CallError, server: &ServerName) -> Failure {
     with_hints(Failure::new(code, Subject::Server(server.clone()), error), hints)
 }
 
+/// A server whose entry does not count.
+pub fn refused_entry(refused: RefusedEntry) -> Failure {
+    let RefusedEntry { path, line, .. } = &refused;
+    let (path, line) = (path.clone(), *line);
+    Failure::new(Code::Config, Subject::Config { path: path.clone() }, refused)
+        .hint(Hint::Edit { path, line })
+}
+
 /// A configuration file that was not changed.
 pub fn edit(error: EditError) -> Failure {
     let of_file = |path: &Path| Subject::Config { path: path.display().to_string() };
@@ -253,6 +260,7 @@ pub fn edit(error: EditError) -> Failure {
         EditError::Unknown { name, suggestions } => {
             resolve(ResolveError::UnknownServer { name, suggestions })
         }
+        EditError::RefusedEntry(refused) => refused_entry(refused),
         EditError::Exists { ref path, .. } => {
             Failure::new(Code::Config, of_file(path), error).hint(Hint::Replace)
         }

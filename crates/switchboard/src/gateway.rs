@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
-use switchboard_core::catalog::{Catalog, ResolveError};
+use switchboard_core::catalog::{Catalog, ResolveError, Standing};
 use switchboard_core::config::layers::Config;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
@@ -17,7 +17,6 @@ use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
-use switchboard_wire::Peer;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -302,11 +301,22 @@ impl Gateway {
     }
 
     /// The live connections that a session has to itself.
-    pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Peer> {
+    pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Lease> {
+        self.live(|partition| partition == Partition::Session(session))
+    }
+
+    /// The live connections that a session has to itself or shares.
+    pub(crate) fn connected(&self, session: SessionId) -> Vec<Lease> {
+        self.live(|partition| match partition {
+            Partition::Shared => true,
+            Partition::Session(owner) => owner == session,
+        })
+    }
+
+    fn live(&self, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
         let roster = self.roster();
-        let theirs =
-            roster.members.iter().filter(|(key, _)| key.partition == Partition::Session(session));
-        theirs.filter_map(|(_, member)| member.upstream.live()).collect()
+        let chosen = roster.members.iter().filter(|(key, _)| which(key.partition));
+        chosen.filter_map(|(_, member)| member.upstream.lease_if_up()).collect()
     }
 
     /// Connections that were a session's alone are closed once nobody uses them.
@@ -335,6 +345,7 @@ impl Gateway {
         let roster = self.roster();
         roster.facts.get(server).cloned().unwrap_or_else(|| Facts {
             lifecycle: Lifecycle::Lazy,
+            standing: Standing::Active,
             trust: TrustLevel::User,
             description: None,
             overridden: Overridden::No,
@@ -422,9 +433,12 @@ fn shared_key(server: &ServerName) -> UpstreamKey {
 impl Roster {
     fn shared_upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
         let member = self.members.get(&shared_key(server)).map(|member| &member.upstream);
-        member.ok_or_else(|| match self.facts.get(server).map(|facts| facts.trust) {
-            Some(TrustLevel::Pending) => explain::resolve(ResolveError::Pending(server.clone())),
-            Some(TrustLevel::User | TrustLevel::Approved) | None => explain::unknown_server(server),
+        member.ok_or_else(|| match self.facts.get(server).map(|facts| facts.standing) {
+            Some(Standing::Pending(cause)) => {
+                explain::resolve(ResolveError::Pending { server: server.clone(), cause })
+            }
+            Some(Standing::Disabled) => explain::resolve(ResolveError::Disabled(server.clone())),
+            Some(Standing::Active) | None => explain::unknown_server(server),
         })
     }
 }

@@ -59,6 +59,7 @@ mod results;
 pub mod demo;
 pub mod env;
 pub mod paths;
+pub mod secret;
 mod shared_file;
 
 pub use env::Environment;

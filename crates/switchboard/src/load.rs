@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_core::config::diagnostic::Diagnostic;
+use switchboard_core::config::diagnostic::{Diagnostic, DiagnosticKind};
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{self, Approvals, Config, Layer, Origin, Tier};
 
@@ -11,7 +11,7 @@ use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
-use crate::trust::{Scripts, TrustError, TrustStore};
+use crate::trust::{self, Scripts, TrustError, TrustStore};
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -45,6 +45,27 @@ pub struct FileState {
     /// The host whose file this is; `None` for a layer of ours.
     pub host: Option<Host>,
     pub found: bool,
+}
+
+impl Loaded {
+    /// Why a file's entry of this name does not count, if one has such an entry.
+    pub fn refused(&self, server: &str) -> Option<RefusedEntry> {
+        let problem = self.config.refused.get(server)?;
+        let path = problem.path.as_deref().unwrap_or_default().to_owned();
+        let (server, line, cause) = (server.to_owned(), problem.line, problem.kind.clone());
+        Some(RefusedEntry { server, path, line, cause })
+    }
+}
+
+/// An entry that does not count.
+#[derive(Debug, thiserror::Error)]
+#[error("the entry of `{server}` is refused")]
+pub struct RefusedEntry {
+    pub server: String,
+    pub path: String,
+    pub line: u32,
+    #[source]
+    pub cause: DiagnosticKind,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +103,9 @@ pub fn load_again(
     }
     all.append(own);
     let store = TrustStore::at(locations.trust());
-    let (approved, trust_problem) = match store.approved() {
-        Ok(approved) => (Some(approved), None),
-        Err(error) => (None, Some(error)),
+    let (approved, trust_problem) = match store.approvals() {
+        Ok(approvals) => (approvals, None),
+        Err(error) => (trust::Approvals::default(), Some(error)),
     };
     let scripts = Scripts::default();
     let mut config = layers::merge(
@@ -92,7 +113,8 @@ pub fn load_again(
         &Approvals {
             project_root: &project.to_string_lossy(),
             file_hashes: &|entry| scripts.hashes(entry, environment),
-            is_approved: &|hash| approved.as_ref().is_some_and(|approved| approved(hash)),
+            is_approved: &|hash| approved.cover(hash),
+            was_approved: &|server| approved.mention(server, project),
         },
     );
     let Gathered { files, layers, stale } = all;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Shelf, Standing};
+use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
+use switchboard_core::config::layers::PendingCause;
 use switchboard_core::content::CallOutput;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -17,6 +18,7 @@ use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 use crate::blueprint::Overridden;
 use crate::call;
 use crate::explain;
+use crate::relay::Reference;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{State, Status};
@@ -52,15 +54,20 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
         trust: if status == ServerStatus::Pending { TrustLevel::Pending } else { facts.trust },
         failure: failure.filter(|_| matches!(status, ServerStatus::Failed | ServerStatus::Pending)),
         description: facts.description,
-        note: match facts.overridden {
-            Overridden::No => listing.and_then(|listing| note(listing)),
-            Overridden::WhenTrusted => Some("the project's own definition is pending".to_owned()),
+        note: match (facts.overridden, standing) {
+            (Overridden::WhenTrusted, _) => {
+                Some("the project's own definition is pending".to_owned())
+            }
+            (Overridden::No, Standing::Pending(PendingCause::Changed)) => {
+                Some("it has changed since it was approved".to_owned())
+            }
+            (Overridden::No, _) => listing.and_then(|listing| note(listing)),
         },
         drift: catalog.shelf(name).map(Shelf::drift).unwrap_or_default(),
     }
 }
 
-fn note(listing: &switchboard_core::catalog::Listing) -> Option<String> {
+fn note(listing: &Listing) -> Option<String> {
     match listing.skipped.len() {
         0 => listing.without_tools.then(|| "it offers no tools".to_owned()),
         count => Some(format!("{count} left out")),
@@ -70,7 +77,7 @@ fn note(listing: &switchboard_core::catalog::Listing) -> Option<String> {
 fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> ServerStatus {
     match (standing, upstream) {
         (Standing::Disabled, _) => return ServerStatus::Disabled,
-        (Standing::Pending, _) => return ServerStatus::Pending,
+        (Standing::Pending(_), _) => return ServerStatus::Pending,
         (Standing::Active, None) => {}
         (Standing::Active, Some(status)) => match (status.state, &status.last_failure) {
             (State::Connected, _) => return ServerStatus::Connected,
@@ -214,11 +221,9 @@ pub(crate) async fn read_resource(
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog();
     let scope = in_scope(&catalog, server)?;
-    let lists_it = |name: &&ServerName| {
-        catalog.listing(name).is_some_and(|l| l.resources.iter().any(|r| r.uri == uri))
-    };
+    let listed_by = owner_of_resource(&catalog, &scope, uri);
     // A server may serve more than it lists, so a named one is asked in any case.
-    let owner = scope.iter().find(lists_it).or(scope.first().filter(|_| server.is_some()));
+    let owner = listed_by.or(scope.first().filter(|_| server.is_some()));
     let owner = owner.ok_or_else(|| explain::unknown_resource(uri))?;
     // Only its lists say which resources the configuration leaves out.
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
@@ -227,6 +232,53 @@ pub(crate) async fn read_resource(
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_resource(raw.into_string());
     output(session, Origin::Resource, target.server, uri, content).await
+}
+
+/// The server that lists `uri`, or else a template that it can come of.
+fn owner_of_resource<'a>(
+    catalog: &Catalog,
+    scope: &'a [ServerName],
+    uri: &str,
+) -> Option<&'a ServerName> {
+    let lists = |server: &&ServerName, listed: fn(&Listing, &str) -> bool| {
+        catalog.listing(server).is_some_and(|listing| listed(listing, uri))
+    };
+    let itself = |l: &Listing, uri: &str| l.resources.iter().any(|resource| resource.uri == uri);
+    let template = |l: &Listing, uri: &str| l.templates.iter().any(|t| t.admits(uri));
+    let mut owners = scope.iter();
+    owners.clone().find(|s| lists(s, itself)).or_else(|| owners.find(|s| lists(s, template)))
+}
+
+/// The server whose resource, resource template or prompt is meant.
+pub(crate) fn owner(session: &Session, of: &Reference<'_>) -> Result<ServerName, Failure> {
+    let catalog = session.gateway.catalog();
+    let scope = in_scope(&catalog, None)?;
+    match of {
+        Reference::Resource(uri) => {
+            let named = |l: &Listing| l.templates.iter().any(|t| t.uri_template == *uri);
+            let by_name =
+                scope.iter().find(|server| catalog.listing(server).is_some_and(|l| named(l)));
+            let owner = by_name.or_else(|| owner_of_resource(&catalog, &scope, uri));
+            owner.cloned().ok_or_else(|| explain::unknown_resource(uri))
+        }
+        Reference::Prompt(name) => owner_of_prompt(&catalog, &scope, name).cloned(),
+    }
+}
+
+fn owner_of_prompt<'a>(
+    catalog: &Catalog,
+    scope: &'a [ServerName],
+    name: &str,
+) -> Result<&'a ServerName, Failure> {
+    let lists_it = |server: &&ServerName| {
+        catalog.listing(server).is_some_and(|l| l.prompts.iter().any(|p| p.name == name))
+    };
+    let owners: Vec<&ServerName> = scope.iter().filter(lists_it).collect();
+    match owners[..] {
+        [] => Err(explain::unknown_prompt(name)),
+        [owner] => Ok(owner),
+        _ => Err(explain::ambiguous_prompt(name, &owners)),
+    }
 }
 
 pub(crate) async fn prompt(
@@ -238,15 +290,7 @@ pub(crate) async fn prompt(
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog();
     let scope = in_scope(&catalog, server)?;
-    let lists_it = |server: &&ServerName| {
-        catalog.listing(server).is_some_and(|l| l.prompts.iter().any(|p| p.name == name))
-    };
-    let owners: Vec<&ServerName> = scope.iter().filter(lists_it).collect();
-    let owner = match owners[..] {
-        [] => return Err(explain::unknown_prompt(name)),
-        [owner] => owner,
-        _ => return Err(explain::ambiguous_prompt(name, &owners)),
-    };
+    let owner = owner_of_prompt(&catalog, &scope, name)?;
     let target = catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name))?;
     let (target, raw) = call::run(session, &catalog, Checked { target, args }, caller).await?;
     let content = CallOutput::of_prompt(raw.into_string());

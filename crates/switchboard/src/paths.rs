@@ -130,6 +130,11 @@ impl Paths {
         self.state.join("trust.json")
     }
 
+    /// Where the token of the HTTP face is kept.
+    pub fn http_token(&self) -> PathBuf {
+        self.state.join("http-token")
+    }
+
     /// Where it is kept what an installation changed.
     pub(crate) fn installed_in(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
@@ -182,12 +187,22 @@ fn read_all(file: File) -> io::Result<Vec<u8>> {
 #[derive(Debug)]
 pub(crate) enum Unread {
     Io(io::Error),
-    /// It is a link, or somebody else could have written it.
+    /// It is a link, or somebody else could have written it, or read what is secret.
     Exposed,
 }
 
 /// Reads a whole file that only its owner may write; `None` if there is none.
 pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
+    read_unless_others(path, 0o022)
+}
+
+/// The same for a file that nobody else may even read.
+pub(crate) fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
+    read_unless_others(path, 0o077)
+}
+
+/// Reads a file of ours, unless its mode lets others do what `forbidden` says.
+fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Unread> {
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -197,7 +212,7 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     };
     let data = file.metadata().map_err(Unread::Io)?;
     let ours = data.uid() == rustix::process::geteuid().as_raw();
-    if !ours || data.mode() & 0o022 != 0 {
+    if !ours || data.mode() & forbidden != 0 {
         return Err(Unread::Exposed);
     }
     read_all(file).map(Some).map_err(Unread::Io)

@@ -1,7 +1,7 @@
 //! One server as it is: methods of MCP passed through word for word, for a face that shows a
 //! single server under its own names. What runs something still passes the pipeline.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -9,6 +9,7 @@ use switchboard_wire::Raw;
 
 use crate::call;
 use crate::explain;
+use crate::modes;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
 
@@ -55,7 +56,51 @@ impl Lookup {
     }
 }
 
+/// What a completion or a subscription is about, by the name that its server has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference<'a> {
+    /// A resource, or a template of resources.
+    Resource(&'a str),
+    Prompt(&'a str),
+}
+
 impl Session {
+    /// The server that something belongs to.
+    pub fn owner(&self, of: &Reference<'_>) -> Result<ServerName, Failure> {
+        modes::owner(self, of)
+    }
+
+    /// Hears of changes of a resource from now on. The connection is this session's alone and
+    /// stays up meanwhile, so that the news comes to nobody else.
+    pub async fn subscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
+        let server = self.owner(&Reference::Resource(uri))?;
+        let lease = self.own_lease(&server).await?;
+        let params = json!({ "uri": uri }).to_string();
+        let subscribed = lease.look_up(Lookup::Subscribe.method(), params, caller).await;
+        subscribed.map_err(|error| explain::lookup(error, &server))?;
+        self.hold_subscription(uri, lease);
+        Ok(())
+    }
+
+    pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
+        let server = self.owner(&Reference::Resource(uri))?;
+        let Some(lease) = self.take_subscription(uri) else { return Ok(()) };
+        let params = json!({ "uri": uri }).to_string();
+        let ended = lease.look_up(Lookup::Unsubscribe.method(), params, caller).await;
+        ended.map(drop).map_err(|error| explain::lookup(error, &server))
+    }
+
+    /// Asks the connected servers for log lines of this level and above.
+    pub async fn set_log_level(&self, level: &str, caller: &Caller) {
+        let params = json!({ "level": level }).to_string();
+        for lease in self.connected() {
+            if lease.hello().capabilities.logging {
+                let asked = lease.look_up(Lookup::LogLevel.method(), params.clone(), caller);
+                let _its_own_affair = asked.await;
+            }
+        }
+    }
+
     /// Connects the server and keeps it for as long as the session lives; what it said of itself
     /// in answer to `initialize`.
     pub async fn open(&self, server: &str) -> Result<(ServerName, Raw), Failure> {
@@ -122,8 +167,8 @@ impl Session {
 
     /// Tells the servers that this session has to itself what its client told.
     pub async fn tell_own_servers(&self, method: &str, params: &str) {
-        for connection in self.gateway().own_connections(self.id()) {
-            let _gone = connection.notify(method, params).await;
+        for lease in self.gateway().own_connections(self.id()) {
+            lease.notify(method, params).await;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashbrown::HashMap;
 use switchboard_core::approval::Grants;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -25,7 +26,15 @@ pub struct Session {
     grants: Mutex<Grants>,
     connections: Connections,
     /// Connections that stay up for as long as the session lives.
-    kept: Mutex<Vec<Lease>>,
+    kept: Mutex<Kept>,
+}
+
+/// What a session holds on to.
+#[derive(Default)]
+struct Kept {
+    opened: Vec<Lease>,
+    /// By the address of the resource.
+    subscriptions: HashMap<String, Lease>,
 }
 
 /// Whether a session shares the servers' connections with others.
@@ -90,7 +99,30 @@ impl Session {
 
     /// Holds a connection until the session ends.
     pub(crate) fn keep(&self, lease: Lease) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(lease);
+        self.kept().opened.push(lease);
+    }
+
+    pub(crate) fn hold_subscription(&self, uri: &str, lease: Lease) {
+        self.kept().subscriptions.insert(uri.to_owned(), lease);
+    }
+
+    pub(crate) fn take_subscription(&self, uri: &str) -> Option<Lease> {
+        self.kept().subscriptions.remove(uri)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection that is this session's alone.
+    pub(crate) async fn own_lease(&self, server: &ServerName) -> Result<Lease, Failure> {
+        let upstream = self.gateway.own_upstream(server, &self.listener)?;
+        upstream.lease().await.map_err(|error| explain::lease(error, server))
+    }
+
+    /// The connections that are up and that this session uses or shares.
+    pub(crate) fn connected(&self) -> Vec<Lease> {
+        self.gateway.connected(self.id())
     }
 
     async fn answer(&self, request: Request, caller: &Caller) -> Result<Reply, Failure> {

@@ -1,25 +1,24 @@
 //! What the user approved of a project's files: hashes of exact definitions, nothing else.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+mod scripts;
+
+use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use switchboard_core::config::expand;
 use switchboard_core::config::server::ServerEntry;
-use switchboard_core::config::trust::{FileHash, TrustHash, paths_in, scripts_in, trust_hash};
-use switchboard_core::config::values::Template;
+use switchboard_core::config::trust::{TrustHash, paths_in, trust_hash};
+use switchboard_core::config::values::TemplateMap;
 
+pub(crate) use self::scripts::Scripts;
+pub use self::scripts::script_hashes;
+use crate::dial::lookup;
+use crate::dial::spawn::Program;
 use crate::env::Environment;
 use crate::paths::{self, Unread};
 use crate::shared_file::{SharedFile, UpdateError};
-
-/// Scripts that are larger together cannot be approved: a project must not keep us busy.
-const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
 /// The approvals of this user.
 #[derive(Clone, Debug)]
@@ -46,9 +45,10 @@ pub enum TrustError {
     Damaged { path: PathBuf },
 }
 
+/// Everything that was approved.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Approvals {
+pub struct Approvals {
     version: u32,
     /// By hash: what it was when it was approved, for people who read the file.
     approved: BTreeMap<String, Approval>,
@@ -62,15 +62,24 @@ struct Approval {
 
 const VERSION: u32 = 1;
 
+impl Approvals {
+    /// Whether exactly this was approved.
+    pub fn cover(&self, hash: &TrustHash) -> bool {
+        self.approved.contains_key(&hash.to_string())
+    }
+
+    /// Whether some definition of `server` was approved in `project`.
+    pub(crate) fn mention(&self, server: &str, project: &Path) -> bool {
+        let project = project.display().to_string();
+        self.approved
+            .values()
+            .any(|approval| approval.server == server && approval.project == project)
+    }
+}
+
 impl TrustStore {
     pub fn at(path: PathBuf) -> TrustStore {
         TrustStore { path }
-    }
-
-    /// The approved hashes. A damaged file approves nothing.
-    pub fn approved(&self) -> Result<impl Fn(&TrustHash) -> bool + use<>, TrustError> {
-        let approvals = self.read()?;
-        Ok(move |hash: &TrustHash| approvals.approved.contains_key(&hash.to_string()))
     }
 
     /// Writes down that the user approved this definition.
@@ -104,7 +113,7 @@ impl TrustStore {
     fn change(&self, mut work: impl FnMut(&mut Approvals) -> bool) -> Result<bool, TrustError> {
         let mut changed = false;
         let updated = SharedFile::ours(self.path.clone()).update(|_| {
-            let mut approvals = self.read()?;
+            let mut approvals = self.approvals()?;
             changed = work(&mut approvals);
             if !changed {
                 return Ok(None);
@@ -120,7 +129,8 @@ impl TrustStore {
         }
     }
 
-    fn read(&self) -> Result<Approvals, TrustError> {
+    /// What is approved now. A damaged file approves nothing.
+    pub fn approvals(&self) -> Result<Approvals, TrustError> {
         let path = || self.path.clone();
         let bytes = paths::read_private(&self.path).map_err(|unread| match unread {
             Unread::Io(cause) => self.failed(cause),
@@ -159,33 +169,51 @@ pub(crate) enum BrokenSeal {
     #[error("the approval was taken back")]
     Revoked,
     #[error(
-        "a variable leads to a file of the project, which no approval covers; \
+        "a variable or a command leads to a file of the project, which no approval covers; \
          write its path with `${{workspaceFolder}}`"
     )]
     HiddenScript,
 }
 
 impl Seal {
-    /// Whether `words`, which are about to be run in `cwd`, are what the user approved.
-    pub(crate) fn check(&self, words: &[String], cwd: &Path) -> Result<(), BrokenSeal> {
+    /// Whether `program`, and the command lines that were or will be asked for its values, are what
+    /// the user approved.
+    pub(crate) fn check(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), BrokenSeal> {
         let files = script_hashes(&self.definition, &self.environment);
         let project = self.environment.cwd.to_string_lossy();
         if trust_hash(&self.server, &self.definition, &project, &files) != self.hash {
             return Err(BrokenSeal::Changed);
         }
         // Nothing is approved while the approvals do not read.
-        if !self.store.approved().is_ok_and(|approved| approved(&self.hash)) {
+        if !self.store.approvals().is_ok_and(|approvals| approvals.cover(&self.hash)) {
             return Err(BrokenSeal::Revoked);
         }
         let Ok(root) = self.environment.cwd.canonicalize() else {
             return Err(BrokenSeal::Changed);
         };
         let covered = |path: &Path| files.iter().any(|(file, _)| Path::new(file) == path);
-        let hidden = paths_in(words.iter().map(String::as_str)).into_iter().any(|word| {
-            let path = cwd.join(word).canonicalize();
+        let hidden = self.reached(program, asked).into_iter().any(|file| {
+            let path = file.canonicalize();
             path.is_ok_and(|path| path.starts_with(&root) && path.is_file() && !covered(&path))
         });
         if hidden { Err(BrokenSeal::HiddenScript) } else { Ok(()) }
+    }
+
+    /// Every place that what is about to run may take a file from, with all values filled in.
+    fn reached(&self, program: &Program, asked: &[Vec<String>]) -> Vec<PathBuf> {
+        let names = self.definition.env.iter().flat_map(TemplateMap::names);
+        let given = names.filter_map(|name| program.env.get(name));
+        let words = std::iter::once(&program.command).chain(&program.args).chain(given);
+        let words = words.chain(asked.iter().flatten()).map(String::as_str);
+        let mut reached: Vec<PathBuf> =
+            paths_in(words).iter().map(|path| program.cwd.join(path)).collect();
+        let own = program.env.get("PATH").map(String::as_str).unwrap_or_default();
+        reached.extend(lookup::candidates(&program.command, own, &program.cwd));
+        let ours = self.environment.variable("PATH").unwrap_or_default();
+        for helper in asked.iter().filter_map(|words| words.first()) {
+            reached.extend(lookup::candidates(helper, ours, &program.cwd));
+        }
+        reached
     }
 }
 
@@ -199,74 +227,5 @@ impl PartialEq for Seal {
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Seal").field(&self.hash).finish()
-    }
-}
-
-/// The files of the project that the definition would run, by where they really lie. No variable is
-/// read for it: a word that has one names no file here.
-pub fn script_hashes(entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
-    Scripts::default().hashes(entry, environment)
-}
-
-/// The scripts of many definitions: each file is read once, and all of them together have one limit.
-pub(crate) struct Scripts {
-    left: Cell<u64>,
-    read: RefCell<HashMap<PathBuf, [u8; 32]>>,
-}
-
-impl Default for Scripts {
-    fn default() -> Scripts {
-        Scripts { left: Cell::new(LARGEST_SCRIPTS), read: RefCell::default() }
-    }
-}
-
-impl Scripts {
-    pub(crate) fn hashes(&self, entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
-        let Ok(root) = environment.cwd.canonicalize() else { return Vec::new() };
-        let places = environment.places();
-        let expanded = |template: &Template| expand::expand(template, &places).ok();
-        // Relative names are looked up where the server would run.
-        let cwd = match &entry.cwd {
-            Some(cwd) => match expanded(cwd) {
-                Some(cwd) => root.join(cwd),
-                None => return Vec::new(),
-            },
-            None => root.clone(),
-        };
-        let mut hashes = Vec::new();
-        for script in scripts_in(entry) {
-            let Some(named) = expanded(&Template::new(script)).map(|script| cwd.join(script))
-            else {
-                continue;
-            };
-            let Ok(path) = named.canonicalize() else { continue };
-            let Some(data) = path.metadata().ok().filter(fs::Metadata::is_file) else { continue };
-            let digest = if !path.starts_with(&root) {
-                if !named.starts_with(&root) {
-                    continue;
-                }
-                // A link of the project's that leads out of it: where it leads counts.
-                [0; 32]
-            } else {
-                self.digest(&path, data.len())
-            };
-            hashes.push((path.to_string_lossy().into_owned(), digest));
-        }
-        hashes
-    }
-
-    fn digest(&self, path: &Path, length: u64) -> [u8; 32] {
-        if let Some(known) = self.read.borrow().get(path) {
-            return *known;
-        }
-        let fits = self.left.get().checked_sub(length);
-        self.left.set(fits.unwrap_or(0));
-        let digest = match fits.map(|_| paths::read(path)) {
-            Some(Ok(Some(bytes))) => Sha256::digest(&bytes).into(),
-            // What cannot be hashed can never match an approval.
-            Some(Ok(None) | Err(_)) | None => std::array::from_fn(|_| fastrand::u8(..)),
-        };
-        self.read.borrow_mut().insert(path.to_owned(), digest);
-        digest
     }
 }

@@ -3,8 +3,10 @@
 use switchboard::render::words::{clean_line, thousands};
 use switchboard::reply::{Reply, ServerStatus};
 use switchboard::request::{Matching, PageRequest, Request, SearchRequest, Signatures};
+use switchboard::secret::Token;
 
 use crate::args::{Format, Search};
+use crate::boot::App;
 use crate::conversation::{ALL, Conversation};
 use crate::exit::Exit;
 use crate::report::Outcome;
@@ -21,7 +23,20 @@ pub(super) async fn status(talk: &Conversation<'_>, format: Format) -> Outcome {
         let command = printer.err.command("`switchboard trust`");
         printer.note(&format!("{command} shows what this project wants to run"));
     }
+    if !format.json {
+        show_token(talk.app);
+    }
     Ok(Exit::Done)
+}
+
+/// For the eyes of whoever sits at the terminal, and for no file and no pipe.
+fn show_token(app: &App) {
+    if app.printer.is_watched()
+        && let Ok(Some(token)) = Token::existing(&app.paths)
+    {
+        let command = app.printer.err.command("`switchboard serve --http`");
+        app.printer.note(&format!("{command} takes the bearer token {}", token.expose()));
+    }
 }
 
 pub(super) async fn tools(

@@ -1,18 +1,48 @@
-//! Serves the `mcp` tool to a host until it goes or a signal comes.
+//! Serves the `mcp` tool to a host until it goes or a signal comes, or to many over HTTP.
 
+use std::io;
+use std::net::SocketAddr;
+
+use serde_json::json;
 use switchboard::Gateway;
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::secret::Token;
+use switchboard_server::http::Listening;
 use switchboard_server::{Offer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::Serve;
+use crate::args::serve::Serve;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::report::{self, Outcome};
 use crate::signals::Signals;
 
+#[derive(Debug, thiserror::Error)]
+enum HttpError {
+    #[error("other machines could reach `{address}`; `--allow-remote` allows that")]
+    Remote { address: SocketAddr },
+    #[error("cannot listen at `{address}`")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// What a client speaks to.
+enum Face {
+    Stdio,
+    Http(Listening, Token),
+}
+
 pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
+    // What keeps us from listening is said before anything starts.
+    let face = match how.http {
+        None => Face::Stdio,
+        Some(address) => listen(app, address, how).await?,
+    };
     let loaded = app.load_and_warn()?;
     let gateway = app.gateway(loaded.config).build();
     let mut signals = Signals::listen();
@@ -25,7 +55,16 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         None => Offer::Proxy,
         Some(server) => Offer::Mirror(server.clone()),
     };
-    let serving = stdio::serve(gateway.clone(), offer, stop.clone());
+    let serving = async {
+        match face {
+            Face::Stdio => stdio::serve(gateway.clone(), offer, stop.clone()).await,
+            Face::Http(listening, token) => {
+                introduce(app, &listening, &token);
+                listening.serve(gateway.clone(), offer, token, stop.clone()).await;
+                Ok(())
+            }
+        }
+    };
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
@@ -44,6 +83,34 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     }
     served?;
     Ok(Exit::Done)
+}
+
+async fn listen(app: &App, address: SocketAddr, how: &Serve) -> Result<Face, Failure> {
+    let failure = |code, error| Failure::new(code, Subject::Request, error);
+    if !address.ip().is_loopback() && !how.allow_remote {
+        return Err(failure(Code::BadRequest, HttpError::Remote { address }));
+    }
+    let token = Token::of(&app.paths)
+        .map_err(|error| Failure::new(Code::Storage, Subject::Request, error))?;
+    let listening = Listening::at(address)
+        .await
+        .map_err(|cause| failure(Code::BadRequest, HttpError::Listen { address, cause }))?;
+    Ok(Face::Http(listening, token))
+}
+
+/// Says where we are, and what a host has to be told. The token itself is for a terminal only.
+fn introduce(app: &App, listening: &Listening, token: &Token) {
+    let (printer, url) = (app.printer, listening.url());
+    printer.note(&format!("Serving MCP at {}", printer.err.name(&url)));
+    let file = app.paths.http_token().display().to_string();
+    let status = printer.err.command("`switchboard status`");
+    let file = printer.err.name(file);
+    printer.note(&format!("Its bearer token lies in {file}; {status} shows it on a terminal"));
+    let shown = if printer.is_watched() { token.expose() } else { "TOKEN" };
+    let headers = json!({ "Authorization": format!("Bearer {shown}") });
+    let entry = json!({ "type": "http", "url": url, "headers": headers });
+    let hosts = json!({ "mcpServers": { "switchboard": entry } });
+    printer.note(&format!("In the configuration of a host:\n  {hosts}"));
 }
 
 /// Says how it went with the servers that Pi's list of servers turns on.

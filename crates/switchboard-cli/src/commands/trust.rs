@@ -1,21 +1,22 @@
 //! Approving the servers of a project, each by its exact definition, on a terminal only.
 
 use std::fmt::Write;
+use std::path::Path;
 
-use switchboard::config::auth::OAuth;
-use switchboard::config::layers::{PendingServer, Trust};
+use switchboard::config::layers::{PendingCause, PendingServer, Tier, Trust};
 use switchboard::config::server::ServerEntry;
+use switchboard::config::transport::Transport;
 use switchboard::config::trust::reach;
 use switchboard::config::values::{Template, TemplateMap};
+use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::load::Loaded;
-use switchboard::render::words::clean_line;
+use switchboard::render::words::{clean_line, visible};
 use switchboard::trust::{TrustError, TrustStore, script_hashes};
 
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::report::{Outcome, Stop};
-use crate::style::Palette;
 
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
@@ -47,17 +48,17 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
     }
     if !app.printer.can_ask() {
         for pending in &chosen {
-            app.printer.note(&described(app, pending));
+            app.printer.note(&described(app, &loaded, pending));
         }
         return Err(Refusal::NoTerminal.with(Code::ApprovalRequired).into());
     }
     let store = TrustStore::at(app.paths.trust());
     let mut exit = Exit::Done;
     for pending in chosen {
-        app.printer.note(&described(app, pending));
-        let name = clean_line(&pending.name, 100);
+        app.printer.note(&described(app, &loaded, pending));
+        let name = shown_name(pending);
         let palette = app.printer.err;
-        let asked = format!("Trust {} in this project?", palette.name(&name));
+        let asked = format!("Trust {} in this project?", palette.name(spelled_out(&name)));
         if !app.printer.agrees(&asked).await {
             app.printer.note(&format!("`{name}` stays pending"));
             exit = Exit::NotApproved;
@@ -108,6 +109,9 @@ fn chosen<'l>(
                 .note(&format!("`{shown}` stands in a file of yours and needs no approval")),
             Some(Trust::Approved(_)) => app.printer.note(&format!("`{shown}` is trusted already")),
             None => {
+                if let Some(refused) = loaded.refused(name) {
+                    return Err(explain::refused_entry(refused).into());
+                }
                 let failure = Refusal::Unknown { name: shown }.with(Code::UnknownServer);
                 return Err(failure.hint(Hint::ListServers).into());
             }
@@ -116,93 +120,101 @@ fn chosen<'l>(
     Ok(chosen)
 }
 
-/// The definition, every value as it is written.
-fn described(app: &App, pending: &PendingServer) -> String {
+/// The definition, every value as it is written, and last what it comes to.
+fn described(app: &App, loaded: &Loaded, pending: &PendingServer) -> String {
     let palette = app.printer.err;
     let mut out = String::new();
     let origin = &pending.origin;
     let place = format!("{}:{}:{}", origin.path, origin.line, origin.column);
-    let name = palette.name(clean_line(&pending.name, 100)).to_string();
+    let name = palette.name(spelled_out(&shown_name(pending))).to_string();
     let _ = writeln!(out, "{name} from {}", clean_line(&place, 1_000));
-    definition(&mut out, &pending.definition, palette);
+    if pending.cause == PendingCause::Changed {
+        let _ = writeln!(out, "  {}", palette.warning("changed since you approved it"));
+    }
+    let mut field = |key: &str, value: &str| {
+        let _ = writeln!(out, "  {} {value}", palette.aside(format!("{key:<12}")));
+    };
+    field("transport", pending.transport.kind());
+    let fields = fields(loaded, &pending.definition);
+    for (key, value) in &fields {
+        field(key, value);
+    }
     let reach = reach(&pending.definition);
     if !reach.variables.is_empty() {
-        let names: Vec<String> =
-            reach.variables.iter().map(|name| name.escape_debug().to_string()).collect();
-        field(&mut out, "reads", &names.join(", "), palette);
+        let names: Vec<String> = reach.variables.iter().map(|name| visible(name)).collect();
+        field("reads", &names.join(", "));
     }
     for command in reach.commands {
-        field(&mut out, "asks", &format!("{command:?}"), palette);
+        field("asks", &quoted(&command));
     }
     for (file, _) in script_hashes(&pending.definition, &app.environment) {
-        field(&mut out, "runs", &format!("{file:?}, as it is now"), palette);
+        field("runs", &format!("{}, as it is now", quoted(&file)));
     }
+    let (does, keys): (&str, &[&str]) = match &pending.transport {
+        Transport::Stdio { .. } => ("starts", &["command", "args"]),
+        Transport::CommandLine { .. } => ("starts", &["url"]),
+        Transport::Http { .. } | Transport::WebSocket { .. } => ("connects", &["url"]),
+        Transport::Socket { .. } => ("connects", &["socket"]),
+    };
+    let line: Vec<&str> = fields
+        .iter()
+        .filter(|(key, _)| keys.contains(&key.as_str()))
+        .map(|(_, value)| value.as_str())
+        .collect();
+    field(does, &spelled_out(&line.join(" ")));
     out
 }
 
-fn definition(out: &mut String, entry: &ServerEntry, palette: Palette) {
-    // Rust's own escapes show what a terminal would hide or obey.
-    let text = |template: &Template| format!("{:?}", template.source());
+/// Every field that is set. What decides what runs and who is spoken to comes first and to the letter;
+/// the rest, and what the user's own files add, may be secret and is shown as `config show` does.
+fn fields(loaded: &Loaded, entry: &ServerEntry) -> Vec<(String, String)> {
+    let text = |template: &Template| quoted(template.source());
     let map = |map: &TemplateMap| {
-        let rows = map.iter().map(|(name, value)| format!("{name:?} = {}", text(value)));
+        let rows = map.iter().map(|(name, value)| format!("{} = {}", quoted(name), text(value)));
         rows.collect::<Vec<_>>().join(", ")
     };
     let args = entry.args.as_ref().map(|args| args.iter().map(text).collect::<Vec<_>>().join(" "));
-    let shown: [(&str, Option<String>); 12] = [
+    let exact = [
         ("command", entry.command.as_ref().map(text)),
         ("args", args),
         ("cwd", entry.cwd.as_ref().map(text)),
         ("env", entry.env.as_ref().map(map)),
-        ("inheritEnv", entry.inherit_env.map(|inherits| inherits.to_string())),
         ("url", entry.url.as_ref().map(text)),
-        ("socket", entry.socket.as_ref().map(text)),
         ("headers", entry.headers.as_ref().map(map)),
-        ("auth", entry.auth.as_ref().map(|auth| auth.kind().to_owned())),
-        ("bearerToken", entry.bearer_token.as_ref().map(text)),
-        ("oauth", entry.oauth.as_ref().map(oauth)),
-        (
-            "requestHeadersCommand",
-            entry.request_headers_command.as_ref().map(|program| {
-                let words = std::iter::once(&program.command).chain(&program.args);
-                words.map(text).collect::<Vec<_>>().join(" ")
-            }),
-        ),
     ];
-    for (key, value) in &shown {
-        if let Some(value) = value {
-            field(out, key, value, palette);
-        }
-    }
-    let others: Vec<&str> = entry
-        .origins
-        .keys()
-        .copied()
-        .filter(|key| !shown.iter().any(|(shown, _)| shown == key))
-        .collect();
-    if !others.is_empty() {
-        field(out, "also sets", &others.join(", "), palette);
-    }
-}
-
-/// Who would be asked for a token, and as whom.
-fn oauth(oauth: &OAuth) -> String {
-    let options = match oauth {
-        OAuth::Off => return "off".to_owned(),
-        OAuth::With(options) => options,
+    let of_project = |key: &str| {
+        let file = entry.origins.get(key).map(|origin| Path::new(&*origin.path));
+        let mut projects = loaded.files.iter().filter(|file| file.tier == Tier::Project);
+        projects.any(|project| Some(project.path.as_path()) == file)
     };
-    let shown = [
-        ("clientId", &options.client_id),
-        ("clientMetadataUrl", &options.client_metadata_url),
-        ("authServerMetadataUrl", &options.auth_server_metadata_url),
-        ("redirectUri", &options.redirect_uri),
-        ("scope", &options.scope),
-    ];
-    let rows = shown.iter().filter_map(|(key, value)| {
-        value.as_ref().map(|value| format!("{key} = {:?}", value.source()))
-    });
-    rows.collect::<Vec<_>>().join(", ")
+    let mut masked = entry.show();
+    let mut fields = Vec::new();
+    for (key, value) in exact {
+        let shown = masked.shift_remove(key).map(|json| visible(&json.to_string()));
+        let value = value.filter(|_| of_project(key)).or(shown);
+        fields.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    fields.extend(masked.into_iter().map(|(key, json)| (key, visible(&json.to_string()))));
+    fields
 }
 
-fn field(out: &mut String, key: &str, value: &str, palette: Palette) {
-    let _ = writeln!(out, "  {} {value}", palette.aside(format!("{key:<12}")));
+/// In quotes, with what a terminal would hide or obey as Rust's own escapes.
+fn quoted(text: &str) -> String {
+    visible(&format!("{text:?}"))
+}
+
+/// Followed by its code points where letters of one script can pass for those of another.
+fn spelled_out(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    let spell = |c: char| match c {
+        c if c.is_ascii() => c.to_string(),
+        c => c.escape_unicode().to_string(),
+    };
+    format!("{text} (spelled {})", text.chars().map(spell).collect::<String>())
+}
+
+fn shown_name(pending: &PendingServer) -> String {
+    clean_line(&pending.name, 100).into_owned()
 }

@@ -184,6 +184,11 @@ impl Entry {
 }
 
 impl Annotations {
+    /// Whether a call can be made twice without doing more than once.
+    pub fn is_harmless(self) -> bool {
+        self.read_only == Some(true) || self.idempotent == Some(true)
+    }
+
     fn read(raw: &RawValue) -> Annotations {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let hint = |name: &str| value.get(name).and_then(Value::as_bool);

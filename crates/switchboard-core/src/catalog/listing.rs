@@ -18,6 +18,8 @@ use crate::name::{ServerName, ToolId};
 pub struct RawListing {
     pub tools: Vec<Box<RawValue>>,
     pub resources: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_templates: Vec<Box<RawValue>>,
     pub prompts: Vec<Box<RawValue>>,
     pub instructions: Option<String>,
     pub server_name: String,
@@ -61,6 +63,7 @@ pub struct Listing {
     pub resources: Vec<Resource>,
     /// The resources that the filter leaves out, which are not read either.
     hidden: HashSet<String>,
+    pub templates: Vec<ResourceTemplate>,
     pub prompts: Vec<Prompt>,
     pub instructions: Option<String>,
     pub server_name: String,
@@ -80,6 +83,16 @@ pub struct Resource {
     pub name: String,
     pub description: Option<String>,
     pub mime_type: Option<String>,
+    /// As the server wrote it.
+    pub raw: Box<str>,
+}
+
+/// Many resources at once: an address with places to fill in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceTemplate {
+    pub uri_template: String,
+    /// As the server wrote it.
+    pub raw: Box<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +100,8 @@ pub struct Prompt {
     pub name: String,
     pub description: Option<String>,
     pub arguments: Vec<PromptArgument>,
+    /// As the server wrote it.
+    pub raw: Box<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +140,7 @@ impl Listing {
             entries: entries.into_iter().map(Arc::new).collect(),
             resources,
             hidden: hidden.into_iter().map(|resource| resource.uri).collect(),
+            templates: raw.resource_templates.iter().filter_map(|raw| read_template(raw)).collect(),
             prompts: raw.prompts.iter().filter_map(|raw| read_prompt(raw)).collect(),
             instructions: raw.instructions.clone(),
             server_name: raw.server_name.clone(),
@@ -219,7 +235,38 @@ fn read_resource(raw: &RawValue) -> Option<Resource> {
         mime_type: Option<String>,
     }
     let Definition { uri, name, description, mime_type } = serde_json::from_str(raw.get()).ok()?;
-    Some(Resource { uri, name, description, mime_type })
+    Some(Resource { uri, name, description, mime_type, raw: raw.get().into() })
+}
+
+fn read_template(raw: &RawValue) -> Option<ResourceTemplate> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Definition {
+        uri_template: String,
+    }
+    let Definition { uri_template } = serde_json::from_str(raw.get()).ok()?;
+    Some(ResourceTemplate { uri_template, raw: raw.get().into() })
+}
+
+impl ResourceTemplate {
+    /// Whether `uri` can come of it: what stands between the places to fill in is there, in order.
+    pub fn admits(&self, uri: &str) -> bool {
+        let mut literals = self.uri_template.split('{');
+        let Some(mut rest) = literals.next().and_then(|first| uri.strip_prefix(first)) else {
+            return false;
+        };
+        let mut last = None;
+        for part in literals {
+            let literal = part.split_once('}').map_or(part, |(_, literal)| literal);
+            let Some((_, after)) = rest.split_once(literal) else { return false };
+            rest = after;
+            last = Some(literal);
+        }
+        match last {
+            None => rest.is_empty(),
+            Some(last) => last.is_empty() || uri.ends_with(last),
+        }
+    }
 }
 
 fn read_prompt(raw: &RawValue) -> Option<Prompt> {
@@ -249,5 +296,32 @@ fn read_prompt(raw: &RawValue) -> Option<Prompt> {
         name: definition.name,
         description: definition.description,
         arguments: arguments.collect(),
+        raw: raw.get().into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_admits_the_addresses_that_can_come_of_it() {
+        let check = |template: &str, uri: &str, expected: bool| {
+            let template =
+                ResourceTemplate { uri_template: template.to_owned(), raw: Box::default() };
+            assert_eq!(template.admits(uri), expected, "{} {uri}", template.uri_template);
+        };
+        check("note://{id}", "note://1", true);
+        check("note://{id}", "notes://1", false);
+        check("test://template/{id}/data", "test://template/7/data", true);
+        check("test://template/{id}/data", "test://template/7/date", false);
+        check("test://template/{id}/data", "test://template/7", false);
+        check("a://{x}/{y}", "a://1/2", true);
+        check("a://{x}/{y}", "a://1", false);
+        check("plain://here", "plain://here", true);
+        check("plain://here", "plain://here/and/there", false);
+        check("a://{unclosed", "a://b", false);
+        check("", "", true);
+        check("{", "é", false);
+    }
 }

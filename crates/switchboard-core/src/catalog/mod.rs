@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, shown_names};
 
 pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
 
-pub use listing::{Listing, ListingPolicy, Prompt, RawListing, Resource};
+pub use listing::{Listing, ListingPolicy, Prompt, RawListing, Resource, ResourceTemplate};
 pub use resolve::{Resolution, ResolveError, Resolved};
 
 /// A configured server, as far as names and tools are concerned.
@@ -43,8 +44,8 @@ pub struct Shelf {
 pub enum Standing {
     Active,
     Disabled,
-    /// Comes from a project and was not approved.
-    Pending,
+    /// Comes from a project and is not approved.
+    Pending(PendingCause),
 }
 
 /// One snapshot. Cheap to share, never changed: publishing a listing makes a new one.
@@ -109,6 +110,11 @@ impl Catalog {
         self.shelves.get(server)?.listing.as_ref()
     }
 
+    /// What the servers that may be used have listed.
+    pub fn offered(&self) -> impl Iterator<Item = &Arc<Listing>> {
+        self.shelves.values().filter(|shelf| shelf.is_active()).filter_map(|shelf| shelf.listing())
+    }
+
     /// The tools of one server, in its own order.
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
         let found = self.shelves.get_key_value(server).zip(self.shown.get(server));
@@ -144,7 +150,8 @@ impl Catalog {
 
     /// Servers that wait for the user's trust.
     pub fn pending(&self) -> Vec<ServerName> {
-        let pending = |(_, shelf): &(&ServerName, &Shelf)| shelf.standing == Standing::Pending;
+        let pending =
+            |(_, shelf): &(&ServerName, &Shelf)| matches!(shelf.standing, Standing::Pending(_));
         self.shelves.iter().filter(pending).map(|(name, _)| name.clone()).collect()
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::pin::Pin;
 use super::{Catalog, Entry, Item, Kind, Standing, search};
+use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::name::{ServerName, ToolId, fold, shown};
 use crate::schema::Mismatch;
@@ -46,8 +47,8 @@ pub enum ResolveError {
     UnknownServer { name: String, suggestions: Vec<String> },
     #[error("the server `{0}` is disabled")]
     Disabled(ServerName),
-    #[error("the server `{0}` comes from this project and was not approved")]
-    Pending(ServerName),
+    #[error("the server `{server}` comes from this project and {cause}")]
+    Pending { server: ServerName, cause: PendingCause },
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -98,7 +99,7 @@ impl Catalog {
         let server = self.server(name)?;
         match self.shelf(&server).map(|shelf| shelf.standing) {
             Some(Standing::Disabled) => Err(ResolveError::Disabled(server)),
-            Some(Standing::Pending) => Err(ResolveError::Pending(server)),
+            Some(Standing::Pending(cause)) => Err(ResolveError::Pending { server, cause }),
             Some(Standing::Active) | None => Ok(server),
         }
     }
@@ -209,15 +210,13 @@ impl Catalog {
         // `git_hub_x` belongs to `git_hub` rather than to `git`.
         owners.sort_by_key(|server| std::cmp::Reverse(server.as_str().len()));
         for server in owners {
-            match self.shelf(server) {
-                Some(shelf) if shelf.standing == Standing::Disabled => {
-                    return Err(ResolveError::Disabled(server.clone()));
-                }
-                Some(shelf) if shelf.standing == Standing::Pending => {
-                    return Err(ResolveError::Pending(server.clone()));
-                }
-                Some(shelf) if shelf.listing.is_none() => return Ok(Some(server.clone())),
-                Some(_) | None => {}
+            let Some(shelf) = self.shelf(server) else { continue };
+            let server = server.clone();
+            match shelf.standing {
+                Standing::Disabled => return Err(ResolveError::Disabled(server)),
+                Standing::Pending(cause) => return Err(ResolveError::Pending { server, cause }),
+                Standing::Active if shelf.listing.is_none() => return Ok(Some(server)),
+                Standing::Active => {}
             }
         }
         Ok(None)

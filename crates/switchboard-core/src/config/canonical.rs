@@ -7,27 +7,37 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-pub(super) struct Canon(Sha256);
+pub(super) struct Canon {
+    hash: Sha256,
+    /// Without the lengths.
+    bytes: usize,
+}
 
 impl Canon {
     /// `purpose` separates hashes of different kinds and versions.
     pub(super) fn new(purpose: &str) -> Self {
-        let mut canon = Self(Sha256::new());
+        let mut canon = Self { hash: Sha256::new(), bytes: 0 };
         canon.bytes(purpose.as_bytes());
         canon
     }
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
-        self.0.update(bytes);
+        self.bytes += bytes.len();
+        self.hash.update(bytes);
     }
 
     pub(super) fn count(&mut self, count: usize) {
-        self.0.update((count as u64).to_le_bytes());
+        self.hash.update((count as u64).to_le_bytes());
+    }
+
+    /// How much text went in.
+    pub(super) fn size(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
+        self.hash.finalize().into()
     }
 }
 

@@ -125,6 +125,9 @@ pub enum DiagnosticKind {
     InvalidProtocol { server: String },
     #[error("the `url` of server `{server}` is a command line with an open quote")]
     OpenQuote { server: String },
+    /// A question that nobody can answer is not asked.
+    #[error("server `{server}` cannot be approved: it has {what}")]
+    TooMuchToApprove { server: String, what: &'static str },
     #[error("the `type` of server `{server}` does not go with its `{endpoint}`")]
     TypeMismatch { server: String, endpoint: &'static str },
 }

@@ -97,12 +97,10 @@ fn has_whole_origin(text: &str) -> bool {
 /// Expands a value of `env` or `headers`, a token or a client secret: `!` begins a command, `!!`
 /// stands for `!`. A command is split first, so that a variable cannot add words to it.
 pub fn expand_value(template: &Template, with: &Surroundings<'_>) -> Result<Expanded, ExpandError> {
-    let Some(line) = template.source().strip_prefix('!') else {
-        return expand_text(template.source(), with).map(Expanded::Text);
+    let Some(line) = template.command_line() else {
+        let source = template.source();
+        return expand_text(source.strip_prefix('!').unwrap_or(source), with).map(Expanded::Text);
     };
-    if line.starts_with('!') {
-        return expand_text(line, with).map(Expanded::Text);
-    }
     let words = words::split(line).map_err(|words::OpenQuote| ExpandError::OpenQuote)?;
     if words.first().is_none_or(String::is_empty) {
         return Err(ExpandError::EmptyCommand);

@@ -1,14 +1,16 @@
 //! Files laid over one another: who wins, what is inherited, and what waits for trust.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use super::parse::{ParsedFile, ParsedServer};
+use super::reader::join;
 use super::server::ServerEntry;
 use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
-use super::trust::{FileHash, TrustHash, trust_hash};
+use super::trust::{FileHash, TrustHash, too_much, trust_hash};
 
 /// Lays the files over one another, later ones on top; within a tier the order is the caller's,
 /// and projects always lie over user files. A project's entry counts only once the user approved
@@ -16,12 +18,15 @@ use super::trust::{FileHash, TrustHash, trust_hash};
 /// and of two that have a name the first one counts.
 pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     let mut settings = SettingsEntry::default();
-    let mut diagnostics = Vec::new();
+    let (mut diagnostics, mut refused) = (Vec::new(), BTreeMap::new());
     let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
     for tier in [Tier::User, Tier::Project] {
         let of_tier = || layers.iter().filter(|layer| layer.source.tier == tier);
         for layer in of_tier() {
             diagnostics.extend(layer.file.diagnostics.iter().cloned());
+            for (name, problem) in &layer.file.refused {
+                refused.entry(name.clone()).or_insert_with(|| problem.clone());
+            }
         }
         for layer in of_tier().filter(|layer| layer.file.host.is_none()) {
             settings.overlay(&layer.file.settings);
@@ -35,7 +40,7 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             }
         }
     }
-    let mut config = Config { diagnostics, ..Config::default() };
+    let mut config = Config { diagnostics, refused, ..Config::default() };
     for (name, draft) in drafts {
         config.settle(name, draft, approvals);
     }
@@ -91,6 +96,8 @@ pub struct Approvals<'a> {
     /// [`super::trust::scripts_in`].
     pub file_hashes: &'a dyn Fn(&ServerEntry) -> Vec<FileHash>,
     pub is_approved: &'a dyn Fn(&TrustHash) -> bool,
+    /// Whether the user approved some definition under this name in this project before.
+    pub was_approved: &'a dyn Fn(&str) -> bool,
 }
 
 /// All files together.
@@ -104,6 +111,8 @@ pub struct Config {
     pub settings_origins: BTreeMap<&'static str, Origin>,
     /// A place in a file of the user's because of which it is not known what they deny.
     pub unread_rules: Option<Origin>,
+    /// By name, why an entry does not count; another file may have a sound one.
+    pub refused: BTreeMap<String, Diagnostic>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -129,8 +138,26 @@ pub struct PendingServer {
     pub definition: ServerEntry,
     pub transport: Transport,
     pub hash: TrustHash,
-    /// The last project file that names it.
+    pub cause: PendingCause,
+    /// The last project file that says where it is, or else the first one that names it.
     pub origin: Origin,
+}
+
+/// Why a server waits for the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PendingCause {
+    New,
+    /// The definition, or a file that it runs.
+    Changed,
+}
+
+impl fmt::Display for PendingCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PendingCause::New => "was not approved",
+            PendingCause::Changed => "has changed since it was approved",
+        })
+    }
 }
 
 /// A server while the layers are stacked.
@@ -143,7 +170,7 @@ struct Draft {
 #[derive(Clone)]
 struct Stacked {
     entry: ServerEntry,
-    /// Where the topmost file names it.
+    /// Where the topmost file with an endpoint names it, or else the first file.
     origin: Origin,
     /// Whether a file of another host names it; each name is imported once.
     import: Import,
@@ -159,17 +186,20 @@ enum Import {
 impl Draft {
     /// Lays an entry of ours over what is there.
     fn stack(&mut self, server: &ParsedServer, tier: Tier) {
+        let of_tier = self.face(tier).take();
+        let says_where = server.entry.endpoints().iter().any(Option::is_some);
+        let below = of_tier.as_ref().filter(|_| !says_where).map(|below| below.origin.clone());
+        let origin = below.unwrap_or_else(|| server.origin.clone());
         let base = match tier {
-            Tier::User => self.user.take(),
-            Tier::Project => self.project.take().or_else(|| self.user.clone()),
+            Tier::User => of_tier,
+            Tier::Project => of_tier.or_else(|| self.user.clone()),
         };
         // What was only imported says nothing about a server of ours that is elsewhere.
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();
         entry.overlay(&server.entry);
-        let stacked = Stacked { entry, origin: server.origin.clone(), import: Import::None };
-        *self.face(tier) = Some(stacked);
+        *self.face(tier) = Some(Stacked { entry, origin, import: Import::None });
     }
 
     /// Lays an entry of another host below what is there, if it is the same server and nobody was
@@ -207,6 +237,7 @@ impl Config {
     fn settle(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
         if let Some(Stacked { entry: definition, origin, .. }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
+            && self.can_be_asked_about(&name, &definition, &origin)
         {
             let files = (approvals.file_hashes)(&definition);
             let hash = trust_hash(&name, &definition, approvals.project_root, &files);
@@ -215,8 +246,10 @@ impl Config {
                 self.servers.insert(name, Server { definition, transport, trust });
                 return;
             }
+            let before = (approvals.was_approved)(&name);
+            let cause = if before { PendingCause::Changed } else { PendingCause::New };
             let name = name.clone();
-            self.pending.push(PendingServer { name, definition, transport, hash, origin });
+            self.pending.push(PendingServer { name, definition, transport, hash, cause, origin });
         }
         if let Some(Stacked { entry: definition, origin, .. }) = draft.user
             && let Some(transport) = self.transport(&name, &definition, &origin)
@@ -242,8 +275,26 @@ impl Config {
         }
         let key = ["command", "url", "socket"];
         let at = key.iter().find_map(|key| definition.origins.get(key)).unwrap_or(origin);
-        let (path, line, column) = (Some(at.path.clone()), at.line, at.column);
-        self.diagnostics.push(Diagnostic { level: Level::Error, path, line, column, kind });
+        self.refuse(name, at, kind);
         None
+    }
+
+    fn can_be_asked_about(
+        &mut self,
+        name: &str,
+        definition: &ServerEntry,
+        origin: &Origin,
+    ) -> bool {
+        let Some(what) = too_much(definition) else { return true };
+        let server = join("", name);
+        self.refuse(name, origin, DiagnosticKind::TooMuchToApprove { server, what });
+        false
+    }
+
+    fn refuse(&mut self, name: &str, at: &Origin, kind: DiagnosticKind) {
+        let (path, line, column) = (Some(at.path.clone()), at.line, at.column);
+        let problem = Diagnostic { level: Level::Error, path, line, column, kind };
+        self.diagnostics.push(problem.clone());
+        self.refused.entry(name.to_owned()).or_insert(problem);
     }
 }

@@ -6,7 +6,7 @@ use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::fields::{boolean, choices, string};
 use super::hosts::Host;
 use super::layers::{Origin, Source, Tier};
-use super::reader::{Member, Reader, join};
+use super::reader::{Member, Reader, Reported, join};
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
 use super::syntax::{self, OWN_FILE_BYTES, Syntax};
@@ -32,6 +32,8 @@ pub struct ParsedFile {
     pub imports: Vec<Host>,
     /// The host whose file this is; `None` for one of ours.
     pub host: Option<Host>,
+    /// The servers that were left out, by name, and why.
+    pub refused: Vec<(String, Diagnostic)>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -80,7 +82,14 @@ impl ParsedFile {
             if !has_room(&self.servers, reader, (&servers.key, member.offset)) {
                 return;
             }
-            self.servers.extend(read_server(reader, &member));
+            let before = reader.problems();
+            match read_server(reader, &member) {
+                Some(server) => self.servers.push(server),
+                None => {
+                    let problem = reader.error_after(before).cloned();
+                    self.refused.extend(problem.map(|problem| (member.name.to_owned(), problem)));
+                }
+            }
         }
     }
 
@@ -95,9 +104,15 @@ impl ParsedFile {
             }
             let origin = reader.origin(member.offset);
             let key = (member.name, member.key.as_str());
-            let read = self.settings.read_setting(reader, key, member.value, origin);
-            if read.is_none() {
-                reader.unknown_key(&member, SettingsEntry::KEYS);
+            let mut setting = SettingsEntry::default();
+            match setting.read_setting(reader, key, member.value, origin) {
+                Some(Ok(())) if is_project(reader) && setting.is_hasty() => {
+                    let expected = "at least one second in a project file";
+                    reader.out_of_range(&member.key, member.value, expected);
+                }
+                Some(Ok(())) => self.settings.overlay(&setting),
+                Some(Err(Reported)) => {}
+                None => reader.unknown_key(&member, SettingsEntry::KEYS),
             }
         }
     }

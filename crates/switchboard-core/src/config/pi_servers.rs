@@ -21,6 +21,8 @@ pub fn parse(text: &str, source: &Source) -> ParsedFile {
     let read = |reader: &mut Reader<'_>, root: &Value<'_>| read_root(&mut file, reader, root);
     let diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
     file.diagnostics = diagnostics.into_iter().map(in_the_words_of_the_form).collect();
+    let refused = std::mem::take(&mut file.refused).into_iter();
+    file.refused = refused.map(|(id, why)| (id, in_the_words_of_the_form(why))).collect();
     file
 }
 
@@ -72,7 +74,13 @@ fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member
             return;
         }
         let key = format!("{}[{index}]", servers.key);
-        let Some(server) = read_server(reader, &key, value) else { continue };
+        let before = reader.problems();
+        let Some(server) = read_server(reader, &key, value) else {
+            let id = value.as_object().and_then(|server| server.get_string("id"));
+            let refused = id.zip(reader.error_after(before));
+            file.refused.extend(refused.map(|(id, why)| (id.value.to_string(), why.clone())));
+            continue;
+        };
         if file.servers.iter().any(|earlier| earlier.name == server.name) {
             let id = join("", &server.name);
             reader.error(value.start(), DiagnosticKind::DuplicateId { key, id });

@@ -54,6 +54,16 @@ impl<'t> Reader<'t> {
         self.diagnostics
     }
 
+    /// How many problems there are so far.
+    pub(super) fn problems(&self) -> usize {
+        self.diagnostics.len()
+    }
+
+    /// The first error after that many problems.
+    pub(super) fn error_after(&self, problems: usize) -> Option<&Diagnostic> {
+        self.diagnostics.iter().skip(problems).find(|problem| problem.is_error())
+    }
+
     pub(super) fn source(&self) -> &'t Source {
         self.source
     }

@@ -94,7 +94,7 @@ macro_rules! server_fields {
             }
 
             /// The fields that are set, by key, without secrets.
-            pub(super) fn show(&self) -> Map<String, Json> {
+            pub fn show(&self) -> Map<String, Json> {
                 let mut shown = Map::new();
                 $(if let Some(value) = &self.$field {
                     shown.insert($key.to_owned(), show::$read(value));

@@ -131,7 +131,21 @@ settings! {
     max_pages: usize = "maxPages", User, count, 100;
 }
 
+/// What a project's file sets holds for the user's own servers too, before anyone trusted it: it
+/// must leave them the time to work.
+const LEAST_TIME: Duration = Duration::from_secs(1);
+
 impl SettingsEntry {
+    /// Whether a time is shorter than a project may make it.
+    pub(super) fn is_hasty(&self) -> bool {
+        let idle = match self.idle_timeout {
+            Some(IdleTimeout::After(time)) => Some(time),
+            Some(IdleTimeout::Never) | None => None,
+        };
+        let times = [self.request_timeout, self.start_timeout, idle];
+        times.into_iter().flatten().any(|time| time < LEAST_TIME)
+    }
+
     /// Lays `upper` over these settings. `allow` and `deny` add up over all files: a second file
     /// must not undo a denial of the first.
     pub(super) fn overlay(&mut self, upper: &Self) {

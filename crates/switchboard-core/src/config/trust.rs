@@ -12,12 +12,15 @@ use super::values::{Template, TemplateMap};
 use super::words;
 
 const MAX_PATH_BYTES: usize = 4_096;
+const LARGEST_DEFINITION: usize = 16 * 1024;
+const MOST_NAMES: usize = 200;
 
 /// The path of a file, after every symbolic link, and the SHA-256 of its content.
 pub type FileHash = (String, [u8; 32]);
 
 /// Changes with every byte that could change what runs: the unexpanded definition, its name, the
-/// project, and the files of the project that it runs. Comments and layout do not count.
+/// project, and the files of the project that it runs. Comments and layout do not count, nor does
+/// whether it is turned off: then nothing runs.
 pub fn trust_hash(
     name: &str,
     definition: &ServerEntry,
@@ -32,8 +35,19 @@ pub fn trust_hash(
         path.encode(&mut canon);
         canon.bytes(hash);
     }
-    definition.encode(&mut canon);
+    ServerEntry { disabled: None, ..definition.clone() }.encode(&mut canon);
     TrustHash(canon.finish())
+}
+
+/// What a person cannot be asked to look through.
+pub(super) fn too_much(definition: &ServerEntry) -> Option<&'static str> {
+    let maps = [&definition.env, &definition.headers].into_iter().flatten();
+    if maps.map(|map| map.names().count()).any(|count| count > MOST_NAMES) {
+        return Some("more than 200 variables or headers");
+    }
+    let mut canon = Canon::new("");
+    definition.encode(&mut canon);
+    (canon.size() > LARGEST_DEFINITION).then_some("more than 16 KiB of text")
 }
 
 /// Covers what decides a server's listing, and no secret value: of `env` and `headers` the names.
@@ -111,7 +125,30 @@ pub fn scripts_in(definition: &ServerEntry) -> Vec<String> {
     for value in command_values(definition) {
         words.extend(words::split(value).into_iter().flatten());
     }
+    // Loaders take files from variables: `NODE_OPTIONS`, `LD_PRELOAD`, `BASH_ENV` and many more.
+    let env = definition.env.iter().flat_map(TemplateMap::iter).map(|(_, value)| value);
+    let texts = env.filter(|value| value.command_line().is_none());
+    words.extend(texts.map(|value| value.source().to_owned()));
     paths_in(words.iter().map(String::as_str))
+}
+
+/// The programs that a definition starts, unexpanded and as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Programs {
+    /// The server itself, if it is a program.
+    pub server: Option<String>,
+    /// Those behind `!`.
+    pub asked: Vec<String>,
+}
+
+pub fn programs_in(definition: &ServerEntry) -> Programs {
+    let server = match definition.transport("") {
+        Ok(Transport::Stdio { command, .. }) => Some(command.source().to_owned()),
+        Ok(Transport::CommandLine { words }) => words.into_iter().next(),
+        Ok(Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. })
+        | Err(_) => None,
+    };
+    Programs { server, asked: values(definition).filter_map(Template::program).collect() }
 }
 
 /// The paths among the words of a command line, each once.
@@ -127,15 +164,16 @@ pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     paths
 }
 
-/// Where one word may name a file: `run.js`, `--config=run.js`, `-frun.awk`, `RC=./rc.sh`, or within
-/// a command line of its own.
+/// Where one word may name a file: `run.js`, `--config=run.js`, `-frun.awk`, `RC=./rc.sh`,
+/// `-javaagent:run.jar`, or within a command line or a list of its own.
 fn places_in(word: &str) -> impl Iterator<Item = &str> {
     let whole = (!word.starts_with('-')).then_some(word);
     let value = word.split_once('=').map(|(_, value)| value);
     let flag = word.strip_prefix('-').filter(|flag| !flag.starts_with('-') && value.is_none());
     let mut letters = flag.unwrap_or_default().chars();
     letters.next();
-    let parts = word.split_whitespace().filter(|part| part.len() < word.len());
+    let separates = |c: char| c.is_whitespace() || matches!(c, '=' | ':' | ';' | ',');
+    let parts = word.split(separates).filter(|part| part.len() < word.len());
     [whole, value, Some(letters.as_str())].into_iter().flatten().chain(parts)
 }
 
@@ -240,6 +278,5 @@ fn oauth_templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> 
 
 /// The command lines of values such as `!pass show token`.
 fn command_values(definition: &ServerEntry) -> impl Iterator<Item = &str> {
-    let commands = values(definition).filter_map(|value| value.source().strip_prefix('!'));
-    commands.filter(|line| !line.starts_with('!'))
+    values(definition).filter_map(Template::command_line)
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::canonical::{Canon, Canonical};
+use super::words;
 
 /// Unexpanded text that may hold a secret or lead to one: its content is never printed by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,6 +19,16 @@ impl Template {
     /// expansion; not for logs.
     pub fn source(&self) -> &str {
         &self.0
+    }
+
+    /// The command line of a value such as `!pass show token`; `!!` begins plain text.
+    pub fn command_line(&self) -> Option<&str> {
+        self.0.strip_prefix('!').filter(|line| !line.starts_with('!'))
+    }
+
+    /// The program of that command line, unexpanded.
+    pub fn program(&self) -> Option<String> {
+        words::split(self.command_line()?).ok()?.into_iter().next()
     }
 }
 
@@ -40,6 +51,10 @@ pub struct TemplateMap(pub(super) Vec<(String, Template)>);
 impl TemplateMap {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Template)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Template> {
+        self.iter().find_map(|(known, value)| (known == name).then_some(value))
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

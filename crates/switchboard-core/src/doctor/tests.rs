@@ -10,8 +10,12 @@ fn config(user: &str, project: &str) -> Config {
         let source = Source { path: path.into(), tier };
         Layer { file: parse(text, &source), source }
     });
-    let approvals =
-        Approvals { project_root: "/p", file_hashes: &|_| Vec::new(), is_approved: &|_| false };
+    let approvals = Approvals {
+        project_root: "/p",
+        file_hashes: &|_| Vec::new(),
+        is_approved: &|_| false,
+        was_approved: &|_| false,
+    };
     merge(&layers, &approvals)
 }
 

@@ -151,6 +151,25 @@ pub fn clean_block(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Foreign text for someone who has to see each character of it: what a terminal would obey, hide or
+/// show as a blank is an escape. Quotes and backslashes stay as they are.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '\\' => out.push(c),
+            c if is_unseen(c) => out.extend(c.escape_unicode()),
+            c => out.extend(c.escape_debug()),
+        }
+    }
+    out
+}
+
+/// Whether a character looks like nothing, or like a blank that it is not.
+pub(crate) fn is_unseen(c: char) -> bool {
+    is_invisible(c) || is_bidi(c) || c == '\u{2800}' || (c.is_whitespace() && c != ' ')
+}
+
 /// One character of foreign text, judged.
 #[derive(Clone, Copy)]
 enum Atom {
@@ -305,6 +324,16 @@ mod tests {
         check("x\u{fe0f}y\u{e0100}", "xy", "xy");
         check("a\u{2028}b", "a b", "a\\u{2028}b");
         check("naïve 漢字 🦀", "naïve 漢字 🦀", "naïve 漢字 🦀");
+    }
+
+    #[test]
+    fn whoever_approves_a_text_sees_all_of_it() {
+        let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
+        check(r#"sh -c "a\b" 'c'"#, r#"sh -c "a\b" 'c'"#);
+        check("größe 漢字", "größe 漢字");
+        check("a\u{a0}b\u{3000}c\u{2800}d", r"a\u{a0}b\u{3000}c\u{2800}d");
+        check("\u{3164}\u{115f}\u{200b}", r"\u{3164}\u{115f}\u{200b}");
+        check("a\u{202e}b\u{1b}[2J\n", r"a\u{202e}b\u{1b}[2J\u{a}");
     }
 
     #[test]

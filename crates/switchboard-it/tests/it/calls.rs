@@ -179,14 +179,44 @@ async fn a_crash_during_a_call_says_whether_it_may_be_made_again() {
         [[tools]]
         name = 'echo'";
     let world = World::of("demo", "crashing").script("crashing", script).start();
-    for (tool, code) in [("write", Code::OutcomeUnknown), ("read", Code::ConnectionLost)] {
+    let crashed = async |tool: &str, code: Code| {
         let began = Instant::now();
-        let failure = world.call(&format!("demo_{tool}"), json!({})).await.unwrap_err();
+        let failure = world.call(tool, json!({})).await.unwrap_err();
         assert_eq!(failure.code, code);
-        assert!(began.elapsed() < Duration::from_millis(200), "{:?}", began.elapsed());
-        assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
-    }
+        assert!(began.elapsed() < Duration::from_millis(400), "{:?}", began.elapsed());
+    };
+    crashed("demo_write", Code::OutcomeUnknown).await;
+    assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
+    crashed("demo_read", Code::ConnectionLost).await;
+    // One for each of the calls, and one for the second try to read.
     assert_eq!(world.fixture("demo").ledger().connections, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_changes_nothing_is_made_once_more_when_its_server_went_away() {
+    let with = |behaviour: &str| {
+        format!(
+            "[[tools]]
+            name = 'write'
+            behaviour = '{behaviour}'
+            [[tools]]
+            name = 'read'
+            annotations = {{ readOnlyHint = true }}
+            behaviour = '{behaviour}'"
+        )
+    };
+    let check = async |tool: &str, expected: Result<&str, Code>, calls: usize| {
+        let world = World::of("demo", "once")
+            .script("once", &with("crash"))
+            .script("once", &with("echo"))
+            .start();
+        let outcome = world.call(tool, json!({ "text": "hi" })).await;
+        let outcome = outcome.as_deref().map_err(|failure| failure.code);
+        assert_eq!(outcome, expected, "{tool}");
+        assert_eq!(world.fixture("demo").ledger().calls.len(), calls, "{tool}");
+    };
+    check("demo_read", Ok("hi"), 2).await;
+    check("demo_write", Err(Code::OutcomeUnknown), 1).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -298,8 +298,10 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
             --- stdout
             --- stderr
             theirs from [HOME]/.mcp.json:1:16
+              transport    stdio
               command      "fixture-server"
               args         "flaky" "--spawn-log" "[HOME]/spawns"
+              starts       "fixture-server" "flaky" "--spawn-log" "[HOME]/spawns"
             error: servers are approved on a terminal, one by one, by a person who reads the definition
             "#);
         }

@@ -160,7 +160,8 @@ fn what_a_variable_holds_is_not_shown() {
     let config = r#"{ "mcpServers": {
         "a": { "command": "${TOKEN}" },
         "b": { "command": "sh", "cwd": "below/${TOKEN}" },
-        "c": { "command": "./${TOKEN}.sh" } } }"#;
+        "c": { "command": "./${TOKEN}.sh" },
+        "d": { "command": "sh", "env": { "T": "!no-such-helper canary", "U": "!sh -c canary" } } } }"#;
     fs::write(own.join("mcp.json"), config).unwrap();
     fs::write(home.path().join("canary.sh"), "").unwrap();
     let environment = Environment::made_of(
@@ -176,5 +177,6 @@ fn what_a_variable_holds_is_not_shown() {
     there is no program `${TOKEN}` [CheckCommand("${TOKEN}")]
     there is no directory `below/${TOKEN}` to run in [Correct("cwd")]
     `./${TOKEN}.sh` cannot be run: it is not executable [MakeExecutable("./${TOKEN}.sh")]
+    `env.T` comes from the program `no-such-helper`, which cannot be run [CheckCommand("no-such-helper")]
     "#);
 }

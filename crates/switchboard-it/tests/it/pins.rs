@@ -3,13 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard::approval::{Answer, Question};
 use switchboard::failure::{Code, Hint};
+use switchboard::host::{Asked, CannotAsk, Host};
 use switchboard::request::Request;
-use switchboard_it::harness::{Home, Setup, World, pass};
+use switchboard_it::harness::{Home, Setup, World, call, pass};
 use switchboard_it::program::Installed;
+use tokio::sync::Notify;
 
 use crate::PROGRAMS;
 
@@ -198,6 +202,47 @@ async fn a_record_that_does_not_read_blocks_or_warns_and_is_kept_until_something
     let world = world("block", &[BEFORE]).home(home).start();
     world.gateway.accept_pins("demo", &[]).await.unwrap();
     assert_eq!(seen(&world, "save").await.1, Ok(()));
+}
+
+/// A user who takes their time.
+#[derive(Clone, Default)]
+struct Slow {
+    asked: Arc<Notify>,
+    decided: Arc<Notify>,
+}
+
+impl Host for Slow {
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+        self.asked.notify_one();
+        Box::pin(async {
+            self.decided.notified().await;
+            Ok(Answer::Once)
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_longer_accepted_when_the_user_has_decided_is_not_called() {
+    let config = |more: &str| {
+        format!(
+            r#"{{ "settings": {{ "pins": "block", "approve": "all" }}, "mcpServers": {{
+                "demo": {{ "command": "fixture-server", "args": ["acts"]{more} }} }} }}"#
+        )
+    };
+    let world = World::with(&config("")).script("acts", BEFORE).home(listed().await).start();
+    let user = Slow::default();
+    let session = world.gateway.session(user.clone());
+    let calling = session.handle(Request::Call(call("demo_save", json!({}))));
+    let meanwhile = async {
+        user.asked.notified().await;
+        fs::write(&pin_files(world.home().path())[0], "damaged").unwrap();
+        // The definition stays the same, but it is compared anew.
+        world.apply(&config(r#", "includeTools": ["*"]"#));
+        user.decided.notify_one();
+    };
+    let (outcome, ()) = tokio::join!(calling, meanwhile);
+    assert_eq!(outcome.unwrap_err().code, Code::ToolChanged);
+    assert!(world.fixture("demo").ledger().calls.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

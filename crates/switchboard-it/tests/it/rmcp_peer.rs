@@ -13,7 +13,9 @@ use rmcp::model::{
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
-use rmcp::service::{RequestContext, RoleClient, RoleServer, ServiceExt};
+use rmcp::service::{RequestContext, RoleClient, RoleServer, RunningService, ServiceExt};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Value, json};
 use switchboard::Gateway;
 use switchboard::dial::in_process::InProcess;
@@ -64,6 +66,29 @@ async fn an_rmcp_client_uses_everything_that_serve_offers() {
     let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
     let client = Approver.serve(pipes).await.unwrap();
 
+    uses_everything(&client).await;
+
+    client.cancel().await.unwrap();
+    assert!(child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn an_rmcp_client_uses_everything_over_http() {
+    let installed = Installed::with(
+        PROGRAMS,
+        r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
+    );
+    let server = installed.serve_http().await;
+    let transport = StreamableHttpClientTransport::from_config(
+        StreamableHttpClientTransportConfig::with_uri(format!("http://{}/mcp", server.address))
+            .auth_header(server.token.clone()),
+    );
+    let client = Approver.serve(transport).await.unwrap();
+    uses_everything(&client).await;
+    client.cancel().await.unwrap();
+}
+
+async fn uses_everything(client: &RunningService<RoleClient, Approver>) {
     let tools = client.list_all_tools().await.unwrap();
     assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["mcp"]);
     for (arguments, is_error, expected) in [
@@ -87,9 +112,6 @@ async fn an_rmcp_client_uses_everything_that_serve_offers() {
     let resources = client.list_all_resources().await.unwrap();
     let uri = resources[0].uri.clone();
     client.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap();
-
-    client.cancel().await.unwrap();
-    assert!(child.wait().await.unwrap().success());
 }
 
 /// A server by rmcp with one tool and one resource.

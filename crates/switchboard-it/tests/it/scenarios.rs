@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use switchboard::Environment;
-use switchboard_it::faces::{CommandLine, Face, Library, Stdio};
+use switchboard_it::faces::{CommandLine, Face, Http, Library, Stdio};
 use switchboard_it::scenario::{Story, play};
 use tokio::runtime::{Builder, Runtime};
 
@@ -63,6 +63,11 @@ fn real_time() -> Runtime {
 #[test]
 fn every_story_comes_true_over_stdio() {
     check::<Stdio>("stdio", &real_time());
+}
+
+#[test]
+fn every_story_comes_true_over_http() {
+    check::<Http>("http", &real_time());
 }
 
 #[test]

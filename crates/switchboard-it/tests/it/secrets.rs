@@ -53,15 +53,21 @@ async fn values_come_from_variables_places_and_commands() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_is_told_by_the_name_of_its_value_alone() {
-    let installed = with_fields(r#""env": { "TOKEN": "!sh -c 'echo topsecret >&2; exit 7'" }"#);
-    let ran = installed.run(["call", "s_dump"]).await;
-    assert_eq!(ran.code, Some(5));
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    for part in ["`TOKEN`", "exit code 7"] {
-        assert!(said.contains(part), "{part} is not in {said}");
+async fn a_command_that_fails_is_told_by_its_program_and_the_name_of_its_value_alone() {
+    for (command, parts) in [
+        ("!sh -c 'echo topsecret >&2; exit 7'", ["program `sh` gave", "exit code 7"]),
+        ("!./no\\u001b[2Jwhere topsecret", [r"program `./nowhere` gave", "cannot be started"]),
+        ("!${NO_SUCH:-./topsecret} x", ["program `${NO_SUCH:-.", "cannot be started"]),
+    ] {
+        let installed = with_fields(&format!(r#""env": {{ "TOKEN": "{command}" }}"#));
+        let ran = installed.run(["call", "s_dump"]).await;
+        assert_eq!(ran.code, Some(5));
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        for part in parts.into_iter().chain(["`TOKEN`"]) {
+            assert!(said.contains(part), "{part} is not in {said}");
+        }
+        assert!(!said.contains(" topsecret"), "{said}");
     }
-    assert!(!said.contains("topsecret"), "{said}");
 }
 
 #[tokio::test]

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::approval::{Answer, Question};
+use switchboard::failure::Code;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
 use switchboard::render;
 use switchboard::request::{CallRequest, Request};
 use switchboard::{Gateway, Session};
+use switchboard_it::client::Client;
 use switchboard_it::harness::World;
 use switchboard_it::host::ScriptedHost;
 use switchboard_it::program::Installed;
@@ -137,10 +139,7 @@ async fn log_lines_reach_the_session_whose_call_they_belong_to() {
 
 #[tokio::test]
 async fn questions_of_a_server_reach_the_client_and_its_answers_the_server() {
-    let config = r#"{ "mcpServers": {
-        "kit": { "command": "fixture-server", "args": ["everything"] }
-    } }"#;
-    let installed = Installed::with(PROGRAMS, config);
+    let installed = everything();
     let able = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} });
     let mut client = installed.connect(able).await;
     let answers = [
@@ -166,5 +165,108 @@ async fn questions_of_a_server_reach_the_client_and_its_answers_the_server() {
     assert!(asked[0]["message"].as_str().unwrap().starts_with("The server `kit` asks: "));
     assert_eq!(asked[1]["url"], "https://example.com/sign-in");
     assert_eq!(asked[2]["messages"][0]["role"], "user");
+    client.end().await;
+}
+
+fn everything() -> Installed {
+    let config = r#"{
+        "settings": { "firstListing": false },
+        "mcpServers": { "kit": { "command": "fixture-server", "args": ["everything"] } }
+    }"#;
+    Installed::with(PROGRAMS, config)
+}
+
+#[tokio::test]
+async fn completion_and_templates_pass_through_the_one_tool_face() {
+    let installed = everything();
+    let mut client = installed.connect(json!({})).await;
+    client.mcp(json!({ "connect": "kit" })).await;
+    let templates = client.ask("resources/templates/list", json!({})).await;
+    assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "note://{id}");
+    let note = client.ask("resources/read", json!({ "uri": "note://10" })).await;
+    assert_eq!(note["result"]["contents"][0]["text"], "note 10", "{note}");
+    for (of, argument, expected) in [
+        (
+            json!({ "type": "ref/prompt", "name": "greet" }),
+            json!({ "name": "who", "value": "A" }),
+            json!(["Ada", "Alan"]),
+        ),
+        (
+            json!({ "type": "ref/resource", "uri": "note://{id}" }),
+            json!({ "name": "id", "value": "1" }),
+            json!(["1", "10"]),
+        ),
+    ] {
+        let params = json!({ "ref": of, "argument": argument });
+        let answer = client.ask("completion/complete", params).await;
+        assert_eq!(answer["result"]["completion"]["values"], expected, "{answer}");
+    }
+    let params = json!({ "ref": { "type": "ref/prompt", "name": "none" }, "argument": {} });
+    let answer = client.ask("completion/complete", params).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn log_lines_say_whose_they_are_and_keep_to_the_level_that_the_client_set() {
+    let installed = everything();
+    let mut client = installed.connect(json!({})).await;
+    let logged = async |client: &mut Client| {
+        let id = client.call(json!({ "tool": "kit_log" })).await;
+        let mut loggers = Vec::new();
+        loop {
+            let frame = client.next().await;
+            if frame["id"] == id {
+                return loggers;
+            }
+            if frame["method"] == "notifications/message" {
+                loggers.push(frame["params"]["logger"].as_str().unwrap().to_owned());
+            }
+        }
+    };
+    let heard = logged(&mut client).await;
+    assert!(heard[0].starts_with("kit"), "{heard:?}");
+    let answer = client.ask("logging/setLevel", json!({ "level": "error" })).await;
+    assert_eq!(answer["result"], json!({}));
+    assert_eq!(logged(&mut client).await, Vec::<String>::new());
+    let answer = client.ask("logging/setLevel", json!({ "level": "loud" })).await;
+    assert_eq!(answer["error"]["code"], -32602);
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_subscription_has_a_connection_of_its_own_for_as_long_as_it_lasts() {
+    let world = World::of("kit", "everything").start();
+    let (one, heard) = session(&world.gateway, None);
+    call(&one, "kit_count").await;
+    let caller = one.caller();
+    one.subscribe("file:///readme.md", &caller).await.unwrap();
+    let ledger = world.fixture("kit").ledger();
+    assert_eq!((ledger.open, ledger.methods.last().unwrap().as_str()), (2, "resources/subscribe"));
+    one.unsubscribe("file:///readme.md", &caller).await.unwrap();
+    assert_eq!(world.fixture("kit").ledger().methods.last().unwrap(), "resources/unsubscribe");
+    let refused = one.subscribe("file:///nowhere", &caller).await.unwrap_err();
+    assert_eq!(refused.code, Code::UnknownResource);
+    call(&one, "kit_update_resource").await;
+    assert!(heard.told()[0].contains("notifications/resources/updated"), "{:?}", heard.told());
+    drop(one);
+    world.fixture("kit").until(|ledger| ledger.open == 1).await;
+}
+
+#[tokio::test]
+async fn a_client_that_asked_for_prompts_or_resources_is_told_when_they_change() {
+    let installed = everything();
+    let mut client = installed.connect(json!({})).await;
+    assert_eq!(client.ask("prompts/list", json!({})).await["result"], json!({ "prompts": [] }));
+    client.ask("resources/list", json!({})).await;
+    client.mcp(json!({ "connect": "kit" })).await;
+    let mut news = Vec::new();
+    while news.len() < 2 {
+        let frame = client.next().await;
+        news.extend(frame["method"].as_str().map(str::to_owned));
+    }
+    news.sort();
+    let expected = ["notifications/prompts/list_changed", "notifications/resources/list_changed"];
+    assert_eq!(news, expected);
     client.end().await;
 }

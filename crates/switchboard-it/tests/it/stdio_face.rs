@@ -322,7 +322,7 @@ async fn prompts_and_resources_pass_through() {
     }
     insta::assert_snapshot!(table, @r##"
     prompts/list
-      {"prompts":[{"name":"greet","description":"Greets somebody.","arguments":[{"name":"who","description":"Whom to greet","required":true}]},{"name":"plain","arguments":[]}]}
+      {"prompts":[{"name":"greet","title":"Greeting","description":"Greets somebody.","arguments":[{"name":"who","description":"Whom to greet","required":true}]},{"name":"plain","arguments":[]}]}
     prompts/get
       {"messages":[{"role":"user","content":{"type":"text","text":"Say hello to Ada."}}],"description":"Greets somebody."}
     resources/list
@@ -332,6 +332,6 @@ async fn prompts_and_resources_pass_through() {
     resources/read
       {"contents":[{"uri":"file:///logo.png","blob":"iVBORw0KGgo=","mimeType":"image/png"}]}
     resources/templates/list
-      {"resourceTemplates":[]}
+      {"resourceTemplates":[{"uriTemplate":"note://{id}","name":"note","description":"A note by its number","mimeType":"text/plain"}]}
     "##);
 }

@@ -217,6 +217,9 @@ async fn a_variable_that_leads_to_a_script_of_the_project_starts_nothing() {
         (r#""args": ["${HOME}/project/run.sh"]"#, false),
         (r#""args": ["run.sh"], "cwd": "${HOME}/project""#, false),
         (r#""args": ["-c", "true"], "env": { "X": "!sh ${HOME}/project/run.sh" }"#, false),
+        (r#""args": ["-c", ". $X"], "env": { "X": "${HOME}/project/run.sh" }"#, false),
+        (r#""args": ["-c", ". $X"], "env": { "X": "!printf ./run.%s sh" }"#, false),
+        (r#""args": ["-c", ". $X"], "env": { "X": "./run.sh" }"#, true),
         (r#""args": ["${workspaceFolder}/run.sh"]"#, true),
         (r#""args": ["~/project/run.sh"]"#, true),
     ] {
@@ -231,6 +234,39 @@ async fn a_variable_that_leads_to_a_script_of_the_project_starts_nothing() {
         let expected = if starts { "connect_failed" } else { "trust_required" };
         assert!(answer.starts_with(expected), "{fields}: {answer}");
         assert_eq!(project.canary().exists(), starts, "{fields}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_the_servers_own_path_finds_in_the_project_is_part_of_what_is_approved() {
+    for (path, starts) in [
+        ("bin:/bin", true),
+        ("/bin:${workspaceFolder}/bin", true),
+        ("${HOME}/project/bin:/bin", false),
+        ("!echo bin:/bin", false),
+    ] {
+        let project = Project::new();
+        let bin = project.folder.join("bin");
+        fs::create_dir(&bin).unwrap();
+        let write = |text: &str| {
+            fs::write(bin.join("srv"), text).unwrap();
+            fs::set_permissions(bin.join("srv"), fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write("#!/bin/sh\ntouch canary\n");
+        let config = format!(
+            r#"{{ "mcpServers": {{ "local": {{ "command": "srv", "env": {{ "PATH": "{path}" }} }} }} }}"#
+        );
+        fs::write(project.folder.join(".mcp.json"), config).unwrap();
+        let (_, _, pending) = project.open();
+        project.approve(&pending[0]);
+        let answer = project.use_it().await;
+        let expected = if starts { "connect_failed" } else { "trust_required" };
+        assert!(answer.starts_with(expected), "{path}: {answer}");
+        assert_eq!(project.canary().exists(), starts, "{path}");
+        fs::remove_file(project.canary()).ok();
+        write("#!/bin/sh\ntouch canary # changed\n");
+        assert!(project.use_it().await.starts_with("trust_required"), "{path}");
+        assert!(!project.canary().exists(), "{path}");
     }
 }
 

@@ -280,9 +280,10 @@ async fn what_is_sent_for_an_exchange_comes_out_with_it() {
     peer.finish().await;
     let mut exchanges = Vec::new();
     while let Some(parcel) = outlet.next().await {
-        exchanges.push(parcel.exchange);
+        exchanges.push((parcel.exchange, parcel.kind));
     }
-    assert_eq!(exchanges, [Some(Exchange(7)), Some(Exchange(7)), None]);
+    let ours = Some(Exchange(7));
+    assert_eq!(exchanges, [(ours, Kind::Message), (ours, Kind::Answer), (None, Kind::Message)]);
 }
 
 #[tokio::test]

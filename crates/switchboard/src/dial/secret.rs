@@ -29,7 +29,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Says how it went, never what was run or what came out: either may be the secret.
+/// Says how it went, never with which words or what came out: either may be the secret.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretError {
     #[error("it cannot be started")]

@@ -7,7 +7,7 @@ use switchboard_core::config::diagnostic::DiagnosticKind;
 use switchboard_core::config::edit;
 use switchboard_core::name::ServerName;
 
-use crate::load::LoadError;
+use crate::load::{LoadError, RefusedEntry};
 use crate::trust::TrustError;
 
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,8 @@ pub enum EditError {
     Exists { server: ServerName, path: PathBuf },
     #[error("`{pattern}` is no pattern over names of tools")]
     BadPattern { pattern: String },
+    #[error(transparent)]
+    RefusedEntry(#[from] RefusedEntry),
     #[error("no server is named `{name}`")]
     Unknown { name: String, suggestions: Vec<String> },
     #[error("`{server}` stands in `{}`, which belongs to another program", path.display())]

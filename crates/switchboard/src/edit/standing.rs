@@ -34,6 +34,9 @@ pub(super) fn standing(loaded: &Loaded, server: &ServerName) -> Option<Standing>
 }
 
 pub(super) fn unknown(server: &ServerName, loaded: &Loaded) -> EditError {
+    if let Some(refused) = loaded.refused(server.as_str()) {
+        return refused.into();
+    }
     let known = loaded.config.servers.keys().cloned();
     let pending = loaded.config.pending.iter().map(|pending| pending.name.clone());
     let suggestions = nearest(server.as_str(), known.chain(pending));

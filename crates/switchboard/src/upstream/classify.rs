@@ -10,11 +10,15 @@ use std::time::Duration;
 
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::lifecycle::Refusal;
+use switchboard_core::render::words::clean_line;
 use switchboard_wire::era::HandshakeError;
 use switchboard_wire::{RequestError, RpcError};
 
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
+
+/// As much of a program's name as a message has.
+const HELPER: usize = 100;
 
 /// Why no connection came about.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +35,11 @@ pub(crate) enum DialError {
     WorkingDirectory { path: PathBuf },
     #[error("a value of the server's entry cannot be filled in")]
     Expand(#[from] ExpandError),
-    #[error("the command that gives the value of `{name}` gave none")]
+    #[error("the program `{}` gave no value for `{name}`", clean_line(helper, HELPER))]
     Secret {
         name: String,
+        /// The first word of the command; the others may be secret.
+        helper: String,
         #[source]
         cause: SecretError,
     },

@@ -115,6 +115,11 @@ impl Lease {
         self.ask(method, |_| params, caller).await
     }
 
+    /// Tells the server something in passing.
+    pub(crate) async fn notify(&self, method: &str, params: &str) {
+        let _it_may_be_gone = self.open.connection.peer.notify(method, params).await;
+    }
+
     async fn ask(
         &self,
         method: &str,

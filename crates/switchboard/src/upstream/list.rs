@@ -54,6 +54,8 @@ async fn walk_all(
         && let Ok((resources, _)) = walk(peer, "resources/list", "resources", bounds).await
     {
         listing.resources = resources;
+        let templates = walk(peer, "resources/templates/list", "resourceTemplates", bounds).await;
+        listing.resource_templates = templates.map(|(items, _)| items).unwrap_or_default();
     }
     if hello.capabilities.prompts
         && let Ok((prompts, _)) = walk(peer, "prompts/list", "prompts", bounds).await
@@ -132,6 +134,8 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
         #[serde(default)]
         resources: Option<Vec<Box<RawValue>>>,
         #[serde(default)]
+        resource_templates: Option<Vec<Box<RawValue>>>,
+        #[serde(default)]
         prompts: Option<Vec<Box<RawValue>>>,
         #[serde(default)]
         next_cursor: Option<String>,
@@ -142,6 +146,7 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
     let items = match what {
         "tools" => fields.tools,
         "resources" => fields.resources,
+        "resourceTemplates" => fields.resource_templates,
         _ => fields.prompts,
     };
     Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms: fields.ttl_ms })

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use switchboard_core::lifecycle::{Policy, Urgency};
 use switchboard_core::name::ServerName;
-use switchboard_wire::Peer;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -136,7 +135,7 @@ impl Upstream {
 
     /// A connection, held while the lease lives. Connects if it must.
     pub(crate) async fn lease(&self) -> Result<Lease, LeaseError> {
-        if let Some(lease) = self.open.borrow().as_ref().and_then(Open::lease) {
+        if let Some(lease) = self.lease_if_up() {
             return Ok(lease);
         }
         let acquire = self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply });
@@ -161,9 +160,9 @@ impl Upstream {
         let _already_gone = self.commands.send(Command::Shutdown).await;
     }
 
-    /// The connection that is up, to tell the server something in passing.
-    pub(crate) fn live(&self) -> Option<Peer> {
-        self.open.borrow().as_ref().map(|open| open.connection.peer.clone())
+    /// The connection that is up, if there is one.
+    pub(crate) fn lease_if_up(&self) -> Option<Lease> {
+        self.open.borrow().as_ref().and_then(Open::lease)
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -108,29 +108,37 @@ impl ProgramRecipe {
     pub(crate) async fn program(&self, spawner: &Arc<dyn Spawner>) -> Result<Program, DialError> {
         let Filled { mut program, commands } =
             self.environment.expanding(|with| self.fill(with))?;
-        if let Some(seal) = self.seal.clone() {
-            let words = std::iter::once(&program.command).chain(&program.args);
-            let words = words.chain(commands.iter().flat_map(|(_, words)| words)).cloned();
-            let (words, cwd) = (words.collect::<Vec<String>>(), program.cwd.clone());
-            let checking = tokio::task::spawn_blocking(move || seal.check(&words, &cwd));
-            checking.await.map_err(|_| DialError::Unchecked)??;
-        }
+        let asked: Vec<Vec<String>> =
+            commands.iter().map(|command| command.words.clone()).collect();
+        self.check_seal(&program, &asked).await?;
         if !program.cwd.is_dir() {
             return Err(DialError::WorkingDirectory { path: program.cwd });
         }
+        if commands.is_empty() {
+            return Ok(program);
+        }
         let mut asking = JoinSet::new();
-        for (name, words) in commands {
+        for Command { name, helper, words } in commands {
             let secret = secret::ask(Arc::clone(spawner), self.helper(words, &program.cwd));
-            asking.spawn(async move { (name, secret.await) });
+            asking.spawn(async move { (name, helper, secret.await) });
         }
         while let Some(answered) = asking.join_next().await {
-            let (name, secret) = answered.map_err(|_| DialError::Unchecked)?;
+            let (name, helper, secret) = answered.map_err(|_| DialError::Unchecked)?;
             match secret {
                 Ok(secret) => program.env.insert(name, secret.reveal()),
-                Err(cause) => return Err(DialError::Secret { name, cause }),
+                Err(cause) => return Err(DialError::Secret { name, helper, cause }),
             };
         }
+        // What was given may lead to another file, and asking took its time.
+        self.check_seal(&program, &asked).await?;
         Ok(program)
+    }
+
+    async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {
+        let Some(seal) = self.seal.clone() else { return Ok(()) };
+        let (program, asked) = (program.clone(), asked.to_vec());
+        let checking = tokio::task::spawn_blocking(move || seal.check(&program, &asked));
+        Ok(checking.await.map_err(|_| DialError::Unchecked)??)
     }
 
     fn fill(&self, with: &Surroundings<'_>) -> Result<Filled, DialError> {
@@ -143,7 +151,10 @@ impl ProgramRecipe {
         for (name, value) in self.env.iter() {
             match expand::expand_value(value, with)? {
                 Expanded::Text(text) => drop(env.insert(name.to_owned(), text)),
-                Expanded::Command(words) => commands.push((name.to_owned(), words)),
+                Expanded::Command(words) => {
+                    let helper = value.program().unwrap_or_default();
+                    commands.push(Command { name: name.to_owned(), helper, words });
+                }
             }
         }
         let cwd = match &self.cwd {
@@ -167,10 +178,19 @@ impl ProgramRecipe {
     }
 }
 
-/// A program, and by variable the commands whose output is still to be asked for.
+/// A program, and the commands whose output is still to be asked for.
 struct Filled {
     program: Program,
-    commands: Vec<(String, Vec<String>)>,
+    commands: Vec<Command>,
+}
+
+/// A command that gives the value of a variable.
+struct Command {
+    /// The variable.
+    name: String,
+    /// The program as it is written, for messages.
+    helper: String,
+    words: Vec<String>,
 }
 
 /// The command and its arguments.

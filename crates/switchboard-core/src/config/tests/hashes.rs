@@ -31,7 +31,6 @@ fn every_change_of_a_definition_changes_its_trust_hash() {
         (r#""H": "1""#, r#""H": "2""#),
         (r#""H": "1""#, r#""H1": """#),
         (r#""approveTools": true"#, r#""approveTools": ["*"]"#),
-        (r#""approveTools": true"#, r#""approveTools": true, "disabled": false"#),
         (r#""approveTools": true"#, r#""approveTools": true, "auth": "bearer""#),
         (r#""approveTools": true"#, r#""approveTools": true, "bearerToken": "t""#),
         (r#""approveTools": true"#, r#""approveTools": true, "oauth": {"scope": "s"}"#),
@@ -53,11 +52,15 @@ fn every_change_of_a_definition_changes_its_trust_hash() {
 }
 
 #[test]
-fn layout_comments_and_order_of_fields_do_not_count_for_trust() {
+fn layout_comments_order_of_fields_and_being_off_do_not_count_for_trust() {
     let other = r#"{ // c
         "args": ["a.js", "b",], "command": "n\u006fde", "approveTools": true,
         "headers": {"H": "1"}, "lifecycle": "lazy", "cwd": "/w", "env": {"A": "1", "B": "2"}}"#;
     assert_eq!(trusted(BASE), trusted(other));
+    for switch in [r#""disabled": true"#, r#""disabled": false"#, r#""enabled": false"#] {
+        let switched = BASE.replace(r#""lifecycle""#, &format!(r#"{switch}, "lifecycle""#));
+        assert_eq!(trusted(BASE), trusted(&switched), "{switch}");
+    }
     assert_eq!(trusted(BASE).to_string().len(), 64);
 }
 
@@ -106,13 +109,33 @@ fn words_that_may_be_scripts_are_candidates() {
     };
     check(
         r#"{"command": "node", "args": ["--import=./hook.mjs", "-y", "srv/main.js", "http://h/x"],
-            "env": {"T": "!./token.sh 'a b'", "U": "!!no", "V": "plain"}}"#,
-        &["node", "./hook.mjs", "srv/main.js", "http://h/x", "./token.sh", "a b", "a", "b"],
+            "env": {"T": "!./token.sh 'a b'", "U": "!!no", "V": "-r ./v.js"}}"#,
+        &[
+            "node",
+            "./hook.mjs",
+            "--import",
+            "srv/main.js",
+            "http://h/x",
+            "http",
+            "//h/x",
+            "./token.sh",
+            "a b",
+            "a",
+            "b",
+            "!!no",
+            " ./v.js",
+            "-r",
+            "./v.js",
+        ],
     );
     check(r#"{"url": "python run.py"}"#, &["python", "run.py"]);
     check(
         r#"{"command": "env", "args": ["RC=./rc.sh", "-f./x.awk", "exec ./run.sh"]}"#,
-        &["env", "RC=./rc.sh", "./rc.sh", "./x.awk", "exec ./run.sh", "exec", "./run.sh"],
+        &["env", "RC=./rc.sh", "./rc.sh", "RC", "./x.awk", "exec ./run.sh", "exec", "./run.sh"],
+    );
+    check(
+        r#"{"command": "java", "args": ["-javaagent:a.jar"]}"#,
+        &["java", "avaagent:a.jar", "-javaagent", "a.jar"],
     );
     assert!(entry(r#"{"type": "stdio", "url": "https://h/mcp"}"#).transport("s").is_err());
     check(

@@ -15,8 +15,12 @@ fn layer((place, tier, host, server): (&str, Tier, Option<Host>, &str)) -> Layer
 
 fn check(files: &[(&str, Tier, Option<Host>, &str)], approval: bool, expected: &str) {
     let layers: Vec<Layer> = files.iter().copied().map(layer).collect();
-    let approvals =
-        Approvals { project_root: "/p", file_hashes: &|_| Vec::new(), is_approved: &|_| approval };
+    let approvals = Approvals {
+        project_root: "/p",
+        file_hashes: &|_| Vec::new(),
+        is_approved: &|_| approval,
+        was_approved: &|_| false,
+    };
     let config = merge(&layers, &approvals);
     let show = |entry: &ServerEntry| {
         let origins = entry.origins.iter().map(|(key, at)| format!(" {key}={}", at.path));
@@ -148,7 +152,7 @@ proptest! {
         let approvals = Approvals {
             project_root: "/p",
             file_hashes: &|_| Vec::new(),
-            is_approved: &|_| false,
+            is_approved: &|_| false, was_approved: &|_| false,
         };
         let definition = &merge(&layers, &approvals).servers["s"].definition;
         for (index, (key, _)) in FIELDS.iter().enumerate() {

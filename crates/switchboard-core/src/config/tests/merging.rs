@@ -122,6 +122,93 @@ f0:1:23: error: the `type` of server `s` does not go with its `command`",
 }
 
 #[test]
+fn what_only_turns_a_server_off_is_nothing_where_that_server_is_not() {
+    let off = r#"{"disabled": true}"#;
+    for tier in [USER, PROJECT] {
+        check(&[(tier, off)], true, "");
+    }
+    check(
+        &[(USER, r#"{"disabled": true, "debug": true}"#)],
+        true,
+        "f0:1:17: error: server `s` needs one of `command`, `url` and `socket`",
+    );
+    let theirs = r#"{"command": "x"}"#;
+    check(&[(USER, off), (PROJECT, theirs)], true, "approved: command=f1 disabled=f0");
+    check(&[(USER, off), (PROJECT, theirs)], false, "pending: command=f1 disabled=f0");
+    check(&[(PROJECT, theirs), (PROJECT, off)], true, "approved: command=f0 disabled=f1");
+}
+
+#[test]
+fn the_question_names_the_file_that_says_where_the_server_is() {
+    let origin = |files: &[(Tier, &str)]| {
+        let wrapped: Vec<(Tier, String)> = files
+            .iter()
+            .map(|(tier, s)| (*tier, format!("{{\"mcpServers\": {{\"s\": {s}}}}}")))
+            .collect();
+        let files: Vec<(Tier, &str)> = wrapped.iter().map(|(t, s)| (*t, s.as_str())).collect();
+        merged(&files, &|_| false).pending[0].origin.path.to_string()
+    };
+    let (theirs, off) = (r#"{"command": "x"}"#, r#"{"disabled": true}"#);
+    assert_eq!(origin(&[(PROJECT, theirs), (PROJECT, off)]), "f0");
+    assert_eq!(origin(&[(PROJECT, off), (PROJECT, theirs)]), "f1");
+    assert_eq!(origin(&[(PROJECT, theirs), (PROJECT, theirs)]), "f1");
+    assert_eq!(origin(&[(USER, theirs), (PROJECT, r#"{"args": ["x"]}"#)]), "f1");
+    assert_eq!(origin(&[(USER, off), (PROJECT, theirs)]), "f1");
+}
+
+#[test]
+fn what_nobody_can_look_through_cannot_be_approved() {
+    let env = |count: usize| {
+        let pairs: Vec<String> = (0..count).map(|index| format!(r#""A{index}": "x""#)).collect();
+        format!(r#"{{"command": "x", "env": {{{}}}}}"#, pairs.join(","))
+    };
+    let long = |length: usize| format!(r#"{{"command": "x", "args": ["{}"]}}"#, "y".repeat(length));
+    check(&[(PROJECT, &env(200))], true, "approved: command=f0 env=f0");
+    check(
+        &[(PROJECT, &env(201))],
+        true,
+        "f0:1:17: error: server `s` cannot be approved: it has more than 200 variables or headers",
+    );
+    check(&[(PROJECT, &long(16_000))], true, "approved: args=f0 command=f0");
+    check(
+        &[(PROJECT, &long(16_384))],
+        true,
+        "f0:1:17: error: server `s` cannot be approved: it has more than 16 KiB of text",
+    );
+    check(&[(USER, &env(201))], false, "user: command=f0 env=f0");
+}
+
+#[test]
+fn a_refused_entry_is_known_by_its_name() {
+    let file = r#"{"mcpServers": {"greedy": {"command": "x", "inheritEnv": true}, "fine": {"command": "x"},
+        "none": {"args": []}, " x": {"command": "x"}}}"#;
+    let config = merged(&[(PROJECT, file)], &|_| false);
+    let refused = config.refused.iter().map(|(name, why)| format!("{name:?} {why}\n"));
+    insta::assert_snapshot!(refused.collect::<String>(), @r#"
+    " x" f0:2:31: error: `mcpServers. x` cannot be the name of a server: the name begins or ends with a blank
+    "greedy" f0:1:44: error: `mcpServers.greedy.inheritEnv` is not allowed in a project file
+    "none" f0:2:9: error: server `none` needs one of `command`, `url` and `socket`
+    "#);
+}
+
+#[test]
+fn a_text_that_would_take_long_to_fill_in_is_refused() {
+    let file = |length: usize| {
+        format!(
+            r#"{{"mcpServers": {{"s": {{"command": "x", "args": ["{}"]}}}}}}"#,
+            "y".repeat(length)
+        )
+    };
+    let said = |length: usize| {
+        let config = merged(&[(USER, &file(length))], &|_| false);
+        config.diagnostics.iter().map(ToString::to_string).collect::<String>()
+    };
+    assert_eq!(said(32 * 1024), "");
+    let refused = "f0:1:48: error: `mcpServers.s.args[0]` must be at most 32 KiB long";
+    assert_eq!(said(32 * 1024 + 1), refused);
+}
+
+#[test]
 fn settings_have_defaults_and_a_project_cannot_loosen_them() {
     assert_eq!(merged(&[], &|_| true).settings, Settings::default());
     let user = r#"{"settings": {"approveTools": ["a"], "toolPrefix": "mcp", "maxTools": 5,
@@ -139,4 +226,25 @@ fn settings_have_defaults_and_a_project_cannot_loosen_them() {
     };
     assert_eq!(config.settings, expected);
     assert_eq!(config.settings_origins["toolPrefix"].path.as_ref(), "f1");
+}
+
+#[test]
+fn a_project_leaves_every_server_the_time_to_work() {
+    let check = |tier, setting: &str, expected: &str| {
+        let text = format!(r#"{{"settings": {{{setting}}}}}"#);
+        let config = merged(&[(tier, &text)], &|_| true);
+        let said: Vec<String> = config.diagnostics.iter().map(ToString::to_string).collect();
+        assert_eq!(said.join("\n"), expected, "{setting}");
+        assert_eq!(config.settings == Settings::default(), !expected.is_empty(), "{setting}");
+    };
+    let refused = |key: &str, column: u32| {
+        format!(
+            "f0:1:{column}: error: `settings.{key}` must be at least one second in a project file"
+        )
+    };
+    check(PROJECT, r#""requestTimeoutMs": 999"#, &refused("requestTimeoutMs", 35));
+    check(PROJECT, r#""idleTimeout": 0.016"#, &refused("idleTimeout", 30));
+    check(PROJECT, r#""requestTimeoutMs": 1000"#, "");
+    check(PROJECT, r#""idleTimeout": 0"#, "");
+    check(USER, r#""requestTimeoutMs": 1"#, "");
 }

@@ -1,0 +1,49 @@
+//! How to serve: to one host on the standard streams, or to many over HTTP.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Serve over HTTP instead, at this address [default: 127.0.0.1:8377]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8377",
+        value_parser = address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// Allow an address that other machines can reach; what is said there is not encrypted
+    #[arg(long, requires = "http")]
+    pub(crate) allow_remote: bool,
+    /// Show one server as it is, under its own names, in place of the `mcp` tool
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) transparent: Option<String>,
+}
+
+/// `HOST:PORT`, or a port of this machine.
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    let local = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    let address = port.parse().map(local).or_else(|_| text.parse());
+    address.map_err(|_| "expected a port, or an IP address and a port such as 127.0.0.1:8377")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_port_of_this_machine_or_an_ip_address_with_one() {
+        let check = |text: &str, expected: &str| {
+            let read = address(text).map_or("refused".to_owned(), |address| address.to_string());
+            assert_eq!(read, expected, "{text}");
+        };
+        check("9000", "127.0.0.1:9000");
+        check("0", "127.0.0.1:0");
+        check("localhost:9000", "127.0.0.1:9000");
+        check("127.0.0.1:9000", "127.0.0.1:9000");
+        check("[::1]:9000", "[::1]:9000");
+        check("0.0.0.0:9000", "0.0.0.0:9000");
+        for refused in ["", "localhost", "127.0.0.1", "example.com:80", "70000", ":80", "::1"] {
+            check(refused, "refused");
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! The HTTP face over real sockets: sessions, streams and their resumption, many clients at once.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use switchboard::paths::Paths;
+use switchboard::secret::Token;
+use switchboard_it::client::text;
+use switchboard_it::harness::World;
+use switchboard_it::http_client::{Connection, HttpClient, mcp_call, request};
+use switchboard_it::program::Installed;
+use switchboard_server::Offer;
+use switchboard_server::http::Listening;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::PROGRAMS;
+
+/// The face over a gateway in this process, whose one server is `demo`.
+pub(crate) struct Served {
+    pub(crate) world: World,
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
+    stop: CancellationToken,
+    serving: JoinSet<()>,
+}
+
+impl Served {
+    pub(crate) async fn everything() -> Served {
+        Served::of(World::of("demo", "everything").start()).await
+    }
+
+    pub(crate) async fn of(world: World) -> Served {
+        let token = Token::of(&Paths::of(&world.home().environment())).unwrap();
+        let listening = Listening::at("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listening
+            .url()
+            .strip_prefix("http://")
+            .unwrap()
+            .strip_suffix("/mcp")
+            .unwrap()
+            .parse()
+            .unwrap();
+        let stop = CancellationToken::new();
+        let shown = token.expose().to_owned();
+        let mut serving = JoinSet::new();
+        serving.spawn(listening.serve(world.gateway.clone(), Offer::Proxy, token, stop.clone()));
+        Served { world, address, token: shown, stop, serving }
+    }
+
+    pub(crate) async fn connect(&self) -> HttpClient {
+        self.connect_at("2025-11-25").await
+    }
+
+    async fn connect_at(&self, revision: &str) -> HttpClient {
+        let mut client = HttpClient::new(self.address, &self.token).await;
+        client.initialize(revision, json!({})).await;
+        client
+    }
+
+    async fn stop(mut self) -> World {
+        self.stop.cancel();
+        self.serving.join_next().await.unwrap().unwrap();
+        self.world
+    }
+}
+
+fn echo(id: Value, said: &str) -> Value {
+    mcp_call(id, json!({ "tool": "demo_echo", "args": { "text": said } }))
+}
+
+fn wait(id: Value) -> Value {
+    mcp_call(id, json!({ "tool": "demo_wait" }))
+}
+
+#[tokio::test]
+async fn a_session_lives_from_initialize_to_delete() {
+    let served = Served::everything().await;
+    let mut client = HttpClient::new(served.address, &served.token).await;
+    let early = client.post(&request(json!(1), "tools/list", json!({}))).await;
+    assert_eq!(early.head.status, 400, "{early:?}");
+
+    let hello = client.initialize("2025-06-18", json!({})).await;
+    assert_eq!(hello["protocolVersion"], "2025-06-18");
+    let session = client.session.clone().unwrap();
+    assert!(session.len() >= 22, "{session}");
+    let listed = client.post(&request(json!(1), "tools/list", json!({}))).await;
+    assert_eq!(listed.head.header("content-type"), Some("application/json"));
+    assert_eq!(listed.json()["result"]["tools"][0]["name"], "mcp");
+    assert_eq!(text(&client.post(&echo(json!("a"), "hi")).await.json()), "hi");
+
+    let mut other = served.connect().await;
+    assert_ne!(other.session, client.session);
+    let mut deleted = client.elsewhere("DELETE", &[], "").await;
+    assert_eq!(deleted.response().await.unwrap().head.status, 204);
+    for method in ["POST", "GET", "DELETE"] {
+        let body = if method == "POST" { echo(json!(2), "hi").to_string() } else { String::new() };
+        let mut gone = client.elsewhere(method, &[], &body).await;
+        assert_eq!(gone.response().await.unwrap().head.status, 404, "{method}");
+    }
+    assert_eq!(text(&other.post(&echo(json!(2), "still here")).await.json()), "still here");
+}
+
+#[tokio::test]
+async fn whatever_a_client_posts_is_answered_and_its_session_goes_on() {
+    let served = Served::everything().await;
+    let mut client = served.connect().await;
+    let mut table = String::new();
+    for body in [
+        "{not json}",
+        "",
+        "[]",
+        r#"[{"jsonrpc":"2.0","id":11,"method":"ping"}]"#,
+        "42",
+        r#"{"id":12,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":14,"method":"tools/destroy"}"#,
+        r#"{"jsonrpc":"2.0","id":"15","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/unheard-of"}"#,
+        r#"{"jsonrpc":"2.0","id":77,"result":{}}"#,
+    ] {
+        let bytes = client.bytes("POST", &[], body);
+        let mut connection = Connection::to(served.address).await;
+        connection.send(&bytes).await;
+        let response = connection.response().await.unwrap();
+        let line = format!("  {} {}", response.head.status, response.body);
+        table.push_str(&format!("{body}\n{}\n", line.trim_end()));
+    }
+    insta::assert_snapshot!(table, @r#"
+    {not json}
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON"}}
+
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON"}}
+    []
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"JSON-RPC batches are not supported"}}
+    [{"jsonrpc":"2.0","id":11,"method":"ping"}]
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"JSON-RPC batches are not supported"}}
+    42
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a JSON-RPC 2.0 message"}}
+    {"id":12,"method":"ping"}
+      400 {"jsonrpc":"2.0","id":12,"error":{"code":-32600,"message":"not a JSON-RPC 2.0 message"}}
+    {"jsonrpc":"2.0","id":14,"method":"tools/destroy"}
+      200 {"jsonrpc":"2.0","id":14,"error":{"code":-32601,"message":"this method is not offered"}}
+    {"jsonrpc":"2.0","id":"15","method":"ping"}
+      200 {"jsonrpc":"2.0","id":"15","result":{}}
+    {"jsonrpc":"2.0","method":"notifications/unheard-of"}
+      202
+    {"jsonrpc":"2.0","id":77,"result":{}}
+      202
+    "#);
+    assert_eq!(text(&client.post(&echo(json!(2), "hi")).await.json()), "hi");
+}
+
+#[tokio::test]
+async fn steps_come_as_events_and_before_the_answer() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let mut call = mcp_call(json!(7), json!({ "tool": "demo_slow", "args": { "ms": 1 } }));
+    call["params"]["_meta"] = json!({ "progressToken": "mine" });
+    let mut stream = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
+    assert_eq!(stream.head.header("content-type"), Some("text/event-stream"));
+    let opening = stream.event().await.unwrap();
+    assert_eq!((opening.data.as_str(), opening.retry.as_deref()), ("", Some("1000")));
+    let mut ids = vec![opening.id.unwrap()];
+    let mut seen = Vec::new();
+    while let Some((event, message)) = stream.message().await {
+        ids.push(event.id.unwrap());
+        seen.push(match message["method"].as_str() {
+            Some(_) => {
+                format!("{} {}", message["params"]["progressToken"], message["params"]["progress"])
+            }
+            None => format!("{} {}", message["id"], text(&message)),
+        });
+    }
+    assert_eq!(seen, ["\"mine\" 0", "\"mine\" 1", "\"mine\" 2", "7 took 1 ms"]);
+    let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len(), "{ids:?}");
+}
+
+#[tokio::test]
+async fn whoever_takes_only_events_gets_the_answer_as_one() {
+    let served = Served::everything().await;
+    let client = served.connect_at("2025-06-18").await;
+    let bytes = client.bytes("POST", &[], &echo(json!(1), "hi").to_string());
+    let bytes = String::from_utf8(bytes).unwrap().replace("application/json, text/", "text/");
+    let mut connection = Connection::to(served.address).await;
+    connection.send(bytes.as_bytes()).await;
+    let mut stream = connection.stream().await;
+    // No event without data for a client of this revision.
+    let event = stream.event().await.unwrap();
+    assert_eq!(text(&serde_json::from_str(&event.data).unwrap()), "hi");
+    assert_eq!(stream.event().await, None);
+}
+
+#[tokio::test]
+async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
+    let served = Served::everything().await;
+    let mut client = served.connect().await;
+    let first = client.elsewhere("POST", &[], &wait(json!(5)).to_string()).await;
+    served.world.fixture("demo").call_started(1).await;
+    let second = client.post(&echo(json!(5), "hi")).await.json();
+    assert_eq!(second["error"]["code"], -32600);
+    // The same number as text is another id.
+    assert_eq!(text(&client.post(&echo(json!("5"), "hi")).await.json()), "hi");
+    served.world.fixture("demo").release();
+    assert_eq!(text(&first.answer().await.unwrap()), "released");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_cancelled_at_the_server_and_its_stream_ends() {
+    let served = Served::everything().await;
+    let mut client = served.connect().await;
+    let waiting = client.elsewhere("POST", &[], &wait(json!("w")).to_string()).await;
+    served.world.fixture("demo").call_started(1).await;
+    let cancel = json!({ "requestId": "w", "reason": "enough" });
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel });
+    assert_eq!(client.post(&cancel).await.head.status, 202);
+    served.world.fixture("demo").until(|ledger| ledger.cancelled.len() == 1).await;
+    assert_eq!(waiting.answer().await, None);
+}
+
+#[tokio::test]
+async fn a_lost_stream_goes_on_where_it_was_lost() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let other = served.connect().await;
+    let mut lost = client.elsewhere("POST", &[], &wait(json!(9)).to_string()).await.stream().await;
+    let opening = lost.event().await.unwrap().id.unwrap();
+    drop(lost);
+    served.world.fixture("demo").call_started(1).await;
+
+    // The call runs on, and somebody waits for it again.
+    let mut resumed = client.listen(Some(&opening)).await;
+    assert_eq!(resumed.event().await.unwrap().id.as_ref(), Some(&opening));
+    served.world.fixture("demo").release();
+    let (event, answer) = resumed.message().await.unwrap();
+    assert_eq!((text(&answer).as_str(), &answer["id"]), ("released", &json!(9)));
+    assert_eq!(resumed.message().await, None);
+
+    // What was answered meanwhile is there, too, until much else has happened.
+    let (again, _) = client.listen(Some(&opening)).await.message().await.unwrap();
+    assert_eq!(again, event);
+    assert_eq!(client.listen(event.id.as_deref()).await.message().await, None);
+
+    let (nonce, _) = opening.split_once('.').unwrap();
+    for stranger in ["", "1", "x.1.0", &format!("{nonce}.99.0"), &format!("{nonce}.1.x")] {
+        assert_eq!(client.listen(Some(stranger)).await.head.status, 404, "{stranger}");
+    }
+    assert_eq!(other.listen(Some(&opening)).await.head.status, 404);
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_gives_up_its_calls_and_no_others() {
+    let served = Served::everything().await;
+    let (going, staying) = (served.connect().await, served.connect().await);
+    let gone = going.elsewhere("POST", &[], &wait(json!(1)).to_string()).await;
+    served.world.fixture("demo").call_started(1).await;
+    let stays = staying.elsewhere("POST", &[], &wait(json!(1)).to_string()).await;
+    served.world.fixture("demo").call_started(2).await;
+    let unasked = going.listen(None).await;
+    let mut deleted = going.elsewhere("DELETE", &[], "").await;
+    assert_eq!(deleted.response().await.unwrap().head.status, 204);
+    served.world.fixture("demo").until(|ledger| ledger.cancelled.len() == 1).await;
+    for stream in [gone.stream().await, unasked] {
+        assert_eq!(stream.answer().await, None);
+    }
+    served.world.fixture("demo").release();
+    assert_eq!(text(&stays.answer().await.unwrap()), "released");
+}
+
+#[tokio::test]
+async fn stored_results_belong_to_their_session() {
+    let served = Served::everything().await;
+    let (mut one, mut other) = (served.connect().await, served.connect().await);
+    let capped = one.mcp(json!({ "tool": "demo_big", "args": { "bytes": 100_000 } })).await;
+    let id = switchboard_it::harness::stored_id(&capped).unwrap();
+    let read = json!({ "result": id, "limit": 1 });
+    assert!(!one.mcp(read.clone()).await.starts_with("unknown_result"));
+    assert!(other.mcp(read).await.starts_with("unknown_result"));
+}
+
+#[tokio::test]
+async fn more_requests_than_may_run_at_once_wait_for_their_turn() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let mut waiting = JoinSet::new();
+    for id in 0..40 {
+        let connection = client.elsewhere("POST", &[], &wait(json!(id)).to_string()).await;
+        waiting.spawn(connection.answer());
+    }
+    served.world.fixture("demo").call_started(32).await;
+    let mut answered = 0;
+    while let Some(answer) = {
+        served.world.fixture("demo").release();
+        waiting.join_next().await
+    } {
+        assert_eq!(text(&answer.unwrap().unwrap()), "released");
+        answered += 1;
+    }
+    assert_eq!((answered, served.world.fixture("demo").ledger().peak), (40, 32));
+}
+
+/// A server whose one tool returns its text after as long as it is told.
+const NONCES: &str = r#"
+[[tools]]
+name = "later"
+behaviour = { kind = "slow", ms = 0 }
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_clients_with_the_same_ids_get_their_own_answers() {
+    const CLIENTS: u64 = 50;
+    const CALLS: u64 = 200;
+    let world = World::of("demo", "nonces").script("nonces", NONCES).start();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    let served = Served::of(world).await;
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        let mut client = served.connect().await;
+        clients.spawn(async move {
+            let mut right = 0;
+            for call in 0..CALLS {
+                let nonce = format!("{number}/{call}");
+                // Different for each, the same in each run.
+                let ms = (number * 7 + call * 13) % 5;
+                let args = json!({ "text": nonce, "ms": ms });
+                let id = if call % 2 == 0 { json!(1) } else { json!("1") };
+                let sent = mcp_call(id.clone(), json!({ "tool": "demo_later", "args": args }));
+                let answer = client.post(&sent).await.json();
+                right += u64::from(answer["id"] == id && text(&answer) == nonce);
+            }
+            right
+        });
+    }
+    assert_eq!(clients.join_all().await.iter().sum::<u64>(), CLIENTS * CALLS);
+}
+
+#[tokio::test]
+async fn a_crowd_that_dawdles_keeps_nobody_out() {
+    let served = Served::everything().await;
+    let mut established = served.connect().await;
+    let mut crowd = Vec::new();
+    for _ in 0..300 {
+        let mut dawdler = Connection::to(served.address).await;
+        dawdler.send(b"POST /mcp HTTP/1.1\r\nHost: ").await;
+        crowd.push(dawdler);
+    }
+    // Whoever dawdled for longest had to go.
+    crowd[0].hung_up().await;
+    assert_eq!(text(&established.post(&echo(json!(1), "there")).await.json()), "there");
+    let mut newcomer = served.connect().await;
+    assert_eq!(text(&newcomer.post(&echo(json!(1), "here")).await.json()), "here");
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_not_read() {
+    let config = json!({
+        "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } },
+        "settings": { "maxFrameBytes": 65536 },
+    });
+    let served = Served::of(World::with(&config.to_string()).start()).await;
+    let mut client = served.connect().await;
+    let large = echo(json!(1), &"x".repeat(70_000)).to_string();
+    let mut refused = client.elsewhere("POST", &[], &large).await;
+    let refused = refused.response().await.unwrap();
+    assert_eq!(refused.head.status, 413);
+    assert_eq!(refused.json()["error"]["code"], -32600);
+    assert_eq!(text(&client.post(&echo(json!(2), "small")).await.json()), "small");
+}
+
+#[tokio::test]
+async fn what_was_accepted_is_answered_before_the_end() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let mut waiting =
+        client.elsewhere("POST", &[], &wait(json!(1)).to_string()).await.stream().await;
+    served.world.fixture("demo").call_started(1).await;
+    let mut unasked = client.listen(None).await;
+    served.stop.cancel();
+    // Nobody has anything to say unasked any more, and nobody else is let in.
+    assert_eq!(unasked.message().await, None);
+    served.world.fixture("demo").release();
+    let (_, answer) = waiting.message().await.unwrap();
+    assert_eq!(text(&answer), "released");
+    let address = served.address;
+    served.stop().await.shut_down().await;
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_signal_drains_and_the_program_leaves_in_peace() {
+    let installed = Installed::with(
+        PROGRAMS,
+        r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
+    );
+    let server = installed.serve_http().await;
+    let mut client = server.connect(json!({})).await;
+    client.mcp(json!({ "connect": "demo" })).await;
+    let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 600 } }));
+    call["params"]["_meta"] = json!({ "progressToken": 1 });
+    let mut stream = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
+    // The first step: the call runs.
+    stream.message().await.unwrap();
+    server.terminate();
+    let mut last = Value::Null;
+    while let Some((_, message)) = stream.message().await {
+        last = message;
+    }
+    assert_eq!(text(&last), "took 600 ms");
+    let token = server.token.clone();
+    let (code, stderr) = server.ended().await;
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(!stderr.contains(&token), "{stderr}");
+
+    // The token is the user's, not the process's.
+    assert_eq!(installed.serve_http().await.token, token);
+}
+
+#[tokio::test]
+async fn the_token_is_shown_on_a_terminal_and_nowhere_else() {
+    let installed = Installed::bare(PROGRAMS);
+    let token = installed.serve_http().await.token.clone();
+    let piped = installed.run(["status"]).await;
+    let json = installed.run(["status", "--json"]).await;
+    let shown = installed.run_on_terminal(["status"], "").await;
+    let json_shown = installed.run_on_terminal(["status", "--json"], "").await;
+    for quiet in [&piped, &json, &json_shown] {
+        assert!(!quiet.stdout.contains(&token) && !quiet.stderr.contains(&token), "{quiet:?}");
+    }
+    assert!(shown.stderr.contains(&token), "{shown:?}");
+    assert!(!shown.stdout.contains(&token), "{shown:?}");
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_takes_a_flag() {
+    let installed = Installed::bare(PROGRAMS);
+    let refused = installed.run(["serve", "--http", "0.0.0.0:0"]).await;
+    insta::assert_snapshot!(refused.transcript(installed.home()), @"
+    exit 2
+    --- stdout
+    --- stderr
+    error: other machines could reach `0.0.0.0:0`; `--allow-remote` allows that
+    ");
+    let without = installed.run(["serve", "--allow-remote"]).await;
+    assert_eq!(without.code, Some(2));
+}

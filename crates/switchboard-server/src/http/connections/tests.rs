@@ -1,0 +1,86 @@
+//! Who is let in, and who has to go.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+use super::*;
+
+fn is_out(seat: &Seat) -> bool {
+    seat.manners.thrown_out.is_cancelled()
+}
+
+async fn after(connections: &Connections, time: Duration) {
+    tokio::time::advance(time).await;
+    connections.sweep(Instant::now());
+}
+
+#[tokio::test]
+async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
+    let connections = Connections::default();
+    let mut seats: Vec<Seat> = (0..MOST).map(|_| connections.seat().unwrap()).collect();
+    seats[0].is_known();
+    let being_answered = seats[1].serve();
+    seats.push(connections.seat().unwrap());
+    let out: Vec<usize> = (0..seats.len()).filter(|at| is_out(&seats[*at])).collect();
+    assert_eq!(out, [2]);
+    drop(being_answered);
+
+    for seat in &seats {
+        seat.is_known();
+    }
+    assert!(connections.seat().is_none(), "nobody is a stranger");
+    seats.pop();
+    assert!(connections.seat().is_some(), "a seat that was left is free");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_has_seconds_and_an_idle_connection_minutes() {
+    let connections = Connections::default();
+    let seat = connections.seat().unwrap();
+    after(&connections, HEAD - Duration::from_millis(1)).await;
+    assert!(!is_out(&seat));
+    let serving = seat.serve();
+    after(&connections, IDLE * 10).await;
+    assert!(!is_out(&seat), "an answer may take its time");
+    drop(serving);
+    after(&connections, IDLE - Duration::from_millis(1)).await;
+    assert!(!is_out(&seat));
+    after(&connections, Duration::from_millis(1)).await;
+    assert!(is_out(&seat));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_byte_of_the_next_request_starts_the_clock_of_its_head() {
+    let connections = Connections::default();
+    let seat = connections.seat().unwrap();
+    let (ours, mut theirs) = duplex(64);
+    let mut watched = seat.watch(ours);
+    drop(seat.serve());
+    after(&connections, HEAD * 2).await;
+    assert!(!is_out(&seat));
+    theirs.write_all(b"P").await.unwrap();
+    watched.read_u8().await.unwrap();
+    after(&connections, HEAD).await;
+    assert!(is_out(&seat));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_takes_nothing_for_too_long_has_to_go() {
+    let connections = Connections::default();
+    let seat = connections.seat().unwrap();
+    let _answering = seat.serve();
+    let (ours, mut theirs) = duplex(4);
+    let mut watched = seat.watch(ours);
+    let mut write = Box::pin(watched.write_all(b"more than it holds"));
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    assert!(write.as_mut().poll(&mut cx).is_pending());
+    after(&connections, STALLED - Duration::from_millis(1)).await;
+    assert!(!is_out(&seat));
+
+    // A little is enough to stay.
+    theirs.read_u32().await.unwrap();
+    assert!(write.as_mut().poll(&mut cx).is_pending());
+    after(&connections, STALLED - Duration::from_millis(1)).await;
+    assert!(!is_out(&seat));
+    after(&connections, Duration::from_millis(1)).await;
+    assert!(is_out(&seat));
+}

@@ -1,0 +1,272 @@
+//! What a request gets: from the head and the body of one HTTP request to its response.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE,
+};
+use hyper::http::response::Builder;
+use hyper::{Request, Response, StatusCode};
+use serde::Deserialize;
+use switchboard_wire::envelope::{self, INVALID_REQUEST, Malformed};
+use switchboard_wire::era::Revision;
+use switchboard_wire::{Id, Message, Raw, RpcError};
+
+use super::connections::{Seat, Serving};
+use super::guard::{Form, Guard, LAST_EVENT_ID, Purpose, Refusal, SESSION_ID, Twice, only};
+use super::session::{HttpSession, Said};
+use super::sessions::{Full, Sessions};
+use super::stream::Events;
+
+/// How long the body of a request may take.
+const BODY: Duration = Duration::from_secs(30);
+
+pub(super) struct Endpoint {
+    guard: Guard,
+    sessions: Sessions,
+}
+
+impl Endpoint {
+    pub(super) fn new(guard: Guard, sessions: Sessions) -> Endpoint {
+        Endpoint { guard, sessions }
+    }
+
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(super) async fn answer(&self, request: Request<Incoming>, seat: &Seat) -> Response<Reply> {
+        let serving = seat.serve();
+        let (head, body) = request.into_parts();
+        let admitted = self.guard.admit(&head);
+        if admitted.is_ok_and(|purpose| purpose != Purpose::Health) {
+            seat.is_known();
+        }
+        let response = match admitted {
+            Err(refusal) => refused(refusal),
+            Ok(Purpose::Health) => text(StatusCode::OK, "ok"),
+            Ok(Purpose::Say(form)) => self.say(&head.headers, body, form).await,
+            Ok(Purpose::Listen) => self.listen(&head.headers),
+            Ok(Purpose::End) => self.end(&head.headers),
+        };
+        response.map(|content| Reply { content, _serving: serving })
+    }
+
+    async fn say(&self, headers: &HeaderMap, body: Incoming, form: Form) -> Response<Content> {
+        let session = match self.named(headers) {
+            Named::Nobody => None,
+            Named::Session(session) => Some(session),
+            Named::Unknown => return no_session(),
+            Named::Unclear => return rpc_error(StatusCode::BAD_REQUEST, UNCLEAR),
+        };
+        let limit = self.sessions.gateway().settings().max_frame_bytes;
+        let frame = match tokio::time::timeout(BODY, Limited::new(body, limit).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                let malformed = Malformed::TooLong { id: None, limit };
+                return closing(malformed_response(StatusCode::PAYLOAD_TOO_LARGE, &malformed));
+            }
+            Ok(Err(_gone)) => return closing(text(StatusCode::BAD_REQUEST, "no body")),
+            Err(_late) => return closing(text(StatusCode::REQUEST_TIMEOUT, "too slow")),
+        };
+        match session {
+            Some(session) => said(session.say(&frame, form).await),
+            None => self.begin(&frame, form).await,
+        }
+    }
+
+    /// The first message of a client.
+    async fn begin(&self, frame: &Bytes, form: Form) -> Response<Content> {
+        let revision = match envelope::parse(frame) {
+            Ok(Message::Request { method, params, .. }) if method == "initialize" => {
+                requested(params.as_ref())
+            }
+            Ok(_) => return rpc_error(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing"),
+            Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
+        };
+        let Ok((id, session)) = self.sessions.open(revision).map_err(|Full| ()) else {
+            return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are in use");
+        };
+        let mut response = said(session.say(frame, form).await);
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            response.headers_mut().insert(SESSION_ID, id);
+        }
+        response
+    }
+
+    fn listen(&self, headers: &HeaderMap) -> Response<Content> {
+        let session = match self.named(headers) {
+            Named::Session(session) => session,
+            Named::Unknown => return no_session(),
+            Named::Nobody | Named::Unclear => return rpc_error(StatusCode::BAD_REQUEST, UNCLEAR),
+        };
+        let Ok(last_event_id) = only(headers, &LAST_EVENT_ID) else {
+            return rpc_error(StatusCode::BAD_REQUEST, "`Last-Event-ID` is unclear");
+        };
+        match session.listen(last_event_id) {
+            Some(events) => said(Said::Events(events)),
+            None => rpc_error(StatusCode::NOT_FOUND, "no event with this id is known"),
+        }
+    }
+
+    fn end(&self, headers: &HeaderMap) -> Response<Content> {
+        match only(headers, &SESSION_ID) {
+            Ok(Some(id)) if self.sessions.end(id) => {
+                respond(StatusCode::NO_CONTENT, Content::Whole(Bytes::new()), |head| head)
+            }
+            Ok(Some(_)) => no_session(),
+            Ok(None) | Err(Twice) => rpc_error(StatusCode::BAD_REQUEST, UNCLEAR),
+        }
+    }
+
+    fn named(&self, headers: &HeaderMap) -> Named {
+        match only(headers, &SESSION_ID) {
+            Ok(None) => Named::Nobody,
+            Ok(Some(id)) => self.sessions.find(id).map_or(Named::Unknown, Named::Session),
+            Err(Twice) => Named::Unclear,
+        }
+    }
+}
+
+const UNCLEAR: &str = "`Mcp-Session-Id` is missing or unclear";
+
+/// Whom a request says it comes from.
+enum Named {
+    Nobody,
+    Session(Arc<HttpSession>),
+    Unknown,
+    Unclear,
+}
+
+fn requested(params: Option<&Raw>) -> Revision {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Hello {
+        protocol_version: String,
+    }
+    let hello = params.and_then(|params| params.parse::<Hello>().ok());
+    Revision::negotiate(&hello.map(|hello| hello.protocol_version).unwrap_or_default())
+}
+
+fn said(said: Said) -> Response<Content> {
+    match said {
+        Said::Noted => respond(StatusCode::ACCEPTED, Content::Whole(Bytes::new()), |head| head),
+        Said::Whole(frame) => {
+            let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
+            respond(StatusCode::OK, Content::Whole(frame), json)
+        }
+        Said::Events(events) => {
+            let stream = |head: Builder| head.header(CONTENT_TYPE, "text/event-stream");
+            respond(StatusCode::OK, Content::Events(events), stream)
+        }
+        Said::Malformed(malformed) => malformed_response(StatusCode::BAD_REQUEST, &malformed),
+        Said::Busy => {
+            rpc_error(StatusCode::TOO_MANY_REQUESTS, "too many requests of this session run")
+        }
+    }
+}
+
+fn no_session() -> Response<Content> {
+    rpc_error(StatusCode::NOT_FOUND, "there is no such session")
+}
+
+/// Nothing of the body was read, so the connection ends with the refusal.
+fn refused(refusal: Refusal) -> Response<Content> {
+    let mut response = closing(text(refusal.status(), &refusal.to_string()));
+    match refusal {
+        Refusal::Token => {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Refusal::Method => {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+        }
+        Refusal::Host
+        | Refusal::Origin
+        | Refusal::Preflight
+        | Refusal::Path
+        | Refusal::ContentType
+        | Refusal::Accept
+        | Refusal::Revision => {}
+    }
+    response
+}
+
+fn closing(mut response: Response<Content>) -> Response<Content> {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn text(status: StatusCode, words: &str) -> Response<Content> {
+    let plain = |head: Builder| head.header(CONTENT_TYPE, "text/plain; charset=utf-8");
+    respond(status, Content::Whole(Bytes::from(format!("{words}\n"))), plain)
+}
+
+fn malformed_response(status: StatusCode, malformed: &Malformed) -> Response<Content> {
+    let error = RpcError::new(malformed.code(), malformed.to_string());
+    rpc_error_for(malformed.id(), status, &error)
+}
+
+fn rpc_error(status: StatusCode, message: &str) -> Response<Content> {
+    rpc_error_for(None, status, &RpcError::new(INVALID_REQUEST, message))
+}
+
+fn rpc_error_for(id: Option<&Id>, status: StatusCode, error: &RpcError) -> Response<Content> {
+    let body = envelope::error_frame(id, error);
+    let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
+    respond(status, Content::Whole(body), json)
+}
+
+fn respond(
+    status: StatusCode,
+    content: Content,
+    head: impl FnOnce(Builder) -> Builder,
+) -> Response<Content> {
+    let builder = Response::builder().status(status).header(CACHE_CONTROL, "no-store");
+    head(builder).body(content).expect("every header here is a constant")
+}
+
+/// The body of a response.
+pub(super) enum Content {
+    Whole(Bytes),
+    Events(Events),
+}
+
+/// The same; while it is written its connection counts as served.
+pub(super) struct Reply {
+    content: Content,
+    _serving: Serving,
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.content {
+            Content::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Content::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Content::Events(events) => Pin::new(events).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.content, Content::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Events(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The parts of a decision that need no listener; the whole matrix runs over real sockets.
+
+use hyper::Request;
+use switchboard::Environment;
+use switchboard::paths::Paths;
+
+use super::*;
+
+fn guard(address: &str) -> (tempfile::TempDir, Guard) {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path().to_str().unwrap();
+    let paths = Paths::of(&Environment::made_of([("SWITCHBOARD_HOME", root)], "/"));
+    let token = Token::of(&paths).unwrap();
+    (home, Guard::new(address.parse().unwrap(), token))
+}
+
+fn head(host: &str) -> Parts {
+    let request = Request::get("/healthz").header(HOST, host).body(()).unwrap();
+    request.into_parts().0
+}
+
+#[test]
+fn a_host_is_ours_by_loopback_name_or_bound_address_and_by_port() {
+    let check = |bound: &str, host: &str, ours: bool| {
+        let (_home, guard) = guard(bound);
+        assert_eq!(guard.admit(&head(host)).is_ok(), ours, "{host} at {bound}");
+    };
+    for bound in ["127.0.0.1:9000", "[::1]:9000", "192.0.2.7:9000", "0.0.0.0:9000"] {
+        for host in ["localhost:9000", "127.0.0.1:9000", "[::1]:9000"] {
+            check(bound, host, true);
+        }
+        for host in ["localhost", "localhost:9001", "evil.example:9000", "evil.example"] {
+            check(bound, host, false);
+        }
+    }
+    check("127.0.0.1:9000", "192.0.2.7:9000", false);
+    check("192.0.2.7:9000", "192.0.2.7:9000", true);
+    check("192.0.2.7:9000", "192.0.2.8:9000", false);
+    // Listening everywhere, we cannot know our own addresses; names can still be made to lead here.
+    check("0.0.0.0:9000", "192.0.2.8:9000", true);
+    check("[::]:9000", "[2001:db8::1]:9000", true);
+    check("0.0.0.0:9000", "192.0.2.8.nip.io:9000", false);
+    // The usual port may be left out.
+    check("127.0.0.1:80", "localhost", true);
+    check("127.0.0.1:80", "[::1]", true);
+    check("127.0.0.1:80", "localhost:80", true);
+}
+
+#[test]
+fn an_accept_header_is_read_as_ranges() {
+    let check = |accept: &str, expected: Result<Form, Refusal>| {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, "application/json".parse().unwrap());
+        headers.insert(ACCEPT, accept.parse().unwrap());
+        assert_eq!(form(&headers), expected, "{accept}");
+    };
+    check("application/json, text/event-stream", Ok(Form::Any));
+    check("text/event-stream;q=0.9,application/json;q=1", Ok(Form::Any));
+    check("*/*", Ok(Form::Any));
+    check("application/*, text/*", Ok(Form::Any));
+    check("TEXT/Event-Stream", Ok(Form::Events));
+    check("application/json", Err(Refusal::Accept));
+    check("application/json, text/event-stream;q=0", Err(Refusal::Accept));
+    check("text", Err(Refusal::Accept));
+    check("", Err(Refusal::Accept));
+}

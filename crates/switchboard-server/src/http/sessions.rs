@@ -1,0 +1,102 @@
+//! The sessions of all clients: by ids that nobody can guess, few enough, and ended when forgotten.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use switchboard::Gateway;
+use switchboard::secret::unguessable;
+use switchboard_wire::era::Revision;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use super::session::HttpSession;
+use crate::service::Offer;
+
+/// Sessions at the same time. A new one takes the place of the one that was idle for longest.
+const MOST: usize = 256;
+
+/// A session that asks nothing and listens to nothing for so long is over.
+const FORGOTTEN: Duration = Duration::from_secs(30 * 60);
+
+/// How long sessions may take to notice that they are over.
+const ENDING: Duration = Duration::from_secs(2);
+
+pub(super) struct Sessions {
+    gateway: Gateway,
+    offer: Offer,
+    by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
+    running: TaskTracker,
+}
+
+/// Every session is in use.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl Sessions {
+    pub(super) fn new(gateway: Gateway, offer: Offer) -> Sessions {
+        Sessions { gateway, offer, by_id: Mutex::default(), running: TaskTracker::new() }
+    }
+
+    pub(super) fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// Opens a session; its id comes with it.
+    pub(super) fn open(&self, revision: Revision) -> Result<(String, Arc<HttpSession>), Full> {
+        let mut by_id = self.by_id();
+        if by_id.len() >= MOST {
+            let idle = by_id.iter().filter_map(|(id, session)| Some((session.idle_since()?, id)));
+            let longest = idle.min().map(|(_, id)| id.clone()).ok_or(Full)?;
+            by_id.remove(&longest).into_iter().for_each(|session| session.end());
+        }
+        let (session, outlet) = HttpSession::new(&self.gateway, &self.offer, revision);
+        self.running.spawn(Arc::clone(&session).run(outlet));
+        let id = unguessable();
+        by_id.insert(id.clone(), Arc::clone(&session));
+        Ok((id, session))
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<Arc<HttpSession>> {
+        self.by_id().get(id).cloned()
+    }
+
+    /// Ends a session; whether there was one.
+    pub(super) fn end(&self, id: &str) -> bool {
+        let session = self.by_id().remove(id);
+        session.inspect(|session| session.end()).is_some()
+    }
+
+    /// Ends the sessions that were forgotten.
+    pub(super) fn sweep(&self, now: Instant) {
+        let fresh = |session: &HttpSession| {
+            session.idle_since().is_none_or(|since| now.duration_since(since) < FORGOTTEN)
+        };
+        self.by_id().retain(|_, session| {
+            let keep = fresh(session);
+            if !keep {
+                session.end();
+            }
+            keep
+        });
+    }
+
+    /// Lets what was accepted be answered, within `limit`, and ends all sessions.
+    pub(super) async fn wind_down(&self, limit: Duration) {
+        let sessions: Vec<_> = self.by_id().drain().map(|(_, session)| session).collect();
+        let ending: JoinSet<()> = sessions
+            .into_iter()
+            .map(|session| async move { session.wind_down(limit).await })
+            .collect();
+        ending.join_all().await;
+        self.running.close();
+        if tokio::time::timeout(ENDING, self.running.wait()).await.is_err() {
+            tracing::warn!("some sessions did not end in time");
+        }
+    }
+
+    fn by_id(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

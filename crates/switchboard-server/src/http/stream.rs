@@ -1,0 +1,187 @@
+//! One response stream: a queue that a slow reader cannot grow, and its events as bytes.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use switchboard_wire::peer::Kind;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, interval_at};
+
+/// What may wait for a reader before it is let go, besides the event that went over it.
+const QUEUED_BYTES: usize = 8 * 1024 * 1024;
+
+/// After this much silence a comment says that the stream lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What a client that lost a stream waits before it asks for the rest.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A larger frame goes out by itself, without a copy.
+const JOINED_BYTES: usize = 16 * 1024;
+
+/// Where in which stream of a session something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) stream: u64,
+    /// Counted from 1; 0 is before the first event.
+    pub(super) event: u64,
+}
+
+/// One message on its way to a client.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) at: Position,
+    pub(super) kind: Kind,
+    /// JSON on one line, and a newline.
+    pub(super) frame: Bytes,
+}
+
+/// The end of a queue that takes events.
+#[derive(Debug)]
+pub(super) struct Feed {
+    events: mpsc::UnboundedSender<Event>,
+    queued: Arc<AtomicUsize>,
+}
+
+/// The end that a response reads from.
+#[derive(Debug)]
+pub(super) struct Tap {
+    events: mpsc::UnboundedReceiver<Event>,
+    queued: Arc<AtomicUsize>,
+}
+
+/// Nobody reads at the other end, or not fast enough.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+pub(super) fn queue() -> (Feed, Tap) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let queued = Arc::new(AtomicUsize::new(0));
+    (Feed { events: sender, queued: Arc::clone(&queued) }, Tap { events: receiver, queued })
+}
+
+impl Feed {
+    /// Never waits: whoever does not read loses the stream, and nobody else notices.
+    pub(super) fn put(&self, event: Event) -> Result<(), Gone> {
+        if self.queued.load(Ordering::Relaxed) > QUEUED_BYTES {
+            return Err(Gone);
+        }
+        self.queued.fetch_add(event.frame.len(), Ordering::Relaxed);
+        self.events.send(event).map_err(|_| Gone)
+    }
+
+    /// Whether somebody is at the other end.
+    pub(super) fn is_read(&self) -> bool {
+        !self.events.is_closed()
+    }
+}
+
+impl Tap {
+    /// The next event; `None` when the stream is over.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let event = std::task::ready!(self.events.poll_recv(cx));
+        if let Some(event) = &event {
+            self.queued.fetch_sub(event.frame.len(), Ordering::Relaxed);
+        }
+        Poll::Ready(event)
+    }
+}
+
+/// A stream as the body of a response.
+#[derive(Debug)]
+pub(super) struct Events {
+    tap: Tap,
+    /// Begins every id of this session's events.
+    nonce: Arc<str>,
+    /// Bytes that were not taken yet.
+    pieces: VecDeque<Bytes>,
+    silence: Interval,
+}
+
+impl Events {
+    pub(super) fn new(nonce: Arc<str>, tap: Tap) -> Events {
+        let silence = interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
+        Events { tap, nonce, pieces: VecDeque::new(), silence }
+    }
+
+    /// Begins with an event that only has an id, so that whatever follows can be asked for.
+    pub(super) fn primed(mut self, at: Position) -> Events {
+        let Position { stream, event } = at;
+        let retry = RETRY.as_millis();
+        let opening = format!("id: {}.{stream}.{event}\nretry: {retry}\ndata:\n\n", self.nonce);
+        self.pieces.push_back(Bytes::from(opening));
+        self
+    }
+
+    /// What was taken from the tap already comes first.
+    pub(super) fn with_first(mut self, event: Option<Event>) -> Events {
+        if let Some(event) = event {
+            self.push(event);
+        }
+        self
+    }
+
+    fn push(&mut self, event: Event) {
+        let Position { stream, event: number } = event.at;
+        let head = format!("id: {}.{stream}.{number}\ndata: ", self.nonce);
+        let frame = one_line(event.frame);
+        if frame.len() > JOINED_BYTES {
+            self.pieces.extend([Bytes::from(head), frame, Bytes::from_static(b"\n\n")]);
+            return;
+        }
+        let mut joined = head.into_bytes();
+        joined.extend_from_slice(&frame);
+        joined.extend_from_slice(b"\n\n");
+        self.pieces.push_back(Bytes::from(joined));
+    }
+}
+
+/// A line end within a frame can only be space between tokens, and would end the event's data.
+fn one_line(frame: Bytes) -> Bytes {
+    let frame = frame.slice(..frame.len() - usize::from(frame.ends_with(b"\n")));
+    if !frame.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return frame;
+    }
+    let spaced = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+    frame.iter().map(spaced).collect::<Vec<u8>>().into()
+}
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(piece) = this.pieces.pop_front() {
+                this.silence.reset();
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+            match this.tap.poll_next(cx) {
+                Poll::Ready(Some(event)) => this.push(event),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => {
+                    std::task::ready!(this.silence.poll_tick(cx));
+                    this.pieces.push_back(Bytes::from_static(b":\n\n"));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

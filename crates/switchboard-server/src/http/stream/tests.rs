@@ -1,0 +1,83 @@
+//! What a stream writes, and whom it lets go.
+
+use http_body_util::BodyExt;
+
+use super::*;
+
+fn event(number: u64, frame: impl Into<Bytes>) -> Event {
+    let at = Position { stream: 3, event: number };
+    Event { at, kind: Kind::Message, frame: frame.into() }
+}
+
+async fn written(events: Events) -> String {
+    let bytes = events.collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn events_have_an_id_and_one_line_of_data() {
+    let check = async |frame: &'static str, expected: &str| {
+        let (feed, tap) = queue();
+        feed.put(event(1, frame)).unwrap();
+        drop(feed);
+        assert_eq!(written(Events::new("n".into(), tap)).await, expected);
+    };
+    check("{}\n", "id: n.3.1\ndata: {}\n\n").await;
+    check("{\"a\":1}", "id: n.3.1\ndata: {\"a\":1}\n\n").await;
+    // A server's own line ends must not end the event.
+    check("{\n\r\n\"a\":1\r}\n", "id: n.3.1\ndata: {   \"a\":1 }\n\n").await;
+}
+
+#[tokio::test]
+async fn a_primed_stream_begins_with_an_id_alone_and_then_what_was_taken_already() {
+    let (feed, tap) = queue();
+    feed.put(event(2, "{}\n")).unwrap();
+    drop(feed);
+    let before = Position { stream: 3, event: 0 };
+    let events = Events::new("n".into(), tap).primed(before).with_first(Some(event(1, "[]\n")));
+    assert_eq!(
+        written(events).await,
+        "id: n.3.0\nretry: 1000\ndata:\n\nid: n.3.1\ndata: []\n\nid: n.3.2\ndata: {}\n\n"
+    );
+}
+
+#[tokio::test]
+async fn a_large_frame_is_written_whole() {
+    let (feed, tap) = queue();
+    let large = "x".repeat(3 * JOINED_BYTES);
+    feed.put(event(1, format!("{large}\n"))).unwrap();
+    drop(feed);
+    assert_eq!(
+        written(Events::new("n".into(), tap)).await,
+        format!("id: n.3.1\ndata: {large}\n\n")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_says_that_it_lives() {
+    let (feed, tap) = queue();
+    let mut events = Events::new("n".into(), tap);
+    let began = Instant::now();
+    for beat in 1..=3 {
+        let comment = events.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!((&comment[..], began.elapsed()), (&b":\n\n"[..], KEEP_ALIVE * beat));
+    }
+    drop(feed);
+    assert!(events.frame().await.is_none());
+}
+
+#[test]
+fn whoever_does_not_read_loses_the_stream_and_one_large_event_is_no_crime() {
+    let megabyte = |number| event(number, vec![b'x'; 1024 * 1024]);
+    let (feed, mut tap) = queue();
+    let taken = (1..100).take_while(|number| feed.put(megabyte(*number)).is_ok()).count();
+    assert_eq!(taken, 9);
+    // One that reads again is served again.
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    for _ in 0..taken {
+        assert!(tap.poll_next(&mut cx).is_ready());
+    }
+    assert!(feed.put(event(1, vec![b'x'; 2 * QUEUED_BYTES])).is_ok());
+    drop(tap);
+    assert!(feed.put(megabyte(1)).is_err());
+}

@@ -1,0 +1,266 @@
+//! All streams of one session: which message goes onto which, and what can be asked for again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use switchboard::secret::unguessable;
+use switchboard_wire::envelope::{self, INTERNAL_ERROR};
+use switchboard_wire::peer::{Kind, Parcel};
+use switchboard_wire::{Exchange, Id, RpcError};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+
+use super::stream::{Event, Feed, Position, Tap, queue};
+
+/// What is kept for a client that lost a stream.
+const KEPT_EVENTS: usize = 256;
+const KEPT_BYTES: usize = 1024 * 1024;
+
+/// The stream for what no request asked for; requests count from 1.
+const UNASKED: u64 = 0;
+
+/// The streams of a session. One lock, held for a moment at a time.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// Begins every event id: an id of another session, or a guessed one, leads nowhere.
+    nonce: Arc<str>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    last_exchange: u64,
+    live: BTreeMap<u64, Stream>,
+    kept: Kept,
+    used: Instant,
+}
+
+/// A stream on which something may still come.
+#[derive(Debug)]
+struct Stream {
+    asked: Option<Asked>,
+    last_event: u64,
+    /// The last event that a reader was given.
+    handed: u64,
+    delivery: Delivery,
+    /// Where events go; nowhere while nobody reads.
+    feed: Option<Feed>,
+}
+
+/// The request that a stream is for.
+#[derive(Debug)]
+struct Asked {
+    id: Id,
+    /// One of the requests that the session may have in flight.
+    _slot: OwnedSemaphorePermit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    /// Nothing came yet: if the answer is first, it is the whole response.
+    Undecided,
+    /// Events with ids, which can be asked for again.
+    Events,
+}
+
+impl Streams {
+    pub(super) fn new() -> Streams {
+        let unasked = Stream {
+            asked: None,
+            last_event: 0,
+            handed: 0,
+            delivery: Delivery::Events,
+            feed: None,
+        };
+        let state = State {
+            last_exchange: UNASKED,
+            live: BTreeMap::from([(UNASKED, unasked)]),
+            kept: Kept::default(),
+            used: Instant::now(),
+        };
+        Streams { nonce: unguessable().into(), state: Mutex::new(state) }
+    }
+
+    pub(super) fn nonce(&self) -> Arc<str> {
+        Arc::clone(&self.nonce)
+    }
+
+    /// A number for what a POST begins.
+    pub(super) fn next_exchange(&self) -> Exchange {
+        let mut state = self.state();
+        state.last_exchange += 1;
+        Exchange(state.last_exchange)
+    }
+
+    /// Opens the stream of a request.
+    pub(super) fn open(&self, exchange: Exchange, id: Id, slot: OwnedSemaphorePermit) -> Tap {
+        let (feed, tap) = queue();
+        let stream = Stream {
+            asked: Some(Asked { id, _slot: slot }),
+            last_event: 0,
+            handed: 0,
+            delivery: Delivery::Undecided,
+            feed: Some(feed),
+        };
+        self.state().live.insert(exchange.0, stream);
+        tap
+    }
+
+    /// From now on the messages of this exchange are events; `false` if its answer came just before.
+    pub(super) fn as_events(&self, exchange: Exchange) -> bool {
+        let mut state = self.state();
+        let stream = state.live.get_mut(&exchange.0);
+        stream.map(|stream| stream.delivery = Delivery::Events).is_some()
+    }
+
+    /// Puts a message onto its stream. What comes after the answer of its exchange is for nobody.
+    pub(super) fn route(&self, parcel: Parcel) {
+        let state = &mut *self.state();
+        let number = parcel.exchange.map_or(UNASKED, |Exchange(number)| number);
+        let Some(stream) = state.live.get_mut(&number) else { return };
+        stream.last_event += 1;
+        let at = Position { stream: number, event: stream.last_event };
+        let event = Event { at, kind: parcel.kind, frame: parcel.frame };
+        if event.kind == Kind::Message {
+            stream.delivery = Delivery::Events;
+        }
+        if stream.delivery == Delivery::Events {
+            state.kept.push(&event, stream.asked.as_ref().map(|asked| &asked.id));
+        }
+        let answered = event.kind == Kind::Answer;
+        stream.give(event);
+        if answered && number != UNASKED {
+            state.live.remove(&number);
+        }
+    }
+
+    /// Ends the stream of a request that its client no longer waits for.
+    pub(super) fn give_up(&self, id: &Id) {
+        let mut state = self.state();
+        let asked = |stream: &Stream| stream.asked.as_ref().is_some_and(|asked| asked.id == *id);
+        let number = state.live.iter().find(|(_, stream)| asked(stream)).map(|(number, _)| *number);
+        if let Some(number) = number {
+            state.live.remove(&number);
+        }
+    }
+
+    /// Begins to read what comes unasked, or goes on after the event with this id; `None` if there
+    /// is no such event of this session, or not any more.
+    pub(super) fn listen(&self, last_event_id: Option<&str>) -> Option<(Tap, Position)> {
+        let state = &mut *self.state();
+        let after = match last_event_id {
+            Some(id) => self.position(id)?,
+            None => {
+                let handed = state.live.get(&UNASKED)?.handed;
+                Position { stream: UNASKED, event: handed }
+            }
+        };
+        let (feed, tap) = queue();
+        match state.live.get_mut(&after.stream) {
+            Some(stream) if after.event <= stream.last_event => {
+                stream.delivery = Delivery::Events;
+                // Whoever read before has lost the stream: each message goes to one reader.
+                stream.feed = Some(feed);
+                state.kept.after(after).for_each(|event| stream.give(event.clone()));
+            }
+            Some(_) => return None,
+            None => {
+                state.kept.answer_of(after.stream)?;
+                for event in state.kept.after(after) {
+                    let _at_most_what_is_kept = feed.put(event.clone());
+                }
+            }
+        }
+        Some((tap, after))
+    }
+
+    /// Nothing will be said unasked any more.
+    pub(super) fn stop_listening(&self) {
+        if let Some(unasked) = self.state().live.get_mut(&UNASKED) {
+            unasked.feed = None;
+        }
+    }
+
+    /// Ends every stream.
+    pub(super) fn close(&self) {
+        self.state().live.clear();
+    }
+
+    /// The session is in use now.
+    pub(super) fn touch(&self) {
+        self.state().used = Instant::now();
+    }
+
+    /// Since when nothing was asked and nobody listened.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        let open = |stream: &Stream| stream.feed.as_ref().is_some_and(Feed::is_read);
+        let in_use = state.live.iter().any(|(number, stream)| *number != UNASKED || open(stream));
+        (!in_use).then_some(state.used)
+    }
+
+    fn position(&self, id: &str) -> Option<Position> {
+        let (stream, event) = id.strip_prefix(&*self.nonce)?.strip_prefix('.')?.split_once('.')?;
+        Some(Position { stream: stream.parse().ok()?, event: event.parse().ok()? })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    fn give(&mut self, event: Event) {
+        let number = event.at.event;
+        match self.feed.as_ref().map(|feed| feed.put(event)) {
+            Some(Ok(())) => self.handed = number,
+            Some(Err(_gone)) => self.feed = None,
+            None => {}
+        }
+    }
+}
+
+/// The newest events of a session.
+#[derive(Debug, Default)]
+struct Kept {
+    events: VecDeque<Event>,
+    bytes: usize,
+}
+
+impl Kept {
+    /// An answer that is too large is kept as an error, so that nobody waits for it in vain.
+    fn push(&mut self, event: &Event, asked: Option<&Id>) {
+        let mut event = event.clone();
+        if event.frame.len() > KEPT_BYTES {
+            match (event.kind, asked) {
+                (Kind::Answer, Some(id)) => event.frame = too_large(id),
+                (Kind::Answer | Kind::Message, _) => return,
+            }
+        }
+        self.bytes += event.frame.len();
+        self.events.push_back(event);
+        while self.events.len() > KEPT_EVENTS || self.bytes > KEPT_BYTES {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.bytes -= oldest.frame.len();
+        }
+    }
+
+    fn after(&self, after: Position) -> impl Iterator<Item = &Event> {
+        self.events
+            .iter()
+            .filter(move |event| event.at.stream == after.stream && event.at.event > after.event)
+    }
+
+    fn answer_of(&self, stream: u64) -> Option<&Event> {
+        self.events.iter().find(|event| event.at.stream == stream && event.kind == Kind::Answer)
+    }
+}
+
+fn too_large(id: &Id) -> Bytes {
+    let message = "the stream was cut, and the answer is too large to be sent again";
+    envelope::error_frame(Some(id), &RpcError::new(INTERNAL_ERROR, message))
+}
+
+#[cfg(test)]
+mod tests;

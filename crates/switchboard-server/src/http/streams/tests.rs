@@ -1,0 +1,160 @@
+//! Which reader gets which message, now and after a lost stream.
+
+use tokio::sync::Semaphore;
+
+use super::*;
+
+fn slot() -> OwnedSemaphorePermit {
+    Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
+}
+
+fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {
+    let exchange = streams.next_exchange();
+    (exchange, streams.open(exchange, Id::number(id), slot()))
+}
+
+fn say(streams: &Streams, exchange: Option<Exchange>, kind: Kind, frame: &str) {
+    streams.route(Parcel { frame: Bytes::from(frame.to_owned()), exchange, kind });
+}
+
+fn tell(streams: &Streams, exchange: Option<Exchange>, frame: &str) {
+    say(streams, exchange, Kind::Message, frame);
+}
+
+fn answer(streams: &Streams, exchange: Exchange, frame: &str) {
+    say(streams, Some(exchange), Kind::Answer, frame);
+}
+
+/// Everything that waits, and `end` if nothing can follow.
+async fn read(tap: &mut Tap) -> Vec<String> {
+    let mut seen = Vec::new();
+    loop {
+        let next = tokio::time::timeout(std::time::Duration::from_millis(1), tap.next()).await;
+        match next {
+            Ok(Some(event)) => seen.push(String::from_utf8(event.frame.to_vec()).unwrap()),
+            Ok(None) => {
+                seen.push("end".to_owned());
+                return seen;
+            }
+            Err(_nothing_waits) => return seen,
+        }
+    }
+}
+
+fn id(streams: &Streams, stream: u64, event: u64) -> String {
+    format!("{}.{stream}.{event}", streams.nonce())
+}
+
+async fn resumed(streams: &Streams, id: &str) -> Option<Vec<String>> {
+    let (mut tap, _) = streams.listen(Some(id))?;
+    Some(read(&mut tap).await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_message_goes_onto_the_stream_of_its_exchange_and_ends_it_as_an_answer() {
+    let streams = Streams::new();
+    let ((one, mut first), (other, mut second)) = (open(&streams, 1), open(&streams, 2));
+    let (mut unasked, _) = streams.listen(None).unwrap();
+    tell(&streams, Some(other), "step of 2");
+    tell(&streams, None, "news");
+    answer(&streams, one, "answer to 1");
+    tell(&streams, Some(one), "too late");
+    assert_eq!(read(&mut first).await, ["answer to 1", "end"]);
+    assert_eq!(read(&mut second).await, ["step of 2"]);
+    assert_eq!(read(&mut unasked).await, ["news"]);
+    streams.close();
+    assert_eq!(read(&mut second).await, ["end"]);
+    assert_eq!(read(&mut unasked).await, ["end"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_an_event_can_be_asked_for_while_it_is_kept() {
+    let streams = Streams::new();
+    let (exchange, lost) = open(&streams, 1);
+    drop(lost);
+    for step in ["a", "b", "c"] {
+        tell(&streams, Some(exchange), step);
+    }
+    assert_eq!(resumed(&streams, &id(&streams, 1, 0)).await.unwrap(), ["a", "b", "c"]);
+    assert_eq!(resumed(&streams, &id(&streams, 1, 2)).await.unwrap(), ["c"]);
+    // From the future.
+    assert_eq!(resumed(&streams, &id(&streams, 1, 4)).await, None);
+    let (mut tap, _) = streams.listen(Some(&id(&streams, 1, 3))).unwrap();
+    answer(&streams, exchange, "d");
+    assert_eq!(read(&mut tap).await, ["d", "end"]);
+    assert_eq!(resumed(&streams, &id(&streams, 1, 1)).await.unwrap(), ["b", "c", "d", "end"]);
+    assert_eq!(resumed(&streams, &id(&streams, 1, 4)).await.unwrap(), ["end"]);
+
+    for _ in 0..KEPT_EVENTS {
+        tell(&streams, None, "news");
+    }
+    assert_eq!(resumed(&streams, &id(&streams, 1, 1)).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_the_whole_response_is_not_kept() {
+    let streams = Streams::new();
+    let (exchange, mut tap) = open(&streams, 1);
+    answer(&streams, exchange, "all");
+    assert_eq!(read(&mut tap).await, ["all", "end"]);
+    assert!(!streams.as_events(exchange));
+    assert_eq!(resumed(&streams, &id(&streams, 1, 0)).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_of_other_sessions_and_made_up_ones_lead_nowhere() {
+    let (streams, other) = (Streams::new(), Streams::new());
+    tell(&streams, None, "news");
+    tell(&other, None, "news of others");
+    for stranger in ["", ".", "0.0", "x.0.0", &id(&other, 0, 0), &id(&streams, 7, 0)] {
+        assert_eq!(resumed(&streams, stranger).await, None, "{stranger}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_unasked_waits_for_the_first_reader_and_goes_to_the_newest() {
+    let streams = Streams::new();
+    tell(&streams, None, "early");
+    let (mut first, _) = streams.listen(None).unwrap();
+    assert_eq!(read(&mut first).await, ["early"]);
+    let (mut second, _) = streams.listen(None).unwrap();
+    tell(&streams, None, "news");
+    assert_eq!(read(&mut first).await, ["end"]);
+    assert_eq!(read(&mut second).await, ["news"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_too_large_to_keep_is_an_error_for_whoever_lost_it() {
+    let streams = Streams::new();
+    let (exchange, tap) = open(&streams, 7);
+    assert!(streams.as_events(exchange));
+    drop(tap);
+    answer(&streams, exchange, &"x".repeat(KEPT_BYTES + 1));
+    let seen = resumed(&streams, &id(&streams, 1, 0)).await.unwrap();
+    assert_eq!(
+        seen,
+        [
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"the stream was \
+             cut, and the answer is too large to be sent again\"}}\n",
+            "end"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_idle_when_nothing_runs_and_nobody_listens() {
+    let streams = Streams::new();
+    let began = Instant::now();
+    assert_eq!(streams.idle_since(), Some(began));
+    let (exchange, tap) = open(&streams, 1);
+    drop(tap);
+    assert_eq!(streams.idle_since(), None);
+    answer(&streams, exchange, "done");
+    let (tap, _) = streams.listen(None).unwrap();
+    assert_eq!(streams.idle_since(), None);
+    drop(tap);
+    tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    assert_eq!(streams.idle_since(), Some(began));
+    streams.touch();
+    assert_eq!(streams.idle_since(), Some(Instant::now()));
+}

@@ -1,0 +1,77 @@
+//! Tells a client when the prompts or resources that it may list are not what they were.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use switchboard::Session;
+use switchboard::catalog::Catalog;
+use switchboard_wire::Peer;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::host::ClientHost;
+
+/// Which lists a client follows: those that it has asked for.
+#[derive(Default)]
+pub(crate) struct News {
+    followed: Vec<List>,
+    /// They end with the client.
+    following: JoinSet<()>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    Prompts,
+    Resources,
+}
+
+impl News {
+    /// For a client that hears of changes in another way.
+    pub(crate) fn none() -> News {
+        News { followed: vec![List::Prompts, List::Resources], following: JoinSet::new() }
+    }
+
+    /// Tells the client from now on when this list is not what it was.
+    pub(crate) fn follow(&mut self, list: List, session: &Session, host: &ClientHost) {
+        if !self.followed.contains(&list) {
+            self.followed.push(list);
+            let changes = session.gateway().watch();
+            self.following.spawn(tell(list, changes, host.peer().clone()));
+        }
+    }
+}
+
+async fn tell(list: List, mut changes: watch::Receiver<Arc<Catalog>>, client: Peer) {
+    let mut known = list.number(&changes.borrow_and_update());
+    while changes.changed().await.is_ok() {
+        let now = list.number(&changes.borrow_and_update());
+        if now != known {
+            client.try_notify(list.changed(), "");
+            known = now;
+        }
+    }
+}
+
+impl List {
+    fn changed(self) -> &'static str {
+        match self {
+            List::Prompts => "notifications/prompts/list_changed",
+            List::Resources => "notifications/resources/list_changed",
+        }
+    }
+
+    /// What the list comes to, in a number.
+    fn number(self, catalog: &Catalog) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for listing in catalog.offered() {
+            match self {
+                List::Prompts => listing.prompts.iter().for_each(|p| p.raw.hash(&mut hasher)),
+                List::Resources => {
+                    listing.resources.iter().for_each(|r| r.raw.hash(&mut hasher));
+                    listing.templates.iter().for_each(|t| t.raw.hash(&mut hasher));
+                }
+            }
+        }
+        hasher.finish()
+    }
+}

@@ -1,0 +1,34 @@
+//! Where a program is looked for when it is started.
+
+use std::path::{Path, PathBuf};
+
+/// Every place, in order, at which the kernel or the library before it would try `command` for a
+/// program that is started in `cwd` with this `PATH`. Whether anything is there is not asked.
+pub(crate) fn candidates(command: &str, path: &str, cwd: &Path) -> Vec<PathBuf> {
+    if command.contains('/') {
+        return vec![cwd.join(command)];
+    }
+    folders(path, cwd).map(|folder| folder.join(command)).collect()
+}
+
+/// The folders of a `PATH`. Relative ones count from where the program starts, and an empty one is
+/// that place itself.
+pub(crate) fn folders(path: &str, cwd: &Path) -> impl Iterator<Item = PathBuf> {
+    path.split(':').map(|folder| cwd.join(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_looked_for_on_the_path_and_a_path_where_the_program_starts() {
+        let check = |command: &str, path: &str, expected: &[&str]| {
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(candidates(command, path, Path::new("/p")), expected, "{command} {path}");
+        };
+        check("x", "/bin:bin:./b:", &["/bin/x", "/p/bin/x", "/p/./b/x", "/p/x"]);
+        check("./x", "/bin", &["/p/./x"]);
+        check("/a/x", "/bin", &["/a/x"]);
+    }
+}

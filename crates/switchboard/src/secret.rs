@@ -1,0 +1,165 @@
+//! Secrets of our own: text that nobody can guess, and the token that the HTTP face asks for.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use subtle::ConstantTimeEq;
+
+use crate::paths::{self, Paths, Unread};
+use crate::shared_file::{SharedFile, UpdateError};
+
+/// 256 bits from the operating system, as 43 characters that may stand in a URL or a header.
+pub fn unguessable() -> String {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// What a client of the HTTP face has to show. It is the user's, and the same after each restart.
+#[derive(Clone)]
+pub struct Token(Arc<str>);
+
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error("cannot use the token in `{}`", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error(
+        "the token in `{}` is a link, or others can read it; remove the file to get a new one",
+        path.display()
+    )]
+    Exposed { path: PathBuf },
+    #[error("`{}` holds no token; remove the file to get a new one", path.display())]
+    Damaged { path: PathBuf },
+}
+
+impl Token {
+    /// The user's token, which is made when it is first asked for.
+    pub fn of(paths: &Paths) -> Result<Token, TokenError> {
+        if let Some(token) = Token::existing(paths)? {
+            return Ok(token);
+        }
+        let path = paths.http_token();
+        let mut token = None;
+        let made = SharedFile::ours(path.clone()).update(|_| {
+            // Another process may have been faster.
+            token = Token::existing(paths)?;
+            if token.is_some() {
+                return Ok(None);
+            }
+            let text = unguessable();
+            let line = format!("{text}\n").into_bytes();
+            token = Some(Token(text.into()));
+            Ok(Some(line))
+        });
+        match (made, token) {
+            (Ok(()), Some(token)) => Ok(token),
+            (Ok(()), None) => Err(TokenError::Damaged { path }),
+            (Err(UpdateError::Io(cause)), _) => Err(TokenError::Io { path, cause }),
+            (Err(UpdateError::Change(error)), _) => Err(error),
+        }
+    }
+
+    /// The user's token, if one was made already.
+    pub fn existing(paths: &Paths) -> Result<Option<Token>, TokenError> {
+        let path = paths.http_token();
+        let bytes = match paths::read_secret(&path) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(None),
+            Err(Unread::Io(cause)) => return Err(TokenError::Io { path, cause }),
+            Err(Unread::Exposed) => return Err(TokenError::Exposed { path }),
+        };
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        let strong = URL_SAFE_NO_PAD.decode(text.trim()).is_ok_and(|bytes| bytes.len() >= 32);
+        if strong { Ok(Some(Token(text.trim().into()))) } else { Err(TokenError::Damaged { path }) }
+    }
+
+    /// Whether this is what was shown; takes as long for a near miss as for any other.
+    pub fn is(&self, shown: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(shown).into()
+    }
+
+    /// The token in the clear, for the eyes of its user.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::env::Environment;
+
+    fn home() -> (tempfile::TempDir, Paths) {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().to_str().unwrap();
+        let paths = Paths::of(&Environment::made_of([("SWITCHBOARD_HOME", root)], "/"));
+        (home, paths)
+    }
+
+    #[test]
+    fn a_token_is_made_once_and_is_its_users_alone() {
+        let (_home, paths) = home();
+        assert!(Token::existing(&paths).unwrap().is_none());
+        let first = Token::of(&paths).unwrap();
+        let again = Token::of(&paths).unwrap();
+        assert_eq!(first.expose(), again.expose());
+        assert!(first.expose().len() >= 43);
+        assert_eq!(fs::metadata(paths.http_token()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(format!("{first:?}"), "Token");
+    }
+
+    #[test]
+    fn two_homes_have_two_tokens_and_only_the_whole_one_counts() {
+        let ((_one, one), (_other, other)) = (home(), home());
+        let (one, other) = (Token::of(&one).unwrap(), Token::of(&other).unwrap());
+        assert!(one.is(one.expose().as_bytes()));
+        for wrong in [other.expose(), "", &one.expose()[1..], &format!("{}a", one.expose())] {
+            assert!(!one.is(wrong.as_bytes()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_others_could_know_is_refused() {
+        let (_home, paths) = home();
+        let path = paths.http_token();
+        Token::of(&paths).unwrap();
+        for mode in [0o640, 0o604, 0o620, 0o666] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let refused = Token::of(&paths).unwrap_err();
+            assert!(matches!(refused, TokenError::Exposed { .. }), "{mode:o}: {refused}");
+        }
+        let elsewhere = path.with_extension("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        fs::set_permissions(&elsewhere, Permissions::from_mode(0o600)).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        assert!(matches!(Token::of(&paths), Err(TokenError::Exposed { .. })));
+    }
+
+    #[test]
+    fn a_file_that_holds_no_token_is_neither_used_nor_overwritten() {
+        let (_home, paths) = home();
+        Token::of(&paths).unwrap();
+        for text in ["", "short", "with spaces in between and long enough to be one", "\u{fffd}"] {
+            fs::write(paths.http_token(), text).unwrap();
+            assert!(matches!(Token::of(&paths), Err(TokenError::Damaged { .. })), "{text}");
+            assert_eq!(fs::read_to_string(paths.http_token()).unwrap(), text);
+        }
+    }
+}
