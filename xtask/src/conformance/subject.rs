@@ -30,8 +30,8 @@ pub(crate) enum StartError {
     },
     #[error("`{program}` does not say where it listens")]
     Silent { program: &'static str },
-    #[error("`{program}` does not listen at {address}")]
-    Deaf { program: &'static str, address: SocketAddr },
+    #[error("the gateway does not listen at {address}; its words are in `{}`", log.display())]
+    Deaf { address: SocketAddr, log: PathBuf },
 }
 
 /// The command that the suite starts for each scenario of a client.
@@ -79,14 +79,15 @@ impl Gateway {
         fs::create_dir_all(&home).map_err(prepare)?;
         let config = json!({ "mcpServers": { "fixture": server } });
         fs::write(home.join("mcp.json"), config.to_string()).map_err(prepare)?;
-        let log = fs::File::create(out.join("gateway.txt")).map_err(prepare)?;
+        let log = out.join("gateway.txt");
+        let words = fs::File::create(&log).map_err(prepare)?;
 
         let address = free_address().map_err(prepare)?;
         let mut serve = command(built(PROGRAM));
         serve.args(["serve", "--transparent", "fixture", "--http", &address.to_string()]);
-        serve.env("SWITCHBOARD_HOME", &home).stdout(Stdio::null()).stderr(log);
+        serve.env("SWITCHBOARD_HOME", &home).stdout(Stdio::null()).stderr(words);
         let gateway = Process::spawn(PROGRAM, &mut serve)?;
-        wait_for(PROGRAM, address)?;
+        wait_for(address).map_err(|Silence| StartError::Deaf { address, log })?;
 
         let token = home.join("state/http-token").display().to_string();
         let (url, relay) = announced("conformance-relay", &[&address.to_string(), &token])?;
@@ -134,11 +135,14 @@ fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-fn wait_for(program: &'static str, address: SocketAddr) -> Result<(), StartError> {
+/// Nobody listens.
+struct Silence;
+
+fn wait_for(address: SocketAddr) -> Result<(), Silence> {
     let started = Instant::now();
     while TcpStream::connect(address).is_err() {
         if started.elapsed() > START {
-            return Err(StartError::Deaf { program, address });
+            return Err(Silence);
         }
         thread::sleep(Duration::from_millis(50));
     }
