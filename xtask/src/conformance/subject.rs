@@ -85,7 +85,9 @@ impl Gateway {
         let address = free_address().map_err(prepare)?;
         let mut serve = command(built(PROGRAM));
         serve.args(["serve", "--transparent", "fixture", "--http", &address.to_string()]);
-        serve.env("SWITCHBOARD_HOME", &home).stdout(Stdio::null()).stderr(words);
+        // Neither the user's servers nor those of a project are part of the test.
+        serve.env("SWITCHBOARD_HOME", &home).env("HOME", &home).current_dir(&home);
+        serve.stdout(Stdio::null()).stderr(words);
         let gateway = Process::spawn(PROGRAM, &mut serve)?;
         wait_for(address).map_err(|Silence| StartError::Deaf { address, log })?;
 
@@ -130,7 +132,7 @@ fn announced(program: &'static str, args: &[&str]) -> Result<(String, Process), 
     }
 }
 
-/// Nobody else takes a port that was free a moment ago.
+/// With a port that was free a moment ago; whoever asks next is given another one.
 fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
