@@ -67,7 +67,7 @@ async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
     [HOME]/switchboard/mcp.json
     @@ -12,4 +12,11 @@
              "files": { "command": "files-mcp" }, // local
-             // "old": { "command": "old-mcp" },
+             // …
     +        "web": {
     +            "command": "npx",
     +            "args": ["-y", "web-mcp"],
@@ -116,7 +116,7 @@ async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
              },
     -        "files": { "command": "files-mcp" }, // local
     +        // local
-             // "old": { "command": "old-mcp" },
+             // …
          },
     `files` is removed
     "#);
