@@ -5,8 +5,10 @@ use std::path::Path;
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::pin::Pin;
-use switchboard_core::catalog::resolve::ArgumentsError;
+use switchboard_core::catalog::resolve::{ArgumentsError, nearest};
 use switchboard_core::catalog::{Kind, ResolveError, Resolved};
+use switchboard_core::config::edit;
+use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::Origin;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
@@ -38,6 +40,8 @@ enum Cause {
     DeniedByRule { tool: String, pattern: String },
     #[error("`{0}` needs the user's approval")]
     NeedsApproval(String, #[source] CannotAsk),
+    #[error("the tools of `{0}` were never listed, so there is nothing to accept")]
+    NeverListed(ServerName),
     #[error("`{0}` is no longer what it was when this call was checked")]
     Changed(String),
     #[error("`{0}` is blocked: its definition changed since it was accepted")]
@@ -182,6 +186,9 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::TimedOut { .. } => hints.push(Hint::Setting("startTimeoutMs")),
         DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
         DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
+        DialError::Expand(ExpandError::MissingVariable { name }) => {
+            hints.push(Hint::SetVariable(name.clone()));
+        }
         DialError::WorkingDirectory { .. }
         | DialError::Expand(_)
         | DialError::Secret { .. }
@@ -258,9 +265,21 @@ pub fn edit(error: EditError) -> Failure {
             let (subject, hint) = (of_file(path), Hint::Disable(server.clone()));
             Failure::new(Code::Config, subject, error).hint(hint)
         }
-        EditError::Refused { ref path, .. }
-        | EditError::NotText { ref path }
-        | EditError::LeadsOut { ref path } => Failure::new(Code::Config, of_file(path), error),
+        EditError::Refused { ref path, ref cause } | EditError::Unread { ref path, ref cause } => {
+            let subject = of_file(path);
+            let hint = match cause {
+                edit::EditError::Syntax { line, .. } => Some(Hint::Edit {
+                    path: path.display().to_string(),
+                    line: u32::try_from(*line).unwrap_or(u32::MAX),
+                }),
+                edit::EditError::WrongType { .. } => None,
+            };
+            let hints = hint.into_iter().chain([Hint::CheckConfig]).collect();
+            with_hints(Failure::new(Code::Config, subject, error), hints)
+        }
+        EditError::NotText { ref path } | EditError::LeadsOut { ref path } => {
+            Failure::new(Code::Config, of_file(path), error)
+        }
         EditError::Load(LoadError::Missing { ref path }) => {
             Failure::new(Code::Config, of_file(path), error)
         }
@@ -323,6 +342,13 @@ pub(crate) fn no_lists(server: &ServerName) -> Failure {
     Failure::new(Code::UnknownTool, Subject::Server(server.clone()), Cause::NoLists(server.clone()))
 }
 
+/// Nothing is known of its tools, so there is nothing to accept.
+pub(crate) fn never_listed(server: &ServerName) -> Failure {
+    let cause = Cause::NeverListed(server.clone());
+    Failure::new(Code::UnknownTool, Subject::Server(server.clone()), cause)
+        .hint(Hint::Connect(server.clone()))
+}
+
 pub(crate) fn denied(target: &Resolved) -> Failure {
     Failure::new(Code::ApprovalDenied, tool(target), Cause::Denied(target.shown.to_string()))
 }
@@ -370,14 +396,24 @@ pub(crate) fn tool_gone(target: &Resolved) -> Failure {
         .hint(Hint::ListTools(target.server.clone()))
 }
 
-pub(crate) fn unknown_resource(uri: &str) -> Failure {
-    let uri = uri.chars().filter(|c| !c.is_control()).take(200).collect();
-    Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(uri))
+pub(crate) fn unknown_resource(uri: &str, known: Vec<String>) -> Failure {
+    let clipped = uri.chars().filter(|c| !c.is_control()).take(200).collect();
+    let cause = Cause::UnknownResource(clipped);
+    close_to(uri, known, Failure::new(Code::UnknownResource, Subject::Request, cause))
 }
 
-pub(crate) fn unknown_prompt(name: &str) -> Failure {
-    let name = name.chars().filter(|c| !c.is_control()).take(200).collect();
-    Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(name))
+pub(crate) fn unknown_prompt(name: &str, known: Vec<String>) -> Failure {
+    let clipped = name.chars().filter(|c| !c.is_control()).take(200).collect();
+    let cause = Cause::UnknownPrompt(clipped);
+    close_to(name, known, Failure::new(Code::UnknownPrompt, Subject::Request, cause))
+}
+
+/// With the nearest of the names that there are.
+fn close_to(name: &str, known: Vec<String>, failure: Failure) -> Failure {
+    match nearest(name, known.into_iter()) {
+        close if close.is_empty() => failure,
+        close => failure.hint(Hint::DidYouMean(close)),
+    }
 }
 
 pub(crate) fn ambiguous_prompt(name: &str, owners: &[&ServerName]) -> Failure {

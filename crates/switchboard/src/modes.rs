@@ -17,6 +17,7 @@ use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 use crate::blueprint::Overridden;
 use crate::call;
 use crate::explain;
+use crate::gateway::FileNotices;
 use crate::session::Session;
 use crate::upstream::{State, Status};
 
@@ -29,8 +30,8 @@ pub(crate) fn status(session: &Session) -> Reply {
         catalog.shelves().map(|(name, _)| server_line(session, &catalog, name)).collect();
     let connected =
         servers.iter().filter(|server| server.status == ServerStatus::Connected).count();
-    let stale = session.gateway.stale();
-    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected, stale })
+    let FileNotices { stale, mistakes } = session.gateway.file_notices();
+    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected, stale, mistakes })
 }
 
 fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
@@ -217,10 +218,15 @@ pub(crate) async fn read_resource(
     };
     // A server may serve more than it lists, so a named one is asked in any case.
     let owner = scope.iter().find(lists_it).or(scope.first().filter(|_| server.is_some()));
-    let owner = owner.ok_or_else(|| explain::unknown_resource(uri))?;
+    let known = || {
+        let listings = scope.iter().filter_map(|name| catalog.listing(name));
+        listings.flat_map(|l| l.resources.iter().map(|r| r.uri.to_string())).collect()
+    };
+    let owner = owner.ok_or_else(|| explain::unknown_resource(uri, known()))?;
     // Only its lists say which resources the configuration leaves out.
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
-    let target = catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri))?;
+    let target =
+        catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri, known()))?;
     let checked = Checked { target, args: Map::new() };
     let (target, raw) = call::run(session, &catalog, checked, None).await?;
     let content = CallOutput::of_resource(raw.into_string());
@@ -238,13 +244,18 @@ pub(crate) async fn prompt(
     let lists_it = |server: &&ServerName| {
         catalog.listing(server).is_some_and(|l| l.prompts.iter().any(|p| p.name == name))
     };
+    let known = || {
+        let listings = scope.iter().filter_map(|server| catalog.listing(server));
+        listings.flat_map(|l| l.prompts.iter().map(|p| p.name.to_string())).collect()
+    };
     let owners: Vec<&ServerName> = scope.iter().filter(lists_it).collect();
     let owner = match owners[..] {
-        [] => return Err(explain::unknown_prompt(name)),
+        [] => return Err(explain::unknown_prompt(name, known())),
         [owner] => owner,
         _ => return Err(explain::ambiguous_prompt(name, &owners)),
     };
-    let target = catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name))?;
+    let target =
+        catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name, known()))?;
     let (target, raw) = call::run(session, &catalog, Checked { target, args }, None).await?;
     let content = CallOutput::of_prompt(raw.into_string());
     output(session, Origin::Prompt, target.server, name, content).await

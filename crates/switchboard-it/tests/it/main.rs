@@ -30,6 +30,7 @@ mod scenarios;
 mod secrets;
 mod setup;
 mod stdio_face;
+mod switching;
 mod trust;
 mod writers;
 

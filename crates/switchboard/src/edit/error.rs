@@ -26,6 +26,12 @@ pub enum EditError {
         #[source]
         cause: edit::EditError,
     },
+    #[error("cannot read `{}`", path.display())]
+    Unread {
+        path: PathBuf,
+        #[source]
+        cause: edit::EditError,
+    },
     #[error("the definition of `{server}` cannot be used")]
     BadDefinition {
         server: ServerName,
