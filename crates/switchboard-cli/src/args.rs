@@ -44,8 +44,8 @@ impl Cli {
 
     /// Whether a command line that cannot be understood wants its answer in JSON.
     pub(crate) fn wants_json(args: &[OsString]) -> bool {
-        // It has a value there.
         let given = Cli::command().ignore_errors(true).try_get_matches_from(args);
+        // There it is a snippet.
         let adds = given.is_ok_and(|given| given.subcommand_name() == Some("add"));
         let options = args.iter().take_while(|arg| *arg != "--");
         !adds && options.into_iter().any(|arg| arg == "--json")

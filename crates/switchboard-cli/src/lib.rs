@@ -65,13 +65,9 @@ struct NotUnderstood {
 /// Help that was asked for, or why nothing is done.
 fn not_understood(error: &clap::Error, args: &[OsString]) -> Exit {
     let printer = Printer::new(ColorChoice::Auto);
-    if !error.use_stderr() {
+    if !error.use_stderr() || !Cli::wants_json(args) {
         printer.usage(error);
-        return Exit::Done;
-    }
-    if !Cli::wants_json(args) {
-        printer.usage(error);
-        return Exit::Usage;
+        return if error.use_stderr() { Exit::Usage } else { Exit::Done };
     }
     let rendered = error.render().to_string();
     // The rest says how to use the command, for a person.

@@ -24,7 +24,7 @@ const REST: Duration = Duration::from_millis(250);
 /// One that never rests is read all the same after so many waits.
 const WAITS: usize = 8;
 
-/// As many mistakes as the status names; `config check` has them all.
+/// As many mistakes as the status names.
 const SHOWN_MISTAKES: usize = 5;
 
 /// What the file system says about each file, if it is there; another value means that it changed.

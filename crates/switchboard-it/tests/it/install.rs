@@ -176,6 +176,11 @@ async fn a_server_that_is_only_turned_off_here_is_moved_and_stays_off() {
     assert_eq!((sentry["disabled"].clone(), sentry["url"].is_string()), (true.into(), true));
     machine.done("uninstall claude-code --yes").await;
     assert_eq!(machine.files(), before);
+    machine.done("install claude-code --move --yes").await;
+    machine.done("add mine -- my-server").await;
+    machine.done("uninstall claude-code --yes").await;
+    let ours: Value = serde_json::from_str(&machine.read(USER)).unwrap();
+    assert_eq!(ours["mcpServers"]["sentry"], serde_json::json!({ "disabled": true }));
 }
 
 #[tokio::test]
