@@ -61,8 +61,12 @@ fn only(url: &str) -> Config {
     let text = json!({ "mcpServers": { SERVER: { "type": "http", "url": url } } }).to_string();
     let source = Source { path: "conformance".into(), tier: Tier::User };
     let file = parse::parse(&text, &source);
-    let nothing =
-        Approvals { project_root: "/", file_hashes: &|_| Vec::new(), is_approved: &|_| false };
+    let nothing = Approvals {
+        project_root: "/",
+        file_hashes: &|_| Vec::new(),
+        is_approved: &|_| false,
+        was_approved: &|_| false,
+    };
     layers::merge(&[Layer { source, file }], &nothing)
 }
 
