@@ -4,9 +4,11 @@ pub(crate) mod edit;
 pub(crate) mod install;
 pub(crate) mod serve;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use self::edit::Edit;
@@ -21,8 +23,35 @@ use self::serve::Serve;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) globals: Globals,
+    /// Of the status, if there is no command.
+    #[command(flatten)]
+    pub(crate) format: Format,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+impl Cli {
+    /// What shall be done. An option of the status goes with no other command.
+    pub(crate) fn wanted(self) -> Result<(Globals, Command), clap::Error> {
+        let Cli { globals, format, command } = self;
+        match command {
+            None => Ok((globals, Command::Talk(Talk::Status { format }))),
+            Some(_) if format.json => Err(Cli::command().error(
+                ErrorKind::ArgumentConflict,
+                "`--json` goes after the command whose answer it is about",
+            )),
+            Some(command) => Ok((globals, command)),
+        }
+    }
+
+    /// Whether a command line that cannot be understood wants its answer in JSON.
+    pub(crate) fn wants_json(args: &[OsString]) -> bool {
+        let given = Cli::command().ignore_errors(true).try_get_matches_from(args);
+        // There it is a snippet.
+        let adds = given.is_ok_and(|given| given.subcommand_name() == Some("add"));
+        let options = args.iter().take_while(|arg| *arg != "--");
+        !adds && options.into_iter().any(|arg| arg == "--json")
+    }
 }
 
 #[derive(Debug, Args)]
@@ -441,8 +470,6 @@ impl Talk {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -56,34 +56,42 @@ impl Conversation<'_> {
         format!("connecting to {}", list(&names, 3))
     }
 
-    /// Lists what was never listed: one server, or all of them unless the settings forbid it.
-    pub(crate) async fn list_unlisted(&self, server: Option<&str>) -> Result<(), Failure> {
+    /// Lists what was never listed: one server, or all of them unless the settings forbid it. Gives
+    /// why, if nothing at all is listed because all failed.
+    pub(crate) async fn list_unlisted(
+        &self,
+        server: Option<&str>,
+    ) -> Result<Option<Failure>, Failure> {
         match server {
             Some(server) => {
                 let request = Request::List { server: server.to_owned(), page: ALL };
-                self.ask(request, "listing").await.map(|_| ())
+                self.ask(request, "listing").await.map(|_| None)
             }
-            None => {
-                if self.session.gateway().settings().first_listing {
-                    self.list_missing().await;
-                }
-                Ok(())
+            None if self.session.gateway().settings().first_listing => {
+                Ok(self.list_missing().await)
             }
+            None => Ok(None),
         }
     }
 
     /// A server that fails is named and does not stop the others.
-    async fn list_missing(&self) {
+    async fn list_missing(&self) -> Option<Failure> {
         let gateway = self.session.gateway();
         let left = Cell::new(gateway.catalog().not_listed_yet().len());
+        let failed = Cell::new(None);
         let listing = gateway.list_missing(|_, failure, still| {
             left.set(still);
             if let Some(failure) = failure {
+                failed.set(Some(failure.clone()));
                 self.spinner.warn(&report::line(failure));
             }
         });
         let stage = async || format!("listing {}", plural(left.get(), "server"));
         self.spinner.during(stage, listing).await;
+        let catalog = gateway.catalog();
+        let mut usable = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
+        let nothing = usable.all(|(name, _)| catalog.listing(name).is_none());
+        failed.take().filter(|_| nothing)
     }
 
     /// The tool that is meant. When nothing fits, servers that were never listed are listed first.

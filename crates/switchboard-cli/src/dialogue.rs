@@ -8,13 +8,22 @@ use crate::signals::Signals;
 /// A person at a terminal who answers one question after the other.
 pub(crate) struct Dialogue {
     pub(crate) printer: Printer,
+    pub(crate) written: Written,
     signals: Signals,
+}
+
+/// Whether the answers so far led to a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    Nothing,
+    Something,
 }
 
 impl Dialogue {
     /// `None` if nobody can be asked.
     pub(crate) fn open(printer: Printer) -> Option<Dialogue> {
-        printer.can_ask().then(|| Dialogue { printer, signals: Signals::listen() })
+        let written = Written::Nothing;
+        printer.can_ask().then(|| Dialogue { printer, written, signals: Signals::listen() })
     }
 
     /// Waits for a line.
@@ -25,15 +34,24 @@ impl Dialogue {
             answer = asked => answer,
             () = self.signals.stop() => {
                 self.printer.note("");
-                return Err(Stop::Left(Exit::Interrupted));
+                return Err(self.left());
             }
         };
         match answer {
             Ok(Ok(Some(line))) => Ok(line),
-            Ok(Ok(None)) => Err(Stop::Left(Exit::Unanswered)),
+            Ok(Ok(None)) => Err(self.left()),
             Ok(Err(error)) => Err(error.into()),
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
+    }
+
+    /// Whoever goes away wants to know what is left behind.
+    fn left(&self) -> Stop {
+        self.printer.note(match self.written {
+            Written::Nothing => "stopped, nothing was written",
+            Written::Something => "stopped, nothing more was written",
+        });
+        Stop::Left(Exit::Interrupted)
     }
 
     pub(crate) async fn agrees(&mut self, question: &str) -> Result<bool, Stop> {

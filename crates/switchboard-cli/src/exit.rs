@@ -12,14 +12,13 @@ pub(crate) enum Exit {
     ToolError,
     /// `doctor` found something.
     Faults,
-    /// A question of a dialogue was not answered.
-    Unanswered,
     /// Wrong usage, or a configuration that cannot be used.
     Usage,
     /// Not approved, or not trusted.
     NotApproved,
     /// A server could not be reached, did not answer in time, or failed.
     Unreachable,
+    /// By a signal, or by the end of input in a dialogue.
     Interrupted,
 }
 
@@ -27,7 +26,7 @@ impl Exit {
     pub(crate) fn number(self) -> u8 {
         match self {
             Exit::Done => 0,
-            Exit::ToolError | Exit::Faults | Exit::Unanswered => 1,
+            Exit::ToolError | Exit::Faults => 1,
             Exit::Usage => 2,
             Exit::NotApproved => 4,
             Exit::Unreachable => 5,

@@ -25,12 +25,12 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::{CommandFactory, Parser};
-use switchboard::failure::{Code, Failure};
+use switchboard::failure::{Code, Failure, Subject};
 use tokio::runtime::Builder;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::serve::Serve;
-use crate::args::{Cli, Color, Command, Format, Talk};
+use crate::args::{Cli, Color, Command, Format};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -39,27 +39,45 @@ use crate::style::Palette;
 
 /// Runs one command line, the program's name included.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
-        Err(error) => {
-            Printer::new(ColorChoice::Auto).usage(&error);
-            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
-        }
+    let args: Vec<OsString> = args.into_iter().collect();
+    let (globals, command) = match Cli::try_parse_from(&args).and_then(Cli::wanted) {
+        Ok(wanted) => wanted,
+        Err(error) => return not_understood(&error, &args).into(),
     };
-    let printer = Printer::new(match cli.globals.color {
+    let printer = Printer::new(match globals.color {
         Color::Auto => ColorChoice::Auto,
         Color::Always => ColorChoice::Always,
         Color::Never => ColorChoice::Never,
     });
-    let command = cli.command.unwrap_or(Command::Talk(Talk::Status { format: Format::default() }));
-    trace(cli.globals.verbose, &command, printer);
+    trace(globals.verbose, &command, printer);
     let format = command.format();
     let threads = Threads::of(&command);
-    let outcome = match App::new(&cli.globals, printer) {
+    let outcome = match App::new(&globals, printer) {
         Ok(app) => run_on_runtime(threads, commands::run(&app, command)),
         Err(failure) => Err(failure.into()),
     };
     conclude(outcome, format, printer).into()
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{clause}")]
+struct NotUnderstood {
+    clause: String,
+}
+
+/// Help that was asked for, or why nothing is done.
+fn not_understood(error: &clap::Error, args: &[OsString]) -> Exit {
+    let printer = Printer::new(ColorChoice::Auto);
+    if !error.use_stderr() || !Cli::wants_json(args) {
+        printer.usage(error);
+        return if error.use_stderr() { Exit::Usage } else { Exit::Done };
+    }
+    let rendered = error.render().to_string();
+    // The rest says how to use the command, for a person.
+    let clause = rendered.split("\n\n").next().unwrap_or_default();
+    let clause = clause.trim_start_matches("error: ").trim().to_owned();
+    let failure = Failure::new(Code::BadRequest, Subject::Request, NotUnderstood { clause });
+    fail(&failure, Format { json: true }, printer)
 }
 
 /// The whole command line as data, for pages that describe it.

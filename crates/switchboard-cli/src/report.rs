@@ -123,6 +123,7 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::Edit { path, line } => {
             format!("correct line {line} of `{}`", clean_line(path, MESSAGE))
         }
+        Hint::CheckConfig => format!("see every mistake with {}", command("config check")),
         Hint::Correct(field) => format!("correct `{}` of its entry", clean_line(field, 200)),
         Hint::Rename => "give it another name".to_owned(),
         Hint::UseProgram => "configure a server with a `command` instead".to_owned(),

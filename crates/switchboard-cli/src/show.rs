@@ -64,6 +64,9 @@ fn status(out: &mut String, overview: &Overview, palette: Palette) {
     for place in &overview.stale {
         let _ = writeln!(out, "{}", render::text::stale_line(place));
     }
+    for place in &overview.mistakes {
+        let _ = writeln!(out, "{}", render::text::mistake_line(place));
+    }
 }
 
 /// The line that every face shows, with colours.

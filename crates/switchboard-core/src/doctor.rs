@@ -201,6 +201,7 @@ fn config_code(kind: &DiagnosticKind) -> &'static str {
         DiagnosticKind::BadName { .. } => "bad_name",
         DiagnosticKind::InvalidMcpConfig { problem } => config_code(problem),
         DiagnosticKind::OnlyInHost { .. } => "only_in_host",
+        DiagnosticKind::LentToOtherArguments { .. } => "other_arguments",
         DiagnosticKind::TooManyProblems { .. }
         | DiagnosticKind::TooManyEntries { .. }
         | DiagnosticKind::WrongType { .. }
@@ -243,6 +244,7 @@ pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
 fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
     let server = match &diagnostic.kind {
         DiagnosticKind::NoEndpoint { server }
+        | DiagnosticKind::LentToOtherArguments { server, .. }
         | DiagnosticKind::Gateway { server }
         | DiagnosticKind::SeveralEndpoints { server }
         | DiagnosticKind::InvalidProtocol { server }

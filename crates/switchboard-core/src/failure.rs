@@ -190,6 +190,8 @@ pub enum Hint {
         path: String,
         line: u32,
     },
+    /// Look at every mistake in the configuration files.
+    CheckConfig,
     /// Correct a field of the server's entry.
     Correct(String),
     /// Give the server another name.

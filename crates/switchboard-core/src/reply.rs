@@ -44,6 +44,8 @@ pub struct Overview {
     pub connected: usize,
     /// Places in configuration files that do not read; the last good version of each file holds.
     pub stale: Vec<String>,
+    /// Places in configuration files where something is wrong and does not count.
+    pub mistakes: Vec<String>,
 }
 
 #[derive(Debug)]

@@ -194,6 +194,9 @@ impl Stream {
 
     /// The next event that carries a message.
     pub async fn message(&mut self) -> Option<(SseEvent, Value)> {
+        if self.is_whole() {
+            panic!("no events: {}", self.connection.body(&self.head).await);
+        }
         loop {
             let event = self.event().await?;
             if !event.data.is_empty() {

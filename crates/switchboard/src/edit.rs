@@ -2,6 +2,7 @@
 
 pub mod error;
 mod standing;
+pub(crate) mod switching;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,6 +18,7 @@ use switchboard_core::pattern::is_glob;
 
 use self::error::{EditError, Refusal};
 use self::standing::{Standing, standing, unknown};
+use self::switching::{MadeFor, Said, flagged, switched_on, unsaid};
 use crate::env::Environment;
 use crate::load::{LoadError, LoadOptions, Loaded, load};
 use crate::paths::{self, Paths};
@@ -143,6 +145,16 @@ impl<'a> Editor<'a> {
         self.look(&self.file(scope), |text| adding(text, servers, existing))
     }
 
+    /// Whether any file that counts names this server.
+    pub fn is_taken(&self, server: &ServerName) -> Result<bool, EditError> {
+        for path in [self.file(Scope::User), self.file(Scope::Project)] {
+            if self.said(&path, server)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(standing(&self.load()?, server).is_some())
+    }
+
     /// The configuration with this server alone, to try it before it stands in a file. It counts as
     /// the user's own, who typed it just now.
     pub fn trial(&self, server: &NewServer) -> Result<Config, EditError> {
@@ -157,12 +169,12 @@ impl<'a> Editor<'a> {
 
     /// Puts hosts at the end of the user's imports, except those that are there.
     pub fn add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
-        self.write(&self.file(Scope::User), |_| Ok(importing(hosts)))
+        self.write(&self.file(Scope::User), |text| with(text, &importing(hosts)))
     }
 
     /// What [`Editor::add_imports`] would do.
     pub fn would_add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
-        self.look(&self.file(Scope::User), |_| Ok(importing(hosts)))
+        self.look(&self.file(Scope::User), |text| with(text, &importing(hosts)))
     }
 
     /// Counts servers of the project as approved that the user typed just now. One of which other
@@ -186,8 +198,13 @@ impl<'a> Editor<'a> {
         Ok(approved)
     }
 
-    /// Takes a server out of the file that has it; `scope` chooses where several have.
-    pub fn remove(&self, server: &ServerName, scope: Option<Scope>) -> Result<Edited, EditError> {
+    /// Takes a server out of the file that has it; `scope` chooses where several have. Flags that
+    /// turned it off go along once it is nowhere else.
+    pub fn remove(
+        &self,
+        server: &ServerName,
+        scope: Option<Scope>,
+    ) -> Result<Vec<Edited>, EditError> {
         let files = match scope {
             Some(Scope::User) => vec![self.file(Scope::User)],
             Some(Scope::Project) => vec![self.file(Scope::Project), self.project_overrides()],
@@ -195,20 +212,38 @@ impl<'a> Editor<'a> {
                 vec![self.file(Scope::User), self.file(Scope::Project), self.project_overrides()]
             }
         };
-        let loaded = self.load()?;
+        let (mut defined, mut flags) = (None, Vec::new());
         for path in files {
-            if self.has(&path, server)? {
-                // A file may have it under both keys.
-                let remove = |key| Edit::new([key, server.as_str()], Change::Remove);
-                return self.write(&path, |_| Ok(SERVER_KEYS.map(remove).into()));
+            match self.said(&path, server) {
+                Ok(Some(Said::Flag)) => flags.push(path),
+                Ok(Some(Said::More)) => defined = defined.or(Some(path)),
+                Ok(None) => {}
+                // What is wrong with a file above does not matter any more.
+                Err(_) if defined.is_some() => {}
+                Err(error) => return Err(error),
             }
         }
-        match standing(&loaded, server) {
-            Some(Standing { file, .. }) => {
-                Err(EditError::Elsewhere { server: server.clone(), path: file.into() })
-            }
-            None => Err(unknown(server, &loaded)),
+        let mut edited = Vec::new();
+        if let Some(path) = &defined {
+            // A file may have it under both keys.
+            let remove = |key| Edit::new([key, server.as_str()], Change::Remove);
+            edited.push(self.write(path, |text| with(text, &SERVER_KEYS.map(remove)))?);
         }
+        let loaded = self.load()?;
+        match (&defined, standing(&loaded, server)) {
+            (Some(_), Some(_)) => return Ok(edited),
+            (None, Some(_)) if scope.is_some() && !flags.is_empty() => {}
+            (None, Some(Standing { file, .. })) => {
+                let path = file.into();
+                return Err(EditError::Elsewhere { server: server.clone(), path });
+            }
+            (None, None) if flags.is_empty() => return Err(unknown(server, &loaded)),
+            (Some(_) | None, None) => {}
+        }
+        for path in flags {
+            edited.push(self.write(&path, |text| unsaid(text, server, self.made_for(&path)))?);
+        }
+        Ok(edited)
     }
 
     /// Turns a server on or off. A flag for a server of another program's file goes into our own,
@@ -216,23 +251,17 @@ impl<'a> Editor<'a> {
     pub fn switch(&self, server: &ServerName, switch: Switch) -> Result<Edited, EditError> {
         let loaded = self.load()?;
         let user = self.file(Scope::User);
-        let path = match standing(&loaded, server) {
-            _ if self.has(&user, server)? => user,
-            Some(Standing { tier: Tier::User, .. }) => user,
-            Some(Standing { tier: Tier::Project, .. }) => self.project_overrides(),
-            None => return Err(unknown(server, &loaded)),
+        let path = match (self.said(&user, server)?, standing(&loaded, server)) {
+            (Some(Said::More), _) | (Some(Said::Flag), Some(_)) => user,
+            (None, Some(Standing { tier: Tier::User, .. })) => user,
+            (None, Some(Standing { tier: Tier::Project, .. })) => self.project_overrides(),
+            (Some(Said::Flag) | None, None) => return Err(unknown(server, &loaded)),
         };
-        let set = |disabled: bool| {
-            self.write(&path, |text| {
-                let (key, _) = find(text, server)?;
-                let flag = Change::Set(disabled.into());
-                Ok(vec![Edit::new([key, server.as_str(), "disabled"], flag)])
-            })
-        };
+        let set = |disabled: bool| self.write(&path, |text| flagged(text, server, disabled));
         if switch == Switch::Off {
             return set(true);
         }
-        let edited = self.write(&path, |text| Ok(enabling(server, find(text, server)?)))?;
+        let edited = self.write(&path, |text| switched_on(text, server, self.made_for(&path)))?;
         // A lower layer may still say off.
         if standing(&self.load()?, server).is_none_or(|standing| !standing.is_disabled) {
             return Ok(edited);
@@ -246,7 +275,7 @@ impl<'a> Editor<'a> {
         let path = self.file(Scope::User);
         let text = self.text(&path)?;
         let value = edit::value_at(&text, &["settings", rules.key()])
-            .map_err(|cause| EditError::Refused { path, cause })?;
+            .map_err(|cause| EditError::Unread { path, cause })?;
         let patterns = value.as_ref().and_then(Value::as_array).into_iter().flatten();
         Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
     }
@@ -265,17 +294,18 @@ impl<'a> Editor<'a> {
     }
 
     fn change_rules(&self, rules: Rules, change: Change) -> Result<Edited, EditError> {
-        let path = self.file(Scope::User);
-        self.write(&path, |_| Ok(vec![Edit::new(["settings", rules.key()], change.clone())]))
+        let edit = Edit::new(["settings", rules.key()], change);
+        self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&edit)))
     }
 
     fn load(&self) -> Result<Loaded, EditError> {
         Ok(load(self.environment, self.locations, &self.options)?)
     }
 
-    fn has(&self, path: &Path, server: &ServerName) -> Result<bool, EditError> {
+    fn said(&self, path: &Path, server: &ServerName) -> Result<Option<Said>, EditError> {
         let found = find(&self.text(path)?, server);
-        found.map(|(_, entry)| entry.is_some()).map_err(|refusal| refusal.at(path))
+        let (_, entry) = found.map_err(|refusal| refusal.at(path))?;
+        Ok(entry.as_ref().map(Said::of))
     }
 
     fn text(&self, path: &Path) -> Result<String, EditError> {
@@ -287,22 +317,26 @@ impl<'a> Editor<'a> {
 
     /// A file that was named on the command line is not made.
     fn refuse_missing(&self, path: &Path) -> Result<(), EditError> {
-        let is_named = self.options.config.is_some() && path == self.file(Scope::User);
-        if is_named && !path.exists() {
+        if self.made_for(path) == MadeFor::Others && !path.exists() {
             return Err(LoadError::Missing { path: path.to_path_buf() }.into());
         }
         Ok(())
+    }
+
+    fn made_for(&self, path: &Path) -> MadeFor {
+        let is_named = self.options.config.is_some() && path == self.file(Scope::User);
+        if is_named { MadeFor::Others } else { MadeFor::Us }
     }
 
     /// Works a change out and writes nothing.
     fn look(
         &self,
         path: &Path,
-        edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
+        change: impl Fn(&str) -> Result<Next, Refusal>,
     ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let before = self.text(path)?;
-        let after = edited(&before, edits).map_err(|refusal| refusal.at(path))?;
+        let after = change(&before).map_err(|refusal| refusal.at(path))?.into_text();
         Ok(Edited { path: path.to_path_buf(), before, after })
     }
 
@@ -310,7 +344,7 @@ impl<'a> Editor<'a> {
     fn write(
         &self,
         path: &Path,
-        edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
+        change: impl Fn(&str) -> Result<Next, Refusal>,
     ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let privacy = if path.starts_with(&self.options.project) && path != self.file(Scope::User) {
@@ -325,17 +359,36 @@ impl<'a> Editor<'a> {
         if privacy == Privacy::Usual && !file.path().starts_with(root) {
             return Err(EditError::LeadsOut { path: path.to_path_buf() });
         }
-        let mut edited = None;
+        let mut next = None;
         let updated = file.update(|before| {
             let before = std::str::from_utf8(before.unwrap_or_default())
                 .map_err(|_| EditError::NotText { path: path.to_path_buf() })?;
-            let after = self::edited(before, &edits).map_err(|refusal| refusal.at(path))?;
-            let changed = (after != before).then(|| after.clone().into_bytes());
-            edited = Some(Edited { path: path.to_path_buf(), before: before.to_owned(), after });
-            Ok(changed)
+            let (before, after) =
+                (before.to_owned(), change(before).map_err(|refusal| refusal.at(path))?);
+            let bytes = match &after {
+                Next::Text(after) if *after != before => Some(after.clone().into_bytes()),
+                Next::Text(_) | Next::NoFile => None,
+            };
+            next = Some((before, after));
+            Ok(bytes)
         });
-        match (updated, edited) {
-            (Ok(()), Some(edited)) => Ok(edited),
+        let done = match (updated, &next) {
+            (Ok(()), Some((before, Next::NoFile))) => file.remove(|now| match now {
+                Some(now) if now != before.as_bytes() => {
+                    Err(failed(io::ErrorKind::ResourceBusy.into()))
+                }
+                Some(_) | None => Ok(()),
+            }),
+            (updated, _) => updated,
+        };
+        match (done, next) {
+            (Ok(()), Some((before, after))) => {
+                if matches!(after, Next::NoFile) && path == self.project_overrides() {
+                    // It was made for the file, unless something else lies in it.
+                    let _in_use = path.parent().map(std::fs::remove_dir);
+                }
+                Ok(Edited { path: path.to_path_buf(), before, after: after.into_text() })
+            }
             (Ok(()), None) => Err(failed(io::ErrorKind::ResourceBusy.into())),
             (Err(UpdateError::Io(cause)), _) => Err(failed(cause)),
             (Err(UpdateError::Change(error)), _) => Err(error),
@@ -343,11 +396,23 @@ impl<'a> Editor<'a> {
     }
 }
 
-fn edited(
-    text: &str,
-    edits: impl Fn(&str) -> Result<Vec<Edit>, Refusal>,
-) -> Result<String, Refusal> {
-    edit::apply(text, &edits(text)?).map_err(Refusal::Text)
+/// What a file shall be.
+enum Next {
+    Text(String),
+    NoFile,
+}
+
+impl Next {
+    fn into_text(self) -> String {
+        match self {
+            Next::Text(text) => text,
+            Next::NoFile => String::new(),
+        }
+    }
+}
+
+fn with(text: &str, edits: &[Edit]) -> Result<Next, Refusal> {
+    edit::apply(text, edits).map(Next::Text).map_err(Refusal::Text)
 }
 
 /// Refuses servers that would not count in the files of a scope.
@@ -363,7 +428,7 @@ fn check(scope: Scope, servers: &[NewServer]) -> Result<(), EditError> {
     Ok(())
 }
 
-fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Vec<Edit>, Refusal> {
+fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next, Refusal> {
     let mut edits = Vec::new();
     for NewServer { name: server, entry } in servers {
         let (key, present) = find(text, server)?;
@@ -373,7 +438,7 @@ fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Vec<E
         let entry = Change::Set(Value::Object(entry.clone()));
         edits.push(Edit::new([key, server.as_str()], entry));
     }
-    Ok(edits)
+    with(text, &edits)
 }
 
 fn importing(hosts: &[Host]) -> Vec<Edit> {
@@ -401,19 +466,4 @@ pub(crate) fn entry_of(
         key = key.or(holder.map(|_| candidate));
     }
     Ok((key.unwrap_or(SERVER_KEYS[0]), None))
-}
-
-/// Takes away what turns a server off, and the entry with it if that was all that it said.
-fn enabling(server: &ServerName, (key, entry): (&'static str, Option<Value>)) -> Vec<Edit> {
-    let Some(Value::Object(entry)) = entry else { return Vec::new() };
-    let turns_off = |field: &str| match field {
-        "disabled" => entry.get("disabled") == Some(&Value::Bool(true)),
-        "enabled" => entry.get("enabled") == Some(&Value::Bool(false)),
-        _ => false,
-    };
-    if entry.keys().all(|field| turns_off(field)) {
-        return vec![Edit::new([key, server.as_str()], Change::Remove)];
-    }
-    let flags = entry.keys().filter(|field| turns_off(field));
-    flags.map(|field| Edit::new([key, server.as_str(), field], Change::Remove)).collect()
 }

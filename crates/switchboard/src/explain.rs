@@ -5,8 +5,10 @@ use std::path::Path;
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::pin::Pin;
-use switchboard_core::catalog::resolve::ArgumentsError;
-use switchboard_core::catalog::{Kind, ResolveError, Resolved};
+use switchboard_core::catalog::resolve::{ArgumentsError, nearest};
+use switchboard_core::catalog::{Catalog, Kind, ResolveError, Resolved};
+use switchboard_core::config::edit;
+use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::Origin;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
@@ -38,6 +40,8 @@ enum Cause {
     DeniedByRule { tool: String, pattern: String },
     #[error("`{0}` needs the user's approval")]
     NeedsApproval(String, #[source] CannotAsk),
+    #[error("the tools of `{0}` were never listed, so there is nothing to accept")]
+    NeverListed(ServerName),
     #[error("`{0}` is no longer what it was when this call was checked")]
     Changed(String),
     #[error("`{0}` is blocked: its definition changed since it was accepted")]
@@ -184,6 +188,9 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::TimedOut { .. } => hints.push(Hint::Setting("startTimeoutMs")),
         DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
         DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
+        DialError::Expand(ExpandError::MissingVariable { name }) => {
+            hints.push(Hint::SetVariable(name.clone()));
+        }
         DialError::WorkingDirectory { .. }
         | DialError::Expand(_)
         | DialError::Secret { .. }
@@ -260,7 +267,7 @@ pub fn edit(error: EditError) -> Failure {
         EditError::Unknown { name, suggestions } => {
             resolve(ResolveError::UnknownServer { name, suggestions })
         }
-        EditError::RefusedEntry(refused) => refused_entry(refused),
+        EditError::RefusedEntry(refused) => refused_entry(*refused),
         EditError::Exists { ref path, .. } => {
             Failure::new(Code::Config, of_file(path), error).hint(Hint::Replace)
         }
@@ -268,9 +275,21 @@ pub fn edit(error: EditError) -> Failure {
             let (subject, hint) = (of_file(path), Hint::Disable(server.clone()));
             Failure::new(Code::Config, subject, error).hint(hint)
         }
-        EditError::Refused { ref path, .. }
-        | EditError::NotText { ref path }
-        | EditError::LeadsOut { ref path } => Failure::new(Code::Config, of_file(path), error),
+        EditError::Refused { ref path, ref cause } | EditError::Unread { ref path, ref cause } => {
+            let subject = of_file(path);
+            let hint = match cause {
+                edit::EditError::Syntax { line, .. } => Some(Hint::Edit {
+                    path: path.display().to_string(),
+                    line: u32::try_from(*line).unwrap_or(u32::MAX),
+                }),
+                edit::EditError::WrongType { .. } => None,
+            };
+            let hints = hint.into_iter().chain([Hint::CheckConfig]).collect();
+            with_hints(Failure::new(Code::Config, subject, error), hints)
+        }
+        EditError::NotText { ref path } | EditError::LeadsOut { ref path } => {
+            Failure::new(Code::Config, of_file(path), error)
+        }
         EditError::Load(LoadError::Missing { ref path }) => {
             Failure::new(Code::Config, of_file(path), error)
         }
@@ -333,6 +352,13 @@ pub(crate) fn no_lists(server: &ServerName) -> Failure {
     Failure::new(Code::UnknownTool, Subject::Server(server.clone()), Cause::NoLists(server.clone()))
 }
 
+/// Nothing is known of its tools, so there is nothing to accept.
+pub(crate) fn never_listed(server: &ServerName) -> Failure {
+    let cause = Cause::NeverListed(server.clone());
+    Failure::new(Code::UnknownTool, Subject::Server(server.clone()), cause)
+        .hint(Hint::Connect(server.clone()))
+}
+
 pub(crate) fn denied(target: &Resolved) -> Failure {
     Failure::new(Code::ApprovalDenied, tool(target), Cause::Denied(target.shown.to_string()))
 }
@@ -380,12 +406,26 @@ pub(crate) fn tool_gone(target: &Resolved) -> Failure {
         .hint(Hint::ListTools(target.server.clone()))
 }
 
-pub(crate) fn unknown_resource(uri: &str) -> Failure {
-    Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(shown(uri)))
+pub(crate) fn unknown_resource(uri: &str, catalog: &Catalog) -> Failure {
+    let failure =
+        Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(shown(uri)));
+    let known = catalog.offered().flat_map(|listing| &listing.resources);
+    close_to(uri, known.map(|resource| resource.uri.clone()), failure)
 }
 
-pub(crate) fn unknown_prompt(name: &str) -> Failure {
-    Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(shown(name)))
+pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
+    let failure =
+        Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(shown(name)));
+    let known = catalog.offered().flat_map(|listing| &listing.prompts);
+    close_to(name, known.map(|prompt| prompt.name.clone()), failure)
+}
+
+/// With the nearest of the names that there are.
+fn close_to(name: &str, known: impl Iterator<Item = String>, failure: Failure) -> Failure {
+    match nearest(name, known) {
+        close if close.is_empty() => failure,
+        close => failure.hint(Hint::DidYouMean(close)),
+    }
 }
 
 pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {

@@ -9,7 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::gateway::{Gateway, WeakGateway};
+use switchboard_core::config::diagnostic::Diagnostic;
+use switchboard_core::render::words::clean_line;
+
+use crate::gateway::{FileNotices, Gateway, WeakGateway};
 use crate::last_good::LastGood;
 use crate::load::{self, LoadError, LoadOptions, Loaded};
 
@@ -21,6 +24,9 @@ const REST: Duration = Duration::from_millis(250);
 /// One that never rests is read all the same after so many waits.
 const WAITS: usize = 8;
 
+/// As many mistakes as the status names.
+const SHOWN_MISTAKES: usize = 5;
+
 /// What the file system says about each file, if it is there; another value means that it changed.
 type Look = Vec<Option<[i128; 4]>>;
 
@@ -29,6 +35,8 @@ type Look = Vec<Option<[i128; 4]>>;
 pub(crate) async fn follow(gateway: WeakGateway, options: LoadOptions, mut last_good: LastGood) {
     let mut files = last_good.files().to_vec();
     let mut seen = None;
+    // Whoever started the gateway has told what was wrong then.
+    let mut told: Option<Vec<Diagnostic>> = None;
     loop {
         tokio::time::sleep(PERIOD).await;
         let Some(gateway) = gateway.upgrade() else { return };
@@ -45,7 +53,12 @@ pub(crate) async fn follow(gateway: WeakGateway, options: LoadOptions, mut last_
                 for place in &loaded.stale {
                     tracing::warn!(place, "file does not read, its last good version holds");
                 }
-                gateway.apply_with(&loaded.config, loaded.stale);
+                let mistakes: Vec<Diagnostic> = loaded.mistakes().cloned().collect();
+                warn_of_new(&mistakes, told.as_deref());
+                let places = mistakes.iter().take(SHOWN_MISTAKES).map(place).collect();
+                let notices = FileNotices { stale: loaded.stale, mistakes: places };
+                gateway.apply_with(&loaded.config, notices);
+                told = Some(mistakes);
                 gateway.list_missing_in_background();
                 last_good = loaded.good;
                 tracing::info!("configuration applied");
@@ -59,6 +72,23 @@ pub(crate) async fn follow(gateway: WeakGateway, options: LoadOptions, mut last_
             None => return,
         }
     }
+}
+
+fn warn_of_new(mistakes: &[Diagnostic], told: Option<&[Diagnostic]>) {
+    let Some(told) = told else { return };
+    for mistake in mistakes.iter().filter(|mistake| !told.contains(mistake)) {
+        let problem = mistake.kind.to_string();
+        tracing::warn!(
+            place = place(mistake),
+            problem = &*clean_line(&problem, 500),
+            "what stands there does not count"
+        );
+    }
+}
+
+fn place(mistake: &Diagnostic) -> String {
+    let path = mistake.path.as_deref().unwrap_or_default();
+    format!("{path}:{}:{}", mistake.line, mistake.column)
 }
 
 /// Looks until the files have been the same for a while.

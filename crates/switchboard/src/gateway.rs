@@ -92,8 +92,16 @@ struct Roster {
     facts: HashMap<ServerName, Facts>,
     settings: Settings,
     limits: Limits,
-    /// Places in files that do not read; their last good version holds.
-    stale: Vec<String>,
+    notices: FileNotices,
+}
+
+/// Places in configuration files that the user should look at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileNotices {
+    /// The file does not read; its last good version holds.
+    pub(crate) stale: Vec<String>,
+    /// The file reads, and what stands there does not count.
+    pub(crate) mistakes: Vec<String>,
 }
 
 /// A server that may be used. Its actor lives by one recipe and one policy: others mean another actor.
@@ -159,10 +167,10 @@ impl Gateway {
     /// Takes another configuration. Servers that are reached in the same way go on as they are;
     /// changed ones start anew and removed ones stop, both after the calls that are in flight.
     pub fn apply(&self, config: &Config) {
-        self.apply_with(config, Vec::new());
+        self.apply_with(config, FileNotices::default());
     }
 
-    pub(crate) fn apply_with(&self, config: &Config, stale: Vec<String>) {
+    pub(crate) fn apply_with(&self, config: &Config, notices: FileNotices) {
         let Parts { shelves, facts, recipes, settings, limits } =
             self.shared.blueprint.parts(config);
         let plans = recipes
@@ -171,7 +179,7 @@ impl Gateway {
             .collect();
         self.shared.roster.send_modify(|roster| {
             let members = self.renew(&roster.members, recipes);
-            *roster = Arc::new(Roster { members, facts, settings, limits, stale });
+            *roster = Arc::new(Roster { members, facts, settings, limits, notices });
         });
         self.shared.directory.replace(shelves, plans);
     }
@@ -354,13 +362,13 @@ impl Gateway {
         })
     }
 
-    pub(crate) fn stale(&self) -> Vec<String> {
-        self.roster().stale.clone()
+    pub(crate) fn file_notices(&self) -> FileNotices {
+        self.roster().notices.clone()
     }
 
     /// Goes on with the configuration that there is, and says why.
     pub(crate) fn keep(&self, stale: Vec<String>) {
-        self.shared.roster.send_modify(|roster| Arc::make_mut(roster).stale = stale);
+        self.shared.roster.send_modify(|roster| Arc::make_mut(roster).notices.stale = stale);
     }
 
     pub(crate) fn blueprint(&self) -> &Blueprint {
@@ -501,7 +509,7 @@ impl GatewayBuilder {
             facts: HashMap::new(),
             settings: self.config.settings.clone(),
             limits: Limits::OFF,
-            stale: Vec::new(),
+            notices: FileNotices::default(),
         };
         let shared = Shared {
             blueprint: self.blueprint,

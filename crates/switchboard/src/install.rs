@@ -15,7 +15,8 @@ use switchboard_core::config::layers::Tier;
 use self::error::InstallError;
 use self::record::{Kept, Record, RecordFile};
 use crate::edit::error::EditError;
-use crate::edit::{Edited, Editor, Scope};
+use crate::edit::switching::is_flag;
+use crate::edit::{Edited, Editor, Scope, entry_of};
 use crate::env::Environment;
 use crate::load::{LoadError, LoadOptions};
 use crate::paths::{self, Paths};
@@ -310,7 +311,15 @@ fn copies_into(text: &str, others: Vec<Other>) -> Result<Copies, edit::EditError
             copies.stay.push(Staying { name, reason: Reason::OnlyInHost });
             continue;
         };
-        match crate::edit::entry_of(text, &name)? {
+        match entry_of(text, &name)? {
+            // It stays as it was switched here.
+            (key, Some(Value::Object(flags))) if is_flag(&Value::Object(flags.clone())) => {
+                let mut entry = entry;
+                entry.extend(flags);
+                let entry = Value::Object(entry);
+                edits.push(Edit::new([key, &name], Change::Set(entry.clone())));
+                copies.entries.insert(name.clone(), entry);
+            }
             (_, Some(present)) => {
                 let present = present.as_object();
                 if !present.is_some_and(|present| moving::same(&name, present, &entry)) {

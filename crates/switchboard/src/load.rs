@@ -38,6 +38,16 @@ pub struct Loaded {
     pub good: LastGood,
 }
 
+impl Loaded {
+    /// What is wrong in files that read, or that never did: it does not count.
+    pub(crate) fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
+        let stands_in = |path: &str| self.stale.iter().any(|place| place.starts_with(path));
+        self.config.diagnostics.iter().filter(move |problem| {
+            problem.is_error() && !problem.path.as_deref().is_some_and(stands_in)
+        })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct FileState {
     pub path: PathBuf,

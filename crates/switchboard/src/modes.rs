@@ -18,6 +18,7 @@ use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 use crate::blueprint::Overridden;
 use crate::call;
 use crate::explain;
+use crate::gateway::FileNotices;
 use crate::relay::Reference;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
@@ -32,8 +33,8 @@ pub(crate) fn status(session: &Session) -> Reply {
         catalog.shelves().map(|(name, _)| server_line(session, &catalog, name)).collect();
     let connected =
         servers.iter().filter(|server| server.status == ServerStatus::Connected).count();
-    let stale = session.gateway.stale();
-    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected, stale })
+    let FileNotices { stale, mistakes } = session.gateway.file_notices();
+    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected, stale, mistakes })
 }
 
 fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
@@ -224,10 +225,11 @@ pub(crate) async fn read_resource(
     let listed_by = owner_of_resource(&catalog, &scope, uri);
     // A server may serve more than it lists, so a named one is asked in any case.
     let owner = listed_by.or(scope.first().filter(|_| server.is_some()));
-    let owner = owner.ok_or_else(|| explain::unknown_resource(uri))?;
+    let owner = owner.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
     // Only its lists say which resources the configuration leaves out.
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
-    let target = catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri))?;
+    let target =
+        catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
     let checked = Checked { target, args: Map::new() };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_resource(raw.into_string());
@@ -259,7 +261,7 @@ pub(crate) fn owner(session: &Session, of: &Reference<'_>) -> Result<ServerName,
             let by_name =
                 scope.iter().find(|server| catalog.listing(server).is_some_and(|l| named(l)));
             let owner = by_name.or_else(|| owner_of_resource(&catalog, &scope, uri));
-            owner.cloned().ok_or_else(|| explain::unknown_resource(uri))
+            owner.cloned().ok_or_else(|| explain::unknown_resource(uri, &catalog))
         }
         Reference::Prompt(name) => owner_of_prompt(&catalog, &scope, name).cloned(),
     }
@@ -275,7 +277,7 @@ fn owner_of_prompt<'a>(
     };
     let owners: Vec<&ServerName> = scope.iter().filter(lists_it).collect();
     match owners[..] {
-        [] => Err(explain::unknown_prompt(name)),
+        [] => Err(explain::unknown_prompt(name, catalog)),
         [owner] => Ok(owner),
         _ => Err(explain::ambiguous_prompt(name, &owners)),
     }
@@ -291,7 +293,8 @@ pub(crate) async fn prompt(
     let catalog = session.gateway.catalog();
     let scope = in_scope(&catalog, server)?;
     let owner = owner_of_prompt(&catalog, &scope, name)?;
-    let target = catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name))?;
+    let target =
+        catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
     let (target, raw) = call::run(session, &catalog, Checked { target, args }, caller).await?;
     let content = CallOutput::of_prompt(raw.into_string());
     output(session, Origin::Prompt, target.server, name, content).await

@@ -190,6 +190,9 @@ impl Gateway {
     pub async fn accept_pins(&self, server: &str, tools: &[String]) -> Result<ServerPins, Failure> {
         let catalog = self.catalog();
         let server = catalog.active_server(server).map_err(explain::resolve)?;
+        if catalog.listing(&server).is_none() {
+            return Err(explain::never_listed(&server));
+        }
         let mut items = drifting(&catalog, &server);
         if !tools.is_empty() {
             let wanted = tools.iter().map(|tool| named(&catalog, &server, tool));

@@ -147,7 +147,9 @@ impl Session {
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.gateway().catalog();
-        let target = catalog.resource(server, uri).ok_or_else(|| explain::unknown_resource(uri))?;
+        let target = catalog
+            .resource(server, uri)
+            .ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
         let checked = Checked { target, args: Map::new() };
         call::run(self, &catalog, checked, caller).await.map(|(_, answer)| answer)
     }
@@ -160,7 +162,8 @@ impl Session {
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.gateway().catalog();
-        let target = catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name))?;
+        let target =
+            catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
         let checked = Checked { target, args };
         call::run(self, &catalog, checked, caller).await.map(|(_, answer)| answer)
     }

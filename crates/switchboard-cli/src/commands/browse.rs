@@ -9,7 +9,7 @@ use crate::args::{Format, Search};
 use crate::boot::App;
 use crate::conversation::{ALL, Conversation};
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::{Outcome, Stop};
 use crate::show;
 
 pub(super) async fn status(talk: &Conversation<'_>, format: Format) -> Outcome {
@@ -39,12 +39,26 @@ fn show_token(app: &App) {
     }
 }
 
+/// Lists what was never listed, and says how a command ends that tells of it. Servers that failed
+/// were named; a program gets the last of them instead of an answer about nothing.
+async fn learn(
+    talk: &Conversation<'_>,
+    server: Option<&str>,
+    format: Format,
+) -> Result<Exit, Stop> {
+    match talk.list_unlisted(server).await? {
+        None => Ok(Exit::Done),
+        Some(failure) if format.json => Err(failure.into()),
+        Some(failure) => Ok(failure.code.into()),
+    }
+}
+
 pub(super) async fn tools(
     talk: &Conversation<'_>,
     server: Option<&str>,
     format: Format,
 ) -> Outcome {
-    talk.list_unlisted(server).await?;
+    let exit = learn(talk, server, format).await?;
     let reply = match server {
         Some(server) => {
             talk.ask(Request::List { server: server.to_owned(), page: ALL }, "listing").await?
@@ -59,12 +73,12 @@ pub(super) async fn tools(
         show::remarks(page, printer.err).iter().for_each(|remark| printer.note(remark));
         talk.mention(&page.not_listed, &page.pending);
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
     let Search { words, limit, offset, regex, server, format } = search;
-    talk.list_unlisted(server.as_deref()).await?;
+    let exit = learn(talk, server.as_deref(), format).await?;
     let request = SearchRequest {
         query: words.join(" "),
         matching: if regex { Matching::Pattern } else { Matching::Words },
@@ -88,7 +102,7 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
         }
         talk.mention(&page.not_listed, &page.pending);
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 pub(super) async fn describe(
@@ -117,7 +131,7 @@ pub(super) async fn resources(
     server: Option<String>,
     format: Format,
 ) -> Outcome {
-    talk.list_unlisted(server.as_deref()).await?;
+    let exit = learn(talk, server.as_deref(), format).await?;
     let reply = talk.session.handle(Request::Resources { server }).await?;
     talk.print(&reply, format)?;
     if let Reply::Resources(rows) = &reply
@@ -126,7 +140,7 @@ pub(super) async fn resources(
     {
         talk.app.printer.note("no resources");
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 pub(super) async fn prompts(
@@ -134,7 +148,7 @@ pub(super) async fn prompts(
     server: Option<String>,
     format: Format,
 ) -> Outcome {
-    talk.list_unlisted(server.as_deref()).await?;
+    let exit = learn(talk, server.as_deref(), format).await?;
     let reply = talk.session.handle(Request::Prompts { server }).await?;
     talk.print(&reply, format)?;
     if let Reply::Prompts(rows) = &reply
@@ -143,5 +157,5 @@ pub(super) async fn prompts(
     {
         talk.app.printer.note("no prompts");
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }

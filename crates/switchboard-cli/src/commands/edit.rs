@@ -38,7 +38,8 @@ pub(super) async fn run(app: &App, edit: Edit) -> Outcome {
 fn remove(app: &App, server: &str, scope: Option<edit::Scope>) -> Outcome {
     let server = named(server)?;
     let edited = app.editor().remove(&server, scope.map(Scope::from)).map_err(explain::edit)?;
-    conclude(app, &edited, &format!("`{}` is removed", shown(&server)));
+    edited.iter().for_each(|edited| app.printer.note(&diff::text(edited, app.printer.err)));
+    app.printer.note(&format!("`{}` is removed", shown(&server)));
     Ok(Exit::Done)
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use switchboard::config::conflicts::Conflict;
+use switchboard::config::conflicts::{Conflict, Differs};
 use switchboard::config::hosts::Host;
 use switchboard::config::layers::{Origin, Tier};
 use switchboard::config::parse::ParsedServer;
@@ -170,11 +170,16 @@ fn kind(server: &ParsedServer) -> Option<&'static str> {
 /// The names that lead elsewhere in another file, and which file counts.
 pub(super) fn disagreement(conflicts: &[Conflict], palette: Palette) -> String {
     let mut out = String::new();
-    for Conflict { server, places } in conflicts {
+    for Conflict { server, differs, places } in conflicts {
         let Some((first, others)) = places.split_first() else { continue };
         let name = palette.name(clean_line(server, NAME)).to_string();
         let others: Vec<String> = others.iter().map(place).collect();
-        let _ = writeln!(out, "{name} differs: {} counts, not {}", place(first), others.join(", "));
+        let differs = match differs {
+            Differs::Endpoint => "differs",
+            Differs::Arguments => "differs in its arguments",
+        };
+        let (first, others) = (place(first), others.join(", "));
+        let _ = writeln!(out, "{name} {differs}: {first} counts, not {others}");
     }
     out
 }
@@ -206,7 +211,11 @@ fn as_json(found: &Discovery, conflicts: &[Conflict]) -> Value {
     let place = |origin: &Origin| json!({ "file": &*origin.path, "line": origin.line });
     let conflict = |conflict: &Conflict| {
         let places: Vec<Value> = conflict.places.iter().map(place).collect();
-        json!({ "server": conflict.server, "places": places })
+        let differs = match conflict.differs {
+            Differs::Endpoint => "endpoint",
+            Differs::Arguments => "arguments",
+        };
+        json!({ "server": conflict.server, "differs": differs, "places": places })
     };
     json!({
         "hosts": found.hosts.iter().map(host).collect::<Vec<_>>(),

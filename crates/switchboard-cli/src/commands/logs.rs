@@ -44,14 +44,20 @@ pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wi
     }
     let mut empty = true;
     for log in &mut logs {
-        let lines = log.news()?;
+        let mut lines = log.news()?;
+        if lines.len() < wish.lines {
+            lines.splice(..0, log.turned_over()?);
+        }
         empty &= lines.is_empty();
         for line in lines.iter().skip(lines.len().saturating_sub(wish.lines)) {
             printer.text(&log.shown(line))?;
         }
     }
     if empty && !wish.follow {
-        printer.note("no server has written to a log yet");
+        printer.note(&match server {
+            Some(server) => format!("`{}` has written to no log yet", clean_line(server, 100)),
+            None => "no server has written to a log yet".to_owned(),
+        });
     }
     if !wish.follow {
         return Ok(Exit::Done);
@@ -92,6 +98,12 @@ impl Log {
         bytes.truncate(whole);
         self.read += whole as u64;
         Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+    }
+
+    /// What stood in the file before it was turned over.
+    fn turned_over(&self) -> io::Result<Vec<String>> {
+        let before = self.path.with_extension("log.1");
+        Log { path: before, prefix: String::new(), read: 0 }.news()
     }
 
     fn shown(&self, line: &str) -> String {

@@ -6,6 +6,7 @@ use switchboard::discover::Discovery;
 use switchboard::edit::{Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::name::ServerName;
 use switchboard::render::words::plural;
 use switchboard::reply::Reply;
 use switchboard::request::Request;
@@ -15,7 +16,7 @@ use super::add::{trust_what_was_typed, wanted};
 use super::edit::shown;
 use super::import;
 use crate::boot::App;
-use crate::dialogue::Dialogue;
+use crate::dialogue::{Dialogue, Written};
 use crate::diff;
 use crate::exit::Exit;
 use crate::host::Consent;
@@ -88,6 +89,7 @@ async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<
     printer.note(&diff::text(&planned, printer.err));
     if dialogue.agrees("Write this?").await? {
         app.editor().add_imports(&hosts).map_err(explain::edit)?;
+        dialogue.written = Written::Something;
         printer.note(&import::imported(&hosts, printer.err));
     }
     Ok(())
@@ -96,7 +98,9 @@ async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<
 /// Asks for a server, tries it, and writes it.
 async fn add(app: &App, dialogue: &mut Dialogue) -> Outcome {
     let printer = dialogue.printer;
-    let mut form = Form::default();
+    // Where that cannot be told, writing it will say why.
+    let is_taken = |name: &ServerName| app.editor().is_taken(name).unwrap_or(false);
+    let mut form = Form::new(&is_taken);
     while let Some(question) = form.question() {
         let choices = printer.err.aside(question.choices);
         let answer = dialogue.ask(format!("{} {choices}", question.text).trim_end()).await?;

@@ -61,6 +61,7 @@ fn page(server: Option<&str>) -> ToolPage {
 fn the_status_has_a_line_a_server() {
     let overview = Overview {
         stale: Vec::new(),
+        mistakes: Vec::new(),
         servers: vec![
             server("files", ServerStatus::Connected, Some(3)),
             server("git", ServerStatus::Pending, None),

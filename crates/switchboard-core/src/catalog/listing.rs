@@ -257,7 +257,7 @@ impl ResourceTemplate {
         };
         let mut last = None;
         for part in literals {
-            let literal = part.split_once('}').map_or(part, |(_, literal)| literal);
+            let Some((_, literal)) = part.split_once('}') else { return false };
             let Some((_, after)) = rest.split_once(literal) else { return false };
             rest = after;
             last = Some(literal);

@@ -9,7 +9,16 @@ use super::parse::ParsedServer;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub server: String,
+    pub differs: Differs,
     pub places: Vec<Origin>,
+}
+
+/// In what the places of a conflict disagree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Differs {
+    Endpoint,
+    /// The same program with other arguments may be another server altogether.
+    Arguments,
 }
 
 /// The names that at least two of the entries, in the order of their files, lead elsewhere with. An
@@ -20,17 +29,25 @@ pub fn conflicts<'s>(servers: impl IntoIterator<Item = &'s ParsedServer>) -> Vec
         let leads = server.entry.endpoints().iter().any(Option::is_some);
         named.entry(&server.name).or_default().extend(leads.then_some(server));
     }
-    let differ = |servers: &[&ParsedServer]| {
-        servers.windows(2).any(|pair| match pair {
-            [one, other] => one.entry.endpoints() != other.entry.endpoints(),
-            _ => false,
-        })
-    };
-    let disagreeing = named.into_iter().filter(|(_, servers)| differ(servers));
-    disagreeing
-        .map(|(name, servers)| Conflict {
+    let conflict = |(name, servers): (&str, Vec<&ParsedServer>)| {
+        let differs = servers.windows(2).filter_map(|pair| match pair {
+            [one, other] => differ(one, other),
+            _ => None,
+        });
+        Some(Conflict {
             server: name.to_owned(),
+            differs: differs.min()?,
             places: servers.iter().map(|server| server.origin.clone()).collect(),
         })
-        .collect()
+    };
+    named.into_iter().filter_map(conflict).collect()
+}
+
+fn differ(one: &ParsedServer, other: &ParsedServer) -> Option<Differs> {
+    let (one, other) = (&one.entry, &other.entry);
+    if one.endpoints() != other.endpoints() {
+        return Some(Differs::Endpoint);
+    }
+    let (some, others) = (one.args.as_ref()?, other.args.as_ref()?);
+    (some != others).then_some(Differs::Arguments)
 }

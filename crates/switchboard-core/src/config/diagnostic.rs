@@ -117,6 +117,11 @@ pub enum DiagnosticKind {
     FileOfVariables { key: String },
     #[error("server `{server}` needs one of `command`, `url` and `socket`")]
     NoEndpoint { server: String },
+    /// A token for one package must not go to another one unseen.
+    #[error(
+        "server `{server}` takes its `{field}` from {path}:{line}, where it has other arguments: give it one of its own here"
+    )]
+    LentToOtherArguments { server: String, field: &'static str, path: Arc<str>, line: u32 },
     #[error("server `{server}` would be this gateway itself")]
     Gateway { server: String },
     #[error("server `{server}` must have only one of `command`, `url` and `socket`")]

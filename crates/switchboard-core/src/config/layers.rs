@@ -31,12 +31,14 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
         for layer in of_tier().filter(|layer| layer.file.host.is_none()) {
             settings.overlay(&layer.file.settings);
             for server in &layer.file.servers {
-                drafts.entry(server.name.clone()).or_default().stack(server, tier);
+                let draft = drafts.entry(server.name.clone()).or_default();
+                diagnostics.extend(draft.stack(server, tier));
             }
         }
         for layer in of_tier().filter(|layer| layer.file.host.is_some()) {
             for server in &layer.file.servers {
-                drafts.entry(server.name.clone()).or_default().import(server, tier);
+                let draft = drafts.entry(server.name.clone()).or_default();
+                diagnostics.extend(draft.import(server, tier));
             }
         }
     }
@@ -185,7 +187,7 @@ enum Import {
 
 impl Draft {
     /// Lays an entry of ours over what is there.
-    fn stack(&mut self, server: &ParsedServer, tier: Tier) {
+    fn stack(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         let of_tier = self.face(tier).take();
         let says_where = server.entry.endpoints().iter().any(Option::is_some);
         let below = of_tier.as_ref().filter(|_| !says_where).map(|below| below.origin.clone());
@@ -198,30 +200,38 @@ impl Draft {
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();
+        let lent = lent(&entry, server);
         entry.overlay(&server.entry);
         *self.face(tier) = Some(Stacked { entry, origin, import: Import::None });
+        lent
     }
 
     /// Lays an entry of another host below what is there, if it is the same server and nobody was
     /// imported under that name before. A project's file adds nothing to a server of the user's.
-    fn import(&mut self, server: &ParsedServer, tier: Tier) {
+    fn import(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         if tier == Tier::Project && self.user.is_some() {
-            return;
+            return None;
         }
         let face = self.face(tier);
-        *face = match face.take() {
-            None => Some(Stacked {
+        let Some(ours) = face.take() else {
+            *face = Some(Stacked {
                 entry: server.entry.clone(),
                 origin: server.origin.clone(),
                 import: Import::Only,
-            }),
-            Some(ours) if ours.import == Import::None && ours.entry.fits_over(&server.entry) => {
-                let mut entry = server.entry.clone();
-                entry.overlay(&ours.entry);
-                Some(Stacked { entry, import: Import::Below, ..ours })
-            }
-            Some(ours) => Some(ours),
+            });
+            return None;
         };
+        if ours.import != Import::None || !ours.entry.fits_over(&server.entry) {
+            *face = Some(ours);
+            return None;
+        }
+        let Stacked { entry, origin, .. } = ours;
+        let ours = ParsedServer { name: server.name.clone(), entry, origin };
+        let mut entry = server.entry.clone();
+        let lent = lent(&entry, &ours);
+        entry.overlay(&ours.entry);
+        *face = Some(Stacked { entry, import: Import::Below, origin: ours.origin });
+        lent
     }
 
     fn face(&mut self, tier: Tier) -> &mut Option<Stacked> {
@@ -230,6 +240,16 @@ impl Draft {
             Tier::Project => &mut self.project,
         }
     }
+}
+
+/// Says that `upper` takes over what was meant for another command line.
+fn lent(lower: &ServerEntry, upper: &ParsedServer) -> Option<Diagnostic> {
+    let field = lower.lends_to_other_arguments(&upper.entry)?;
+    let from = lower.origins.get(field)?;
+    let Origin { path, line, column } = upper.origin.clone();
+    let (server, from, from_line) = (upper.name.clone(), from.path.clone(), from.line);
+    let kind = DiagnosticKind::LentToOtherArguments { server, field, path: from, line: from_line };
+    Some(Diagnostic { level: Level::Warning, path: Some(path), line, column, kind })
 }
 
 impl Config {

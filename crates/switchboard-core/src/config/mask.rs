@@ -1,71 +1,99 @@
 //! The text of a configuration file without the secrets that stand in it, for showing a change.
 
-use jsonc_parser::ast::Value;
+use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::install::Target;
 use super::layers::{Source, Tier};
+use super::secrecy::{self, HIDDEN};
 use super::syntax::{self, Syntax};
 
-/// Objects and fields whose strings are as often secrets as not.
-const HOLDERS: &[&str] = &[
-    "env",
-    "environment",
-    "headers",
-    "http_headers",
-    "bearerToken",
-    "password",
-    "key",
-    "clientSecret",
-    "token",
-    "apiKey",
-];
-
-/// `text` with `…` for the values of variables, headers and credentials; names, and values that
-/// only lead to a secret, such as `${TOKEN}`, stay. It has the same lines. `None` if it does not
-/// parse.
+/// `text` with `…` for what may be secret: values of variables, headers and credentials, and what
+/// stands in arguments, addresses and comments. Names, and values that only lead to a secret, such
+/// as `${TOKEN}`, stay. It has the same lines. `None` if it does not parse.
 pub fn masked(text: &str) -> Option<String> {
-    mask(text, Syntax::Jsonc, |root, secrets| collect(root, Within::Open, secrets))
+    mask(text, Syntax::Jsonc, |root, mask| mask.value(root, Within::Open))
 }
 
 /// The same for the file of a host, of which nothing but the servers is ours to show.
 pub fn masked_of_host(text: &str, target: Target) -> Option<String> {
-    mask(text, target.syntax(), |root, secrets| {
+    mask(text, target.syntax(), |root, mask| {
         for property in root.as_object().iter().flat_map(|root| &root.properties) {
             let servers = property.name.as_str() == target.holder();
             let within = if servers { Within::Open } else { Within::Foreign };
-            collect(&property.value, within, secrets);
+            mask.strings.push((property.name.start(), property.name.end(), None));
+            mask.value(&property.value, within);
         }
     })
 }
 
-type Secrets = Vec<(usize, usize)>;
-
-fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Secrets)) -> Option<String> {
+fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Mask)) -> Option<String> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut secrets = Vec::new();
+    let mut mask = Mask::default();
     let source = Source { path: "".into(), tier: Tier::User };
     let problems =
-        syntax::read((body, syntax), &source, usize::MAX, |_, root| find(root, &mut secrets));
+        syntax::read((body, syntax), &source, usize::MAX, |_, root| find(root, &mut mask));
     if !problems.is_empty() {
         return None;
     }
     // A table of TOML may go on after another one.
-    secrets.sort_unstable();
+    mask.strings.sort_unstable();
     let mut out = String::with_capacity(body.len());
     let mut done = 0;
-    for (start, end) in secrets {
-        out.push_str(body.get(done..start).unwrap_or_default());
-        out.push_str("\"…\"");
-        let lines = body.get(start..end).unwrap_or_default().matches('\n').count();
-        out.extend(std::iter::repeat_n('\n', lines));
+    for (start, end, shown) in mask.strings {
+        push_between(&mut out, body.get(done..start).unwrap_or_default(), syntax);
+        let written = body.get(start..end).unwrap_or_default();
+        match shown {
+            None => out.push_str(written),
+            Some(shown) => {
+                out.push_str(&serde_json::Value::from(shown).to_string());
+                out.extend(written.matches('\n'));
+            }
+        }
         done = end;
     }
-    out.push_str(body.get(done..).unwrap_or_default());
+    push_between(&mut out, body.get(done..).unwrap_or_default(), syntax);
     Some(out)
 }
 
-#[derive(Clone, Copy)]
+/// What stands between strings: of comments only prose.
+fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
+    let openings: &[(&str, &str)] = match syntax {
+        Syntax::Jsonc => &[("//", "\n"), ("/*", "*/")],
+        Syntax::Toml => &[("#", "\n")],
+    };
+    let first = |text: &str| {
+        let found =
+            openings.iter().filter_map(|(open, close)| Some((text.find(open)?, *open, *close)));
+        found.min_by_key(|(at, ..)| *at)
+    };
+    while let Some((at, open, close)) = first(text) {
+        let (before, rest) = text.split_at_checked(at + open.len()).unwrap_or((text, ""));
+        let (comment, after) =
+            rest.split_at_checked(rest.find(close).unwrap_or(rest.len())).unwrap_or((rest, ""));
+        out.push_str(before);
+        if secrecy::is_prose(comment) {
+            out.push_str(comment);
+        } else {
+            out.push(' ');
+            out.push_str(HIDDEN);
+            out.extend(comment.matches('\n'));
+        }
+        // So that a `*/` does not open the next one.
+        let closing = if after.starts_with(close) { close } else { "" };
+        out.push_str(closing);
+        text = after.get(closing.len()..).unwrap_or_default();
+    }
+    out.push_str(text);
+}
+
+/// Every string of a text with what is shown of it, if that is not all.
+#[derive(Default)]
+struct Mask {
+    strings: Vec<(usize, usize, Option<String>)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Open,
     Secrets,
@@ -73,35 +101,59 @@ enum Within {
     Foreign,
 }
 
-/// In the order of the text. The parser bounds the depth.
-fn collect(value: &Value<'_>, within: Within, secrets: &mut Secrets) {
-    match (value, within) {
-        (Value::StringLit(literal), Within::Secrets) if !leads_elsewhere(&literal.value) => {
-            secrets.push((literal.start(), literal.end()));
-        }
-        (Value::StringLit(literal), Within::Foreign) => {
-            secrets.push((literal.start(), literal.end()));
-        }
-        (Value::Object(object), Within::Foreign) => {
-            let values = object.properties.iter().map(|property| &property.value);
-            values.for_each(|value| collect(value, within, secrets));
-        }
-        (Value::Object(object), _) => {
-            for property in &object.properties {
-                let holds = HOLDERS.contains(&property.name.as_str());
-                let inner = if holds { Within::Secrets } else { within };
-                collect(&property.value, inner, secrets);
+impl Mask {
+    /// The parser bounds the depth.
+    fn value(&mut self, value: &Value<'_>, within: Within) {
+        match value {
+            Value::StringLit(literal) => {
+                let shown = match within {
+                    Within::Open => secrecy::line(&literal.value),
+                    Within::Secrets => secrecy::value(&literal.value),
+                    Within::Foreign => HIDDEN.to_owned(),
+                };
+                self.string(value, &literal.value, shown);
             }
+            Value::NumberLit(literal) if within != Within::Open => {
+                self.string(value, literal.value, HIDDEN.to_owned());
+            }
+            Value::Array(array) if within == Within::Open => {
+                let words = || {
+                    array.elements.iter().filter_map(|element| match element {
+                        Value::StringLit(literal) => Some((element, &*literal.value)),
+                        _ => None,
+                    })
+                };
+                let shown = secrecy::arguments(words().map(|(_, word)| word));
+                words().zip(shown).for_each(|((at, word), shown)| self.string(at, word, shown));
+                let others = array.elements.iter().filter(|e| !matches!(e, Value::StringLit(_)));
+                others.for_each(|element| self.value(element, within));
+            }
+            Value::Array(array) => {
+                array.elements.iter().for_each(|element| self.value(element, within));
+            }
+            Value::Object(object) => self.object(object, within),
+            Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => {}
         }
-        (Value::Array(array), _) => {
-            array.elements.iter().for_each(|element| collect(element, within, secrets));
-        }
-        _ => {}
     }
-}
 
-fn leads_elsewhere(text: &str) -> bool {
-    text.starts_with('!') || ["${", "$env:", "{env:"].iter().any(|form| text.contains(form))
+    fn object(&mut self, object: &Object<'_>, within: Within) {
+        for property in &object.properties {
+            let name = property.name.as_str();
+            // Any word can be the name of a server.
+            let is_secret =
+                !matches!(property.value, Value::Object(_)) && secrecy::is_secret_at(name);
+            let inner = match within {
+                Within::Open if is_secret || secrecy::holds_secrets(name) => Within::Secrets,
+                within => within,
+            };
+            self.strings.push((property.name.start(), property.name.end(), None));
+            self.value(&property.value, inner);
+        }
+    }
+
+    fn string(&mut self, at: &Value<'_>, written: &str, shown: String) {
+        self.strings.push((at.start(), at.end(), (shown != written).then_some(shown)));
+    }
 }
 
 #[cfg(test)]
@@ -133,21 +185,32 @@ mod tests {
 
     #[test]
     fn values_that_may_be_secret_are_not_shown_and_their_names_are() {
-        let text = r#"{ "mcpServers": { "a": {
-            "command": "a", // a comment
-            "env": { "TOKEN": "s3cret", "FROM": "${TOKEN}", "N": "a\"b" },
+        let text = r#"{ "mcpServers": { "secret-keeper": {
+            "command": "npx", // a comment
+            "args": ["-y", "x", "--token", "s3cret", "--api-key=s3cret", "--token=${T}"],
+            "env": { "TOKEN": "s3cret", "FROM": "${TOKEN}", "N": "a\"b", "PIN": 1234 },
+            // "PAT": "s3cret",
+            "url": "https://me:s3cret@h/p?k=s3cret", /* key:
+               s3cret */ "type": "http",
             "headers": { "Authorization": "Bearer s3cret" },
             "auth": { "type": "api-key", "key": "s3cret" },
-        } } }"#;
+            "bearerTokenEnv": "NAME", "oauth": { "clientSecret": "s3cret", "clientId": "id" },
+        } } } // --token s3cret"#;
         let shown = masked(text).unwrap();
         insta::assert_snapshot!(shown, @r#"
-        { "mcpServers": { "a": {
-                    "command": "a", // a comment
-                    "env": { "TOKEN": "…", "FROM": "${TOKEN}", "N": "…" },
+        { "mcpServers": { "secret-keeper": {
+                    "command": "npx", // a comment
+                    "args": ["-y", "x", "--token", "…", "--api-key=…", "--token=${T}"],
+                    "env": { "TOKEN": "…", "FROM": "${TOKEN}", "N": "…", "PIN": "…" },
+                    // …
+                    "url": "https://…@h/p?k=…", /* …
+        */ "type": "http",
                     "headers": { "Authorization": "…" },
                     "auth": { "type": "api-key", "key": "…" },
-                } } }
+                    "bearerTokenEnv": "NAME", "oauth": { "clientSecret": "…", "clientId": "id" },
+                } } } // …
         "#);
+        assert!(!shown.contains("s3cret"));
         assert_eq!(shown.lines().count(), text.lines().count());
     }
 

@@ -28,6 +28,7 @@ pub mod words;
 mod canonical;
 mod fields;
 mod reader;
+mod secrecy;
 mod syntax;
 
 #[cfg(test)]

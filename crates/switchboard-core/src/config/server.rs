@@ -102,6 +102,14 @@ macro_rules! server_fields {
                 shown
             }
 
+            /// What is set and was given to the endpoint alone.
+            fn given_to_the_endpoint(&self) -> impl Iterator<Item = &'static str> {
+                let given = [$((
+                    $key, self.$field.is_some() && Inherits::$inherits == Inherits::SameEndpoint
+                )),*];
+                given.into_iter().filter_map(|(key, is_given)| is_given.then_some(key))
+            }
+
             fn clear(&mut self, inherits: Inherits) {
                 $(if Inherits::$inherits == inherits {
                     self.$field = None;
@@ -172,6 +180,18 @@ server_fields! {
     description: String = "description", Anyone, Always, string;
 }
 
+/// Programs that start whatever their arguments name.
+const LAUNCHERS: &[&str] = &[
+    "bun", "bunx", "cmd", "deno", "docker", "env", "java", "node", "npm", "npx", "pipx", "pnpm",
+    "podman", "ruby", "sh", "bash", "uv", "uvx", "yarn",
+];
+
+fn is_launcher(command: &str) -> bool {
+    let program = command.rsplit(['/', '\\']).next().unwrap_or_default();
+    let program = program.strip_suffix(".exe").or(program.strip_suffix(".cmd")).unwrap_or(program);
+    LAUNCHERS.contains(&program) || program.starts_with("python")
+}
+
 /// Whether a command line starts this gateway as a server, under whatever path.
 pub(super) fn is_gateway<'a>(command: &str, mut args: impl Iterator<Item = &'a str>) -> bool {
     let program = command.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -198,6 +218,17 @@ impl ServerEntry {
     pub(super) fn fits_over(&self, lower: &Self) -> bool {
         let mine = self.endpoints();
         mine == [None; 3] || mine == lower.endpoints()
+    }
+
+    /// The first of the fields that `upper` takes over from here although its launcher starts
+    /// something else.
+    pub(super) fn lends_to_other_arguments(&self, upper: &Self) -> Option<&'static str> {
+        let command = self.command.as_ref()?;
+        let differs = self.args.is_some() && upper.args.is_some() && self.args != upper.args;
+        if !differs || !is_launcher(command.source()) || !upper.fits_over(self) {
+            return None;
+        }
+        self.given_to_the_endpoint().find(|key| !upper.has(key))
     }
 
     /// Lays `upper` over this entry, field by field. An upper entry that changes the endpoint gets

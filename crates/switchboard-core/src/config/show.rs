@@ -8,13 +8,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::auth::{Auth, Credential, OAuth, OAuthOptions, RequestHeadersCommand};
-use super::expand::{Surroundings, expand};
 use super::layers::{Config, Origin, Trust};
+use super::secrecy;
 use super::server::ServerEntry;
 use super::values::{DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule};
-
-/// What stands for a value that may be secret.
-const HIDDEN: &str = "…";
 
 /// `{servers: {NAME: {field: value, …, origin, trust}}, settings}`. A definition that waits for
 /// approval is marked by its `trust`; beside a server of the user's it stands under `pending`.
@@ -63,92 +60,25 @@ pub(super) fn template(template: &Template) -> Value {
     template.source().into()
 }
 
+/// A program is sometimes written as a command line.
 pub(super) fn endpoint(endpoint: &Template) -> Value {
-    template(endpoint)
+    url(endpoint)
 }
 
 pub(super) fn templates(words: &[Template]) -> Value {
-    arguments(words.iter().map(Template::source)).map(Value::from).collect()
+    secrecy::arguments(words.iter().map(Template::source)).map(Value::from).collect()
 }
 
-/// Arguments are shown, but not what follows a word such as `--token` or `Authorization:`.
-fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = String> {
-    let mut after_a_name = false;
-    words.map(move |word| {
-        let hidden = after_a_name;
-        after_a_name = word.starts_with('-') && !word.contains('=') && names_a_secret(word);
-        match word.split_once(['=', ':']) {
-            _ if hidden => revealed(word).unwrap_or(HIDDEN).to_owned(),
-            _ if word.contains("://") => address(word),
-            Some((name, value)) if names_a_secret(name) => {
-                let kept = word.get(..=name.len()).unwrap_or_default();
-                format!("{kept}{}", revealed(value).unwrap_or(HIDDEN))
-            }
-            Some(_) | None => word.to_owned(),
-        }
-    })
-}
-
-fn names_a_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let words = ["token", "secret", "passw", "authorization", "credential", "apikey"];
-    words.iter().any(|word| name.contains(word)) || name.ends_with("key")
-}
-
-/// A value that may be a token: what it is made of may be shown if that is variables alone.
 pub(super) fn secret(value: &Template) -> Value {
-    revealed(value.source()).unwrap_or(HIDDEN).into()
-}
-
-fn revealed(text: &str) -> Option<&str> {
-    // A command is no secret, and says where the secret is.
-    if text.starts_with('!') && !text.starts_with("!!") {
-        return Some(text);
-    }
-    let nothing = |_: &str| Some(String::new());
-    let with = Surroundings { variable: &nothing, home: Some(""), project: Some("") };
-    let literal = expand(&Template::new(text), &with).ok()?;
-    let harmless = |word: &str| {
-        let schemes = ["", "bearer", "basic", "token", "http", "https"];
-        schemes.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
-    };
-    let words = literal.split(|c: char| !c.is_alphanumeric());
-    (literal != text && words.into_iter().all(harmless)).then_some(text)
+    secrecy::value(value.source()).into()
 }
 
 pub(super) fn template_map(map: &TemplateMap) -> Value {
     map.iter().map(|(name, value)| (name.to_owned(), secret(value))).collect::<Map<_, _>>().into()
 }
 
-/// An address without what people hide in it, or a command line as its arguments.
 pub(super) fn url(url: &Template) -> Value {
-    match url.source() {
-        text if text.contains("://") => address(text).into(),
-        line => arguments(line.split(' ')).collect::<Vec<_>>().join(" ").into(),
-    }
-}
-
-/// Without literals in the query and before the host.
-fn address(text: &str) -> String {
-    let (before, query) = text.split_once('?').unwrap_or((text, ""));
-    let mut shown = before.to_owned();
-    if let Some((scheme, rest)) = before.split_once("://")
-        && let Some((user, _)) = rest.split('/').next().unwrap_or_default().rsplit_once('@')
-        && revealed(user).is_none()
-    {
-        let host = rest.get(user.len()..).unwrap_or_default();
-        shown = format!("{scheme}://{HIDDEN}{host}");
-    }
-    for (index, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
-        shown.push(if index == 0 { '?' } else { '&' });
-        match pair.split_once('=') {
-            Some((name, value)) => {
-                shown.push_str(&format!("{name}={}", revealed(value).unwrap_or(HIDDEN)));
-            }
-            None => shown.push_str(HIDDEN),
-        }
-    }
-    shown
+    secrecy::line(url.source()).into()
 }
 
 pub(super) fn boolean(value: &bool) -> Value {
@@ -276,7 +206,7 @@ pub(super) fn oauth(oauth: &OAuth) -> Value {
 pub(super) fn request_headers_command(program: &RequestHeadersCommand) -> Value {
     let RequestHeadersCommand { command, args, env, timeout } = program;
     json!({
-        "command": template(command),
+        "command": endpoint(command),
         "args": templates(args),
         "env": template_map(env),
         "timeoutMs": milliseconds(timeout),

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use super::auth::{Auth, Credential, OAuth};
 use super::diagnostic::DiagnosticKind;
 use super::hosts::{self, Host};
+use super::install::Target;
 use super::layers::{Approvals, Config, Layer, Source, Tier, Trust, merge};
+use super::mask;
 use super::parse::{ParsedFile, parse};
 use super::pi_servers;
 use super::server::ServerEntry;
@@ -200,6 +202,8 @@ proptest! {
         for tier in [USER, PROJECT] {
             merged(&[(tier, &text)], &|_| true);
         }
+        mask::masked(&text);
+        mask::masked_of_host(&text, Target::Codex);
     }
 
     #[test]
@@ -213,6 +217,9 @@ proptest! {
             chars.splice(at..end, put.chars());
         }
         let text: String = chars.into_iter().collect();
+        if let Some(shown) = mask::masked(&text) {
+            prop_assert_eq!(shown.lines().count(), text.lines().count());
+        }
         for diagnostic in merged(&[(USER, VALID), (PROJECT, &text)], &|_| true).diagnostics {
             prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
         }

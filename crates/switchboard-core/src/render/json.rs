@@ -85,6 +85,7 @@ fn status(overview: &Overview) -> Value {
         "tools": overview.tools,
         "connected": overview.connected,
         "stale": overview.stale,
+        "mistakes": overview.mistakes,
     })
 }
 
@@ -191,6 +192,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::Install(product) => json!({ "install": product }),
         Hint::SetVariable(name) => json!({ "setVariable": name }),
         Hint::Edit { path, line } => json!({ "edit": { "path": path, "line": line } }),
+        Hint::CheckConfig => json!("checkConfig"),
         Hint::Correct(field) => json!({ "correct": field }),
         Hint::Rename => json!("rename"),
         Hint::UseProgram => json!("useProgram"),

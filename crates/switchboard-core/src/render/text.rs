@@ -81,6 +81,9 @@ fn status(out: &mut String, overview: &Overview) {
     for place in &overview.stale {
         let _ = writeln!(out, "{}", stale_line(place));
     }
+    for place in &overview.mistakes {
+        let _ = writeln!(out, "{}", mistake_line(place));
+    }
     out.push_str("\nParameters of mcp:");
     for parameter in PARAMETERS.iter().filter(|parameter| parameter.place != Place::NotYet) {
         let _ = write!(out, "\n- {}: {}", parameter.name, parameter.about);
@@ -90,6 +93,11 @@ fn status(out: &mut String, overview: &Overview) {
 /// A file that does not read, as a line.
 pub fn stale_line(place: &str) -> String {
     format!("⚠ {} does not read: its last good version holds", clean_line(place, DESCRIPTION))
+}
+
+/// A mistake in a file that reads, as a line. What exactly is wrong is the file's own words.
+pub fn mistake_line(place: &str) -> String {
+    format!("⚠ {} is wrong: what stands there does not count", clean_line(place, DESCRIPTION))
 }
 
 /// One server as a line: glyph, name, and in brackets what matters.
@@ -316,6 +324,7 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::Edit { path, line } => {
             format!("Ask the user to correct {}, line {line}", clean_line(path, LINE * 2))
         }
+        Hint::CheckConfig => "Ask the user to check the configuration files".to_owned(),
         Hint::Correct(field) => format!("Ask the user to correct `{}`", clean_line(field, LINE)),
         Hint::Rename => "Ask the user to give it another name".to_owned(),
         Hint::UseProgram => "Ask the user for a server that is a program".to_owned(),

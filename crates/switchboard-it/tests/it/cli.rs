@@ -1,6 +1,7 @@
 //! The command line as a script sees it: exit code, standard output and standard error together.
 
 mod json;
+mod mistakes;
 
 use regex::Regex;
 use switchboard_it::harness::filtered;

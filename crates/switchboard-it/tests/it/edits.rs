@@ -67,7 +67,7 @@ async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
     [HOME]/switchboard/mcp.json
     @@ -12,4 +12,11 @@
              "files": { "command": "files-mcp" }, // local
-             // "old": { "command": "old-mcp" },
+             // …
     +        "web": {
     +            "command": "npx",
     +            "args": ["-y", "web-mcp"],
@@ -116,7 +116,7 @@ async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
              },
     -        "files": { "command": "files-mcp" }, // local
     +        // local
-             // "old": { "command": "old-mcp" },
+             // …
          },
     `files` is removed
     "#);
@@ -172,6 +172,10 @@ async fn a_file_that_does_not_parse_is_not_touched() {
         assert!(told.starts_with("exit 2\n"), "{words:?}: {told}");
         assert!(told.contains("switchboard/mcp.json"), "{told}");
         assert!(told.contains("line 4, column 1"), "{told}");
+        assert!(told.contains("hint: correct line 4 of `[HOME]/switchboard/mcp.json`"), "{told}");
+        assert!(told.contains("`switchboard config check`"), "{told}");
+        let reads = words == ["allow"];
+        assert_eq!(told.contains("error: cannot read"), reads, "{words:?}: {told}");
         assert_eq!(desk.text(), broken, "{words:?}");
     }
     let desk = Desk::with("");
@@ -350,7 +354,7 @@ async fn another_programs_file_stays_as_it_is() {
     "#);
     assert!(desk.run(&["status"]).await.contains("⊘ shared"));
     desk.run(&["enable", "shared"]).await;
-    assert_eq!(desk.text(), "{\n  \"mcpServers\": {}\n}");
+    assert_eq!(desk.text(), "{}");
     assert_eq!(fs::read_to_string(&file).unwrap(), theirs);
 
     fs::write(&file, theirs.replace("\"shared-mcp\"", "\"shared-mcp\", \"disabled\": true"))
@@ -390,7 +394,7 @@ async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_t
     let ours = desk.installed.home().join(".switchboard/mcp.json");
     assert!(fs::read_to_string(&ours).unwrap().contains(r#""disabled": true"#));
     desk.run(&["enable", "local"]).await;
-    assert!(!fs::read_to_string(&ours).unwrap().contains("local"));
+    assert!(!ours.exists());
     desk.run(&["remove", "local"]).await;
     assert_eq!(fs::read_to_string(&shared).unwrap(), "{\n  \"mcpServers\": {}\n}\n");
     assert_eq!(desk.text(), "{}");

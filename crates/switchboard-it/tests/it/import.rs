@@ -143,6 +143,27 @@ async fn the_file_that_is_said_to_count_is_the_one_that_counts() {
 }
 
 #[tokio::test]
+async fn a_launcher_that_starts_another_package_is_a_conflict() {
+    let own = r#"{ "mcpServers": { "notes": { "command": "npx", "args": ["-y", "mine"] } } }"#;
+    let installed = Installed::with(PROGRAMS, own);
+    let theirs = r#"{ "mcpServers": { "notes": { "command": "npx", "args": ["-y", "theirs"],
+        "env": { "TOKEN": "s3cret" } } } }"#;
+    installed.write(".cursor/mcp.json", theirs);
+    let ran = installed.run(["import", "--yes"]).await.transcript(installed.home());
+    let said = "notes differs in its arguments: [HOME]/switchboard/mcp.json:1 counts, not \
+        [HOME]/.cursor/mcp.json:1\n";
+    assert!(ran.contains(said), "{ran}");
+    let ran = installed.run(["config", "check"]).await;
+    insta::assert_snapshot!(ran.transcript(installed.home()), @r"
+    exit 0
+    --- stdout
+    warning: [HOME]/switchboard/mcp.json:1:19: server `notes` takes its `env` from [HOME]/.cursor/mcp.json:2, where it has other arguments: give it one of its own here
+    --- stderr
+    checked 2 files with 1 server: 1 problem
+    ");
+}
+
+#[tokio::test]
 async fn without_a_yes_nothing_is_written() {
     let (hosts, file) = with(OWN);
     let dry = hosts.run(&["import", "--dry-run"]).await;
@@ -218,6 +239,7 @@ async fn what_was_found_is_there_for_programs() {
       "conflicts": [
         {
           "server": "notion",
+          "differs": "endpoint",
           "places": [
             {
               "file": "[HOME]/.codeium/windsurf/mcp_config.json",

@@ -165,6 +165,25 @@ async fn servers_moved_out_of_claude_code_run_from_our_file_and_go_back_to_the_b
 }
 
 #[tokio::test]
+async fn a_server_that_is_only_turned_off_here_is_moved_and_stays_off() {
+    let flag = "{ \"mcpServers\": { \"sentry\": { \"disabled\": true } } }\n";
+    let machine = Machine::with_hosts(flag);
+    let before = machine.files();
+    let said = machine.done("install claude-code --move --yes").await;
+    assert!(!said.contains("another server of that name"), "{said}");
+    let ours: Value = serde_json::from_str(&machine.read(USER)).unwrap();
+    let sentry = &ours["mcpServers"]["sentry"];
+    assert_eq!((sentry["disabled"].clone(), sentry["url"].is_string()), (true.into(), true));
+    machine.done("uninstall claude-code --yes").await;
+    assert_eq!(machine.files(), before);
+    machine.done("install claude-code --move --yes").await;
+    machine.done("add mine -- my-server").await;
+    machine.done("uninstall claude-code --yes").await;
+    let ours: Value = serde_json::from_str(&machine.read(USER)).unwrap();
+    assert_eq!(ours["mcpServers"]["sentry"], serde_json::json!({ "disabled": true }));
+}
+
+#[tokio::test]
 async fn every_host_is_given_our_entry_and_has_its_file_back_to_the_byte() {
     for (host, file) in FILES {
         for flags in ["--yes", "--move --yes"] {

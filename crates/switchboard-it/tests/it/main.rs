@@ -35,6 +35,7 @@ mod secrets;
 mod server_to_client;
 mod setup;
 mod stdio_face;
+mod switching;
 mod trust;
 mod writers;
 

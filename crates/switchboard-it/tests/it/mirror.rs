@@ -20,6 +20,7 @@ async fn mirrored(installed: &Installed, capabilities: Value) -> (Client, Value)
     (client, hello)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the server as it is, without us")]
 async fn direct() -> (Client, Value) {
     let mut client = Client::start(Command::new(PROGRAMS.fixture_server).arg("everything"));
     let hello = client.initialize("2025-11-25", json!({})).await;

@@ -188,6 +188,17 @@ async fn a_file_that_does_not_read_keeps_its_last_good_version_and_holds_up_no_o
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_does_not_count_in_a_file_that_reads_is_said() {
+    let followed = Followed::start(&user(ONE));
+    let broken = user(&format!("{ONE},\n \"bad\": {{ \"command\": 5 }}"));
+    followed.write("switchboard/mcp.json", &broken);
+    let wrong = "⚠ [HOME]/switchboard/mcp.json:2:22 is wrong: what stands there does not count";
+    assert_eq!(followed.next().await, ["○ one (not connected)", wrong]);
+    followed.write("switchboard/mcp.json", &user(&format!("{ONE}, {TWO}")));
+    assert_eq!(followed.next().await, ["○ one (not connected)", "○ two (not connected)"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_user_approves_elsewhere_is_seen_and_so_is_what_they_take_back() {
     let followed = Followed::start(&user(ONE));
     followed.write(".mcp.json", r#"{ "mcpServers": { "theirs": { "command": "z" } } }"#);
@@ -241,12 +252,15 @@ async fn serve_applies_what_is_saved_without_a_restart() {
     until_gone(&pids[..1]).await;
     assert_eq!(client.mcp(json!({ "tool": "b_pid" })).await, pids[1].to_string());
     assert_eq!(client.ask("tools/list", json!({})).await["result"], card);
+    save(&format!(r#""b": {}, "c": {}, "d": {{ "command": 5 }}"#, server(""), server("")));
+    status_with(&mut client, "is wrong: what stands there does not count").await;
     installed.write("switchboard/mcp.json", "{ half");
     let status = status_with(&mut client, "last good version holds").await;
     assert!(status.contains(" b (") && status.contains(" c ("), "{status}");
     let ended = client.end().await;
     assert_eq!(ended.code, Some(0));
     assert!(ended.stderr.contains("file does not read"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`mcpServers.d.command` must be"), "{}", ended.stderr);
 }
 
 /// Asks for the status until it has `part`.

@@ -79,7 +79,9 @@ async fn whoever_leaves_a_question_leaves_everything_as_it_was_before() {
     for given in 0..answers.len() {
         fs::remove_file(&desk.file).ok();
         let shown = desk.type_into("setup", &answers[..given]).await;
-        assert_eq!(shown.code, Some(1), "after {given}: {}", shown.screen);
+        assert_eq!(shown.code, Some(130), "after {given}: {}", shown.screen);
+        let said = if given < 2 { "nothing was written" } else { "nothing more was written" };
+        assert!(shown.screen.contains(&format!("stopped, {said}")), "{}", shown.screen);
         let imported = "{\n  \"imports\": [\"cursor\"]\n}\n".to_owned();
         assert_eq!(desk.text(), (given >= 2).then_some(imported), "after {given}");
     }
@@ -122,8 +124,13 @@ async fn a_server_that_does_not_connect_can_be_kept() {
     "#);
     let shown = desk.type_into("connect", &["", "dropped", "no-such-program", "", "", "n"]).await;
     assert_eq!(shown.code, Some(5), "{}", shown.screen);
-    let shown = desk.type_into("connect", &["", "later", &desk.program, "", ""]).await;
-    assert_eq!(shown.code, Some(2), "the name is taken: {}", shown.screen);
+    let answers = ["", "later", "sooner", "x ${NO_SUCH}", "", "", "n"];
+    let shown = desk.type_into("connect", &answers).await;
+    assert_eq!(shown.code, Some(2), "{}", shown.screen);
+    let taken = "warning: a server is called `later` already: choose another name";
+    assert!(shown.screen.contains(taken), "{}", shown.screen);
+    let remedy = "hint: set the environment variable `NO_SUCH`";
+    assert!(shown.screen.contains(remedy), "{}", shown.screen);
     assert!(!desk.text().unwrap().contains("dropped"));
 }
 

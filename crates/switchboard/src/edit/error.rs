@@ -26,6 +26,12 @@ pub enum EditError {
         #[source]
         cause: edit::EditError,
     },
+    #[error("cannot read `{}`", path.display())]
+    Unread {
+        path: PathBuf,
+        #[source]
+        cause: edit::EditError,
+    },
     #[error("the definition of `{server}` cannot be used")]
     BadDefinition {
         server: ServerName,
@@ -37,7 +43,7 @@ pub enum EditError {
     #[error("`{pattern}` is no pattern over names of tools")]
     BadPattern { pattern: String },
     #[error(transparent)]
-    RefusedEntry(#[from] RefusedEntry),
+    RefusedEntry(Box<RefusedEntry>),
     #[error("no server is named `{name}`")]
     Unknown { name: String, suggestions: Vec<String> },
     #[error("`{server}` stands in `{}`, which belongs to another program", path.display())]

@@ -35,7 +35,7 @@ pub(super) fn standing(loaded: &Loaded, server: &ServerName) -> Option<Standing>
 
 pub(super) fn unknown(server: &ServerName, loaded: &Loaded) -> EditError {
     if let Some(refused) = loaded.refused(server.as_str()) {
-        return refused.into();
+        return EditError::RefusedEntry(Box::new(refused));
     }
     let known = loaded.config.servers.keys().cloned();
     let pending = loaded.config.pending.iter().map(|pending| pending.name.clone());

@@ -74,11 +74,14 @@ impl Record {
         }
         let Some(now) = now else { return Ok(None) };
         let refused = |cause| refused(&kept.path, cause);
+        let before = kept.before.as_deref().unwrap_or_default();
         let mut edits = Vec::new();
         for (name, copied) in &self.copied {
             let (key, entry) = crate::edit::entry_of(&now, name).map_err(refused)?;
             if entry.as_ref() == Some(copied) {
-                edits.push(Edit::new([key, name], Change::Remove));
+                // A flag may have stood there.
+                let (_, old) = crate::edit::entry_of(before, name).map_err(refused)?;
+                edits.push(Edit::new([key, name], old.map_or(Change::Remove, Change::Set)));
             }
         }
         edit::apply(&now, &edits).map(Some).map_err(refused)

@@ -4,13 +4,14 @@ use switchboard::config::transport::is_address;
 use switchboard::config::words::{self, OpenQuote};
 use switchboard::name::{NameError, ServerName};
 
+use super::super::edit::shown;
 use crate::args::edit::{Add, Kind, Scope};
 
 /// The questions about a server, and the answers so far.
-#[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct Form<'a> {
     next: Option<Field>,
     add: Add,
+    is_taken: &'a dyn Fn(&ServerName) -> bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,8 @@ pub(super) enum BadAnswer {
     Name(#[from] NameError),
     #[error(transparent)]
     Quote(#[from] OpenQuote),
+    #[error("a server is called `{name}` already: choose another name")]
+    Taken { name: String },
     #[error("a program is needed")]
     NoProgram,
     #[error("that is an address, not a program")]
@@ -51,8 +54,8 @@ pub(super) enum BadAnswer {
     NotNames,
 }
 
-impl Default for Form {
-    fn default() -> Form {
+impl<'a> Form<'a> {
+    pub(super) fn new(is_taken: &'a dyn Fn(&ServerName) -> bool) -> Form<'a> {
         let add = Add {
             name: None,
             endpoint: None,
@@ -64,11 +67,9 @@ impl Default for Form {
             scope: Scope::User,
             replace: false,
         };
-        Form { next: Some(Field::Transport), add }
+        Form { next: Some(Field::Transport), add, is_taken }
     }
-}
 
-impl Form {
     /// The next question, until all are answered.
     pub(super) fn question(&self) -> Option<Question> {
         let (text, choices) = match self.next? {
@@ -99,7 +100,11 @@ impl Form {
                 Some(Field::Name)
             }
             Field::Name => {
-                self.add.name = Some(ServerName::new(typed)?.as_str().to_owned());
+                let name = ServerName::new(typed)?;
+                if (self.is_taken)(&name) {
+                    return Err(BadAnswer::Taken { name: shown(&name) });
+                }
+                self.add.name = Some(name.as_str().to_owned());
                 match self.add.transport {
                     Some(Kind::Http | Kind::Sse) => Some(Field::Address),
                     Some(Kind::Stdio) | None => Some(Field::CommandLine),
@@ -156,7 +161,8 @@ mod tests {
 
     /// The dialogue that these answers lead to, and what comes of it.
     fn told(answers: &[&str]) -> String {
-        let (mut form, mut out) = (Form::default(), String::new());
+        let is_taken = |name: &ServerName| name.as_str() == "taken";
+        let (mut form, mut out) = (Form::new(&is_taken), String::new());
         for answer in answers {
             let question = form.question().map_or("(no more)", |question| question.text);
             let problem = form.answer(answer).err().map(|problem| format!(" ({problem})"));
@@ -198,11 +204,12 @@ mod tests {
     #[test]
     fn a_bad_answer_is_told_and_asked_again() {
         insta::assert_snapshot!(told(&[
-            "smoke", "stdio", "", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
+            "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"
         How is the server reached? smoke (that is none of stdio, http and sse)
         How is the server reached? stdio
         What is it called here?  (the name is empty)
+        What is it called here? taken (a server is called `taken` already: choose another name)
         What is it called here? x
         What is its command line?  (a program is needed)
         What is its command line? 'open (a quote is not closed)

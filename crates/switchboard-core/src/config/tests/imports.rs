@@ -64,6 +64,34 @@ fn it_fills_in_what_our_entry_of_the_same_endpoint_leaves_open() {
 }
 
 #[test]
+fn what_a_launcher_gets_for_another_package_is_said() {
+    let theirs = r#"{"command": "npx", "args": ["-y", "a"], "env": {"T": "1"}}"#;
+    let ours = r#"{"command": "npx", "args": ["-y", "b"]}"#;
+    let said = "usable: args=o command=o env=c\no:1:17: warning: server `s` takes its `env` from \
+        c:1, where it has other arguments: give it one of its own here";
+    check(&[("c", USER, CURSOR, theirs), ("o", USER, OURS, ours)], false, said);
+    check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, theirs)], false, said);
+    let args = r#"{"args": ["-y", "b"]}"#;
+    let said = said.replace("command=o", "command=c");
+    check(&[("c", USER, CURSOR, theirs), ("o", USER, OURS, args)], false, &said);
+    for unsaid in [
+        r#"{"command": "npx", "args": ["-y", "b"], "env": {}}"#,
+        r#"{"command": "npx", "args": ["-y", "a"]}"#,
+        r#"{"command": "npx"}"#,
+        r#"{"command": "node", "args": ["b"]}"#,
+    ] {
+        let layers = [("c", USER, CURSOR, theirs), ("o", USER, OURS, unsaid)].map(layer);
+        let approvals = Approvals {
+            project_root: "/p",
+            file_hashes: &|_| Vec::new(),
+            is_approved: &|_| false,
+            was_approved: &|_| false,
+        };
+        assert_eq!(merge(&layers, &approvals).diagnostics, [], "{unsaid}");
+    }
+}
+
+#[test]
 fn an_entry_of_ours_that_leads_elsewhere_takes_nothing_from_it() {
     for ours in [r#"{"command": "y"}"#, r#"{"url": "http://h"}"#] {
         let key = if ours.contains("url") { "url" } else { "command" };

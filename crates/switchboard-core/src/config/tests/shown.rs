@@ -48,6 +48,20 @@ fn no_literal_that_may_be_secret_is_shown_and_every_template_is() {
 }
 
 #[test]
+fn a_diff_of_a_file_shows_what_the_configuration_does() {
+    for fields in [
+        r#"{"command": "x --key s3cret", "args": ["--token", "s3cret", "Cookie: s3cret"],
+            "env": {"A": "!get --token s3cret", "B": "s3cret${B}"}}"#,
+        r#"{"url": "https://s3cret@h?k=s3cret", "headers": {"A": "Bearer ${A}", "B": "s3cret"}}"#,
+    ] {
+        let diffed = mask::masked(fields).unwrap();
+        assert!(!diffed.contains("s3cret"), "{diffed}");
+        let diffed: serde_json::Value = serde_json::from_str(&diffed).unwrap();
+        assert_eq!(diffed, serde_json::Value::from(entry(fields).show()));
+    }
+}
+
+#[test]
 fn every_value_has_its_origin_and_what_waits_is_marked() {
     let user =
         "{\"mcpServers\": {\"s\": {\"command\": \"mine\"}},\n\"settings\": {\"maxTools\": 5}}";

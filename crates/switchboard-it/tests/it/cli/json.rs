@@ -46,7 +46,8 @@ async fn programs_read_the_status_as_json() {
       ],
       "tools": 5,
       "connected": 0,
-      "stale": []
+      "stale": [],
+      "mistakes": []
     }
     --- stderr
     "#);

@@ -1,0 +1,119 @@
+//! What goes wrong on the command line: who is told, in which form, and what to do next.
+
+use super::*;
+
+#[tokio::test]
+async fn wrong_usage_is_told_in_json_to_whoever_asks_for_json() {
+    let installed = fresh();
+    insta::assert_snapshot!(transcript(&installed, "tools --json --bogus").await, @r#"
+    exit 2
+    --- stdout
+    {
+      "error": {
+        "code": "bad_request",
+        "message": "unexpected argument '--bogus' found",
+        "hints": []
+      }
+    }
+    --- stderr
+    "#);
+    let told = transcript(&installed, "search --json").await;
+    assert!(told.contains("required arguments were not provided"), "{told}");
+    assert!(told.starts_with("exit 2\n--- stdout\n{"), "{told}");
+    for line in ["tools --bogus", "add --json {} --bogus", "call x -- --json --bogus="] {
+        let told = transcript(&installed, line).await;
+        assert!(told.starts_with("exit 2\n--- stdout\n--- stderr\nerror: "), "{line}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_command_the_status_is_told_in_json_too() {
+    let installed = configured();
+    let bare = transcript(&installed, "--json").await;
+    assert_eq!(bare, transcript(&installed, "status --json").await);
+    assert!(bare.starts_with("exit 0\n--- stdout\n{\n  \"servers\": ["), "{bare}");
+    let misplaced = transcript(&installed, "--json status").await;
+    assert!(misplaced.starts_with("exit 2\n--- stdout\n{\n  \"error\": {"), "{misplaced}");
+}
+
+#[tokio::test]
+async fn a_list_of_nothing_but_failures_is_a_failure() {
+    let broken = r#""broken": { "command": "no-such-program-anywhere" }"#;
+    let works = r#""all": { "command": "fixture-server", "args": ["everything"] }"#;
+    for (servers, code) in [(broken.to_owned(), 5), (format!("{broken}, {works}"), 0)] {
+        let config = format!(r#"{{ "mcpServers": {{ {servers} }} }}"#);
+        for line in ["tools", "search echo", "tools --json", "resources"] {
+            let installed = Installed::with(PROGRAMS, &config);
+            let ran = installed.run(line.split(' ')).await;
+            assert_eq!(ran.code, Some(code), "{line}: {ran:?}");
+            let is_error = ran.stdout.starts_with("{\n  \"error\": {");
+            assert_eq!(is_error, code == 5 && line.contains("--json"), "{line}: {ran:?}");
+            assert!(ran.stderr.contains("`broken`"), "{line}: {ran:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
+    let installed = fresh();
+    insta::assert_snapshot!(transcript(&installed, "read demo://note").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no connected server lists the resource `demo://note`
+
+    hint: did you mean `demo://notes`?
+    ");
+    insta::assert_snapshot!(transcript(&installed, "prompt greeet").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no connected server has the prompt `greeet`
+
+    hint: did you mean `greet`?
+    ");
+}
+
+#[tokio::test]
+async fn an_empty_log_is_told_of_the_server_that_was_meant() {
+    let installed = configured();
+    let logs = installed.home().join("switchboard/state/logs");
+    assert!(
+        transcript(&installed, "logs").await.contains("no server has written to a log yet"),
+        "nothing ran yet"
+    );
+    std::fs::create_dir_all(&logs).unwrap();
+    std::fs::write(logs.join("demo.log.1"), "one\ntwo\n").unwrap();
+    std::fs::write(logs.join("demo.log"), "three\n").unwrap();
+    insta::assert_snapshot!(transcript(&installed, "logs all").await, @r"
+    exit 0
+    --- stdout
+    --- stderr
+    `all` has written to no log yet
+    ");
+    insta::assert_snapshot!(transcript(&installed, "logs demo -n 2").await, @r"
+    exit 0
+    --- stdout
+    two
+    three
+    --- stderr
+    ");
+    insta::assert_snapshot!(transcript(&installed, "logs demo -n 1").await, @r"
+    exit 0
+    --- stdout
+    three
+    --- stderr
+    ");
+}
+
+#[tokio::test]
+async fn what_was_never_listed_cannot_be_accepted() {
+    insta::assert_snapshot!(transcript(&configured(), "pins accept all").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the tools of `all` were never listed, so there is nothing to accept
+
+    hint: try again with `switchboard connect all`
+    ");
+}

@@ -1,0 +1,78 @@
+//! The flag that turns a server on or off, and what it takes to be without it again.
+
+use serde_json::Value;
+use switchboard_core::config::edit::{Change, Edit};
+use switchboard_core::name::ServerName;
+
+use super::error::Refusal;
+use super::{Next, find, with};
+
+/// What a file says of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Only that it is on or off, wherever it may come from.
+    Flag,
+    More,
+}
+
+impl Said {
+    pub(super) fn of(entry: &Value) -> Said {
+        if is_flag(entry) { Said::Flag } else { Said::More }
+    }
+}
+
+/// Whether an entry only turns a server on or off.
+pub(crate) fn is_flag(entry: &Value) -> bool {
+    let is_flag = |key: &String| matches!(key.as_str(), "disabled" | "enabled");
+    entry.as_object().is_some_and(|entry| !entry.is_empty() && entry.keys().all(is_flag))
+}
+
+/// Whom a file would be made for, if it were not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MadeFor {
+    Us,
+    /// It was named on the command line, so somebody else made it.
+    Others,
+}
+
+/// The text with a flag for a server.
+pub(super) fn flagged(text: &str, server: &ServerName, disabled: bool) -> Result<Next, Refusal> {
+    let (key, _) = find(text, server)?;
+    let flag = Change::Set(disabled.into());
+    with(text, &[Edit::new([key, server.as_str(), "disabled"], flag)])
+}
+
+/// Takes away what turns a server off, and the entry with it if that was all that it said.
+pub(super) fn switched_on(text: &str, server: &ServerName, file: MadeFor) -> Result<Next, Refusal> {
+    let (key, Some(Value::Object(entry))) = find(text, server)? else {
+        return Ok(Next::Text(text.to_owned()));
+    };
+    let turns_off = |field: &str| match field {
+        "disabled" => entry.get("disabled") == Some(&Value::Bool(true)),
+        "enabled" => entry.get("enabled") == Some(&Value::Bool(false)),
+        _ => false,
+    };
+    if !entry.keys().all(|field| turns_off(field)) {
+        let flags = entry.keys().filter(|field| turns_off(field));
+        let remove = |field| Edit::new([key, server.as_str(), field], Change::Remove);
+        return with(text, &flags.map(|field| remove(field.as_str())).collect::<Vec<_>>());
+    }
+    unsaid(text, server, file)
+}
+
+/// Takes away an entry that is only a flag, and whatever was made to say it: what holds the entries,
+/// the file.
+pub(super) fn unsaid(text: &str, server: &ServerName, file: MadeFor) -> Result<Next, Refusal> {
+    let (key, _) = find(text, server)?;
+    let made_of = |before: &str| -> Result<bool, Refusal> {
+        Ok(flagged(before, server, true)?.into_text() == text)
+    };
+    if file == MadeFor::Us && made_of("")? {
+        return Ok(Next::NoFile);
+    }
+    let without_holder = with(text, &[Edit::new([key], Change::Remove)])?.into_text();
+    if made_of(&without_holder)? {
+        return Ok(Next::Text(without_holder));
+    }
+    with(text, &[Edit::new([key, server.as_str()], Change::Remove)])
+}
