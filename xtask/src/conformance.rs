@@ -20,14 +20,16 @@ use subject::StartError;
 use suite::{Suite, SuiteError};
 use table::Cell;
 
-const USAGE: &str = "usage: cargo xtask conformance [--server] [--client] [--direct]
+const USAGE: &str = "usage: cargo xtask conformance [--server] [--client] [--stdio] [--direct]
                                [--revision 2025-11-25|2026-07-28]";
 
 /// What the suite looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// The gateway, in front of the fixture.
+    /// The gateway, in front of the fixture on HTTP.
     Server,
+    /// The gateway, in front of the fixture on standard input and output.
+    Stdio,
     /// The gateway's way to its servers.
     Client,
     /// The fixture itself: what it fails, the gateway cannot pass.
@@ -38,6 +40,7 @@ impl Subject {
     fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
+            Self::Stdio => "stdio",
             Self::Client => "client",
             Self::Direct => "direct",
         }
@@ -78,6 +81,7 @@ impl Plan {
         while let Some(word) = words.next() {
             match *word {
                 "--server" => subjects.push(Subject::Server),
+                "--stdio" => subjects.push(Subject::Stdio),
                 "--client" => subjects.push(Subject::Client),
                 "--direct" => subjects.push(Subject::Direct),
                 "--revision" => revision = Revision::parse(words.next()?)?,
@@ -150,7 +154,12 @@ fn carry_out(plan: &Plan) -> Result<Vec<Cell>, ConformanceError> {
                 suite.test_server(&fixture.url, revision, &out)?;
             }
             Subject::Server => {
-                let gateway = subject::Gateway::start(&out)?;
+                let fixture = subject::Fixture::start()?;
+                let gateway = subject::Gateway::start(&fixture.entry(), &out)?;
+                suite.test_server(gateway.url(), revision, &out)?;
+            }
+            Subject::Stdio => {
+                let gateway = subject::Gateway::start(&subject::fixture_on_stdio(), &out)?;
                 suite.test_server(gateway.url(), revision, &out)?;
             }
             Subject::Client => suite.test_client(&subject::client(), revision, &out)?,
@@ -181,7 +190,7 @@ fn build(subject: Subject) -> Result<(), CommandError> {
     let program: &[&str] = &["-p", "switchboard-cli", "--bin", "switchboard"];
     let packages = match subject {
         Subject::Direct => fixture.to_vec(),
-        Subject::Server => [fixture, relay, program].concat(),
+        Subject::Server | Subject::Stdio => [fixture, relay, program].concat(),
         Subject::Client => program.to_vec(),
     };
     succeed(root(), "cargo", ["build", "--quiet"].into_iter().chain(packages))
@@ -193,10 +202,12 @@ mod tests {
 
     #[test]
     fn without_a_subject_the_gateway_is_tested_both_ways() {
-        let (server, client, direct) = (Subject::Server, Subject::Client, Subject::Direct);
+        let [server, client, stdio, direct] =
+            [Subject::Server, Subject::Client, Subject::Stdio, Subject::Direct];
         for (line, expected) in [
             ("", Some((vec![server, client], Revision::V2025_11_25))),
             ("--direct", Some((vec![direct], Revision::V2025_11_25))),
+            ("--stdio --server", Some((vec![stdio, server], Revision::V2025_11_25))),
             (
                 "--client --revision 2026-07-28 --server",
                 Some((vec![client, server], Revision::V2026_07_28)),

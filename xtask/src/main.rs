@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
        cargo xtask real-hosts | soak | search-run CORPUS QUERIES OUT
-       cargo xtask conformance [--server] [--client] [--direct] [--revision REVISION]";
+       cargo xtask conformance [--server] [--client] [--stdio] [--direct] [--revision REVISION]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -60,8 +60,11 @@ impl Head {
 }
 
 impl Response {
+    /// The message that it is, or the last one of its events.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let message = data.last().unwrap_or(&self.body);
+        serde_json::from_str(message).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use serde_json::{Value, json};
+
 use crate::command::{command, target};
 
 /// A program that does not listen after this time never will.
@@ -28,8 +30,8 @@ pub(crate) enum StartError {
     },
     #[error("`{program}` does not say where it listens")]
     Silent { program: &'static str },
-    #[error("`{program}` does not listen at {address}")]
-    Deaf { program: &'static str, address: SocketAddr },
+    #[error("the gateway does not listen at {address}; its words are in `{}`", log.display())]
+    Deaf { address: SocketAddr, log: PathBuf },
 }
 
 /// The command that the suite starts for each scenario of a client.
@@ -48,39 +50,50 @@ impl Fixture {
         let (url, process) = announced("conformance-server", &["0"])?;
         Ok(Self { url, _process: process })
     }
+
+    /// What a configuration says about it.
+    pub(crate) fn entry(&self) -> Value {
+        json!({ "url": self.url })
+    }
 }
 
-/// The gateway as a user runs it, with the fixture behind it and the relay before it.
+/// What a configuration says about a fixture that the gateway starts itself.
+pub(crate) fn fixture_on_stdio() -> Value {
+    json!({ "command": built("conformance-server"), "args": ["stdio"] })
+}
+
+/// The gateway as a user runs it, with the relay before it.
 pub(crate) struct Gateway {
     url: String,
     // Dropped in this order.
     _relay: Process,
     _gateway: Process,
-    _fixture: Fixture,
 }
 
 impl Gateway {
-    /// Keeps its files below `out`.
-    pub(crate) fn start(out: &Path) -> Result<Self, StartError> {
+    /// Has one server behind it, and keeps its files below `out`.
+    pub(crate) fn start(server: &Value, out: &Path) -> Result<Self, StartError> {
         const PROGRAM: &str = "switchboard";
-        let fixture = Fixture::start()?;
         let home = out.join("home");
         let prepare = |cause| StartError::Prepare { path: home.clone(), cause };
         fs::create_dir_all(&home).map_err(prepare)?;
-        let config = serde_json::json!({ "mcpServers": { "fixture": { "url": fixture.url } } });
+        let config = json!({ "mcpServers": { "fixture": server } });
         fs::write(home.join("mcp.json"), config.to_string()).map_err(prepare)?;
-        let log = fs::File::create(out.join("gateway.txt")).map_err(prepare)?;
+        let log = out.join("gateway.txt");
+        let words = fs::File::create(&log).map_err(prepare)?;
 
         let address = free_address().map_err(prepare)?;
         let mut serve = command(built(PROGRAM));
         serve.args(["serve", "--transparent", "fixture", "--http", &address.to_string()]);
-        serve.env("SWITCHBOARD_HOME", &home).stdout(Stdio::null()).stderr(log);
+        // Neither the user's servers nor those of a project are part of the test.
+        serve.env("SWITCHBOARD_HOME", &home).env("HOME", &home).current_dir(&home);
+        serve.stdout(Stdio::null()).stderr(words);
         let gateway = Process::spawn(PROGRAM, &mut serve)?;
-        wait_for(PROGRAM, address)?;
+        wait_for(address).map_err(|Silence| StartError::Deaf { address, log })?;
 
         let token = home.join("state/http-token").display().to_string();
         let (url, relay) = announced("conformance-relay", &[&address.to_string(), &token])?;
-        Ok(Self { url, _relay: relay, _gateway: gateway, _fixture: fixture })
+        Ok(Self { url, _relay: relay, _gateway: gateway })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -119,16 +132,19 @@ fn announced(program: &'static str, args: &[&str]) -> Result<(String, Process), 
     }
 }
 
-/// Nobody else takes a port that was free a moment ago.
+/// With a port that was free a moment ago; whoever asks next is given another one.
 fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-fn wait_for(program: &'static str, address: SocketAddr) -> Result<(), StartError> {
+/// Nobody listens.
+struct Silence;
+
+fn wait_for(address: SocketAddr) -> Result<(), Silence> {
     let started = Instant::now();
     while TcpStream::connect(address).is_err() {
         if started.elapsed() > START {
-            return Err(StartError::Deaf { program, address });
+            return Err(Silence);
         }
         thread::sleep(Duration::from_millis(50));
     }

@@ -85,8 +85,6 @@ impl Suite {
     fn test(&self, role: &[&str], revision: &str, out: &Path) -> Result<(), SuiteError> {
         let mut command = self.command(role);
         command.args(["--requirements", revision, "--timeout", TIMEOUT, "-o"]).arg(out);
-        // A client under test must not see the user's servers.
-        command.env("SWITCHBOARD_HOME", out.join("home"));
         let log = File::create(out.join("log.txt")).map_err(|cause| self.unrunnable(cause))?;
         let errors = log.try_clone().map_err(|cause| self.unrunnable(cause))?;
         command.stdout(log).stderr(errors).status().map_err(|cause| self.unrunnable(cause))?;
@@ -117,7 +115,7 @@ fn cache() -> PathBuf {
 /// Reads the suite's list, which has a heading for each role and one for what is not scored.
 fn scenarios(list: &str, subject: Subject) -> Vec<Required> {
     let role = match subject {
-        Subject::Server | Subject::Direct => "server",
+        Subject::Server | Subject::Stdio | Subject::Direct => "server",
         Subject::Client => "client",
     };
     let (mut heading, mut required) = ("", Vec::new());

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use rmcp::service::ServiceExt;
+use rmcp::transport::stdio;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -20,7 +22,7 @@ use tokio::task::JoinSet;
 
 use handler::{Handler, Shared};
 
-const USAGE: &str = "usage: conformance-server PORT";
+const USAGE: &str = "usage: conformance-server PORT|stdio";
 
 fn main() -> ExitCode {
     match run() {
@@ -37,15 +39,27 @@ type Failure = Box<dyn std::error::Error>;
 
 fn run() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [port] = words.as_slice() else { return Err(USAGE.into()) };
-    let port: u16 = port.parse().map_err(|_| USAGE)?;
+    let [place] = words.as_slice() else { return Err(USAGE.into()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(port))
+    let shared = Arc::new(Shared::load()?);
+    let served = match &**place {
+        "stdio" => runtime.block_on(serve_stdio(shared)),
+        port => runtime.block_on(serve_http(shared, port.parse().map_err(|_| USAGE)?)),
+    };
+    // A read of stdin may be under way on a thread that nobody can stop.
+    runtime.shutdown_background();
+    served
+}
+
+/// Serves until stdin ends.
+async fn serve_stdio(shared: Arc<Shared>) -> Result<(), Failure> {
+    let running = Handler::new(shared).serve(stdio()).await?;
+    running.waiting().await?;
+    Ok(())
 }
 
 /// Serves until it is killed; whoever started us reads the address from the one line on stdout.
-async fn serve(port: u16) -> Result<(), Failure> {
-    let shared = Arc::new(Shared::load()?);
+async fn serve_http(shared: Arc<Shared>, port: u16) -> Result<(), Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let address = listener.local_addr()?;
     let config = StreamableHttpServerConfig::default()
