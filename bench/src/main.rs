@@ -3,6 +3,7 @@
 //! `cargo xtask bench` builds everything for release and runs this.
 
 mod client;
+mod http;
 mod latency;
 mod memory;
 mod process;
@@ -46,10 +47,11 @@ fn absolute(program: &str) -> PathBuf {
 
 /// Latency comes last, because it pins this process and everything that it starts to one core.
 type Section = (&'static str, fn(&World, &mut Table) -> Outcome<()>);
-const SECTIONS: [Section; 4] = [
+const SECTIONS: [Section; 5] = [
     ("start", start::measure),
     ("search", search::measure),
     ("memory", memory::measure),
+    ("http", http::measure),
     ("latency", latency::measure),
 ];
 

@@ -46,6 +46,14 @@ impl World {
         self.home_of(tempfile::tempdir()?, &json!({ "mcpServers": { "fixture": server } }))
     }
 
+    /// The same, with results as large as they are.
+    pub(crate) fn unguarded_echo_home(&self) -> Outcome<Home> {
+        let server = json!({ "command": self.fixture, "args": ["--bench"] });
+        let settings = json!({ "outputGuard": false });
+        let config = json!({ "mcpServers": { "fixture": server }, "settings": settings });
+        self.home_of(tempfile::tempdir()?, &config)
+    }
+
     fn home_of(&self, directory: tempfile::TempDir, config: &Value) -> Outcome<Home> {
         fs::write(directory.path().join("mcp.json"), config.to_string())?;
         Ok(Home { directory, switchboard: self.switchboard.clone() })
@@ -60,6 +68,12 @@ impl World {
 impl Home {
     pub(crate) fn serve(&self) -> Outcome<Client> {
         Client::start(self.command().arg("serve"))
+    }
+
+    /// The token that `serve --http` asks for.
+    pub(crate) fn http_token(&self) -> Outcome<String> {
+        let file = self.directory.path().join("state/http-token");
+        Ok(fs::read_to_string(file)?.trim().to_owned())
     }
 
     /// `switchboard` in this home and in no other.

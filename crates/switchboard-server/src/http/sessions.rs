@@ -100,3 +100,6 @@ impl Sessions {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ fn slot() -> OwnedSemaphorePermit {
 
 fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {
     let exchange = streams.next_exchange();
-    (exchange, streams.open(exchange, Id::number(id), slot()))
+    (exchange, streams.open(exchange, Id::number(id), slot()).unwrap())
 }
 
 fn say(streams: &Streams, exchange: Option<Exchange>, kind: Kind, frame: &str) {
@@ -65,6 +65,8 @@ async fn each_message_goes_onto_the_stream_of_its_exchange_and_ends_it_as_an_ans
     streams.close();
     assert_eq!(read(&mut second).await, ["end"]);
     assert_eq!(read(&mut unasked).await, ["end"]);
+    assert!(streams.open(streams.next_exchange(), Id::number(3), slot()).is_none());
+    assert!(streams.listen(None).is_none());
 }
 
 #[tokio::test(start_paused = true)]
