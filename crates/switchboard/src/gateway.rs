@@ -298,6 +298,10 @@ impl Gateway {
         let mut made = Err(explain::unknown_server(server));
         self.shared.roster.send_modify(|roster| {
             let Some(shared) = roster.members.get(&shared_key(server)).cloned() else { return };
+            if self.shared.directory.asks_client(server) {
+                // What all could share has done its work: it showed what the server has.
+                shared.upstream.rest();
+            }
             let members = &mut Arc::make_mut(roster).members;
             let member = members.entry(key).or_insert_with(|| {
                 let policy = shared.policy.of_a_session();

@@ -85,6 +85,8 @@ pub(super) struct Actor {
     dialling: Option<CancellationToken>,
     waiting: HashMap<Waiter, oneshot::Sender<Result<Lease, LeaseError>>>,
     relisting: Relisting,
+    /// Somebody wants what the next dial lists to count for all.
+    wanted: bool,
     /// Explicit connects that want fresh lists before they are answered.
     refreshing: Vec<oneshot::Sender<Result<Lease, LeaseError>>>,
     next_waiter: Waiter,
@@ -116,6 +118,7 @@ impl Actor {
             dialling: None,
             waiting: HashMap::new(),
             relisting: Relisting::Idle,
+            wanted: false,
             refreshing: Vec::new(),
             next_waiter: 0,
             last_failure: None,
@@ -180,10 +183,12 @@ impl Actor {
     }
 
     /// What one session is offered may depend on what its client can do. It stands for the server
-    /// only as long as nothing better is known; what changes later counts for all.
-    fn publish_first(&self, listing: RawListing) {
-        let directory = &self.surroundings.directory;
-        if self.surroundings.owner.is_none() || !directory.has_listed(&self.server) {
+    /// only where nothing better is known, or where somebody asked for it; what changes later
+    /// counts for all.
+    fn publish_first(&mut self, listing: RawListing) {
+        let wanted = std::mem::take(&mut self.wanted);
+        let known = self.surroundings.directory.has_listed(&self.server);
+        if self.surroundings.owner.is_none() || !known || wanted {
             self.publish(listing);
         }
     }
@@ -214,6 +219,7 @@ impl Actor {
                 }
                 // A dial lists anyway.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
+                    self.wanted = true;
                     self.acquire(Urgency::Explicit, reply);
                 }
             },
@@ -226,6 +232,12 @@ impl Actor {
                     }
                     let _asker_gone = done.send(());
                 });
+            }
+            Command::Rest => {
+                let used = self.open().is_some_and(|open| open.door.shut_if_empty().held);
+                if !used && self.machine.phase() == Phase::Up {
+                    self.feed(Input::Disconnect);
+                }
             }
             Command::Shutdown => self.feed(Input::Shutdown),
         }

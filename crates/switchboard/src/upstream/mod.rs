@@ -63,9 +63,18 @@ pub(crate) struct Upstream {
 /// What the actor is asked to do.
 #[derive(Debug)]
 enum Command {
-    Acquire { urgency: Urgency, reply: oneshot::Sender<Result<Lease, LeaseError>> },
-    Refresh { reply: oneshot::Sender<Result<Lease, LeaseError>> },
-    Disconnect { done: oneshot::Sender<()> },
+    Acquire {
+        urgency: Urgency,
+        reply: oneshot::Sender<Result<Lease, LeaseError>>,
+    },
+    Refresh {
+        reply: oneshot::Sender<Result<Lease, LeaseError>>,
+    },
+    Disconnect {
+        done: oneshot::Sender<()>,
+    },
+    /// Closes a connection that nobody uses.
+    Rest,
     Shutdown,
 }
 
@@ -153,6 +162,11 @@ impl Upstream {
         if self.commands.send(Command::Disconnect { done }).await.is_ok() {
             let _actor_gone = closed.await;
         }
+    }
+
+    /// Closes the connection, unless somebody uses it just now.
+    pub(crate) fn rest(&self) {
+        let _busy_with_others = self.commands.try_send(Command::Rest);
     }
 
     /// Ends the actor; whoever joins the gateway's tasks waits for the end.
