@@ -62,8 +62,8 @@ impl Head {
 impl Response {
     /// The message that it is, or the last one of its events.
     pub fn json(&self) -> Value {
-        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
-        let message = data.last().unwrap_or(&self.body);
+        let mut data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let message = data.next_back().unwrap_or(&self.body);
         serde_json::from_str(message).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }

@@ -16,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::PROGRAMS;
 
+const EVERYTHING: &str =
+    r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
+
 /// The face over a gateway in this process, whose one server is `demo`.
 pub(crate) struct Served {
     pub(crate) world: World,
@@ -290,10 +293,7 @@ async fn what_was_accepted_is_answered_before_the_end() {
 
 #[tokio::test]
 async fn a_signal_drains_and_the_program_leaves_in_peace() {
-    let installed = Installed::with(
-        PROGRAMS,
-        r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
-    );
+    let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let mut client = server.connect(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;
@@ -315,6 +315,23 @@ async fn a_signal_drains_and_the_program_leaves_in_peace() {
 
     // The token is the user's, not the process's.
     assert_eq!(installed.serve_http().await.token, token);
+}
+
+#[tokio::test]
+async fn a_second_signal_waits_for_nobody() {
+    let installed = Installed::with(PROGRAMS, EVERYTHING);
+    let server = installed.serve_http().await;
+    let client = server.connect(json!({})).await;
+    let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 50_000 } }));
+    call["params"]["_meta"] = json!({ "progressToken": 1 });
+    let mut running = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
+    running.message().await.unwrap();
+    let mut unasked = client.listen(None).await;
+    server.terminate();
+    // From here on it lets the call finish.
+    assert_eq!(unasked.message().await, None);
+    server.terminate();
+    assert_eq!(server.ended().await.0, Some(130));
 }
 
 #[tokio::test]
