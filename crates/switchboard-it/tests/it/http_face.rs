@@ -249,11 +249,11 @@ async fn a_crowd_that_dawdles_keeps_nobody_out() {
         dawdler.send(b"POST /mcp HTTP/1.1\r\nHost: ").await;
         crowd.push(dawdler);
     }
-    // Whoever dawdled for longest had to go.
-    crowd[0].hung_up().await;
     assert_eq!(text(&established.post(&echo(json!(1), "there")).await.json()), "there");
     let mut newcomer = served.connect().await;
     assert_eq!(text(&newcomer.post(&echo(json!(1), "here")).await.json()), "here");
+    // Whoever dawdled for longest had to go.
+    crowd[0].hung_up().await;
 }
 
 #[tokio::test]

@@ -106,6 +106,8 @@ async fn an_answer_that_was_the_whole_response_is_not_kept() {
 #[tokio::test(start_paused = true)]
 async fn ids_of_other_sessions_and_made_up_ones_lead_nowhere() {
     let (streams, other) = (Streams::new(), Streams::new());
+    let (exchange, _lost) = open(&streams, 1);
+    tell(&streams, Some(exchange), "step");
     tell(&streams, None, "news");
     tell(&other, None, "news of others");
     for stranger in ["", ".", "0.0", "x.0.0", &id(&other, 0, 0), &id(&streams, 7, 0)] {
