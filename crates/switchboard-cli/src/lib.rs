@@ -35,7 +35,6 @@ use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::report::{Outcome, Stop};
-use crate::style::Palette;
 
 /// Runs one command line, the program's name included.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -49,7 +48,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Color::Always => ColorChoice::Always,
         Color::Never => ColorChoice::Never,
     });
-    trace(globals.verbose, &command, printer);
+    trace(globals.verbose, &command);
     let format = command.format();
     let threads = Threads::of(&command);
     let outcome = match App::new(&globals, printer) {
@@ -146,7 +145,7 @@ fn fail(failure: &Failure, format: Format, printer: Printer) -> Exit {
 }
 
 /// A host keeps what a server writes to standard error, so serving says a little unasked.
-fn trace(verbose: u8, command: &Command, printer: Printer) {
+fn trace(verbose: u8, command: &Command) {
     let level = match (verbose, command) {
         (0, Command::Serve(_)) => LevelFilter::WARN,
         (0, _) => return,
@@ -157,6 +156,6 @@ fn trace(verbose: u8, command: &Command, printer: Printer) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr)
-        .with_ansi(printer.err == Palette::Coloured)
+        .with_ansi(false)
         .init();
 }

@@ -12,7 +12,7 @@ use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic
 use switchboard::name::ServerName;
 use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
-use switchboard_wire::envelope::INTERNAL_ERROR;
+use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 
@@ -20,6 +20,9 @@ use crate::levels::{Level, Levelled};
 
 /// How long a person may think.
 const THINKING: Duration = Duration::from_secs(10 * 60);
+
+/// How much of a server's message is shown.
+const SHOWN_MESSAGE: usize = 4_000;
 
 /// How much of a call's arguments is shown.
 const SHOWN_ARGUMENTS: usize = 2_000;
@@ -125,7 +128,7 @@ impl ClientHost {
             Some(params)
                 if question.topic == Topic::Elicitation && self.manner == Manner::OneOfMany =>
             {
-                signed(question.server, params)
+                signed(question.server, params)?
             }
             params => params.map_or_else(String::new, |params| params.as_str().to_owned()),
         };
@@ -171,15 +174,41 @@ impl Host for ClientHost {
     }
 }
 
-/// The server's question with its name before the message: the client shows ours as the asker.
-fn signed(server: &ServerName, params: &Raw) -> String {
-    let Ok(mut question) = params.parse::<Map<String, Value>>() else {
-        return params.as_str().to_owned();
-    };
+/// The server's question with its name before the message, because the client shows ours as the
+/// asker; nothing in it is more than text, and it leads to web pages only.
+fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
+    let unreadable = |_| RpcError::new(INVALID_PARAMS, "the question does not read");
+    let mut question: Map<String, Value> = params.parse().map_err(unreadable)?;
     let message = question.get("message").and_then(Value::as_str).unwrap_or_default();
+    let message = clean_block(message, SHOWN_MESSAGE);
     let signed = format!("The server `{}` asks: {message}", clean_line(server.as_str(), 200));
     question.insert("message".to_owned(), Value::String(signed));
-    Value::Object(question).to_string()
+    match question.get("url").map(Value::as_str) {
+        Some(Some(url)) if is_web_page(url) => {}
+        None => {}
+        Some(_) => {
+            let refused = "a question may lead to `https` and to this machine only";
+            return Err(RpcError::new(INVALID_PARAMS, refused));
+        }
+    }
+    Ok(Value::Object(question).to_string())
+}
+
+/// Over TLS, or on this machine, and without a name that hides the host.
+fn is_web_page(url: &str) -> bool {
+    let local = ["http://localhost", "http://127.0.0.1", "http://[::1]"];
+    let rest = match url.strip_prefix("https://") {
+        Some(rest) => Some(rest),
+        None => local.iter().find_map(|host| {
+            let rest = url.strip_prefix(host)?;
+            (rest.is_empty() || rest.starts_with([':', '/', '?', '#'])).then_some(rest)
+        }),
+    };
+    let Some(rest) = rest else { return false };
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    url.is_ascii()
+        && !authority.contains('@')
+        && !url.contains(|c: char| c.is_ascii_control() || c == ' ')
 }
 
 fn elicitation(question: &Question) -> String {
@@ -249,6 +278,34 @@ fn read(answer: &Raw) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_of_a_server_is_signed_and_leads_to_web_pages_only() {
+        let server = ServerName::new("kit").unwrap();
+        let ask = |question: Value| signed(&server, &Raw::from_json(question.to_string()));
+        let asked =
+            ask(json!({ "message": "\u{1b}[31mhi\u{202e}", "requestedSchema": {} })).unwrap();
+        let asked: Value = serde_json::from_str(&asked).unwrap();
+        assert_eq!(asked["message"], "The server `kit` asks: [31mhi");
+        for good in
+            ["https://example.com/sign-in?x=1", "http://localhost:8080/", "http://[::1]:1/x"]
+        {
+            assert!(ask(json!({ "message": "", "url": good })).is_ok(), "{good}");
+        }
+        for bad in [
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "http://example.com/",
+            "http://localhost.example.com/",
+            "https://user:pw@example.com/",
+            "https://ex\u{43c}mple.com/",
+            "https://example.com/\n",
+        ] {
+            assert!(ask(json!({ "message": "", "url": bad })).is_err(), "{bad}");
+        }
+        assert!(ask(json!({ "message": "", "url": 5 })).is_err());
+        assert!(ask(json!([])).is_err());
+    }
 
     #[test]
     fn only_an_accepted_choice_of_the_form_is_a_yes() {

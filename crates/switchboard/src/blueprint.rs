@@ -24,6 +24,7 @@ use crate::dial::in_process::InProcess;
 use crate::dial::spawn::Spawner;
 use crate::directory::{CacheFile, Plan};
 use crate::env::Environment;
+use crate::host::Topic;
 use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
@@ -195,6 +196,7 @@ impl Blueprint {
             max_pages: settings.max_pages,
             max_tools: settings.max_tools,
             log: self.paths.log_of(&name),
+            askable: askable(settings),
             plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
         };
         let policy = match self.starts {
@@ -320,6 +322,16 @@ fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolic
         },
         max_tools: settings.max_tools,
     }
+}
+
+/// What servers may ask of their clients.
+fn askable(settings: &Settings) -> Vec<Topic> {
+    let allowed = |topic: &Topic| match topic {
+        Topic::Roots => true,
+        Topic::Sampling => settings.sampling,
+        Topic::Elicitation => settings.elicitation,
+    };
+    Topic::ALL.into_iter().filter(allowed).collect()
 }
 
 /// Only a lazy server idles out by default; an eager one if its own entry says so.

@@ -155,6 +155,11 @@ impl Gateway {
         self.shared.directory.catalog()
     }
 
+    /// The server that is meant, if it may be used.
+    pub fn usable(&self, server: &str) -> Result<ServerName, Failure> {
+        self.catalog().active_server(server).map_err(explain::resolve)
+    }
+
     /// Tells of every change of the catalog.
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.shared.directory.watch()

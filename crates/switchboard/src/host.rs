@@ -124,6 +124,17 @@ impl Abilities {
         }
     }
 
+    /// What is left of them where only `topics` may be asked about.
+    #[must_use]
+    pub(crate) fn only(self, topics: &[Topic]) -> Abilities {
+        let kept = |topic, ability: Option<Raw>| ability.filter(|_| topics.contains(&topic));
+        Abilities {
+            roots: kept(Topic::Roots, self.roots),
+            sampling: kept(Topic::Sampling, self.sampling),
+            elicitation: kept(Topic::Elicitation, self.elicitation),
+        }
+    }
+
     /// The object that `initialize` carries.
     pub(crate) fn to_json(&self) -> String {
         let offered = Topic::ALL.into_iter().filter_map(|topic| Some((topic, self.of(topic)?)));

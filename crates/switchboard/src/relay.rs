@@ -1,6 +1,7 @@
 //! One server as it is: methods of MCP passed through word for word, for a face that shows a
 //! single server under its own names. What runs something still passes the pipeline.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::failure::Failure;
@@ -104,7 +105,7 @@ impl Session {
     /// Connects the server and keeps it for as long as the session lives; what it said of itself
     /// in answer to `initialize`.
     pub async fn open(&self, server: &str) -> Result<(ServerName, Raw), Failure> {
-        let server = self.gateway().catalog().active_server(server).map_err(explain::resolve)?;
+        let server = self.gateway().usable(server)?;
         let lease = self.lease(&server).await?;
         let hello = lease.hello().raw.clone();
         self.keep(lease);
@@ -122,7 +123,28 @@ impl Session {
         let lease = self.lease(server).await?;
         let params = Value::Object(params).to_string();
         let answer = lease.look_up(lookup.method(), params, caller).await;
-        answer.map_err(|error| explain::lookup(error, server))
+        let answer = answer.map_err(|error| explain::lookup(error, server))?;
+        Ok(if lookup == Lookup::Tools { self.callable(server, answer) } else { answer })
+    }
+
+    /// A page of tools without those that the configuration leaves out.
+    fn callable(&self, server: &ServerName, page: Raw) -> Raw {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let catalog = self.gateway().catalog();
+        let offered = |tool: &Value| {
+            let named = Named::deserialize(tool).ok();
+            named.is_some_and(|named| catalog.own_tool(server, &named.name).is_some())
+        };
+        let Ok(mut answer) = page.parse::<Map<String, Value>>() else { return page };
+        let Some(tools) = answer.get_mut("tools").and_then(Value::as_array_mut) else {
+            return page;
+        };
+        let before = tools.len();
+        tools.retain(offered);
+        if tools.len() == before { page } else { Raw::from_json(Value::Object(answer).to_string()) }
     }
 
     /// Calls a tool by the name that its server has for it.

@@ -1,5 +1,6 @@
 //! What the user approved of a project's files: hashes of exact definitions, nothing else.
 
+mod meant;
 mod scripts;
 
 use std::collections::BTreeMap;
@@ -205,8 +206,10 @@ impl Seal {
         let given = names.filter_map(|name| program.env.get(name));
         let words = std::iter::once(&program.command).chain(&program.args).chain(given);
         let words = words.chain(asked.iter().flatten()).map(String::as_str);
-        let mut reached: Vec<PathBuf> =
-            paths_in(words).iter().map(|path| program.cwd.join(path)).collect();
+        let mut reached: Vec<PathBuf> = paths_in(words)
+            .iter()
+            .flat_map(|path| meant::by_path(program.cwd.join(path)))
+            .collect();
         let own = program.env.get("PATH").map(String::as_str).unwrap_or_default();
         reached.extend(lookup::candidates(&program.command, own, &program.cwd));
         let ours = self.environment.variable("PATH").unwrap_or_default();

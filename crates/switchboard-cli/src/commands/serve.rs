@@ -53,7 +53,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let stop = CancellationToken::new();
     let offer = match &how.transparent {
         None => Offer::Proxy,
-        Some(server) => Offer::Mirror(server.clone()),
+        Some(server) => Offer::Mirror(gateway.usable(server)?.to_string()),
     };
     let serving = async {
         match face {

@@ -17,6 +17,10 @@ const FULL_HITS: usize = 3;
 const LINE: usize = 100;
 const DESCRIPTION: usize = 240;
 const NAMES: usize = 8;
+/// Servers that a status shows.
+const SERVERS: usize = 100;
+/// As much of a name that is not a plain word as is shown.
+const ODD_NAME: usize = 40;
 
 /// A server's own words about itself or a tool, in bytes.
 const LONGEST_PROSE: usize = 16 * 1024;
@@ -75,8 +79,11 @@ fn status(out: &mut String, overview: &Overview) {
         overview.servers.len(),
         plural(overview.tools, "tool")
     );
-    for server in &overview.servers {
+    for server in overview.servers.iter().take(SERVERS) {
         let _ = writeln!(out, "{}", server_line(server));
+    }
+    if let Some(more @ 1..) = overview.servers.len().checked_sub(SERVERS) {
+        let _ = writeln!(out, "… and {more} more");
     }
     for place in &overview.stale {
         let _ = writeln!(out, "{}", stale_line(place));
@@ -124,7 +131,7 @@ pub fn server_line(server: &ServerLine) -> String {
     };
     let facts: Vec<String> =
         [tools, state, drift(server.drift), server.note.clone()].into_iter().flatten().collect();
-    let name = clean_line(server.name.as_str(), LINE);
+    let name = server_name(&server.name);
     let mut line = format!("{} {name} ({})", server.status.glyph(), facts.join(", "));
     if let Some(description) = &server.description {
         let _ = write!(line, ": {}", clean_line(description, LINE));
@@ -198,13 +205,23 @@ fn found(out: &mut String, page: &SearchPage) {
     pending(out, &page.pending);
 }
 
+/// A name that anybody may have chosen: one that is no plain word is quoted and cut, so that it
+/// does not read as something that we say.
+fn server_name(name: &ServerName) -> String {
+    let name = name.as_str();
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.len() <= ODD_NAME && name.chars().all(plain) {
+        return name.to_owned();
+    }
+    format!("`{}`", clean_line(name, ODD_NAME).replace('`', "'"))
+}
+
 fn pending(out: &mut String, servers: &[ServerName]) {
     if servers.is_empty() {
         return;
     }
-    let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
-    let count = plural(servers.len(), "server");
-    let names = clean_line(&list(&names, NAMES), LINE * 2).into_owned();
+    let names: Vec<String> = servers.iter().map(server_name).collect();
+    let (count, names) = (plural(servers.len(), "server"), list(&names, NAMES));
     let _ = writeln!(out, "{count} pending: {names} (ask the user to look at them and trust them)");
 }
 

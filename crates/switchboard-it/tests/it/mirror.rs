@@ -116,3 +116,24 @@ async fn questions_come_as_the_server_wrote_them_and_progress_before_the_answer(
     assert!(!steps.is_empty());
     client.end().await;
 }
+
+#[tokio::test]
+async fn a_tool_that_is_left_out_is_not_listed_and_a_server_that_is_not_there_is_said_at_once() {
+    let config = r#"{ "mcpServers": { "kit": {
+        "command": "fixture-server", "args": ["everything"], "excludeTools": ["echo"]
+    } } }"#;
+    let installed = Installed::with(PROGRAMS, config);
+    let (mut client, _) = mirrored(&installed, json!({})).await;
+    let listed = client.ask("tools/list", json!({})).await;
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert!(names.contains(&"add") && !names.contains(&"echo"), "{names:?}");
+    client.end().await;
+    let ran = installed.run(["serve", "--transparent", "none"]).await;
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`none`"), "{}", ran.stderr);
+}

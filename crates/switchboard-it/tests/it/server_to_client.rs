@@ -273,3 +273,25 @@ async fn a_client_that_asked_for_prompts_or_resources_is_told_when_they_change()
     assert_eq!(news, expected);
     client.end().await;
 }
+
+#[tokio::test]
+async fn what_the_settings_forbid_no_server_asks() {
+    let config = r#"{
+        "settings": { "sampling": false, "elicitation": false },
+        "mcpServers": { "kit": { "command": "fixture-server", "args": ["everything"] } }
+    }"#;
+    let world = World::with(config).start();
+    let host = ScriptedHost::default();
+    for topic in Topic::ALL {
+        host.will_reply(topic, json!({}));
+    }
+    let session = world.gateway.session(host.clone());
+    for tool in ["kit_ask_sampling", "kit_ask_elicitation"] {
+        let answer = call(&session, tool).await;
+        assert!(answer.contains("this client does not offer"), "{answer}");
+    }
+    assert_eq!(host.asked(), Vec::<String>::new());
+    let initializes = world.fixture("kit").ledger().initializes;
+    let declared = initializes[0]["capabilities"].as_object().unwrap();
+    assert_eq!(declared.keys().collect::<Vec<_>>(), ["roots"]);
+}

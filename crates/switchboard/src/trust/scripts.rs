@@ -11,6 +11,7 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::trust::{FileHash, programs_in, scripts_in};
 use switchboard_core::config::values::Template;
 
+use super::meant;
 use crate::dial::lookup;
 use crate::env::Environment;
 use crate::paths;
@@ -49,9 +50,16 @@ impl Scripts {
             },
             None => root.clone(),
         };
-        let named = scripts_in(entry).into_iter().filter_map(|script| expanded(&script));
-        let mut files: Vec<PathBuf> = named.map(|script| cwd.join(script)).collect();
+        let named: Vec<String> =
+            scripts_in(entry).into_iter().filter_map(|script| expanded(&script)).collect();
+        let mut files: Vec<PathBuf> = Vec::new();
+        for word in &named {
+            files.extend(meant::by_path(cwd.join(word)));
+            files.extend(meant::by_module(word, &cwd));
+        }
         let programs = programs_in(entry);
+        let runners = programs.server.iter().chain(&programs.asked);
+        files.extend(runners.filter_map(|program| meant::by_runner(program, &cwd)));
         if let Some(path) = own_path(entry, environment) {
             let server = programs.server.as_deref().and_then(expanded);
             files.extend(server.iter().flat_map(|name| lookup::candidates(name, &path, &cwd)));

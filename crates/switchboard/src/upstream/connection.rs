@@ -155,8 +155,13 @@ pub(super) async fn open(
     let stop = CancellationToken::new();
     let Hearing { server, news, owner } = hearing;
     let audience = Audience::of(owner);
-    let incoming =
-        Incoming { server, news, audience: Arc::clone(&audience), questions: JoinSet::new() };
+    let incoming = Incoming {
+        server,
+        news,
+        audience: Arc::clone(&audience),
+        askable: recipe.askable.clone(),
+        questions: JoinSet::new(),
+    };
     let body = Body { reader, writer, incoming, far_side, exit, stop: stop.clone() };
     let connection = Opening { peer, audience, end: End { exit: ended, tail }, stop };
     Ok(Opened { connection, body })
@@ -169,7 +174,7 @@ impl Opening {
         recipe: &Recipe,
     ) -> Result<(Connection, RawListing), DialError> {
         let guard = self.stop.clone().drop_guard();
-        let hello = self.handshake(recipe.start_timeout).await?;
+        let hello = self.handshake(recipe).await?;
         let bounds = Bounds {
             timeout: recipe.start_timeout,
             max_pages: recipe.max_pages,
@@ -189,7 +194,7 @@ impl Opening {
         Ok((connection, listing))
     }
 
-    async fn handshake(&self, timeout: Duration) -> Result<ServerHello, DialError> {
+    async fn handshake(&self, recipe: &Recipe) -> Result<ServerHello, DialError> {
         // Where no session is meant, all that some session may offer: it shows what the server has,
         // and whether it asks.
         let abilities = match self.audience.owner() {
@@ -199,9 +204,9 @@ impl Opening {
         let hello = ClientHello {
             name: "switchboard",
             version: env!("CARGO_PKG_VERSION"),
-            capabilities: &abilities.to_json(),
+            capabilities: &abilities.only(&recipe.askable).to_json(),
         };
-        match era::initialize(&self.peer, hello, timeout).await {
+        match era::initialize(&self.peer, hello, recipe.start_timeout).await {
             Ok(hello) => Ok(hello),
             Err(HandshakeError::Initialize(RequestError::Refused(cause))) => {
                 Err(DialError::Refused { stage: "initialize", cause })

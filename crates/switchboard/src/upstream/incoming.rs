@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::name::ServerName;
-use switchboard_wire::envelope::{INTERNAL_ERROR, METHOD_NOT_FOUND, Malformed};
+use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Malformed};
 use switchboard_wire::{Handler, Notification, Peer, Raw, Responder, RpcError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -14,6 +14,9 @@ use crate::host::{ServerQuestion, Topic};
 
 /// Questions of one server that may wait for an answer at the same time.
 const QUESTIONS: usize = 16;
+
+/// A question that is larger is refused.
+const LARGEST_QUESTION: usize = 1024 * 1024;
 
 /// How long a person may think; the calls that wait on account of it wait as long.
 const THINKING: Duration = Duration::from_secs(10 * 60);
@@ -32,6 +35,7 @@ pub(super) struct Incoming {
     pub(super) server: ServerName,
     pub(super) news: mpsc::Sender<News>,
     pub(super) audience: Arc<Audience>,
+    pub(super) askable: Vec<Topic>,
     /// Answers that are being looked for; they end with the connection.
     pub(super) questions: JoinSet<()>,
 }
@@ -46,6 +50,13 @@ impl Handler for Incoming {
             let error = RpcError::new(METHOD_NOT_FOUND, "this client does not offer that");
             return responder.try_error(&error);
         };
+        if !self.askable.contains(&topic) {
+            return responder.try_error(&topic.refused());
+        }
+        if params.as_ref().is_some_and(|params| params.as_str().len() > LARGEST_QUESTION) {
+            let error = RpcError::new(INVALID_PARAMS, "the question is too large");
+            return responder.try_error(&error);
+        }
         // What waits already stands for any number of the same.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}

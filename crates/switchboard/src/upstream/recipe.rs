@@ -16,6 +16,7 @@ use crate::dial::secret;
 use crate::dial::spawn::{Program, Spawner};
 use crate::directory::Plan;
 use crate::env::Environment;
+use crate::host::Topic;
 use crate::trust::Seal;
 
 /// Everything that a dial needs to know about one server. Equal recipes need no other connection.
@@ -28,6 +29,8 @@ pub(crate) struct Recipe {
     pub(crate) max_pages: usize,
     pub(crate) max_tools: usize,
     pub(crate) log: PathBuf,
+    /// What the settings let servers ask for.
+    pub(crate) askable: Vec<Topic>,
     /// What becomes of its lists.
     pub(crate) plan: Arc<Plan>,
 }

@@ -88,3 +88,44 @@ fn a_file_is_read_once_for_all_definitions_and_all_files_have_one_limit() {
     assert_ne!(second[0].1, first[0].1, "the content is the same");
     assert_eq!(hash(json!({ "command": "sh", "args": ["./b"] })), second, "decided once a load");
 }
+
+#[test]
+fn what_an_interpreter_takes_for_a_name_counts() {
+    let files = [
+        "server.js",
+        "pre.js",
+        "dist/index.js",
+        "lib/package.json",
+        "pkg/__main__.py",
+        "mod.py",
+        "a/b.py",
+        "package.json",
+    ];
+    let check = |line: &[&str], expected: &[&str]| {
+        let json = json!({ "command": line[0], "args": line[1..] });
+        assert_eq!(covered(&files, "/bin", &json), expected, "{line:?}");
+    };
+    check(&["node", "./server"], &["server.js"]);
+    check(&["node", "server"], &["server.js"]);
+    check(&["node", "-r", "./pre", "server.js"], &["pre.js", "server.js"]);
+    check(&["node", "dist"], &["dist/index.js"]);
+    check(&["node", "lib"], &["lib/package.json"]);
+    check(&["node", "."], &["package.json"]);
+    check(&["python3", "pkg"], &["pkg/__main__.py"]);
+    check(&["python3", "-m", "mod"], &["mod.py"]);
+    check(&["python3", "-mmod"], &["mod.py"]);
+    check(&["python3", "-m", "a.b"], &["a/b.py"]);
+    check(&["npm", "start"], &["package.json"]);
+    check(&["cat", "nothing"], &[]);
+}
+
+#[test]
+fn the_main_file_of_a_package_counts() {
+    let (_folder, root) = project(&["lib/start.js"]);
+    fs::write(root.join("lib/package.json"), r#"{ "main": "start" }"#).unwrap();
+    let environment = Environment::made_of([("PATH", "/bin")], &root);
+    let json = json!({ "command": "node", "args": ["lib"] });
+    let files = script_hashes(&entry(&json), &environment);
+    let covers = |name: &str| files.iter().any(|(file, _)| Path::new(file).ends_with(name));
+    assert!(covers("lib/package.json") && covers("lib/start.js"), "{files:?}");
+}

@@ -1,0 +1,63 @@
+//! Which files an interpreter takes for a word that names none: `./server` for `server.js`, a
+//! directory for what it starts with, a module for its file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What interpreters add to a name.
+const ENDINGS: [&str; 7] = ["js", "mjs", "cjs", "ts", "json", "py", "rb"];
+
+/// What a directory starts with.
+const STARTS: [&str; 7] =
+    ["index.js", "index.mjs", "index.cjs", "index.ts", "index.json", "__main__.py", "package.json"];
+
+/// A manifest larger than this is looked at no further.
+const LARGEST_MANIFEST: u64 = 1024 * 1024;
+
+/// Programs that take what they run from the manifest of the working directory.
+const RUNNERS: [&str; 5] = ["npm", "pnpm", "yarn", "bun", "deno"];
+
+/// The file itself, or those that may be meant by its name.
+pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path];
+    }
+    let mut meant: Vec<PathBuf> = Vec::new();
+    if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
+        meant.extend(ENDINGS.iter().map(|ending| path.with_file_name(format!("{name}.{ending}"))));
+    }
+    meant.extend(STARTS.iter().map(|start| path.join(start)));
+    if let Some(main) = main_of(&path.join("package.json")) {
+        let main = path.join(main);
+        meant.extend(ENDINGS.iter().map(|ending| main.with_added_extension(ending)));
+        meant.push(main);
+    }
+    meant.push(path);
+    meant
+}
+
+/// The files of a module that a word may name, `package.module` or `-mpackage`.
+pub(super) fn by_module(word: &str, cwd: &Path) -> Vec<PathBuf> {
+    let name = word.strip_prefix("-m").unwrap_or(word);
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    if name.is_empty() || !name.chars().all(plain) {
+        return Vec::new();
+    }
+    let module = cwd.join(name.replace('.', "/"));
+    vec![module.with_extension("py"), module.join("__main__.py"), module.join("__init__.py")]
+}
+
+/// The manifest that a runner of scripts takes its commands from.
+pub(super) fn by_runner(program: &str, cwd: &Path) -> Option<PathBuf> {
+    let name = Path::new(program).file_stem()?.to_str()?;
+    RUNNERS.contains(&name).then(|| cwd.join("package.json"))
+}
+
+/// What a package starts with.
+fn main_of(manifest: &Path) -> Option<String> {
+    if fs::metadata(manifest).ok()?.len() > LARGEST_MANIFEST {
+        return None;
+    }
+    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(manifest).ok()?).ok()?;
+    manifest.get("main")?.as_str().map(str::to_owned)
+}
