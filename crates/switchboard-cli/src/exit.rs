@@ -14,6 +14,8 @@ pub(crate) enum Exit {
     Faults,
     /// Wrong usage, or a configuration that cannot be used.
     Usage,
+    /// A server wants a sign-in.
+    SignIn,
     /// Not approved, or not trusted.
     NotApproved,
     /// A server could not be reached, did not answer in time, or failed.
@@ -28,6 +30,7 @@ impl Exit {
             Exit::Done => 0,
             Exit::ToolError | Exit::Faults => 1,
             Exit::Usage => 2,
+            Exit::SignIn => 3,
             Exit::NotApproved => 4,
             Exit::Unreachable => 5,
             Exit::Interrupted => 130,
@@ -59,6 +62,7 @@ impl From<Code> for Exit {
             | Code::NotSupported
             | Code::Config
             | Code::Storage => Exit::Usage,
+            Code::SignInRequired => Exit::SignIn,
             Code::TrustRequired
             | Code::ApprovalRequired
             | Code::ApprovalDenied
@@ -95,6 +99,7 @@ mod tests {
         2 unknown_result
         2 server_disabled
         4 trust_required
+        3 sign_in_required
         2 bad_arguments
         2 bad_pattern
         4 approval_required

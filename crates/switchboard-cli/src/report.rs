@@ -86,6 +86,9 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
             let trust = on("trust", server.as_str());
             format!("look at its definition and approve it with {trust}")
         }
+        Hint::SignIn(server) => format!(
+            "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server knows"
+        ),
         Hint::Enable(server) => format!("use it again with {}", on("enable", server.as_str())),
         Hint::Disable(server) => format!("turn it off with {}", on("disable", server.as_str())),
         Hint::Configure => format!(
@@ -126,7 +129,9 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::CheckConfig => format!("see every mistake with {}", command("config check")),
         Hint::Correct(field) => format!("correct `{}` of its entry", clean_line(field, 200)),
         Hint::Rename => "give it another name".to_owned(),
-        Hint::UseProgram => "configure a server with a `command` instead".to_owned(),
+        Hint::UseProgram => {
+            "configure its address over HTTP, or a server with a `command`".to_owned()
+        }
         Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),
         Hint::MakePrivate(path) => {
             format!(

@@ -19,6 +19,7 @@ pub enum Code {
     UnknownResult,
     ServerDisabled,
     TrustRequired,
+    SignInRequired,
     BadArguments,
     BadPattern,
     ApprovalRequired,
@@ -42,7 +43,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 29] = [
+    pub const ALL: [Code; 30] = [
         Code::BadRequest,
         Code::UnknownTool,
         Code::AmbiguousTool,
@@ -52,6 +53,7 @@ impl Code {
         Code::UnknownResult,
         Code::ServerDisabled,
         Code::TrustRequired,
+        Code::SignInRequired,
         Code::BadArguments,
         Code::BadPattern,
         Code::ApprovalRequired,
@@ -86,6 +88,7 @@ impl Code {
             Code::UnknownResult => "unknown_result",
             Code::ServerDisabled => "server_disabled",
             Code::TrustRequired => "trust_required",
+            Code::SignInRequired => "sign_in_required",
             Code::BadArguments => "bad_arguments",
             Code::BadPattern => "bad_pattern",
             Code::ApprovalRequired => "approval_required",
@@ -151,6 +154,8 @@ pub enum Hint {
     Connect(ServerName),
     /// Approve the exact definition of a project's server.
     Trust(ServerName),
+    /// Give the server's entry what the server wants to see: a token, or headers.
+    SignIn(ServerName),
     /// Take `disabled` out of the server's entry.
     Enable(ServerName),
     /// Turn the server off where it cannot be taken away.
@@ -196,7 +201,7 @@ pub enum Hint {
     Correct(String),
     /// Give the server another name.
     Rename,
-    /// Use a server that is a program.
+    /// Use a server that is a program, or its address over HTTP.
     UseProgram,
     /// Put a file out of the way, to begin anew.
     MoveAway(String),

@@ -86,6 +86,12 @@ pub enum Input {
         usage: Usage,
         jitter: f64,
     },
+    /// The server forgot the session of the connection, and is well otherwise.
+    Forgotten {
+        generation: Generation,
+        usage: Usage,
+        jitter: f64,
+    },
     Pong {
         generation: Generation,
     },
@@ -229,6 +235,11 @@ impl Machine {
                     self.lose(now, jitter);
                 }
             }
+            Input::Forgotten { generation, usage, jitter } => {
+                if self.phase == Phase::Up && generation == self.generation {
+                    self.forget(now, usage, jitter);
+                }
+            }
             Input::Pong { generation } => {
                 if self.phase == Phase::Up && generation == self.generation {
                     self.failures = 0;
@@ -364,6 +375,17 @@ impl Machine {
         self.fail(now, jitter);
         if worked && self.crashes.len() < CRASHES {
             self.refuse_until = now;
+        }
+    }
+
+    /// A session that was of use is followed by another one, at once; one that was not counts as lost.
+    fn forget(&mut self, now: Duration, usage: Usage, jitter: f64) {
+        self.learn(now, usage);
+        if usage.worked {
+            self.down();
+            self.retry_at = now;
+        } else {
+            self.lose(now, jitter);
         }
     }
 

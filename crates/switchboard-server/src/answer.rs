@@ -94,6 +94,7 @@ fn error_type(code: Code) -> ErrorType {
         Code::ServerError | Code::ToolChanged => ErrorType::Tool,
         Code::ServerDisabled
         | Code::TrustRequired
+        | Code::SignInRequired
         | Code::ApprovalRequired
         | Code::ApprovalDenied
         | Code::ToolBlocked

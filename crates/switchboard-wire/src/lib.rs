@@ -8,15 +8,19 @@
 //! - [`peer`]: requests, answers, notifications, cancellation and progress over one connection;
 //! - [`era`]: which revision of the protocol is spoken, and the handshake;
 //! - [`stdio`]: the pipes of this process without blocking threads;
-//! - [`pipe`]: a pair of connected in-process ends.
+//! - [`pipe`]: a pair of connected in-process ends;
+//! - [`sse`]: event streams, bounded;
+//! - [`http_client`]: servers at a URL.
 
 mod alarm;
 pub mod envelope;
 pub mod era;
 pub mod frame;
+pub mod http_client;
 mod outbox;
 pub mod peer;
 pub mod pipe;
+pub mod sse;
 pub mod stdio;
 
 pub use envelope::{Id, Message, Raw, RpcError};

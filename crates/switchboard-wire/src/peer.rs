@@ -24,6 +24,7 @@ pub use streams::{Reader, Writer, open};
 use crate::alarm::Alarm;
 use crate::envelope::{self, Id, Raw, RpcError};
 use crate::frame::DEFAULT_MAX_FRAME_BYTES;
+use crate::http_client::HttpError;
 use crate::outbox::{self, Outgoing};
 pub use crate::outbox::{Kind, Outlet, Parcel};
 
@@ -75,6 +76,8 @@ pub enum RequestError {
     /// Nothing of the request was written, so asking again is safe.
     #[error("the connection was closed already")]
     NotSent,
+    #[error(transparent)]
+    Http(HttpError),
 }
 
 /// Opens a connection whose frames another transport carries.

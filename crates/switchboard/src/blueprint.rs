@@ -20,7 +20,9 @@ use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
 
 use crate::demo::Demo;
+use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
+use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::Spawner;
 use crate::directory::{CacheFile, Plan};
 use crate::env::Environment;
@@ -240,30 +242,46 @@ impl Blueprint {
                 environment: self.environment.clone(),
             }))
         };
-        let over = unspoken(&server.transport).unwrap_or_default();
-        let remote = |url: &Template| Transport::Remote {
-            url: url.clone(),
-            environment: self.environment.clone(),
-            over,
+        let remote = |url: &Template, mode| {
+            Transport::Remote(Box::new(RemoteRecipe {
+                url: url.clone(),
+                mode,
+                headers: definition.headers.clone().unwrap_or_default(),
+                auth: definition.auth.clone(),
+                bearer_token: definition.bearer_token.clone(),
+                bearer_token_env: definition.bearer_token_env.clone(),
+                headers_command: definition.request_headers_command.clone(),
+                ca_file: definition.ca_file.clone(),
+                environment: self.environment.clone(),
+                seal: seal.clone(),
+            }))
         };
         match &server.transport {
             Configured::Stdio { command, args } => {
                 program(Words::Templates { command: command.clone(), args: args.clone() })
             }
             Configured::CommandLine { words } => program(Words::Literal(words.clone())),
-            Configured::Http { url, .. } | Configured::WebSocket { url } => remote(url),
-            Configured::Socket { .. } => Transport::Unsupported(over),
+            Configured::Http { url, mode } => remote(url, *mode),
+            Configured::Socket { path } => Transport::Socket(Box::new(SocketRecipe {
+                path: path.clone(),
+                environment: self.environment.clone(),
+                seal,
+            })),
+            Configured::WebSocket { .. } => Transport::Unsupported(WEB_SOCKET),
         }
     }
 }
 
+const WEB_SOCKET: &str = "WebSocket";
+
 /// The transport by name, if this version does not speak it.
 pub(crate) fn unspoken(transport: &Configured) -> Option<&'static str> {
     match transport {
-        Configured::Stdio { .. } | Configured::CommandLine { .. } => None,
-        Configured::Http { .. } => Some("HTTP"),
-        Configured::WebSocket { .. } => Some("WebSocket"),
-        Configured::Socket { .. } => Some("a Unix socket"),
+        Configured::Stdio { .. }
+        | Configured::CommandLine { .. }
+        | Configured::Http { .. }
+        | Configured::Socket { .. } => None,
+        Configured::WebSocket { .. } => Some(WEB_SOCKET),
     }
 }
 

@@ -19,6 +19,10 @@ use crate::session::Session;
 use crate::upstream::CallError;
 use crate::upstream::lease::Caller;
 
+/// A call is made once more where that is safe, and again if it was not even sent then: a server at
+/// a URL that broke off may not know the session any more.
+const REPETITIONS: usize = 2;
+
 /// Runs one tool call for `session`. Read this function first.
 pub(crate) async fn call(
     session: &Session,
@@ -57,8 +61,12 @@ pub(crate) async fn run(
     let lease = session.lease(&approved.target().server).await?;
     let mut approved = confirm(session, catalog, approved, caller).await?;
     let mut outcome = lease.call(&approved, caller).await;
-    if outcome.as_ref().is_err_and(|error| may_be_repeated(error, &approved.target().entry)) {
-        // One more try, on a new connection.
+    for repetition in 0..REPETITIONS {
+        match &outcome {
+            Err(CallError::NotSent) => {}
+            Err(error) if repetition == 0 && may_be_repeated(error, &approved.target().entry) => {}
+            Ok(_) | Err(_) => break,
+        }
         let lease = session.lease(&approved.target().server).await?;
         approved = confirm(session, catalog, approved, caller).await?;
         outcome = Box::pin(lease.call(&approved, caller)).await;
@@ -79,7 +87,10 @@ fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
             Kind::Tool => entry.annotations.is_harmless(),
             Kind::Resource { .. } | Kind::Prompt => true,
         },
-        CallError::Refused(_) | CallError::TimedOut(_) | CallError::TooLarge { .. } => false,
+        CallError::Refused(_)
+        | CallError::TimedOut(_)
+        | CallError::TooLarge { .. }
+        | CallError::Http(_) => false,
     }
 }
 

@@ -14,6 +14,7 @@ use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
 use switchboard_core::schema;
+use switchboard_wire::http_client::HttpError;
 
 use crate::edit::error::EditError;
 use crate::host::CannotAsk;
@@ -130,6 +131,12 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
         {
             (Code::TrustRequired, dial_hints(cause, server))
         }
+        LeaseError::Backoff { cause: Some(cause), .. }
+        | LeaseError::CrashLoop { cause: Some(cause), .. }
+            if cause.needs_sign_in() =>
+        {
+            (Code::SignInRequired, dial_hints(cause, server))
+        }
         LeaseError::Backoff { retry_in, cause, .. } => {
             let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
             hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
@@ -163,12 +170,21 @@ fn dial_code(error: &DialError) -> Code {
         DialError::Unsupported(_) => Code::NotSupported,
         DialError::Trust(_) => Code::TrustRequired,
         DialError::TimedOut { .. } => Code::TimedOut,
-        DialError::Expand(_) => Code::Config,
+        DialError::Http(HttpError::SignIn { .. }) => Code::SignInRequired,
+        DialError::Expand(_)
+        | DialError::BadUrl
+        | DialError::Header { .. }
+        | DialError::CaFile { .. } => Code::Config,
         DialError::NotFound { .. }
         | DialError::Spawn { .. }
         | DialError::WorkingDirectory { .. }
         | DialError::Secret { .. }
         | DialError::Unchecked
+        | DialError::Socket { .. }
+        | DialError::Tls(_)
+        | DialError::Client(_)
+        | DialError::Unreachable { .. }
+        | DialError::Http(_)
         | DialError::Exited { .. }
         | DialError::Refused { .. }
         | DialError::Handshake(_)
@@ -188,6 +204,10 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::TimedOut { .. } => hints.push(Hint::Setting("startTimeoutMs")),
         DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
         DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
+        DialError::Http(error) => hints.extend(http_hint(error, server)),
+        DialError::BadUrl => hints.push(Hint::Correct("url".to_owned())),
+        DialError::Header { name } => hints.push(Hint::Correct(name.clone())),
+        DialError::CaFile { .. } => hints.push(Hint::Correct("caFile".to_owned())),
         DialError::Expand(ExpandError::MissingVariable { name }) => {
             hints.push(Hint::SetVariable(name.clone()));
         }
@@ -196,6 +216,10 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         | DialError::Secret { .. }
         | DialError::Unchecked
         | DialError::Unsupported(_)
+        | DialError::Socket { .. }
+        | DialError::Tls(_)
+        | DialError::Client(_)
+        | DialError::Unreachable { .. }
         | DialError::Exited { .. }
         | DialError::Refused { .. }
         | DialError::Handshake(_)
@@ -208,6 +232,34 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         hints.push(Hint::ReadLog(server.clone()));
     }
     hints
+}
+
+fn http_code(error: &HttpError) -> Code {
+    match error {
+        HttpError::SignIn { .. } => Code::SignInRequired,
+        HttpError::Busy { .. } => Code::Backoff,
+        HttpError::Connect { .. } | HttpError::Broken { .. } => Code::ConnectionLost,
+        HttpError::Status { .. }
+        | HttpError::NotMcp { .. }
+        | HttpError::Elsewhere { .. }
+        | HttpError::Circle
+        | HttpError::Sign(_) => Code::ServerError,
+    }
+}
+
+fn http_hint(error: &HttpError, server: &ServerName) -> Option<Hint> {
+    match error {
+        HttpError::SignIn { .. } => Some(Hint::SignIn(server.clone())),
+        HttpError::Busy { retry_after: Some(wait), .. } => Some(Hint::RetryAfter(*wait)),
+        HttpError::Sign(_) => Some(Hint::Correct("requestHeadersCommand".to_owned())),
+        HttpError::Elsewhere { .. } | HttpError::NotMcp { .. } | HttpError::Circle => {
+            Some(Hint::Correct("url".to_owned()))
+        }
+        HttpError::Connect { .. }
+        | HttpError::Broken { .. }
+        | HttpError::Busy { retry_after: None, .. }
+        | HttpError::Status { .. } => None,
+    }
 }
 
 /// A call that was made and got no result.
@@ -225,6 +277,9 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
             }
             failure.hints.push(Hint::CheckOutcome);
         }
+        CallError::Http(HttpError::Status { status: 500.., .. }) if !harmless => {
+            failure.hints.push(Hint::CheckOutcome);
+        }
         CallError::Refused(_) => {
             let expected = schema::expected(&target.entry.input_value());
             failure.hints.push(Hint::Expected(expected));
@@ -232,6 +287,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         CallError::Lost { .. }
         | CallError::TimedOut(_)
         | CallError::TooLarge { .. }
+        | CallError::Http(_)
         | CallError::NotSent => {}
     }
     failure
@@ -247,6 +303,9 @@ fn request(error: CallError, server: &ServerName) -> Failure {
             Code::ConnectionLost,
             vec![Hint::Stderr(stderr.clone()), Hint::ReadLog(server.clone())],
         ),
+        CallError::Http(error) => {
+            (http_code(error), http_hint(error, server).into_iter().collect())
+        }
         CallError::NotSent => (Code::ConnectionLost, vec![Hint::Connect(server.clone())]),
     };
     with_hints(Failure::new(code, Subject::Server(server.clone()), error), hints)

@@ -24,6 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts, Starts, WhenEmpty};
 use crate::demo::Demo;
+use crate::dial::http::Clients;
 use crate::dial::in_process::InProcess;
 use crate::dial::spawn::{ProcessGroups, Spawner};
 use crate::directory::Directory;
@@ -60,6 +61,7 @@ struct Shared {
     directory: Directory,
     /// What the present configuration comes to; replaced as a whole, never changed.
     roster: watch::Sender<Arc<Roster>>,
+    clients: Arc<Clients>,
     dials: Arc<Semaphore>,
     tasks: TaskTracker,
     /// How many sessions there have been.
@@ -432,6 +434,7 @@ impl Gateway {
         let surroundings = Surroundings {
             directory: self.shared.directory.clone(),
             spawner: Arc::clone(&self.shared.blueprint.spawner),
+            clients: Arc::clone(&self.shared.clients),
             dials: Arc::clone(&self.shared.dials),
             tasks: self.shared.tasks.clone(),
             closing: self.shared.closing.clone(),
@@ -521,6 +524,7 @@ impl GatewayBuilder {
             notices: FileNotices::default(),
         };
         let shared = Shared {
+            clients: Arc::new(Clients::new(self.blueprint.environment.clone())),
             blueprint: self.blueprint,
             directory: Directory::empty(),
             roster: watch::Sender::new(Arc::new(nothing)),

@@ -86,6 +86,9 @@ fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> Ser
             (State::Down, Some(failure)) if failure.cause.needs_trust() => {
                 return ServerStatus::Pending;
             }
+            (State::Down, Some(failure)) if failure.cause.needs_sign_in() => {
+                return ServerStatus::NeedsAuth;
+            }
             (State::Down, Some(failure)) if failure.at.elapsed() < FAILURE_IS_NEWS => {
                 return ServerStatus::Failed;
             }

@@ -44,6 +44,7 @@ fn meaning(code: Code) -> &'static str {
         Code::UnknownResult => "this session has no stored result with that id",
         Code::ServerDisabled => "the server's entry disables it",
         Code::TrustRequired => "the server comes from a project and was not approved",
+        Code::SignInRequired => "the server wants to know who is asking",
         Code::BadArguments => "the arguments do not fit the tool's schema",
         Code::BadPattern => "the text is not a regular expression that can be used",
         Code::ApprovalRequired => "the call needs a yes, and nobody can be asked",

@@ -39,6 +39,7 @@ fn hints(code: Code) -> Vec<Hint> {
         Code::ServerDisabled => vec![Hint::Enable(files())],
         Code::Config => vec![Hint::Replace, Hint::Disable(files()), Hint::Configure],
         Code::TrustRequired => vec![Hint::Trust(name("my files"))],
+        Code::SignInRequired => vec![Hint::SignIn(files())],
         Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
         Code::ApprovalRequired => vec![Hint::AskUser, Hint::Allow("files/read_?".to_owned())],
         Code::ApprovalDenied => vec![Hint::LiftDenial("files/read_?".to_owned())],
@@ -122,6 +123,11 @@ fn every_code_is_reported_with_its_remedies() {
       caused by: what stood in the way
 
     hint: look at its definition and approve it with `switchboard trust 'my files'`
+    --
+    error: what was attempted (sign_in_required)
+      caused by: what stood in the way
+
+    hint: give the entry of `files` a `bearerTokenEnv`, or `headers` that the server knows
     --
     error: what was attempted (bad_arguments)
       caused by: what stood in the way

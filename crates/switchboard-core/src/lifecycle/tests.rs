@@ -152,6 +152,30 @@ fn a_server_that_crashes_again_before_a_call_is_done_is_left_alone_for_a_while()
 }
 
 #[test]
+fn a_server_that_forgets_its_sessions_is_introduced_to_again_as_often_as_it_takes() {
+    let mut machine = lazy();
+    for generation in 1..=3 * CRASHES as u64 {
+        let dial = [Effect::Dial { generation }];
+        check(&mut machine, &[(0, call(generation))], &dial);
+        machine.on(seconds(0), Input::Dialled { generation });
+        let worked = Usage { worked: true, ..Usage::default() };
+        machine.on(seconds(0), Input::Forgotten { generation, usage: worked, jitter: 0.5 });
+    }
+}
+
+#[test]
+fn a_session_that_is_forgotten_before_it_was_of_use_counts_as_lost() {
+    let mut machine = lazy();
+    for generation in 1..=2 {
+        machine.on(seconds(0), call(generation));
+        machine.on(seconds(0), Input::Dialled { generation });
+        machine.on(seconds(0), Input::Forgotten { generation, usage: HELD, jitter: 1.0 });
+    }
+    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(1) };
+    check(&mut machine, &[(0, call(3))], &[Effect::Refuse { waiter: 3, refusal }]);
+}
+
+#[test]
 fn disconnect_is_served_during_a_stuck_dial() {
     check(
         &mut lazy(),
@@ -224,6 +248,7 @@ enum Step {
     Dialled,
     DialFailed,
     Lost,
+    Forgotten,
     Pong,
     PingFailed,
     Disconnect,
@@ -240,6 +265,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         5 => Just(Step::Dialled),
         3 => Just(Step::DialFailed),
         2 => Just(Step::Lost),
+        2 => Just(Step::Forgotten),
         1 => Just(Step::Pong),
         1 => Just(Step::PingFailed),
         1 => Just(Step::Disconnect),
@@ -334,6 +360,11 @@ proptest! {
                 Step::Lost => {
                     let Some(generation) = observer.up.take() else { continue };
                     Input::Lost { generation, usage: observer.usage(generation, left_at), jitter: 0.5 }
+                }
+                Step::Forgotten => {
+                    let Some(generation) = observer.up.take() else { continue };
+                    let usage = observer.usage(generation, left_at);
+                    Input::Forgotten { generation, usage, jitter: 0.5 }
                 }
                 Step::Pong => Input::Pong { generation: current },
                 Step::PingFailed => Input::PingFailed { generation: current, jitter: 0.5 },

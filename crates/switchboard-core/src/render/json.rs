@@ -174,6 +174,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::ListTools(server) => json!({ "listTools": server.as_str() }),
         Hint::Connect(server) => json!({ "connect": server.as_str() }),
         Hint::Trust(server) => json!({ "trust": server.as_str() }),
+        Hint::SignIn(server) => json!({ "signIn": server.as_str() }),
         Hint::Enable(server) => json!({ "enable": server.as_str() }),
         Hint::Disable(server) => json!({ "disable": server.as_str() }),
         Hint::Configure => json!("configure"),

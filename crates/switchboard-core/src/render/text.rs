@@ -305,6 +305,9 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::Trust(server) => {
             format!("Ask the user to look at the definition of `{server}` and to trust it")
         }
+        Hint::SignIn(server) => {
+            format!("Ask the user to give `{server}` a token: `bearerTokenEnv` or `headers`")
+        }
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
         Hint::Disable(server) => format!("Ask the user to disable `{server}`"),
         Hint::Configure => "Ask the user to configure a server".to_owned(),
@@ -344,7 +347,9 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::CheckConfig => "Ask the user to check the configuration files".to_owned(),
         Hint::Correct(field) => format!("Ask the user to correct `{}`", clean_line(field, LINE)),
         Hint::Rename => "Ask the user to give it another name".to_owned(),
-        Hint::UseProgram => "Ask the user for a server that is a program".to_owned(),
+        Hint::UseProgram => {
+            "Ask the user for its address over HTTP, or for a server that is a program".to_owned()
+        }
         Hint::MoveAway(path) => {
             format!("Ask the user to move {} away", clean_line(path, LINE * 2))
         }

@@ -29,7 +29,7 @@ const CONFIG: &str = r#"{
         "circle": { "command": "fixture-server", "args": ["circle"] },
         "missing": { "command": "no-such-program-anywhere" },
         "unset": { "command": "${NO_SUCH_VARIABLE}" },
-        "remote": { "url": "https://example.com/mcp" },
+        "remote": { "url": "wss://example.com/mcp" },
         "off": { "command": "fixture-server", "args": ["one"], "disabled": true },
     },
 }"#;
@@ -140,8 +140,9 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     seen.into_iter().map(|(what, failure)| (what.to_owned(), failure)).collect()
 }
 
-/// Codes that need a real project or program, and have their tests there.
-const ELSEWHERE: [Code; 3] = [Code::TrustRequired, Code::ToolChanged, Code::ToolBlocked];
+/// Codes that need a real project, program or address, and have their tests there.
+const ELSEWHERE: [Code; 4] =
+    [Code::TrustRequired, Code::SignInRequired, Code::ToolChanged, Code::ToolBlocked];
 
 #[tokio::test(start_paused = true)]
 async fn every_failure_says_what_why_and_what_to_do() {

@@ -30,6 +30,7 @@ mod pins;
 mod processes;
 mod question;
 mod reload;
+mod remote;
 mod rmcp_peer;
 mod scenarios;
 mod secrets;

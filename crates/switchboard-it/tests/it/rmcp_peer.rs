@@ -79,6 +79,9 @@ async fn an_rmcp_client_uses_everything_over_http() {
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
     );
     let server = installed.serve_http().await;
+    // Its client has no cryptography of its own, in one build with ours.
+    let _installed_before =
+        tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let transport = StreamableHttpClientTransport::from_config(
         StreamableHttpClientTransportConfig::with_uri(format!("http://{}/mcp", server.address))
             .auth_header(server.token.clone()),

@@ -1,9 +1,10 @@
 //! What comes in over a connection, given to whom it concerns.
 
 use bytes::Bytes;
+use hashbrown::HashMap;
 use tokio::time::Instant;
 
-use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder};
+use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder, Waiter};
 use crate::envelope::{self, Id, Message, Raw};
 
 /// The way into a connection. Dropping it closes the connection: nobody reads any more, however
@@ -36,6 +37,27 @@ impl Inlet {
     /// Fails the request with this id, if it still waits.
     pub fn fail(&self, id: u64, error: RequestError) {
         self.peer.settle(id, Err(error));
+    }
+
+    /// Whether the request with this id still waits for its answer.
+    pub fn awaits(&self, id: u64) -> bool {
+        self.peer.pending(|pending| pending.contains_key(&id)) == Some(true)
+    }
+
+    /// When the request with this id will have waited long enough, as far as is known now.
+    pub fn deadline_of(&self, id: u64) -> Option<Instant> {
+        let waiting = |pending: &mut HashMap<u64, Waiter>| Some(pending.get(&id)?.patience?.at);
+        self.peer.pending(waiting).flatten()
+    }
+
+    /// Nobody can ask any more; those who wait already go on waiting.
+    pub fn shut(&self) {
+        self.peer.shared.flow.send_replace(Flow::Closed);
+    }
+
+    /// The connection is over: whoever still waits learns it.
+    pub fn close(&self) {
+        self.peer.close();
     }
 
     /// Runs for as long as the connection does: fails the requests whose time is up.
@@ -138,7 +160,7 @@ impl Inlet {
 
 impl Drop for Inlet {
     fn drop(&mut self) {
-        self.peer.close();
+        self.close();
     }
 }
 

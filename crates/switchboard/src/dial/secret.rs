@@ -6,13 +6,21 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::spawn::{Program, Spawner};
 use crate::upstream::ExitReason;
 
-const PATIENCE: Duration = Duration::from_secs(10);
-const LARGEST_SECRET: usize = 1024 * 1024;
+/// What a value may cost.
+const SECRET: Limits = Limits { patience: Duration::from_secs(10), output: 1024 * 1024 };
+
+/// What a program that is asked may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) patience: Duration,
+    /// In bytes.
+    pub(crate) output: usize,
+}
 
 /// What a program wrote. Not to be printed.
 pub(crate) struct Secret(String);
@@ -54,10 +62,24 @@ pub(crate) async fn ask(
     spawner: Arc<dyn Spawner>,
     program: Program,
 ) -> Result<Secret, SecretError> {
-    let started = spawner.start(&program).map_err(SecretError::Start)?;
     // Nobody is there to answer a question.
-    drop(started.stdin);
+    ask_with(spawner, program, String::new(), SECRET).await
+}
+
+/// The same for a program that is told something on its standard input.
+pub(crate) async fn ask_with(
+    spawner: Arc<dyn Spawner>,
+    program: Program,
+    input: String,
+    limits: Limits,
+) -> Result<Secret, SecretError> {
+    let started = spawner.start(&program).map_err(SecretError::Start)?;
     let mut process = started.process;
+    let told = async {
+        let mut stdin = started.stdin;
+        // A program that does not want to know may have closed it.
+        let _unread = stdin.write_all(input.as_bytes()).await;
+    };
     let ended = async {
         let status = process.exited().await;
         // A helper that stays behind would hold the pipe open.
@@ -65,15 +87,15 @@ pub(crate) async fn ask(
         status
     };
     // Standard error is read so that the program does not block on it, and goes nowhere.
-    let conversation =
-        async { tokio::join!(read_bounded(started.stdout), drain(started.stderr), ended) };
-    let (output, (), status) = tokio::time::timeout(PATIENCE, conversation)
+    let output = read_bounded(started.stdout, limits.output);
+    let conversation = async { tokio::join!(output, drain(started.stderr), told, ended) };
+    let (output, (), (), status) = tokio::time::timeout(limits.patience, conversation)
         .await
-        .map_err(|_| SecretError::TimedOut(PATIENCE))?;
+        .map_err(|_| SecretError::TimedOut(limits.patience))?;
     let output = output.map_err(SecretError::Read)?;
     // First, because a program whose output is no longer read fails for that reason alone.
-    if output.len() > LARGEST_SECRET {
-        return Err(SecretError::TooLarge { limit: LARGEST_SECRET });
+    if output.len() > limits.output {
+        return Err(SecretError::TooLarge { limit: limits.output });
     }
     let status = status.map_err(SecretError::Read)?;
     if !status.success() {
@@ -88,9 +110,9 @@ pub(crate) async fn ask(
 }
 
 /// At most one byte more than is allowed; the rest stays unread, and its writer is ended.
-async fn read_bounded(source: impl AsyncRead + Unpin) -> io::Result<Vec<u8>> {
+async fn read_bounded(source: impl AsyncRead + Unpin, limit: usize) -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
-    source.take(LARGEST_SECRET as u64 + 1).read_to_end(&mut output).await?;
+    source.take(limit as u64 + 1).read_to_end(&mut output).await?;
     Ok(output)
 }
 

@@ -346,18 +346,23 @@ impl Actor {
 
     /// A connection whose stream has ended is lost, also while its program is still being buried.
     fn notice_the_end(&mut self) {
-        let closed = self.open().is_some_and(|open| open.connection.peer.is_closed());
-        if closed && self.machine.phase() == Phase::Up {
-            self.lost(ExitReason::StreamClosed, fastrand::f64());
+        let open = self.open().filter(|_| self.machine.phase() == Phase::Up);
+        if let Some(closed) = open.filter(|open| open.connection.peer.is_closed()) {
+            let known = closed.connection.end.known().map(|(exit, _)| exit);
+            self.lost(known.unwrap_or(ExitReason::StreamClosed), fastrand::f64());
         }
     }
 
     fn lost(&mut self, exit: ExitReason, jitter: f64) {
         let lost = self.open.send_replace(None);
         let usage = lost.as_ref().map(|lost| lost.door.usage()).unwrap_or_default();
+        let generation = self.machine.generation();
+        if exit == ExitReason::Forgotten {
+            return self.feed(Input::Forgotten { generation, usage, jitter });
+        }
         let stderr = lost.map(|lost| lost.connection.end.last_words()).unwrap_or_default();
         self.failed(DialError::Lost { exit, stderr });
-        self.feed(Input::Lost { generation: self.machine.generation(), usage, jitter });
+        self.feed(Input::Lost { generation, usage, jitter });
     }
 
     fn listed(&mut self, generation: Generation, outcome: Result<RawListing, DialError>) {
@@ -409,9 +414,12 @@ impl Actor {
 
     fn dial(&mut self, generation: Generation) {
         let recipe = Arc::clone(&self.recipe);
-        let spawner = Arc::clone(&self.surroundings.spawner);
+        let means = connection::Means {
+            spawner: Arc::clone(&self.surroundings.spawner),
+            clients: Arc::clone(&self.surroundings.clients),
+            tasks: self.surroundings.tasks.clone(),
+        };
         let dials = Arc::clone(&self.surroundings.dials);
-        let tasks = self.surroundings.tasks.clone();
         let hearing = connection::Hearing {
             server: self.server.clone(),
             news: self.tell.clone(),
@@ -427,7 +435,7 @@ impl Actor {
                     predecessor.cancelled().await;
                 }
                 let _turn = dials.acquire().await;
-                let opened = connection::open(&recipe, &spawner, hearing, &tasks).await?;
+                let opened = connection::open(&recipe, means, hearing).await?;
                 let _actor_gone = body_out.send(opened.body);
                 opened.connection.complete(&recipe).await
             };

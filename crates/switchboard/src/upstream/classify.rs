@@ -12,8 +12,10 @@ use switchboard_core::config::expand::ExpandError;
 use switchboard_core::lifecycle::Refusal;
 use switchboard_core::render::words::clean_line;
 use switchboard_wire::era::HandshakeError;
+use switchboard_wire::http_client::{Ended, HttpError};
 use switchboard_wire::{RequestError, RpcError};
 
+use crate::dial::http::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
 
@@ -50,6 +52,34 @@ pub(crate) enum DialError {
     Unchecked,
     #[error("servers over {0} are not supported yet")]
     Unsupported(&'static str),
+    #[error("the `url` of the server's entry is no address on the web")]
+    BadUrl,
+    #[error("`{name}` makes no header that can be sent")]
+    Header { name: String },
+    #[error("the certificates in `{}` cannot be used", path.display())]
+    CaFile {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("no connection to the socket `{}`", path.display())]
+    Socket {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("secure connections cannot be made here")]
+    Tls(#[source] rustls::Error),
+    #[error("no requests can be made here")]
+    Client(#[source] reqwest::Error),
+    #[error("no connection to `{origin}`")]
+    Unreachable {
+        origin: String,
+        #[source]
+        cause: Unreachable,
+    },
+    #[error(transparent)]
+    Http(HttpError),
     #[error("the server did not answer `{stage}` within {} s", after.as_secs_f32())]
     TimedOut { stage: &'static str, after: Duration, stderr: Vec<String> },
     #[error("the server ended while it was starting ({exit})")]
@@ -85,6 +115,11 @@ impl DialError {
         matches!(self, DialError::Trust(_))
     }
 
+    /// Whether the server wants to know who is asking.
+    pub(crate) fn needs_sign_in(&self) -> bool {
+        matches!(self, DialError::Http(HttpError::SignIn { .. }))
+    }
+
     /// The last lines that the server wrote to its standard error.
     pub(crate) fn stderr(&self) -> &[String] {
         match self {
@@ -99,12 +134,75 @@ impl DialError {
             | DialError::Trust(_)
             | DialError::Unchecked
             | DialError::Unsupported(_)
+            | DialError::BadUrl
+            | DialError::Header { .. }
+            | DialError::CaFile { .. }
+            | DialError::Socket { .. }
+            | DialError::Tls(_)
+            | DialError::Client(_)
+            | DialError::Unreachable { .. }
+            | DialError::Http(_)
             | DialError::Refused { .. }
             | DialError::Handshake(_)
             | DialError::EndlessList { .. }
             | DialError::MalformedList { .. }
             | DialError::Unresponsive => &[],
         }
+    }
+}
+
+impl From<HttpError> for DialError {
+    fn from(error: HttpError) -> DialError {
+        match error {
+            HttpError::Connect { origin, cause } => {
+                DialError::Unreachable { origin, cause: Unreachable::of(&cause) }
+            }
+            error => DialError::Http(error),
+        }
+    }
+}
+
+/// What is in the way of a connection.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum Unreachable {
+    #[error("nothing listens there")]
+    Refused,
+    #[error("the name `{host}` is not known")]
+    NoSuchHost { host: String },
+    #[error("the server cannot be trusted: {0}")]
+    Tls(rustls::Error),
+    #[error("there was no answer in time")]
+    TimedOut,
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Unreachable {
+    /// Looks for the cause that says most: below it, foreign errors repeat each other.
+    fn of(error: &reqwest::Error) -> Unreachable {
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        let mut last = String::new();
+        while let Some(error) = next {
+            if let Some(NoSuchHost { host, .. }) = error.downcast_ref() {
+                return Unreachable::NoSuchHost { host: host.clone() };
+            }
+            if let Some(tls) = error.downcast_ref() {
+                return Unreachable::Tls(rustls::Error::clone(tls));
+            }
+            let io = error.downcast_ref::<io::Error>();
+            match io.map(io::Error::kind) {
+                Some(io::ErrorKind::ConnectionRefused) => return Unreachable::Refused,
+                Some(io::ErrorKind::TimedOut) => return Unreachable::TimedOut,
+                Some(_) | None => {}
+            }
+            last = error.to_string();
+            // `source` does not show what such an error was made of.
+            next = match io.and_then(io::Error::get_ref) {
+                Some(inner) => Some(inner),
+                None => error.source(),
+            };
+        }
+        if error.is_timeout() { Unreachable::TimedOut } else { Unreachable::Other(last) }
     }
 }
 
@@ -173,6 +271,9 @@ pub(crate) enum CallError {
     /// Nothing reached the server, so another try is safe.
     #[error("the connection was closed before the request was sent")]
     NotSent,
+    /// The server answered, and did not do it.
+    #[error(transparent)]
+    Http(HttpError),
 }
 
 impl CallError {
@@ -190,6 +291,11 @@ impl CallError {
                 CallError::Lost { exit, stderr }
             }
             RequestError::NotSent => CallError::NotSent,
+            RequestError::Http(HttpError::Connect { .. }) => CallError::NotSent,
+            RequestError::Http(HttpError::Broken { .. }) => {
+                CallError::Lost { exit: ExitReason::Broken, stderr: Vec::new() }
+            }
+            RequestError::Http(error) => CallError::Http(error),
         }
     }
 }
@@ -203,6 +309,23 @@ pub(crate) enum ExitReason {
     StreamClosed,
     /// We closed the connection ourselves.
     Stopped,
+    /// A server at a URL no longer knows our session.
+    Forgotten,
+    /// A server at a URL cannot be reached any more.
+    Unreachable,
+    /// The response of a server at a URL ended in the middle.
+    Broken,
+}
+
+impl From<Ended> for ExitReason {
+    fn from(ended: Ended) -> ExitReason {
+        match ended {
+            Ended::Stopped => ExitReason::Stopped,
+            Ended::SessionOver => ExitReason::Forgotten,
+            Ended::Unreachable => ExitReason::Unreachable,
+            Ended::StreamClosed => ExitReason::StreamClosed,
+        }
+    }
 }
 
 impl From<ExitStatus> for ExitReason {
@@ -222,6 +345,9 @@ impl fmt::Display for ExitReason {
             ExitReason::Signal(signal) => write!(f, "signal {signal}"),
             ExitReason::StreamClosed => f.write_str("it closed its output"),
             ExitReason::Stopped => f.write_str("it was stopped"),
+            ExitReason::Forgotten => f.write_str("it forgot the session"),
+            ExitReason::Unreachable => f.write_str("it cannot be reached any more"),
+            ExitReason::Broken => f.write_str("the connection broke"),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::catalog::RawListing;
-use switchboard_core::config::expand;
 use switchboard_core::name::ServerName;
 use switchboard_wire::era::{self, ClientHello, HandshakeError, ServerHello};
+use switchboard_wire::http_client::{self, Carrier};
 use switchboard_wire::peer::{self, Limits, Reader, Writer};
 use switchboard_wire::{Peer, RequestError, pipe};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,6 +22,7 @@ use super::list::{self, Bounds};
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
 use super::{CLOSE_GRACE, DialError, ExitReason};
+use crate::dial::http::Clients;
 use crate::dial::spawn::{Process, Spawner};
 use crate::host::Abilities;
 
@@ -93,17 +94,25 @@ pub(super) struct Opening {
 
 /// The moving part of a connection; [`Body::run`] is its whole life.
 pub(super) struct Body {
-    reader: Reader<Source>,
-    writer: Writer<Sink>,
+    way: Way,
     incoming: Incoming,
-    far_side: FarSide,
     exit: watch::Sender<Option<ExitReason>>,
     stop: CancellationToken,
 }
 
+/// What carries the messages.
+enum Way {
+    Streams { reader: Reader<Source>, writer: Writer<Sink>, far_side: FarSide },
+    Http(Box<Carrier>),
+}
+
 enum FarSide {
-    Program { process: Box<dyn Process>, stderr: tokio::task::JoinHandle<()> },
-    InProcess(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
+    Program {
+        process: Box<dyn Process>,
+        stderr: tokio::task::JoinHandle<()>,
+    },
+    /// Nothing that must be buried; it may end by itself.
+    Elsewhere(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
 }
 
 /// Which half of a connection has ended.
@@ -119,38 +128,51 @@ pub(super) struct Hearing {
     pub(super) owner: Option<Listener>,
 }
 
-/// Opens the streams: starts the program, or connects the in-process server.
+/// What servers are reached with.
+pub(super) struct Means {
+    pub(super) spawner: Arc<dyn Spawner>,
+    pub(super) clients: Arc<Clients>,
+    pub(super) tasks: TaskTracker,
+}
+
+/// Opens the way: starts the program, or connects the in-process server. A server at a URL is
+/// reached by the first thing that is said to it.
 pub(super) async fn open(
     recipe: &Recipe,
-    spawner: &Arc<dyn Spawner>,
+    Means { spawner, clients, tasks }: Means,
     hearing: Hearing,
-    tasks: &TaskTracker,
 ) -> Result<Opened, DialError> {
     let tail = Tail::default();
-    let (source, sink, far_side): (Source, Sink, FarSide) = match &recipe.transport {
+    let limits =
+        Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
+    let (peer, way) = match &recipe.transport {
         Transport::Unsupported(transport) => return Err(DialError::Unsupported(transport)),
-        Transport::Remote { url, environment, over } => {
-            environment.expanding(|with| expand::expand_url(url, with))?;
-            return Err(DialError::Unsupported(over));
+        Transport::Remote(remote) => {
+            let endpoint = remote.endpoint(&spawner, &clients).await?;
+            let (peer, carrier) = http_client::open(endpoint, limits);
+            (peer, Way::Http(Box::new(carrier)))
+        }
+        Transport::Socket(socket) => {
+            let (source, sink) = socket.connect().await?.into_split();
+            let far_side = FarSide::Elsewhere(Box::pin(std::future::pending()));
+            over_streams(Box::new(source), Box::new(sink), far_side, limits)
         }
         Transport::InProcess(server) => {
             let (near, far) = pipe::pair();
-            (Box::new(near.reader), Box::new(near.writer), FarSide::InProcess(server.serve(far)))
+            let far_side = FarSide::Elsewhere(server.serve(far));
+            over_streams(Box::new(near.reader), Box::new(near.writer), far_side, limits)
         }
         Transport::Program(recipe_of_program) => {
-            let program = recipe_of_program.program(spawner).await?;
+            let program = recipe_of_program.program(&spawner).await?;
             let started = spawner
                 .start(&program)
                 .map_err(|cause| DialError::spawn(program.command.clone(), cause))?;
             let drain = stderr::drain(started.stderr, tail.clone(), recipe.log.clone());
             let stderr = tasks.spawn(drain);
-            let process = started.process;
-            (started.stdout, started.stdin, FarSide::Program { process, stderr })
+            let far_side = FarSide::Program { process: started.process, stderr };
+            over_streams(started.stdout, started.stdin, far_side, limits)
         }
     };
-    let limits =
-        Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
-    let (peer, reader, writer) = peer::open(source, sink, limits);
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
     let Hearing { server, news, owner } = hearing;
@@ -162,9 +184,14 @@ pub(super) async fn open(
         askable: recipe.askable.clone(),
         questions: JoinSet::new(),
     };
-    let body = Body { reader, writer, incoming, far_side, exit, stop: stop.clone() };
+    let body = Body { way, incoming, exit, stop: stop.clone() };
     let connection = Opening { peer, audience, end: End { exit: ended, tail }, stop };
     Ok(Opened { connection, body })
+}
+
+fn over_streams(source: Source, sink: Sink, far_side: FarSide, limits: Limits) -> (Peer, Way) {
+    let (peer, reader, writer) = peer::open(source, sink, limits);
+    (peer, Way::Streams { reader, writer, far_side })
 }
 
 impl Opening {
@@ -219,6 +246,7 @@ impl Opening {
                 let (exit, stderr) = self.end.report(EXIT_GRACE).await;
                 Err(DialError::Exited { exit, stderr })
             }
+            Err(HandshakeError::Initialize(RequestError::Http(error))) => Err(error.into()),
             Err(error) => Err(DialError::Handshake(error)),
         }
     }
@@ -240,7 +268,16 @@ impl Opening {
 impl Body {
     /// Runs until either side ends it, then leaves nothing behind.
     pub(super) async fn run(self) -> ExitReason {
-        let Body { reader, writer, mut incoming, far_side, exit, stop } = self;
+        let Body { way, mut incoming, exit, stop } = self;
+        let (reader, writer, far_side) = match way {
+            Way::Streams { reader, writer, far_side } => (reader, writer, far_side),
+            Way::Http(carrier) => {
+                let (ended, traffic) = carrier.run(incoming, stop.cancelled()).await;
+                exit.send_replace(Some(ended.into()));
+                traffic.finish(ended, stop.cancelled()).await;
+                return ended.into();
+            }
+        };
         // Tasks of their own, so that a frame wakes one half and nothing else.
         let mut halves = JoinSet::new();
         halves.spawn(async move {
@@ -252,7 +289,7 @@ impl Body {
             Half::Writing
         });
         match far_side {
-            FarSide::InProcess(serving) => {
+            FarSide::Elsewhere(serving) => {
                 let stopped = tokio::select! {
                     half = halves.join_next() => {
                         read_out(&mut halves, half).await;

@@ -111,6 +111,7 @@ async fn ask(
         RequestError::TimedOut(after) => {
             DialError::TimedOut { stage: method, after, stderr: Vec::new() }
         }
+        RequestError::Http(error) => error.into(),
         RequestError::AnswerTooLarge { .. } => DialError::MalformedList { what: method },
         RequestError::Closed | RequestError::NotSent => {
             DialError::Exited { exit: super::ExitReason::StreamClosed, stderr: Vec::new() }

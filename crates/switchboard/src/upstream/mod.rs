@@ -24,8 +24,9 @@ use tokio_util::task::TaskTracker;
 pub(crate) use audience::{Listener, SessionId};
 pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError};
 pub(crate) use lease::Lease;
-pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words};
+pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};
 
+use crate::dial::http::Clients;
 use crate::dial::spawn::Spawner;
 use lease::Open;
 
@@ -102,6 +103,7 @@ pub(crate) struct LastFailure {
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
     pub(crate) spawner: Arc<dyn Spawner>,
+    pub(crate) clients: Arc<Clients>,
     /// Connects at the same time, over all servers.
     pub(crate) dials: Arc<tokio::sync::Semaphore>,
     pub(crate) tasks: TaskTracker,

@@ -11,8 +11,10 @@ use switchboard_core::config::values::{Template, TemplateMap};
 use tokio::task::JoinSet;
 
 use super::DialError;
+use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
 use crate::dial::secret;
+use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::{Program, Spawner};
 use crate::directory::Plan;
 use crate::env::Environment;
@@ -38,13 +40,8 @@ pub(crate) struct Recipe {
 pub(crate) enum Transport {
     Program(Box<ProgramRecipe>),
     InProcess(Arc<dyn InProcess>),
-    /// A server at a URL, over something that this version does not speak. The URL is filled in
-    /// all the same, so that what is wrong with it is said first.
-    Remote {
-        url: Template,
-        environment: Environment,
-        over: &'static str,
-    },
+    Remote(Box<RemoteRecipe>),
+    Socket(Box<SocketRecipe>),
     /// A transport that this version does not speak.
     Unsupported(&'static str),
 }
@@ -78,15 +75,14 @@ impl PartialEq for Transport {
         match (self, other) {
             (Transport::Program(a), Transport::Program(b)) => a == b,
             (Transport::InProcess(a), Transport::InProcess(b)) => Arc::ptr_eq(a, b),
-            (
-                Transport::Remote { url, environment, over },
-                Transport::Remote { url: b_url, environment: b_environment, over: b_over },
-            ) => url == b_url && environment == b_environment && over == b_over,
+            (Transport::Remote(a), Transport::Remote(b)) => a == b,
+            (Transport::Socket(a), Transport::Socket(b)) => a == b,
             (Transport::Unsupported(a), Transport::Unsupported(b)) => a == b,
             (
                 Transport::Program(_)
                 | Transport::InProcess(_)
-                | Transport::Remote { .. }
+                | Transport::Remote(_)
+                | Transport::Socket(_)
                 | Transport::Unsupported(_),
                 _,
             ) => false,
@@ -99,7 +95,8 @@ impl fmt::Debug for Transport {
         f.write_str(match self {
             Transport::Program(_) => "Program",
             Transport::InProcess(_) => "InProcess",
-            Transport::Remote { .. } => "Remote",
+            Transport::Remote(_) => "Remote",
+            Transport::Socket(_) => "Socket",
             Transport::Unsupported(_) => "Unsupported",
         })
     }
@@ -122,7 +119,8 @@ impl ProgramRecipe {
         }
         let mut asking = JoinSet::new();
         for Command { name, helper, words } in commands {
-            let secret = secret::ask(Arc::clone(spawner), self.helper(words, &program.cwd));
+            let asked = secret_program(&self.environment, words, &program.cwd);
+            let secret = secret::ask(Arc::clone(spawner), asked);
             asking.spawn(async move { (name, helper, secret.await) });
         }
         while let Some(answered) = asking.join_next().await {
@@ -173,12 +171,12 @@ impl ProgramRecipe {
         };
         Ok(Filled { program: Program { command, args, env, cwd }, commands })
     }
+}
 
-    /// A program that gives a secret sees no more of the environment than a server.
-    fn helper(&self, words: Vec<String>, cwd: &Path) -> Program {
-        let (command, args) = split(words);
-        Program { command, args, env: owned(self.environment.for_servers()), cwd: cwd.to_owned() }
-    }
+/// A program that gives a secret sees no more of the environment than a server.
+pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd: &Path) -> Program {
+    let (command, args) = split(words);
+    Program { command, args, env: owned(environment.for_servers()), cwd: cwd.to_owned() }
 }
 
 /// A program, and the commands whose output is still to be asked for.

@@ -59,7 +59,7 @@ impl Drop for Played {
 
 impl Spawner for Stage {
     fn start(&self, _: &Program) -> io::Result<Started> {
-        let (stdout, mut out) = tokio::io::duplex(2 * LARGEST_SECRET);
+        let (stdout, mut out) = tokio::io::duplex(2 * SECRET.output);
         let (stderr, mut err) = tokio::io::duplex(64);
         let code = match self.act.clone() {
             Act::NotThere => return Err(io::ErrorKind::NotFound.into()),
@@ -112,10 +112,10 @@ async fn what_a_program_writes_is_the_secret_unless_something_is_wrong() {
     check(writes("topsecret", 3), Err("it failed (exit code 3)")).await;
     check(writes("\n", 0), Err("it gave nothing")).await;
     check(Act::Writes(vec![0xff], 0), Err("its output is not text")).await;
-    let limit = vec![b'x'; LARGEST_SECRET];
+    let limit = vec![b'x'; SECRET.output];
     check(Act::Writes(limit.clone(), 0), Ok(str::from_utf8(&limit).unwrap())).await;
     let over = "its output is larger than 1048576 bytes";
-    check(Act::Writes(vec![b'x'; LARGEST_SECRET + 1], 0), Err(over)).await;
+    check(Act::Writes(vec![b'x'; SECRET.output + 1], 0), Err(over)).await;
     check(Act::NotThere, Err("it cannot be started")).await;
 }
 

@@ -1,0 +1,147 @@
+//! What an entry says of headers and tokens is sent, to its server alone, and shown nowhere.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use switchboard::failure::Code;
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::harness::World;
+use switchboard_it::program::Installed;
+
+use super::{served, world};
+use crate::PROGRAMS;
+
+/// What the fixture sees of `watched` headers when the entry has these fields.
+async fn seen(fields: Value, watched: &[&str]) -> Vec<BTreeMap<String, String>> {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let mut entry = fields;
+    entry["url"] = json!(fixture.url());
+    let config = json!({ "mcpServers": { "far": entry } }).to_string();
+    let installed = Installed::with(PROGRAMS, &config);
+    let mut command = installed.command();
+    command.env("TOKEN", "canary").args(["call", "far_echo", "text=x"]);
+    let output = command.output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let of_interest = |(name, _): &(&String, &String)| watched.contains(&name.as_str());
+    let owned = |(name, value): (&String, &String)| (name.clone(), value.clone());
+    let requests = fixture.requests();
+    requests.iter().map(|it| it.headers.iter().filter(of_interest).map(owned).collect()).collect()
+}
+
+async fn check(fields: Value, expected: &[(&str, &str)]) {
+    let names = ["authorization", "x-api-key", "x-one", "x-two", "x-three"];
+    let expected: BTreeMap<String, String> =
+        expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let requests = seen(fields.clone(), &names).await;
+    assert!(requests.len() >= 4, "{fields}");
+    for headers in requests {
+        assert_eq!(headers, expected, "{fields}");
+    }
+}
+
+#[tokio::test]
+async fn every_way_to_say_who_is_asking_becomes_a_header_of_every_request() {
+    check(json!({}), &[]).await;
+    let headers =
+        json!({ "X-One": "a ${TOKEN}", "x-two": "!echo from a command", "X-Three": "!!x" });
+    let expected = [("x-one", "a canary"), ("x-two", "from a command"), ("x-three", "!x")];
+    check(json!({ "headers": headers }), &expected).await;
+    check(json!({ "headers": headers, "auth": "custom" }), &expected).await;
+    let bearer = [("authorization", "Bearer canary")];
+    check(json!({ "bearerToken": "${TOKEN}" }), &bearer).await;
+    check(json!({ "bearerToken": "!echo canary", "auth": "bearer" }), &bearer).await;
+    check(json!({ "bearerTokenEnv": "TOKEN" }), &bearer).await;
+    check(json!({ "bearerTokenEnv": "TOKEN", "auth": false }), &[]).await;
+    let basic = json!({ "type": "basic", "username": "me", "passwordEnv": "TOKEN" });
+    check(json!({ "auth": basic }), &[("authorization", "Basic bWU6Y2FuYXJ5")]).await;
+    let key = json!({ "type": "api-key", "key": "!echo canary" });
+    check(json!({ "auth": key }), &[("x-api-key", "canary")]).await;
+    let key = json!({ "type": "api-key", "header": "X-One", "keyEnv": "TOKEN" });
+    check(json!({ "auth": key }), &[("x-one", "canary")]).await;
+}
+
+/// Signs with the size of the question, so that it shows that there was one.
+const SIGNER: &str = r#"read -r question; case "$question" in
+  *'"version":1'*'"method":"POST"'*'"bodyBase64":"ey'*) echo '{"X-One":"post"}';;
+  *'"method":"GET"'*|*'"method":"DELETE"'*) echo '{"X-One":"other"}';;
+esac"#;
+
+#[tokio::test]
+async fn a_program_can_sign_each_request() {
+    let command = json!({ "command": "/bin/sh", "args": ["-c", SIGNER] });
+    let fields = json!({ "requestHeadersCommand": command, "headers": { "X-One": "loses" } });
+    let mut values: Vec<String> =
+        seen(fields, &["x-one"]).await.into_iter().flat_map(BTreeMap::into_values).collect();
+    values.dedup();
+    values.sort();
+    values.dedup();
+    assert_eq!(values, ["other", "post"]);
+}
+
+#[tokio::test]
+async fn a_program_that_signs_nothing_stops_the_request() {
+    for script in ["exit 1", "echo no", "echo '{\"X\":1}'", "echo '{\"Host\":\"x\"}'"] {
+        let fixture = HttpFixture::start(&served("json", "everything")).await;
+        let command = json!({ "command": "/bin/sh", "args": ["-c", script] });
+        let world = world(&fixture, &format!(", \"requestHeadersCommand\": {command}"));
+        let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+        assert!(failure.to_string().contains("requestHeadersCommand"), "{script}: {failure}");
+        assert!(fixture.requests().is_empty(), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn what_makes_no_header_is_refused_by_name_and_its_value_is_not_shown() {
+    let cases = [
+        (json!({ "headers": { "X-One": "canary\r\nX-Two: canary" } }), "X-One"),
+        (json!({ "headers": { "X One": "canary" } }), "X One"),
+        (json!({ "headers": { "Transfer-Encoding": "canary" } }), "Transfer-Encoding"),
+        (json!({ "bearerToken": "canary\n" }), "bearerToken"),
+    ];
+    for (fields, name) in cases {
+        let fixture = HttpFixture::start(&served("json", "everything")).await;
+        let mut entry = fields;
+        entry["url"] = json!(fixture.url());
+        let config = json!({ "mcpServers": { "far": entry } }).to_string();
+        let world = World::with(&config).start();
+        let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+        assert_eq!(failure.code, Code::Config);
+        assert!(failure.to_string().contains(name), "{failure}");
+        assert!(!format!("{failure} {failure:?}").contains("canary"), "{failure:?}");
+        assert!(fixture.requests().is_empty(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_projects_server_is_asked_only_while_what_it_runs_is_what_was_approved() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let installed = Installed::bare(PROGRAMS);
+    let entry = json!({ "url": fixture.url(), "headers": { "X-One": "!/bin/sh token.sh" } });
+    installed.write(".mcp.json", &json!({ "mcpServers": { "far": entry } }).to_string());
+    installed.write("token.sh", "echo one");
+    let pending = installed.run(["call", "far_echo", "text=x"]).await;
+    assert_eq!(pending.code, Some(4), "{}", pending.stderr);
+    assert_eq!(fixture.requests(), []);
+    let trusted = installed.run_on_terminal(["trust"], "y\n").await;
+    assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
+    let called = installed.run(["call", "far_echo", "text=x"]).await;
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    let before = fixture.requests();
+    assert_eq!(before[0].header("x-one"), Some("one"));
+    installed.write("token.sh", "touch canary; echo two");
+    let changed = installed.run(["call", "far_echo", "text=x"]).await;
+    assert_eq!(changed.code, Some(4), "{}", changed.stderr);
+    assert_eq!(fixture.requests().len(), before.len());
+    assert!(!installed.home().join("canary").exists());
+}
+
+#[tokio::test]
+async fn a_missing_variable_in_a_url_is_said_before_any_request() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let url = format!("{}/${{NO_SUCH_VARIABLE}}", fixture.url());
+    let config = json!({ "mcpServers": { "far": { "url": url } } }).to_string();
+    let failure = World::with(&config).start().call("far_echo", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::Config, "{failure}");
+    assert!(failure.to_string().contains("NO_SUCH_VARIABLE"), "{failure}");
+    assert!(fixture.requests().is_empty());
+}

@@ -1,0 +1,228 @@
+//! What a server at a URL forgets, refuses for a while or breaks off is made good, once.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard::failure::{Code, Failure, Hint};
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::harness::World;
+use tokio::task::JoinSet;
+
+use super::{at_once, served, world};
+
+#[tokio::test]
+async fn a_session_that_was_forgotten_is_followed_by_another_one_for_all_calls_at_once() {
+    for form in ["json", "events"] {
+        let fixture = HttpFixture::start(&served(form, "everything")).await;
+        let world = Arc::new(world(&fixture, ""));
+        world.call("far_echo", json!({ "text": "x" })).await.unwrap();
+        fixture.forget_sessions();
+        for (number, answer) in
+            at_once(&world, 100, |number| json!({ "text": number.to_string() })).await
+        {
+            assert_eq!(answer.unwrap(), number.to_string(), "{form}");
+        }
+        let ledger = fixture.state().ledger();
+        assert_eq!(ledger.initializes.len(), 2, "{form}");
+        assert_eq!(ledger.calls.len(), 101, "{form}: none is made twice");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_again_and_again_is_no_crash_loop() {
+    let script = format!("{}forget_after = 12\n", served("json", "everything"));
+    let fixture = HttpFixture::start(&script).await;
+    let world = world(&fixture, "");
+    for number in 0..90 {
+        let answer = world.call("far_echo", json!({ "text": number.to_string() })).await;
+        assert_eq!(answer.unwrap(), number.to_string());
+    }
+    assert!(fixture.state().ledger().initializes.len() > 8);
+    assert_eq!(fixture.state().ledger().calls.len(), 90);
+}
+
+#[tokio::test]
+async fn an_unknown_method_is_no_forgotten_session() {
+    let body = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
+    let canned = format!("[[http.canned]]\nto = 'tools/call'\nstatus = 404\nbody = '{body}'\n");
+    let fixture = HttpFixture::start(&(served("json", "everything") + &canned)).await;
+    let world = world(&fixture, "");
+    let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+    assert_eq!(failure.code, Code::ServerError, "{failure}");
+    assert_eq!(fixture.state().ledger().initializes.len(), 1);
+}
+
+#[tokio::test]
+async fn calls_wait_for_a_server_that_restarts() {
+    let mut fixture = HttpFixture::start(&served("json", "everything")).await;
+    let world = Arc::new(world(&fixture, ""));
+    world.call("far_echo", json!({ "text": "x" })).await.unwrap();
+    fixture.fall().await;
+    let calling = at_once(&world, 100, |number| json!({ "text": number.to_string() }));
+    let (answers, ()) = tokio::join!(calling, async {
+        // Calls have met the closed door by then.
+        for _ in 0..2_000 {
+            tokio::task::yield_now().await;
+        }
+        fixture.rise().await;
+    });
+    for (number, answer) in answers {
+        assert_eq!(answer.unwrap(), number.to_string());
+    }
+    assert_eq!(fixture.state().ledger().initializes.len(), 2);
+}
+
+#[tokio::test]
+async fn harmless_calls_in_flight_survive_a_restart() {
+    let script = served(
+        "json",
+        "[[tools]]\nname = 'echo'\nbehaviour = { kind = 'slow', ms = 100 }\nannotations = { readOnlyHint = true }\n",
+    );
+    let mut fixture = HttpFixture::start(&script).await;
+    let world = Arc::new(world(&fixture, ""));
+    world.call("far_echo", json!({})).await.unwrap();
+    let calling = at_once(&world, 100, |_| json!({}));
+    let (answers, ()) = tokio::join!(calling, async {
+        fixture.state().until(|ledger| ledger.running >= 20).await;
+        fixture.fall().await;
+        fixture.rise().await;
+    });
+    for (number, answer) in answers {
+        assert_eq!(answer.as_deref().ok(), Some("took 100 ms"), "{number}: {answer:?}");
+    }
+    assert_eq!(fixture.state().ledger().initializes.len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_stays_away_is_told_as_such() {
+    let mut fixture = HttpFixture::start(&served("json", "everything")).await;
+    let world = world(&fixture, "");
+    world.call("far_echo", json!({ "text": "x" })).await.unwrap();
+    fixture.fall().await;
+    let failure = world.call("far_add", json!({ "a": 1, "b": 2 })).await.unwrap_err();
+    assert_eq!(failure.code, Code::ConnectFailed, "{failure}");
+    assert!(failure.to_string().contains("nothing listens there"), "{failure}");
+    fixture.rise().await;
+    world.ask(r#"{ "connect": "far" }"#).await;
+    assert_eq!(world.call("far_echo", json!({ "text": "on" })).await.unwrap(), "on");
+}
+
+/// A server that is busy for the first calls.
+async fn busy(status: u16, retry_after: &str, times: usize) -> HttpFixture {
+    let canned = format!(
+        "[[http.canned]]\nto = 'tools/call'\ntimes = {times}\nstatus = {status}\nheaders = {{ Retry-After = '{retry_after}' }}\n"
+    );
+    HttpFixture::start(&(served("json", "everything") + &canned)).await
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_for_a_moment_is_waited_for() {
+    for status in [429, 503] {
+        let fixture = busy(status, "1", 1).await;
+        let world = Arc::new(world(&fixture, ""));
+        let before = std::time::Instant::now();
+        for (number, answer) in
+            at_once(&world, 5, |number| json!({ "text": number.to_string() })).await
+        {
+            assert_eq!(answer.unwrap(), number.to_string(), "{status}");
+        }
+        assert!(before.elapsed().as_millis() >= 1_000, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_for_long_is_told_with_the_time() {
+    for retry_after in ["3600", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+        let fixture = busy(429, retry_after, 1).await;
+        let world = world(&fixture, "");
+        for _ in 0..2 {
+            let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+            assert_eq!(failure.code, Code::Backoff, "{failure}");
+            let wait = failure.hints.iter().find_map(|hint| match hint {
+                Hint::RetryAfter(wait) => Some(wait.as_secs()),
+                _ => None,
+            });
+            assert!(wait.unwrap() > 3_000, "{failure:?}");
+        }
+        // Nothing was asked of it in between.
+        assert_eq!(fixture.asked().iter().filter(|what| *what == "tools/call").count(), 1);
+    }
+    let fixture = busy(503, "soon", 1).await;
+    let failure = world(&fixture, "").call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+    assert_eq!(failure.code, Code::Backoff, "{failure}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_is_not_dialled_before_its_time() {
+    let canned = "[[http.canned]]\nstatus = 503\nheaders = { Retry-After = '600' }\n";
+    let fixture = HttpFixture::start(&(served("json", "everything") + canned)).await;
+    let world = world(&fixture, "");
+    for _ in 0..3 {
+        world.ask(r#"{ "connect": "far" }"#).await;
+    }
+    assert_eq!(fixture.asked(), ["initialize"]);
+}
+
+/// Two steps and the answer.
+const STEPS: &str = "
+[[tools]]
+name = 'steps'
+behaviour = { kind = 'slow', ms = 1, progress = 2 }
+";
+
+/// The outcome of a call whose response breaks after so many bytes, for each number.
+async fn cut(
+    world: &Arc<World>,
+    bytes: std::ops::Range<usize>,
+) -> Vec<(usize, Result<String, Failure>)> {
+    let cuts: JoinSet<_> = bytes
+        .map(|cut| (cut, Arc::clone(world), json!({ "cut": cut })))
+        .map(|(cut, world, args)| async move { (cut, world.call("far_steps", args).await) })
+        .collect();
+    let mut outcomes = cuts.join_all().await;
+    outcomes.sort_by_key(|(cut, _)| *cut);
+    outcomes
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_at_any_byte_comes_once_or_fails_clearly() {
+    for (ids, most) in [("event_ids = true\nretry_ms = 1\n", 40), ("", 700)] {
+        let script = format!("{}cut_calls = true\n{ids}", served("events", STEPS));
+        let fixture = HttpFixture::start(&script).await;
+        let world = Arc::new(world(&fixture, ""));
+        let mut failed = 0;
+        for start in (0..700).step_by(50) {
+            for (cut, outcome) in cut(&world, start..start + 50).await {
+                match outcome {
+                    Ok(answer) => assert_eq!(answer, "took 1 ms", "cut after {cut} bytes"),
+                    Err(failure) => {
+                        assert_eq!(
+                            failure.code,
+                            Code::OutcomeUnknown,
+                            "cut after {cut}: {failure}"
+                        );
+                        failed += 1;
+                    }
+                }
+            }
+        }
+        assert!(failed > 0 && failed <= most, "{failed} failed");
+        assert_eq!(fixture.state().ledger().calls.len(), 700, "each call was made once");
+    }
+}
+
+#[tokio::test]
+async fn the_older_transport_ends_with_its_stream_and_begins_anew() {
+    let mut fixture = HttpFixture::start(&served("legacy", "everything")).await;
+    let world = world(&fixture, "");
+    world.call("far_echo", json!({ "text": "x" })).await.unwrap();
+    fixture.fall().await;
+    fixture.rise().await;
+    fixture.state().until(|ledger| ledger.open == 0).await;
+    let answer: Result<String, Value> = world
+        .call("far_echo", json!({ "text": "on" }))
+        .await
+        .map_err(|failure| json!(failure.to_string()));
+    assert_eq!(answer, Ok("on".to_owned()));
+    assert_eq!(fixture.state().ledger().initializes.len(), 2);
+}

@@ -1,0 +1,43 @@
+//! Who is at the other end is checked before anything is said.
+
+use serde_json::json;
+use switchboard::failure::{Code, Failure};
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::harness::World;
+
+use super::served;
+
+/// The answer of a server at `url`, if certificates of this file are to be trusted.
+async fn echo(url: &str, ca_file: &str) -> Result<String, Failure> {
+    let path = format!("{}/testdata/tls/{ca_file}", env!("CARGO_MANIFEST_DIR"));
+    let entry = json!({ "url": url, "caFile": path, "bearerToken": "canary" });
+    let world = World::with(&json!({ "mcpServers": { "far": entry } }).to_string()).start();
+    let answer = world.call("far_echo", json!({ "text": "hello" })).await;
+    world.shut_down().await;
+    answer
+}
+
+#[tokio::test]
+async fn only_a_server_that_shows_a_certificate_of_the_file_is_spoken_to() {
+    let fixture = HttpFixture::start_secure(&served("events", "everything")).await;
+    assert_eq!(echo(&fixture.url(), "ca.pem").await.unwrap(), "hello");
+    let before = fixture.requests().len();
+    let distrusted = echo(&fixture.url(), "other-ca.pem").await.unwrap_err();
+    assert_eq!(distrusted.code, Code::ConnectFailed);
+    assert!(distrusted.to_string().contains("cannot be trusted"), "{distrusted}");
+    for unusable in ["server.key", "not-there.pem"] {
+        let failure = echo(&fixture.url(), unusable).await.unwrap_err();
+        assert_eq!(failure.code, Code::Config, "{failure}");
+    }
+    assert_eq!(fixture.requests().len(), before);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_secure_is_told_as_such() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let url = fixture.url().replace("http://", "https://");
+    let failure = echo(&url, "ca.pem").await.unwrap_err();
+    assert_eq!(failure.code, Code::ConnectFailed);
+    assert!(failure.to_string().contains("no connection to"), "{failure}");
+    assert_eq!(fixture.requests(), []);
+}

@@ -1,0 +1,162 @@
+//! Addresses that do not answer as a server does: what is there is told, and nothing more is tried.
+
+use serde_json::{Value, json};
+use switchboard::failure::Code;
+use switchboard::render;
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::harness::{World, filtered};
+use switchboard_it::program::Installed;
+
+use super::{served, world};
+use crate::PROGRAMS;
+
+/// A server that gives this answer to everything.
+fn canned(answer: &str) -> String {
+    format!("{}[[http.canned]]\n{answer}\n", served("json", "everything"))
+}
+
+#[tokio::test]
+async fn what_an_address_is_stands_in_the_failure() {
+    let answers = [
+        "status = 401\nheaders = { WWW-Authenticate = 'Bearer' }",
+        "status = 403",
+        "status = 200\nheaders = { Content-Type = 'text/html' }\nbody = '<title>Welcome</title>'",
+        "status = 404\nheaders = { Content-Type = 'text/html' }\nbody = '<html>not here'",
+        "status = 200\nheaders = { Content-Type = 'application/json' }\nbody = '{\"hello\":1}'",
+        "status = 500\nbody = 'it broke'",
+        "status = 400\nbody = '{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no\"}}'",
+        "status = 502",
+        "status = 503\nheaders = { Retry-After = '120' }",
+        "status = 429",
+        "status = 307\nheaders = { Location = 'http://elsewhere.example/mcp' }",
+        "status = 307\nheaders = { Location = '/mcp' }",
+    ];
+    let mut seen = Vec::new();
+    for answer in answers {
+        let fixture = HttpFixture::start(&canned(answer)).await;
+        let world = world(&fixture, "");
+        let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+        let text = render::text::failure(&failure).replace(&fixture.url(), "[URL]");
+        seen.push(filtered(&text));
+    }
+    insta::assert_snapshot!(seen.join("\n\n"), @r#"
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: it wants a sign-in
+    Ask the user to give `far` a token: `bearerTokenEnv` or `headers`
+
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: it wants a sign-in
+    Ask the user to give `far` a token: `bearerTokenEnv` or `headers`
+
+    connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with a web page titled "Welcome"
+    Ask the user to correct `url`
+
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 404 and a web page
+
+    connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with JSON that is no message: {"hello":1}
+    Ask the user to correct `url`
+
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 500 and text: it broke
+
+    connect_failed: cannot use the server `far`: cannot connect: the server answered `initialize` with an error: error -32600: no
+
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 502 and nothing
+
+    connect_failed: cannot use the server `far`: cannot connect: the server is busy or down for a while (HTTP status 503)
+    Try again in [TIME]
+
+    connect_failed: cannot use the server `far`: cannot connect: the server is busy or down for a while (HTTP status 429)
+
+    connect_failed: cannot use the server `far`: cannot connect: the server sends us on to `http://elsewhere.example`, which is not the configured one
+    Ask the user to correct `url`
+
+    connect_failed: cannot use the server `far`: cannot connect: the server sends us on again and again
+    Ask the user to correct `url`
+    "#);
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_reached_says_why() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let nobody = fixture.url();
+    drop(fixture);
+    let mut seen = Vec::new();
+    for url in [nobody.as_str(), "http://no..host/mcp", "http://[::1/mcp"] {
+        let config = json!({ "mcpServers": { "far": { "url": url } } }).to_string();
+        let world = World::with(&config).start();
+        let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+        let text = failure.to_string().replace(nobody.trim_end_matches("/mcp"), "[ORIGIN]");
+        seen.push(format!("{}: {text}", failure.code));
+    }
+    insta::assert_snapshot!(seen.join("\n"), @r#"
+    connect_failed: cannot use the server `far`: cannot connect: no connection to `[ORIGIN]`: nothing listens there
+    connect_failed: cannot use the server `far`: cannot connect: no connection to `http://no..host`: the name `no..host` is not known
+    config: cannot use the server `far`: cannot connect: the `url` of the server's entry is no address on the web
+    "#);
+}
+
+#[tokio::test]
+async fn only_four_statuses_are_a_reason_to_try_the_older_transport() {
+    for status in [400, 401, 403, 404, 405, 406, 409, 410, 415, 422, 429, 500, 501, 502, 503] {
+        for kind in ["http", "streamable-http"] {
+            let script = canned(&format!("status = {status}\nto = 'initialize'"));
+            let fixture = HttpFixture::start(&script).await;
+            let world = world(&fixture, &format!(r#", "type": "{kind}""#));
+            world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+            let tried = fixture.asked() == ["initialize", "GET"];
+            let expected = kind == "http" && [404, 405, 406, 415].contains(&status);
+            assert_eq!(tried, expected, "{status} {kind}: {:?}", fixture.asked());
+        }
+    }
+}
+
+#[tokio::test]
+async fn messages_go_to_no_other_origin() {
+    let elsewhere = HttpFixture::start(&served("json", "everything")).await;
+    let token = r#", "bearerToken": "canary", "headers": { "X-One": "canary" }"#;
+    for status in [301, 302, 303, 307, 308] {
+        let to = elsewhere.url();
+        let script = canned(&format!("status = {status}\nheaders = {{ Location = '{to}' }}"));
+        let fixture = HttpFixture::start(&script).await;
+        world(&fixture, token).call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+    }
+    let endpoint = format!("endpoint = '{}'\n", elsewhere.url());
+    let script = format!("{}{endpoint}", served("legacy", "everything"));
+    let fixture = HttpFixture::start(&script).await;
+    world(&fixture, token).call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+    assert_eq!(elsewhere.requests(), []);
+}
+
+#[tokio::test]
+async fn a_server_may_send_us_on_within_its_origin_and_is_asked_there_from_then_on() {
+    let script = canned("status = 307\npath = '/mcp'\nheaders = { Location = '/mcp/' }");
+    let fixture = HttpFixture::start(&script).await;
+    let world = world(&fixture, r#", "bearerToken": "canary""#);
+    assert_eq!(world.call("far_echo", json!({ "text": "on" })).await.unwrap(), "on");
+    let requests = fixture.requests();
+    assert_eq!(requests.iter().filter(|request| request.path == "/mcp").count(), 1);
+    assert!(requests.iter().all(|it| it.header("authorization") == Some("Bearer canary")));
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_sign_in_has_its_status_and_exit_code() {
+    let script = format!(
+        "{}required = {{ authorization = 'Bearer right' }}\n",
+        served("json", "everything")
+    );
+    let fixture = HttpFixture::start(&script).await;
+    let entry = json!({ "url": fixture.url(), "bearerToken": "wrong canary" });
+    let config = json!({ "mcpServers": { "far": entry } }).to_string();
+    let ran = Installed::with(PROGRAMS, &config).run(["call", "far_echo", "text=x"]).await;
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("bearerTokenEnv"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("canary"), "{}", ran.stderr);
+    let ran = Installed::with(PROGRAMS, &config).run(["doctor", "--connect", "--json"]).await;
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &found["findings"][0]["code"]), (Some(1), &json!("sign_in_required")));
+    let world = World::with(&config).start();
+    for _ in 0..2 {
+        let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+        assert_eq!(failure.code, Code::SignInRequired, "{failure}");
+    }
+    let status = world.ask("{}").await;
+    assert!(status.contains("⚠ far (needs sign-in)"), "{status}");
+}

@@ -1,0 +1,333 @@
+//! One request of ours: its POST, and the answer as a body or as an event stream.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::{Bytes, BytesMut};
+use reqwest::{Response, StatusCode};
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::carrier::Ended;
+use super::legacy::Answers;
+use super::link::{Ask, Busy, Link, Speaks, is_refused};
+use super::listen::Resuming;
+use super::stream::{Stream, is_event_stream};
+use super::trouble::{self, HttpError, Page, content_type, retry_after};
+use super::{Mode, legacy};
+use crate::envelope::{self, METHOD_NOT_FOUND, Message};
+use crate::peer::{Exchange, RequestError};
+use crate::sse::Event;
+
+/// A server that wants to be left alone for longer is not waited for.
+const LONGEST_REST: Duration = Duration::from_secs(10);
+
+/// As often is a request put off before it fails.
+const RESTS: usize = 3;
+
+/// A server that restarts is waited for, while nothing has been sent.
+const RESTART: Duration = Duration::from_secs(3);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// A stream has said all: its end is worth a moment, because the connection can be used again.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// What some servers answer, with status 400, under a session that they do not know.
+const NO_SESSION: i64 = -32000;
+
+/// Which request is being answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// `initialize`, whose answer settles how to go on.
+    Opening,
+    Open,
+}
+
+impl Link {
+    /// Sends the request and sees to its answer: it is answered or failed when this returns, unless
+    /// there are answers to be read from a stream.
+    pub(super) async fn exchange(&self, id: u64, method: &str, frame: Bytes) -> Option<Answers> {
+        let asked = match method {
+            "initialize" => self.initialize(id, &frame).await,
+            _ => self.ask(id, &frame).await.map(|()| None),
+        };
+        asked.unwrap_or_else(|error| {
+            self.inlet.fail(id, error);
+            None
+        })
+    }
+
+    /// Sends what needs no answer.
+    pub(super) async fn tell(&self, frame: &Bytes) -> Result<(), RequestError> {
+        let response = self.post(frame, None).await?;
+        // Read to its end, so that the connection can be used again.
+        trouble::beginning(response).await;
+        Ok(())
+    }
+
+    /// The first request: whatever stands in its way is told as it is.
+    async fn initialize(&self, id: u64, frame: &Bytes) -> Result<Option<Answers>, RequestError> {
+        self.rest(Some(id)).await?;
+        if self.speaks() == Speaks::Legacy {
+            return legacy::open(self, frame).await.map(Some);
+        }
+        let response = self.send(Ask::post(frame)).await.map_err(RequestError::Http)?;
+        let status = response.status();
+        if status.is_success() {
+            self.open_session(&response);
+            return self.take_response(id, response, Stage::Opening).await.map(|()| None);
+        }
+        let error = self.refusal(response).await;
+        if self.endpoint.mode != Mode::Negotiated || !trouble::is_unknown_transport(status) {
+            return Err(error);
+        }
+        // What the older transport has to say is of interest only if it is there.
+        legacy::open(self, frame).await.map(Some).map_err(|_| error)
+    }
+
+    async fn ask(&self, id: u64, frame: &Bytes) -> Result<(), RequestError> {
+        self.ready.wait().await;
+        // Never closed, so there is always a turn.
+        let _turn = self.turns.acquire().await;
+        let response = self.post(frame, Some(id)).await?;
+        match self.speaks() {
+            Speaks::Streamable => self.take_response(id, response, Stage::Open).await,
+            // The answer comes on the stream.
+            Speaks::Legacy => {
+                trouble::beginning(response).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a message; the response is a success.
+    async fn post(&self, frame: &Bytes, id: Option<u64>) -> Result<Response, RequestError> {
+        let mut rests = 0;
+        loop {
+            self.rest(id).await?;
+            let response = self.reach(frame).await?;
+            if response.status().is_success() {
+                return Ok(response);
+            }
+            match self.refusal(response).await {
+                RequestError::Http(HttpError::Busy { retry_after: Some(_), .. })
+                    if rests < RESTS =>
+                {
+                    rests += 1;
+                }
+                error => return Err(error),
+            }
+        }
+    }
+
+    /// Waits while the server wants nothing, unless that takes too long.
+    async fn rest(&self, id: Option<u64>) -> Result<(), RequestError> {
+        let Some(Busy { status, until }) = self.endpoint.quiet.now() else { return Ok(()) };
+        let wait = until.saturating_duration_since(Instant::now());
+        let deadline = id.and_then(|id| self.inlet.deadline_of(id));
+        if wait > LONGEST_REST || deadline.is_some_and(|deadline| until > deadline) {
+            return Err(RequestError::Http(HttpError::Busy { status, retry_after: Some(wait) }));
+        }
+        tokio::time::sleep_until(until).await;
+        Ok(())
+    }
+
+    /// Sends a message to a server that has answered before and may be restarting.
+    async fn reach(&self, frame: &Bytes) -> Result<Response, RequestError> {
+        let give_up = Instant::now() + RESTART;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.send(Ask::post(frame)).await {
+                Ok(response) => return Ok(response),
+                Err(HttpError::Connect { cause, .. })
+                    if is_refused(&cause) && Instant::now() + pause < give_up =>
+                {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Err(HttpError::Connect { .. }) => {
+                    // Another connection tells what is wrong, and when it is tried again.
+                    self.end(Ended::Unreachable);
+                    return Err(RequestError::NotSent);
+                }
+                Err(error) => return Err(RequestError::Http(error)),
+            }
+        }
+    }
+
+    /// What a response other than a success means for the message that was sent.
+    pub(super) async fn refusal(&self, response: Response) -> RequestError {
+        let (status, headers) = (response.status(), response.headers().clone());
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                return RequestError::Http(HttpError::SignIn { status: status.as_u16() });
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                let retry_after = retry_after(&headers, SystemTime::now());
+                let status = status.as_u16();
+                let until = retry_after.and_then(|wait| Instant::now().checked_add(wait));
+                if let Some(until) = until {
+                    self.endpoint.quiet.keep(Busy { status, until });
+                }
+                return RequestError::Http(HttpError::Busy { status, retry_after });
+            }
+            _ => {}
+        }
+        let body = Bytes::from(trouble::beginning(response).await);
+        let error = rpc_error(&body);
+        let code = error.as_ref().map(|error| error.code);
+        let forgotten = match status {
+            StatusCode::NOT_FOUND => code != Some(METHOD_NOT_FOUND),
+            StatusCode::BAD_REQUEST => code == Some(NO_SESSION),
+            _ => false,
+        };
+        if forgotten && self.has_session() {
+            self.end(Ended::SessionOver);
+            return RequestError::NotSent;
+        }
+        match error {
+            Some(error) => RequestError::Refused(error),
+            None => {
+                let page = Page::of(&headers, &body);
+                RequestError::Http(HttpError::Status { status: status.as_u16(), page })
+            }
+        }
+    }
+
+    async fn take_response(
+        &self,
+        id: u64,
+        response: Response,
+        stage: Stage,
+    ) -> Result<(), RequestError> {
+        if is_event_stream(&response) {
+            return self.follow(id, response, stage).await;
+        }
+        let headers = response.headers().clone();
+        let is_json = content_type(&headers).contains("json");
+        if stage == Stage::Open && response.status() == StatusCode::ACCEPTED {
+            // Odd, but the answer may come on the stream that the server keeps for us.
+            return Ok(());
+        }
+        if !is_json {
+            let page = Page::of(&headers, &trouble::beginning(response).await);
+            return Err(RequestError::Http(HttpError::NotMcp { page }));
+        }
+        let body = self.whole(response).await?;
+        self.give(&body, id, stage);
+        match self.inlet.awaits(id) {
+            false => Ok(()),
+            true => Err(RequestError::Http(HttpError::NotMcp { page: Page::of(&headers, &body) })),
+        }
+    }
+
+    /// A body that fits.
+    async fn whole(&self, mut response: Response) -> Result<Bytes, RequestError> {
+        let limit = self.limits.max_frame_bytes;
+        let too_large = RequestError::AnswerTooLarge { limit };
+        if response.content_length().is_some_and(|length| length > limit as u64) {
+            return Err(too_large);
+        }
+        let broken = |cause: reqwest::Error| {
+            let cause = Some(Arc::new(cause.without_url()));
+            RequestError::Http(HttpError::Broken { cause })
+        };
+        let first = response.chunk().await.map_err(broken)?.unwrap_or_default();
+        let mut next = response.chunk().await.map_err(broken)?;
+        // Most answers come in one piece, and are not copied.
+        let Some(_) = next else { return Ok(first) };
+        let mut body = BytesMut::from(&first[..]);
+        while let Some(chunk) = next {
+            body.extend_from_slice(&chunk);
+            if body.len() > limit {
+                return Err(too_large);
+            }
+            next = response.chunk().await.map_err(broken)?;
+        }
+        Ok(body.freeze())
+    }
+
+    /// Reads the stream that brings the answer, and takes it up again where it was cut.
+    async fn follow(&self, id: u64, response: Response, stage: Stage) -> Result<(), RequestError> {
+        let mut stream = Stream::new(response, self.limits.max_frame_bytes);
+        let mut resuming = Resuming::default();
+        loop {
+            while let Some(event) = stream.next().await {
+                resuming.progress();
+                self.take_event(event, Some(id), stage);
+                if !self.inlet.awaits(id) {
+                    let rest = async { while stream.next().await.is_some() {} };
+                    let _best_effort = tokio::time::timeout(LINGER, rest).await;
+                    return Ok(());
+                }
+            }
+            stream = self.resume(stream, &mut resuming).await?;
+        }
+    }
+
+    /// Gives the message of an event to whom it concerns.
+    pub(super) fn take_event(&self, event: Event, id: Option<u64>, stage: Stage) {
+        match event {
+            Event::Whole { name, data } if name.is_empty() || name == "message" => {
+                match (data.trim_ascii().is_empty(), id) {
+                    // It only says where to go on.
+                    (true, _) => {}
+                    (false, Some(id)) => self.give(&data, id, stage),
+                    (false, None) => self.take(&data, None),
+                }
+            }
+            Event::Whole { .. } => {}
+            Event::TooLong { head } => {
+                let asks = envelope::asks_in_head(&head);
+                if let Some(id) = envelope::id_in_head(&head).or(id).filter(|_| !asks) {
+                    let limit = self.limits.max_frame_bytes;
+                    self.inlet.fail(id, RequestError::AnswerTooLarge { limit });
+                }
+            }
+        }
+    }
+
+    /// Takes what came on the response to the request `id`.
+    fn give(&self, frame: &Bytes, id: u64, stage: Stage) {
+        for message in messages(frame) {
+            if stage == Stage::Opening {
+                self.settle_revision(&message);
+            }
+            self.take(&message, Some(Exchange(id)));
+        }
+    }
+}
+
+/// Revision 2025-03-26 lets servers put several messages into one.
+fn messages(frame: &Bytes) -> Vec<Bytes> {
+    let batch: Option<Vec<&RawValue>> = match frame.trim_ascii_start().first() {
+        Some(b'[') => serde_json::from_slice(frame).ok(),
+        Some(_) | None => None,
+    };
+    match batch {
+        Some(batch) => batch.iter().map(|one| frame.slice_ref(one.get().as_bytes())).collect(),
+        None => vec![frame.clone()],
+    }
+}
+
+/// The error that a body holds, whatever its id: the server could not always read ours.
+fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
+    #[derive(serde::Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow)]
+        jsonrpc: &'a str,
+        #[serde(borrow)]
+        error: &'a RawValue,
+    }
+    let fields: Fields<'_> = serde_json::from_slice(body).ok()?;
+    if fields.jsonrpc != "2.0" {
+        return None;
+    }
+    // As an answer to some request, so that there is one reader of error objects.
+    let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{}}}", fields.error);
+    match envelope::parse(&Bytes::from(answer)) {
+        Ok(Message::Answer { outcome: Err(error), .. }) => Some(error),
+        Ok(_) | Err(_) => None,
+    }
+}

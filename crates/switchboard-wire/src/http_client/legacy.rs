@@ -1,0 +1,65 @@
+//! HTTP+SSE of revision 2024-11-05: one event stream brings everything, and says where to post.
+
+use bytes::Bytes;
+use reqwest::Url;
+use reqwest::header::HeaderMap;
+
+use super::carrier::Ended;
+use super::exchange::Stage;
+use super::link::{Ask, Link};
+use super::stream::{Stream, is_event_stream};
+use super::trouble::{self, HttpError, Page};
+use crate::peer::RequestError;
+use crate::sse::Event;
+
+/// The stream of answers.
+pub(super) struct Answers {
+    stream: Box<Stream>,
+}
+
+/// Opens the stream, and asks for the first time.
+pub(super) async fn open(link: &Link, initialize: &Bytes) -> Result<Answers, RequestError> {
+    let response = link.send(Ask::get(None)).await.map_err(RequestError::Http)?;
+    if !response.status().is_success() {
+        return Err(link.refusal(response).await);
+    }
+    if !is_event_stream(&response) {
+        let headers = response.headers().clone();
+        let page = Page::of(&headers, &trouble::beginning(response).await);
+        return Err(RequestError::Http(HttpError::NotMcp { page }));
+    }
+    let mut stream = Stream::new(response, link.limits.max_frame_bytes);
+    let url = loop {
+        match stream.next().await {
+            Some(Event::Whole { name, data }) if name == "endpoint" => {
+                break endpoint(&link.url(), &data).map_err(RequestError::Http)?;
+            }
+            Some(Event::Whole { .. } | Event::TooLong { .. }) => {}
+            None => return Err(RequestError::Http(HttpError::Broken { cause: None })),
+        }
+    };
+    link.speak_legacy(url);
+    link.tell(initialize).await?;
+    Ok(Answers { stream: Box::new(stream) })
+}
+
+impl Answers {
+    /// Reads to the end, which is the end of the connection.
+    pub(super) async fn read(mut self, link: &Link) {
+        while let Some(event) = self.stream.next().await {
+            link.take_event(event, None, Stage::Open);
+        }
+        link.end(Ended::StreamClosed);
+    }
+}
+
+/// Where to post: what is sent is meant for the configured origin and no other.
+fn endpoint(base: &Url, data: &[u8]) -> Result<Url, HttpError> {
+    let written = String::from_utf8_lossy(data);
+    let page = || Page::of(&HeaderMap::new(), data);
+    let url = base.join(written.trim()).map_err(|_| HttpError::NotMcp { page: page() })?;
+    match url.origin() == base.origin() {
+        true => Ok(url),
+        false => Err(HttpError::Elsewhere { origin: url.origin().ascii_serialization() }),
+    }
+}

@@ -1,0 +1,289 @@
+//! What all requests to one server share: where it is, the session, and how a request is sent.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Method, Response, StatusCode, Url};
+use tokio::sync::{Semaphore, SetOnce};
+use tokio::time::Instant;
+
+use super::carrier::Ended;
+use super::trouble::HttpError;
+use super::{Endpoint, Mode};
+use crate::peer::{Exchange, Handler, Inlet, Limits};
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Requests that wait for their answer at the same time.
+const TURNS: usize = 64;
+
+/// A server may send us on within its origin, a few times.
+const REDIRECTS: usize = 3;
+
+/// How long the end of a session may hold us up.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// One server at a URL.
+pub(super) struct Link {
+    pub(super) endpoint: Endpoint,
+    pub(super) limits: Limits,
+    pub(super) inlet: Inlet,
+    /// Locked for one message at a time, and never across an await: responses are read by many
+    /// tasks, and what a server asks or tells can stand on any of them.
+    handler: Mutex<Box<dyn Handler>>,
+    state: Mutex<State>,
+    /// Set when anything but `initialize` may be sent.
+    pub(super) ready: SetOnce<()>,
+    pub(super) ended: SetOnce<Ended>,
+    pub(super) turns: Semaphore,
+}
+
+struct State {
+    /// Where messages go; within the origin of the endpoint.
+    url: Url,
+    speaks: Speaks,
+    session: Option<HeaderValue>,
+    revision: Option<HeaderValue>,
+}
+
+/// Until when an origin wants nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Quiet(Arc<Mutex<Option<Busy>>>);
+
+/// The server wants nothing before a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Busy {
+    /// What it said so with.
+    pub(super) status: u16,
+    pub(super) until: Instant,
+}
+
+impl Quiet {
+    /// Until when nothing is wanted, if that has not passed.
+    pub(super) fn now(&self) -> Option<Busy> {
+        let busy = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.filter(|busy| busy.until > Instant::now())
+    }
+
+    pub(super) fn keep(&self, busy: Busy) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none_or(|known| known.until < busy.until) {
+            *known = Some(busy);
+        }
+    }
+}
+
+/// The transport that is spoken, as far as it is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaks {
+    Streamable,
+    Legacy,
+}
+
+/// One HTTP request.
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) body: Option<&'a Bytes>,
+    /// The last event that was seen of a stream that is to go on.
+    pub(super) after: Option<&'a str>,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn post(frame: &'a Bytes) -> Ask<'a> {
+        Ask { method: Method::POST, body: Some(frame), after: None }
+    }
+
+    pub(super) fn get(after: Option<&'a str>) -> Ask<'a> {
+        Ask { method: Method::GET, body: None, after }
+    }
+}
+
+impl Link {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        limits: Limits,
+        inlet: Inlet,
+        handler: Box<dyn Handler>,
+    ) -> Link {
+        let state = State {
+            url: endpoint.url.clone(),
+            speaks: match endpoint.mode {
+                Mode::Negotiated | Mode::Streamable => Speaks::Streamable,
+                Mode::Sse => Speaks::Legacy,
+            },
+            session: None,
+            revision: None,
+        };
+        Link {
+            endpoint,
+            limits,
+            inlet,
+            handler: Mutex::new(handler),
+            state: Mutex::new(state),
+            ready: SetOnce::new(),
+            ended: SetOnce::new(),
+            turns: Semaphore::new(TURNS),
+        }
+    }
+
+    /// Where messages go, after every redirect so far.
+    pub(super) fn url(&self) -> Url {
+        self.state().url.clone()
+    }
+
+    pub(super) fn speaks(&self) -> Speaks {
+        self.state().speaks
+    }
+
+    /// Messages go to `url` from now on, and answers come on the event stream.
+    pub(super) fn speak_legacy(&self, url: Url) {
+        let mut state = self.state();
+        (state.url, state.speaks) = (url, Speaks::Legacy);
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.state().session.is_some()
+    }
+
+    /// Takes the session that the answer to `initialize` opens.
+    pub(super) fn open_session(&self, answer: &Response) {
+        self.state().session = answer.headers().get(SESSION).cloned();
+    }
+
+    /// Takes the revision that the answer to `initialize` settles.
+    pub(super) fn settle_revision(&self, answer: &Bytes) {
+        #[derive(serde::Deserialize)]
+        struct Answer<'a> {
+            #[serde(borrow)]
+            result: Settled<'a>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Settled<'a> {
+            #[serde(borrow, rename = "protocolVersion")]
+            revision: &'a str,
+        }
+        if let Ok(answer) = serde_json::from_slice::<Answer<'_>>(answer) {
+            self.state().revision = HeaderValue::from_str(answer.result.revision).ok();
+        }
+    }
+
+    /// The connection is over; the first reason counts.
+    pub(super) fn end(&self, ended: Ended) {
+        let _already_over = self.ended.set(ended);
+    }
+
+    /// Gives one message to whom it concerns.
+    pub(super) fn take(&self, frame: &Bytes, exchange: Option<Exchange>) {
+        let mut handler = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
+        self.inlet.take(frame, exchange, &mut **handler);
+    }
+
+    /// Sends one request; the headers of its answer are there when this returns.
+    pub(super) async fn send(&self, ask: Ask<'_>) -> Result<Response, HttpError> {
+        let mut url = self.url();
+        for _ in 0..=REDIRECTS {
+            let response = self.send_to(&url, &ask).await?;
+            if !is_redirect(response.status(), &ask.method) {
+                return Ok(response);
+            }
+            url = self.sent_on(&url, &response)?;
+            self.state().url = url.clone();
+        }
+        Err(HttpError::Circle)
+    }
+
+    /// Ends the session on the other side, if there is one and time for it.
+    pub(super) async fn say_goodbye(&self) {
+        if self.speaks() == Speaks::Streamable && self.has_session() {
+            let ask = Ask { method: Method::DELETE, body: None, after: None };
+            let _best_effort = tokio::time::timeout(GOODBYE, self.send(ask)).await;
+        }
+    }
+
+    async fn send_to(&self, url: &Url, ask: &Ask<'_>) -> Result<Response, HttpError> {
+        let mut headers = self.headers(ask);
+        if let Some(signer) = &self.endpoint.signer {
+            let body = ask.body.map(|body| &body[..]).unwrap_or_default();
+            let signed = signer.sign(ask.method.as_str(), url, body).await;
+            for (name, value) in signed.map_err(HttpError::Sign)? {
+                headers.extend(name.map(|name| (name, value)));
+            }
+        }
+        let request =
+            self.endpoint.client.request(ask.method.clone(), url.clone()).headers(headers);
+        let request = match ask.body {
+            Some(body) => request.body(body.clone()),
+            None => request,
+        };
+        request.send().await.map_err(|cause| {
+            let connecting = cause.is_connect();
+            let cause = Arc::new(cause.without_url());
+            if connecting {
+                HttpError::Connect { origin: url.origin().ascii_serialization(), cause }
+            } else {
+                HttpError::Broken { cause: Some(cause) }
+            }
+        })
+    }
+
+    fn headers(&self, ask: &Ask<'_>) -> HeaderMap {
+        let mut headers = self.endpoint.headers.clone();
+        let accept = match ask.body {
+            Some(_) => "application/json, text/event-stream",
+            None => "text/event-stream",
+        };
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        if ask.body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        let after = ask.after.and_then(|id| HeaderValue::from_str(id).ok());
+        headers.extend(after.map(|id| (LAST_EVENT_ID, id)));
+        let state = self.state();
+        headers.extend(state.session.clone().map(|id| (SESSION, id)));
+        headers.extend(state.revision.clone().map(|revision| (REVISION, revision)));
+        headers
+    }
+
+    /// Where a redirect leads. What is sent is meant for the configured origin and no other.
+    fn sent_on(&self, from: &Url, response: &Response) -> Result<Url, HttpError> {
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let to = location.and_then(|location| from.join(location).ok()).ok_or(HttpError::Circle)?;
+        match to.origin() == self.endpoint.url.origin() {
+            true => Ok(to),
+            false => Err(HttpError::Elsewhere { origin: to.origin().ascii_serialization() }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A POST is sent on only by the two statuses that keep it a POST.
+fn is_redirect(status: StatusCode, method: &Method) -> bool {
+    match status {
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER => {
+            *method == Method::GET
+        }
+        _ => false,
+    }
+}
+
+/// Whether nobody listens there just now.
+pub(super) fn is_refused(error: &reqwest::Error) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        if error.downcast_ref().is_some_and(refused) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}

@@ -1,0 +1,147 @@
+//! Streams that were cut are taken up again; one is kept open for what the server tells unasked.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::carrier::Ended;
+use super::exchange::Stage;
+use super::link::{Ask, Link, Speaks};
+use super::stream::{Stream, is_event_stream};
+use super::trouble::HttpError;
+use crate::peer::RequestError;
+use crate::sse::Parser;
+
+/// A stream that brings nothing is not taken up more often than this.
+const FRUITLESS: u32 = 5;
+
+/// A stream that lasted so long was of use, whatever it brought.
+const LASTING: Duration = Duration::from_secs(30);
+
+/// How long to wait where the server does not say, and how far its word goes.
+const PAUSE: Duration = Duration::from_millis(500);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// How often a stream was taken up again for nothing.
+#[derive(Debug, Default)]
+pub(super) struct Resuming {
+    fruitless: u32,
+}
+
+impl Resuming {
+    pub(super) fn progress(&mut self) {
+        self.fruitless = 0;
+    }
+
+    /// How long to wait before the next try; `None` if there is none.
+    fn pause(&mut self, asked: Option<Duration>) -> Option<Duration> {
+        if self.fruitless == FRUITLESS {
+            return None;
+        }
+        let pause = asked.unwrap_or(PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let pause = (pause * 2_u32.pow(self.fruitless)).min(LONGEST_PAUSE);
+        self.fruitless += 1;
+        Some(pause)
+    }
+}
+
+impl Link {
+    /// Ends the handshake; from then on anything can be sent, and what the server tells is heard.
+    pub(super) async fn begin(&self, initialized: Bytes) {
+        let told = self.tell(&initialized).await;
+        // If it was not taken, the next request says so.
+        let _first_time = self.ready.set(());
+        if told.is_ok() && self.speaks() == Speaks::Streamable {
+            self.listen().await;
+        }
+    }
+
+    /// Takes up the stream of an answer where it was cut, if the server said how.
+    pub(super) async fn resume(
+        &self,
+        cut: Stream,
+        resuming: &mut Resuming,
+    ) -> Result<Stream, RequestError> {
+        let parser = cut.into_parser().again();
+        while parser.last_event_id().is_some()
+            && let Some(pause) = resuming.pause(parser.retry())
+        {
+            tokio::time::sleep(pause).await;
+            match self.send(Ask::get(parser.last_event_id())).await {
+                Ok(response) if response.status().is_success() && is_event_stream(&response) => {
+                    return Ok(Stream::go_on(response, parser));
+                }
+                Ok(response) if response.status().is_server_error() => {}
+                // There is nothing to take up.
+                Ok(_) => break,
+                Err(_) => {}
+            }
+        }
+        Err(RequestError::Http(HttpError::Broken { cause: None }))
+    }
+
+    /// Hears what the server tells unasked, as long as it has a stream for that.
+    async fn listen(&self) {
+        let mut resuming = Resuming::default();
+        let mut parser = Parser::new(self.limits.max_frame_bytes);
+        let mut heard_before = false;
+        loop {
+            match self.send(Ask::get(parser.last_event_id())).await {
+                Ok(response) if response.status().is_success() => {
+                    if !is_event_stream(&response) {
+                        return;
+                    }
+                    heard_before = true;
+                    let opened = Instant::now();
+                    let mut stream = Stream::go_on(response, parser);
+                    while let Some(event) = stream.next().await {
+                        resuming.progress();
+                        self.take_event(event, None, Stage::Open);
+                    }
+                    if opened.elapsed() >= LASTING {
+                        resuming.progress();
+                    }
+                    parser = stream.into_parser().again();
+                }
+                Ok(response) if response.status().is_client_error() => {
+                    // A server without such a stream says so in many ways.
+                    if heard_before && response.status() == reqwest::StatusCode::NOT_FOUND {
+                        self.end(Ended::SessionOver);
+                    }
+                    return;
+                }
+                Ok(_) | Err(_) => {}
+            }
+            let Some(pause) = resuming.pause(parser.retry()) else { return };
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pauses(asked: Option<Duration>) -> Vec<u128> {
+        let mut resuming = Resuming::default();
+        std::iter::from_fn(|| resuming.pause(asked)).map(|pause| pause.as_millis()).collect()
+    }
+
+    #[test]
+    fn streams_that_bring_nothing_are_taken_up_ever_more_rarely_and_then_no_more() {
+        assert_eq!(pauses(None), [500, 1_000, 2_000, 4_000, 8_000]);
+        assert_eq!(pauses(Some(Duration::ZERO)), [100, 200, 400, 800, 1_600]);
+        assert_eq!(pauses(Some(Duration::from_secs(3_600))), [60_000; 5]);
+    }
+
+    #[test]
+    fn whatever_comes_is_a_reason_to_go_on() {
+        let mut resuming = Resuming::default();
+        for _ in 0..20 {
+            assert_eq!(resuming.pause(None), Some(PAUSE));
+            resuming.progress();
+        }
+    }
+}

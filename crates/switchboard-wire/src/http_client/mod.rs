@@ -1,0 +1,75 @@
+//! Servers at a URL: each message is a POST, and answers come as its response or on an event stream.
+//!
+//! [`open`] gives a [`Peer`] and the [`Carrier`] that the owner runs. The carrier asks for nothing
+//! but what the peer sends: the answer to `initialize` decides which of the two transports of HTTP
+//! is spoken, and there is no connection besides that only tries.
+
+mod carrier;
+mod exchange;
+mod legacy;
+mod link;
+mod listen;
+mod stream;
+mod trouble;
+
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use carrier::{Carrier, Ended, Traffic};
+pub use link::Quiet;
+pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+pub use reqwest::{Client, Url};
+pub use trouble::{HttpError, Page};
+
+use crate::peer::{Limits, Peer, detached};
+
+/// Where a server is, and what is said to it with every request.
+pub struct Endpoint {
+    pub url: Url,
+    pub mode: Mode,
+    /// Follows no redirects: those are judged here.
+    pub client: Client,
+    pub headers: HeaderMap,
+    /// Headers that differ from request to request; they win over all others.
+    pub signer: Option<Arc<dyn Signer>>,
+    /// Shared by all who ask the same origin.
+    pub quiet: Quiet,
+}
+
+impl fmt::Debug for Endpoint {
+    /// An address and headers can hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
+
+/// Which transport is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Streamable HTTP, or the older event stream where that is not known.
+    Negotiated,
+    Streamable,
+    /// HTTP+SSE of revision 2024-11-05.
+    Sse,
+}
+
+/// Makes headers for one request.
+pub trait Signer: Send + Sync {
+    fn sign<'a>(
+        &'a self,
+        method: &'a str,
+        url: &'a Url,
+        body: &'a [u8],
+    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>>;
+}
+
+/// Why a request got no headers. Says nothing that could be one.
+pub type SignError = Arc<dyn Error + Send + Sync>;
+
+/// Opens a connection to a server at a URL; nothing is sent before the peer sends something.
+pub fn open(endpoint: Endpoint, limits: Limits) -> (Peer, Carrier) {
+    let (peer, outlet, inlet) = detached(limits);
+    (peer, Carrier::new(endpoint, limits, outlet, inlet))
+}

@@ -1,0 +1,44 @@
+//! The body of a response as an event stream.
+
+use bytes::Bytes;
+use reqwest::Response;
+
+use super::trouble::content_type;
+use crate::sse::{Event, Parser};
+
+/// An event stream that is being read.
+pub(super) struct Stream {
+    response: Response,
+    parser: Parser,
+    chunk: Bytes,
+}
+
+impl Stream {
+    /// `limit` is for the data of one event.
+    pub(super) fn new(response: Response, limit: usize) -> Stream {
+        Stream::go_on(response, Parser::new(limit))
+    }
+
+    /// A stream that was taken up again.
+    pub(super) fn go_on(response: Response, parser: Parser) -> Stream {
+        Stream { response, parser, chunk: Bytes::new() }
+    }
+
+    /// The next event; `None` when the stream ended or broke.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.parser.next(&mut self.chunk) {
+                return Some(event);
+            }
+            self.chunk = self.response.chunk().await.ok().flatten()?;
+        }
+    }
+
+    pub(super) fn into_parser(self) -> Parser {
+        self.parser
+    }
+}
+
+pub(super) fn is_event_stream(response: &Response) -> bool {
+    content_type(response.headers()) == "text/event-stream"
+}

@@ -1,0 +1,215 @@
+//! What an address answered that is no message of MCP, or why it answered nothing.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Response, StatusCode};
+
+use super::SignError;
+
+/// As much of a page as is looked at to tell what it is.
+const LOOKED_AT: usize = 16 * 1024;
+
+/// A page that does not come in this time is told by its status alone.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// As much of a page as is shown.
+const SHOWN: usize = 200;
+
+/// Why HTTP brought no message.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Nothing was sent.
+    #[error("no connection to `{origin}`")]
+    Connect {
+        origin: String,
+        #[source]
+        cause: Arc<reqwest::Error>,
+    },
+    /// The request was sent, or part of it.
+    #[error("the connection broke before the answer came")]
+    Broken {
+        #[source]
+        cause: Option<Arc<reqwest::Error>>,
+    },
+    #[error("the server answered with HTTP status {status}: it wants a sign-in")]
+    SignIn { status: u16 },
+    #[error("the server is busy or down for a while (HTTP status {status})")]
+    Busy { status: u16, retry_after: Option<Duration> },
+    #[error("the server answered with HTTP status {status} and {page}")]
+    Status { status: u16, page: Page },
+    #[error("what is there does not speak MCP: it answered with {page}")]
+    NotMcp { page: Page },
+    #[error("the server sends us on to `{origin}`, which is not the configured one")]
+    Elsewhere { origin: String },
+    #[error("the server sends us on again and again")]
+    Circle,
+    #[error("the headers of the request could not be made")]
+    Sign(#[source] SignError),
+}
+
+/// What was found in place of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Page {
+    Html { title: Option<String> },
+    Json { excerpt: String },
+    Text { excerpt: String },
+    Other { kind: String },
+    Empty,
+}
+
+impl fmt::Display for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Page::Html { title: Some(title) } => write!(f, "a web page titled \"{title}\""),
+            Page::Html { title: None } => f.write_str("a web page"),
+            Page::Json { excerpt } => write!(f, "JSON that is no message: {excerpt}"),
+            Page::Text { excerpt } => write!(f, "text: {excerpt}"),
+            Page::Other { kind } => write!(f, "content of type `{kind}`"),
+            Page::Empty => f.write_str("nothing"),
+        }
+    }
+}
+
+impl Page {
+    pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Page {
+        let text = String::from_utf8_lossy(body);
+        let text = text.trim();
+        let kind = content_type(headers);
+        if text.is_empty() {
+            return Page::Empty;
+        }
+        if kind.contains("html") || text.starts_with("<!") || text.starts_with("<html") {
+            return Page::Html { title: title(text) };
+        }
+        if kind.contains("json") || text.starts_with('{') {
+            return Page::Json { excerpt: excerpt(text) };
+        }
+        if kind.is_empty() || kind.starts_with("text/") {
+            return Page::Text { excerpt: excerpt(text) };
+        }
+        Page::Other { kind: excerpt(&kind) }
+    }
+}
+
+/// The type of the content in small letters, without its parameters.
+pub(super) fn content_type(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (kind, _) = value.split_once(';').unwrap_or((value, ""));
+    kind.trim().to_ascii_lowercase()
+}
+
+/// The beginning of a response that is no answer.
+pub(super) async fn beginning(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() >= LOOKED_AT {
+                break;
+            }
+        }
+    };
+    let _as_far_as_it_came = tokio::time::timeout(PATIENCE, reading).await;
+    body.truncate(LOOKED_AT);
+    body
+}
+
+/// When the server wants to be asked again: in so many seconds, or at a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+/// Statuses that say "not here" to a transport: the older one is worth a try.
+pub(super) fn is_unknown_transport(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::NOT_FOUND
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::NOT_ACCEPTABLE
+            | StatusCode::UNSUPPORTED_MEDIA_TYPE
+    )
+}
+
+fn title(html: &str) -> Option<String> {
+    let lower = html.to_ascii_lowercase();
+    let start = lower.find("<title")?;
+    let start = start + lower.get(start..)?.find('>')? + 1;
+    let end = start + lower.get(start..)?.find("</title")?;
+    let title = excerpt(html.get(start..end)?);
+    (!title.is_empty()).then_some(title)
+}
+
+/// A few words on one line, without anything that a terminal would act upon.
+fn excerpt(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    fn page(kind: &'static str, body: &str) -> String {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]);
+        Page::of(&headers, body.as_bytes()).to_string()
+    }
+
+    #[test]
+    fn what_is_there_is_told_in_a_few_words() {
+        let cases = [
+            (
+                "text/html; charset=utf-8",
+                "<html><TITLE lang=en>\n Sign\tin </TITLE>",
+                "a web page titled \"Sign in\"",
+            ),
+            ("text/plain", "<!doctype html><p>", "a web page"),
+            (
+                "application/json",
+                "{\"error\":\n\"no such\\nroute\"}",
+                "JSON that is no message: {\"error\": \"no such\\nroute\"}",
+            ),
+            ("text/plain", "\u{1b}[31mnot\0 here", "text: [31mnot here"),
+            ("image/png", "\u{89}PNG", "content of type `image/png`"),
+            ("application/json", " \n", "nothing"),
+        ];
+        for (kind, body, expected) in cases {
+            assert_eq!(page(kind, body), expected, "{kind}: {body}");
+        }
+        assert_eq!(
+            page("text/plain", &"é".repeat(900)).chars().count(),
+            "text: ".len() + SHOWN + 1
+        );
+    }
+
+    #[test]
+    fn a_wait_is_told_in_seconds_or_as_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
+        let cases = [
+            ("2", Some(2)),
+            ("0", Some(0)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(30)),
+            ("Tue, 06 Nov 1990 08:49:37 GMT", Some(0)),
+            ("1e9", None),
+            ("-1", None),
+            ("soon", None),
+        ];
+        for (value, expected) in cases {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
+            assert_eq!(retry_after(&headers, now), expected.map(Duration::from_secs), "{value}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Event streams: bytes in any pieces become events; one over the limit is drained without being held.
+
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+/// How much is kept of an event that is too long, to tell what it was.
+const KEPT_OF_OVERLONG: usize = 4 * 1024;
+
+/// Names and ids of events are short; whatever is longer is of no use to us.
+const LONGEST_NAME: usize = 1024;
+
+/// One thing that a stream said.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// `name` is empty where the stream gives none.
+    Whole { name: String, data: Bytes },
+    /// Its data passed the limit: the beginning of it.
+    TooLong { head: Bytes },
+}
+
+/// Reads one stream, from its first byte.
+#[derive(Debug)]
+pub struct Parser {
+    limit: usize,
+    /// What has come of the present line.
+    line: BytesMut,
+    /// What becomes of the rest of the present line.
+    rest: Rest,
+    first_line: bool,
+    /// A line ended with a carriage return: a line feed that follows belongs to it.
+    after_return: bool,
+    name: String,
+    data: Data,
+    /// The last one that was read; it counts from the end of its event.
+    id: String,
+    last_event_id: String,
+    retry: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Kept,
+    Skipped,
+}
+
+/// The data of the event that is being read.
+#[derive(Debug)]
+enum Data {
+    None,
+    One(Bytes),
+    Many(BytesMut),
+    TooLong { head: Bytes },
+}
+
+impl Parser {
+    /// Events with more than `limit` bytes of data are too long.
+    pub fn new(limit: usize) -> Parser {
+        Parser {
+            limit,
+            line: BytesMut::new(),
+            rest: Rest::Kept,
+            first_line: true,
+            after_return: false,
+            name: String::new(),
+            data: Data::None,
+            id: String::new(),
+            last_event_id: String::new(),
+            retry: None,
+        }
+    }
+
+    /// For the stream that goes on where this one ended.
+    pub fn again(self) -> Parser {
+        let (id, last_event_id) = (self.last_event_id.clone(), self.last_event_id);
+        Parser { id, last_event_id, retry: self.retry, ..Parser::new(self.limit) }
+    }
+
+    /// The next event that `chunk` completes; `None` when the chunk is used up.
+    pub fn next(&mut self, chunk: &mut Bytes) -> Option<Event> {
+        while let Some(first) = chunk.first() {
+            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+                chunk.advance(1);
+                continue;
+            }
+            let Some(end) = memchr::memchr2(b'\r', b'\n', chunk) else {
+                self.keep(chunk);
+                chunk.clear();
+                return None;
+            };
+            let part = chunk.split_to(end);
+            self.after_return = chunk.first() == Some(&b'\r');
+            chunk.advance(1);
+            if let Some(event) = self.end_line(part) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    /// Where to go on after the stream ended, if it said so.
+    pub fn last_event_id(&self) -> Option<&str> {
+        Some(self.last_event_id.as_str()).filter(|id| !id.is_empty())
+    }
+
+    /// How long to wait before going on, if the stream said so.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        if self.rest == Rest::Skipped {
+            return;
+        }
+        self.line.put_slice(part);
+        // The name of the field is no data; what is a little too long is found at its end.
+        if self.held() + self.line.len() > self.limit + KEPT_OF_OVERLONG {
+            if is_data(&self.line) {
+                let line = self.line.split().freeze();
+                self.give_up(value_of(&line));
+            }
+            // Gives back the memory, too.
+            self.line = BytesMut::new();
+            self.rest = Rest::Skipped;
+        }
+    }
+
+    /// Takes the end of a line; `part` is what came of it since the last chunk.
+    fn end_line(&mut self, part: Bytes) -> Option<Event> {
+        // A line that came in one piece is not copied.
+        let mut line = if self.line.is_empty() && self.rest == Rest::Kept {
+            part
+        } else {
+            self.keep(&part);
+            self.line.split().freeze()
+        };
+        let skipped = std::mem::replace(&mut self.rest, Rest::Kept) == Rest::Skipped;
+        if std::mem::take(&mut self.first_line) && line.starts_with(b"\xef\xbb\xbf") {
+            line.advance(3);
+        }
+        if skipped {
+            return None;
+        }
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        self.take_field(line);
+        None
+    }
+
+    fn take_field(&mut self, line: Bytes) {
+        let colon = memchr::memchr(b':', &line).unwrap_or(line.len());
+        let value = line.slice_ref(value_of(&line));
+        match line.get(..colon).unwrap_or_default() {
+            b"data" => self.take_data(value),
+            b"event" => self.name = text(&value).unwrap_or_default(),
+            b"id" if value.contains(&0) => {}
+            // One that is too long to be kept must not leave an older one standing.
+            b"id" => self.id = text(&value).unwrap_or_default(),
+            b"retry" => {
+                let digits = value.iter().all(u8::is_ascii_digit);
+                let millis = text(&value).filter(|_| digits).and_then(|text| text.parse().ok());
+                self.retry = millis.map(Duration::from_millis).or(self.retry);
+            }
+            // A comment, or a field that nobody knows.
+            _ => {}
+        }
+    }
+
+    fn take_data(&mut self, value: Bytes) {
+        if self.held() + value.len() > self.limit {
+            return self.give_up(&value);
+        }
+        self.data = match std::mem::replace(&mut self.data, Data::None) {
+            Data::None => Data::One(value),
+            Data::One(first) => Data::Many(joined(BytesMut::from(&first[..]), &value)),
+            Data::Many(data) => Data::Many(joined(data, &value)),
+            overlong @ Data::TooLong { .. } => overlong,
+        };
+    }
+
+    /// Keeps only the beginning of the event, which goes on with `value`.
+    fn give_up(&mut self, value: &[u8]) {
+        let beginning = match &self.data {
+            Data::None => value,
+            Data::One(data) => data,
+            Data::Many(data) => data,
+            Data::TooLong { .. } => return,
+        };
+        let kept = beginning.get(..KEPT_OF_OVERLONG).unwrap_or(beginning);
+        self.data = Data::TooLong { head: Bytes::copy_from_slice(kept) };
+    }
+
+    fn held(&self) -> usize {
+        match &self.data {
+            Data::None | Data::TooLong { .. } => 0,
+            Data::One(data) => data.len() + 1,
+            Data::Many(data) => data.len() + 1,
+        }
+    }
+
+    /// An empty line ends an event. One without data only says where to go on.
+    fn dispatch(&mut self) -> Option<Event> {
+        self.last_event_id.clone_from(&self.id);
+        let name = std::mem::take(&mut self.name);
+        match std::mem::replace(&mut self.data, Data::None) {
+            Data::None => None,
+            Data::One(data) => Some(Event::Whole { name, data }),
+            Data::Many(data) => Some(Event::Whole { name, data: data.freeze() }),
+            Data::TooLong { head } => Some(Event::TooLong { head }),
+        }
+    }
+}
+
+fn is_data(line: &[u8]) -> bool {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"data:")
+}
+
+/// What stands behind the colon, without the blank that may follow it.
+fn value_of(line: &[u8]) -> &[u8] {
+    let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+    let value = line.get(colon + 1..).unwrap_or_default();
+    value.strip_prefix(b" ").unwrap_or(value)
+}
+
+fn text(value: &[u8]) -> Option<String> {
+    let short = Some(value).filter(|value| value.len() <= LONGEST_NAME)?;
+    std::str::from_utf8(short).ok().map(str::to_owned)
+}
+
+fn joined(mut data: BytesMut, line: &[u8]) -> BytesMut {
+    data.put_u8(b'\n');
+    data.put_slice(line);
+    data
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! Servers that listen on a Unix socket: one message a line, as on stdio.
+
+use std::io;
+use std::path::PathBuf;
+
+use switchboard_core::config::expand;
+use switchboard_core::config::values::Template;
+use tokio::net::UnixStream;
+
+use super::sealed;
+use crate::env::Environment;
+use crate::trust::Seal;
+use crate::upstream::DialError;
+
+/// A socket as the configuration writes it: expanded only when it is dialled.
+#[derive(PartialEq)]
+pub(crate) struct SocketRecipe {
+    pub(crate) path: Template,
+    pub(crate) environment: Environment,
+    pub(crate) seal: Option<Seal>,
+}
+
+impl SocketRecipe {
+    pub(crate) async fn connect(&self) -> Result<UnixStream, DialError> {
+        let path = self.environment.expanding(|with| expand::expand(&self.path, with))?;
+        let path = self.environment.cwd.join(PathBuf::from(path));
+        sealed(self.seal.as_ref(), &self.environment, Vec::new()).await?;
+        let failed = |cause: io::Error| DialError::Socket { path: path.clone(), cause };
+        UnixStream::connect(&path).await.map_err(failed)
+    }
+}
