@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::printer::{complain, say};
 
 /// The repository root; every path that xtask prints is relative to it.
 pub(crate) fn root() -> &'static Path {
@@ -55,21 +57,19 @@ pub(crate) fn succeed(
     Err(CommandError::Failed { program, first })
 }
 
-/// A check for which something is missing: skipped on a user's machine, failed in CI.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    Nothing,
-    Skip(String),
-    Fail(String),
-}
-
-pub(crate) fn missing(tools: &[&str]) -> Missing {
+/// How a step ends whose tools are not all there: skipped on a user's machine, failed in CI.
+pub(crate) fn ends_without(step: &str, tools: &[&str]) -> Option<ExitCode> {
     let missing: Vec<&str> = tools.iter().copied().filter(|tool| !is_installed(tool)).collect();
-    match (missing.is_empty(), in_ci()) {
-        (true, _) => Missing::Nothing,
-        (false, true) => Missing::Fail(missing.join(", ")),
-        (false, false) => Missing::Skip(missing.join(", ")),
+    if missing.is_empty() {
+        return None;
     }
+    let missing = missing.join(", ");
+    if in_ci() {
+        complain(&format!("error: {step} needs what is not installed: {missing}"));
+        return Some(ExitCode::FAILURE);
+    }
+    say(&format!("skipped: {step} (not installed: {missing})"));
+    Some(ExitCode::SUCCESS)
 }
 
 fn is_installed(tool: &str) -> bool {

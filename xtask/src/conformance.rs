@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::command::{CommandError, Missing, missing, root, succeed, target};
+use crate::command::{CommandError, ends_without, root, succeed, target};
 use crate::packages::InstallError;
 use crate::printer::{complain, report, say};
 use baseline::{Baseline, BaselineError};
@@ -116,16 +116,8 @@ pub(crate) fn run(words: &[&str]) -> ExitCode {
         complain(USAGE);
         return ExitCode::from(2);
     };
-    match missing(&["npm"]) {
-        Missing::Nothing => {}
-        Missing::Skip(tools) => {
-            say(&format!("skipped: conformance (not installed: {tools})"));
-            return ExitCode::SUCCESS;
-        }
-        Missing::Fail(tools) => {
-            complain(&format!("error: conformance needs what is not installed: {tools}"));
-            return ExitCode::FAILURE;
-        }
+    if let Some(end) = ends_without("conformance", &["npm"]) {
+        return end;
     }
     let cells = match carry_out(&plan) {
         Ok(cells) => cells,

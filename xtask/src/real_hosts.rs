@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::command::{CommandError, Missing, missing, root, succeed, target};
+use crate::command::{CommandError, ends_without, root, succeed, target};
 use crate::packages::{InstallError, install_once, npm_ci};
-use crate::printer::{complain, report, say};
+use crate::printer::report;
 
 /// What the step needs from the machine; all else it installs below the target directory.
 const TOOLS: [&str; 3] = ["node", "npm", "python3"];
@@ -13,16 +13,8 @@ const TOOLS: [&str; 3] = ["node", "npm", "python3"];
 const SOURCE: &str = "crates/switchboard-it/real-hosts";
 
 pub(crate) fn run() -> ExitCode {
-    match missing(&TOOLS) {
-        Missing::Nothing => {}
-        Missing::Skip(tools) => {
-            say(&format!("skipped: real-hosts (not installed: {tools})"));
-            return ExitCode::SUCCESS;
-        }
-        Missing::Fail(tools) => {
-            complain(&format!("error: real-hosts needs what is not installed: {tools}"));
-            return ExitCode::FAILURE;
-        }
+    if let Some(end) = ends_without("real-hosts", &TOOLS) {
+        return end;
     }
     match install().and_then(|place| Ok(drive(&place)?)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -60,8 +60,11 @@ impl Head {
 }
 
 impl Response {
+    /// The message that it is, or the last one of its events.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+        let mut data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let message = data.next_back().unwrap_or(&self.body);
+        serde_json::from_str(message).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
@@ -194,6 +197,9 @@ impl Stream {
 
     /// The next event that carries a message.
     pub async fn message(&mut self) -> Option<(SseEvent, Value)> {
+        if self.is_whole() {
+            panic!("no events: {}", self.connection.body(&self.head).await);
+        }
         loop {
             let event = self.event().await?;
             if !event.data.is_empty() {

@@ -1,5 +1,6 @@
 //! One client: its requests, each in a task of its own, until they are answered or given up.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -43,8 +44,43 @@ pub enum Offer {
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,
-    /// By the client's own id, to cancel them and to refuse an id that is in use.
-    by_id: Arc<Mutex<HashMap<Id, AbortHandle>>>,
+    accepted: Arc<AtomicU64>,
+    by_id: ById,
+}
+
+/// By the client's own id, to cancel them and to refuse an id that is in use.
+type ById = Arc<Mutex<HashMap<Id, Running>>>;
+
+struct Running {
+    /// Tells it from an earlier request with the same id.
+    number: u64,
+    /// Set as soon as it runs.
+    task: Option<AbortHandle>,
+}
+
+impl Running {
+    fn abort(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The id of a request is in use for as long as this lives: a client may use it again as soon as it
+/// has the answer.
+struct InUse {
+    by_id: ById,
+    id: Id,
+    number: u64,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        if by_id.get(&self.id).is_some_and(|running| running.number == self.number) {
+            by_id.remove(&self.id);
+        }
+    }
 }
 
 impl Service {
@@ -96,7 +132,18 @@ impl Calls {
         }
     }
 
-    fn by_id(&self) -> std::sync::MutexGuard<'_, HashMap<Id, AbortHandle>> {
+    /// Takes an id into use; `None` if it is already.
+    fn register(&self, id: &Id) -> Option<InUse> {
+        let mut by_id = self.by_id();
+        if by_id.contains_key(id) {
+            return None;
+        }
+        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        by_id.insert(id.clone(), Running { number, task: None });
+        Some(InUse { by_id: Arc::clone(&self.by_id), id: id.clone(), number })
+    }
+
+    fn by_id(&self) -> std::sync::MutexGuard<'_, HashMap<Id, Running>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,12 +151,11 @@ impl Calls {
 impl Handler for Service {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
         let id = responder.id().clone();
-        let mut by_id = self.calls.by_id();
-        if by_id.contains_key(&id) {
+        let Some(in_use) = self.calls.register(&id) else {
             let error = RpcError::new(INVALID_REQUEST, "a request with this id is in flight");
             self.calls.running.spawn(async move { responder.error(&error).await });
             return;
-        }
+        };
         match method.as_str() {
             "initialize" => self.host.learn(params.as_ref()),
             "logging/setLevel" => self.host.heed(params.as_ref()),
@@ -122,8 +168,8 @@ impl Handler for Service {
         let session = Arc::clone(&self.session);
         let caller = self.caller(&responder);
         let mirror = self.mirror.clone();
-        let registered = Arc::clone(&self.calls.by_id);
-        let key = id.clone();
+        let number = in_use.number;
+        let responder = responder.holding(in_use);
         // Boxed, because spawning moves a future a dozen times.
         let task = self.calls.running.spawn(Box::pin(async move {
             match mirror {
@@ -132,9 +178,10 @@ impl Handler for Service {
                     mirror.respond(&session, caller, &method, params, responder).await;
                 }
             }
-            registered.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         }));
-        by_id.insert(id, task.abort_handle());
+        if let Some(running) = self.calls.by_id().get_mut(&id).filter(|r| r.number == number) {
+            running.task = Some(task.abort_handle());
+        }
     }
 
     fn notification(&mut self, notification: Notification) {

@@ -8,6 +8,7 @@
 mod inlet;
 mod streams;
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -376,6 +377,7 @@ impl Drop for Hold {
 pub struct Responder {
     id: Id,
     peer: Peer,
+    held: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Responder {
@@ -392,27 +394,44 @@ impl Responder {
         self.peer.exchange
     }
 
+    /// Holds something for as long as the request waits: it is dropped when the request is given
+    /// up, or before its answer can arrive.
+    #[must_use]
+    pub fn holding(self, thing: impl Any + Send + Sync) -> Responder {
+        Responder { held: Some(Box::new(thing)), ..self }
+    }
+
     /// `write` puts the result's JSON into the frame.
     pub async fn result(self, write: impl FnOnce(&mut String)) {
         let frame = envelope::result_frame(&self.id, write);
-        let _asker_gone = self.peer.send(frame, Kind::Answer).await;
+        self.send(frame).await;
     }
 
     /// Answers without waiting; lost when the other side does not read its answers.
     pub fn try_result(self, json: &str) {
         let frame = envelope::result_frame(&self.id, |out| out.push_str(json));
-        self.peer.try_send(frame, Kind::Answer);
+        self.try_send(frame);
     }
 
     /// Refuses without waiting; lost when the other side does not read its answers.
     pub fn try_error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
-        self.peer.try_send(frame, Kind::Answer);
+        self.try_send(frame);
     }
 
     pub async fn error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
+        self.send(frame).await;
+    }
+
+    async fn send(self, frame: Bytes) {
+        drop(self.held);
         let _asker_gone = self.peer.send(frame, Kind::Answer).await;
+    }
+
+    fn try_send(self, frame: Bytes) {
+        drop(self.held);
+        self.peer.try_send(frame, Kind::Answer);
     }
 }
 

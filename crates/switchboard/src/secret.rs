@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use subtle::ConstantTimeEq;
+use sha2::{Digest, Sha256};
 
 use crate::paths::{self, Paths, Unread};
 use crate::shared_file::{SharedFile, UpdateError};
@@ -83,7 +83,8 @@ impl Token {
 
     /// Whether this is what was shown; takes as long for a near miss as for any other.
     pub fn is(&self, shown: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(shown).into()
+        // How far two digests agree says nothing about how far two texts do.
+        Sha256::digest(self.0.as_bytes()) == Sha256::digest(shown)
     }
 
     /// The token in the clear, for the eyes of its user.

@@ -1,4 +1,4 @@
-//! The HTTP face over real sockets: sessions, streams and their resumption, many clients at once.
+//! The HTTP face over real sockets: sessions, many clients at once, and the program around them.
 
 use std::net::SocketAddr;
 
@@ -15,6 +15,9 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::PROGRAMS;
+
+const EVERYTHING: &str =
+    r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
 
 /// The face over a gateway in this process, whose one server is `demo`.
 pub(crate) struct Served {
@@ -52,7 +55,7 @@ impl Served {
         self.connect_at("2025-11-25").await
     }
 
-    async fn connect_at(&self, revision: &str) -> HttpClient {
+    pub(crate) async fn connect_at(&self, revision: &str) -> HttpClient {
         let mut client = HttpClient::new(self.address, &self.token).await;
         client.initialize(revision, json!({})).await;
         client
@@ -65,11 +68,11 @@ impl Served {
     }
 }
 
-fn echo(id: Value, said: &str) -> Value {
+pub(crate) fn echo(id: Value, said: &str) -> Value {
     mcp_call(id, json!({ "tool": "demo_echo", "args": { "text": said } }))
 }
 
-fn wait(id: Value) -> Value {
+pub(crate) fn wait(id: Value) -> Value {
     mcp_call(id, json!({ "tool": "demo_wait" }))
 }
 
@@ -151,104 +154,6 @@ async fn whatever_a_client_posts_is_answered_and_its_session_goes_on() {
 }
 
 #[tokio::test]
-async fn steps_come_as_events_and_before_the_answer() {
-    let served = Served::everything().await;
-    let client = served.connect().await;
-    let mut call = mcp_call(json!(7), json!({ "tool": "demo_slow", "args": { "ms": 1 } }));
-    call["params"]["_meta"] = json!({ "progressToken": "mine" });
-    let mut stream = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
-    assert_eq!(stream.head.header("content-type"), Some("text/event-stream"));
-    let opening = stream.event().await.unwrap();
-    assert_eq!((opening.data.as_str(), opening.retry.as_deref()), ("", Some("1000")));
-    let mut ids = vec![opening.id.unwrap()];
-    let mut seen = Vec::new();
-    while let Some((event, message)) = stream.message().await {
-        ids.push(event.id.unwrap());
-        seen.push(match message["method"].as_str() {
-            Some(_) => {
-                format!("{} {}", message["params"]["progressToken"], message["params"]["progress"])
-            }
-            None => format!("{} {}", message["id"], text(&message)),
-        });
-    }
-    assert_eq!(seen, ["\"mine\" 0", "\"mine\" 1", "\"mine\" 2", "7 took 1 ms"]);
-    let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
-    assert_eq!(distinct.len(), ids.len(), "{ids:?}");
-}
-
-#[tokio::test]
-async fn whoever_takes_only_events_gets_the_answer_as_one() {
-    let served = Served::everything().await;
-    let client = served.connect_at("2025-06-18").await;
-    let bytes = client.bytes("POST", &[], &echo(json!(1), "hi").to_string());
-    let bytes = String::from_utf8(bytes).unwrap().replace("application/json, text/", "text/");
-    let mut connection = Connection::to(served.address).await;
-    connection.send(bytes.as_bytes()).await;
-    let mut stream = connection.stream().await;
-    // No event without data for a client of this revision.
-    let event = stream.event().await.unwrap();
-    assert_eq!(text(&serde_json::from_str(&event.data).unwrap()), "hi");
-    assert_eq!(stream.event().await, None);
-}
-
-#[tokio::test]
-async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
-    let served = Served::everything().await;
-    let mut client = served.connect().await;
-    let first = client.elsewhere("POST", &[], &wait(json!(5)).to_string()).await;
-    served.world.fixture("demo").call_started(1).await;
-    let second = client.post(&echo(json!(5), "hi")).await.json();
-    assert_eq!(second["error"]["code"], -32600);
-    // The same number as text is another id.
-    assert_eq!(text(&client.post(&echo(json!("5"), "hi")).await.json()), "hi");
-    served.world.fixture("demo").release();
-    assert_eq!(text(&first.answer().await.unwrap()), "released");
-}
-
-#[tokio::test]
-async fn a_cancelled_call_is_cancelled_at_the_server_and_its_stream_ends() {
-    let served = Served::everything().await;
-    let mut client = served.connect().await;
-    let waiting = client.elsewhere("POST", &[], &wait(json!("w")).to_string()).await;
-    served.world.fixture("demo").call_started(1).await;
-    let cancel = json!({ "requestId": "w", "reason": "enough" });
-    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel });
-    assert_eq!(client.post(&cancel).await.head.status, 202);
-    served.world.fixture("demo").until(|ledger| ledger.cancelled.len() == 1).await;
-    assert_eq!(waiting.answer().await, None);
-}
-
-#[tokio::test]
-async fn a_lost_stream_goes_on_where_it_was_lost() {
-    let served = Served::everything().await;
-    let client = served.connect().await;
-    let other = served.connect().await;
-    let mut lost = client.elsewhere("POST", &[], &wait(json!(9)).to_string()).await.stream().await;
-    let opening = lost.event().await.unwrap().id.unwrap();
-    drop(lost);
-    served.world.fixture("demo").call_started(1).await;
-
-    // The call runs on, and somebody waits for it again.
-    let mut resumed = client.listen(Some(&opening)).await;
-    assert_eq!(resumed.event().await.unwrap().id.as_ref(), Some(&opening));
-    served.world.fixture("demo").release();
-    let (event, answer) = resumed.message().await.unwrap();
-    assert_eq!((text(&answer).as_str(), &answer["id"]), ("released", &json!(9)));
-    assert_eq!(resumed.message().await, None);
-
-    // What was answered meanwhile is there, too, until much else has happened.
-    let (again, _) = client.listen(Some(&opening)).await.message().await.unwrap();
-    assert_eq!(again, event);
-    assert_eq!(client.listen(event.id.as_deref()).await.message().await, None);
-
-    let (nonce, _) = opening.split_once('.').unwrap();
-    for stranger in ["", "1", "x.1.0", &format!("{nonce}.99.0"), &format!("{nonce}.1.x")] {
-        assert_eq!(client.listen(Some(stranger)).await.head.status, 404, "{stranger}");
-    }
-    assert_eq!(other.listen(Some(&opening)).await.head.status, 404);
-}
-
-#[tokio::test]
 async fn the_end_of_a_session_gives_up_its_calls_and_no_others() {
     let served = Served::everything().await;
     let (going, staying) = (served.connect().await, served.connect().await);
@@ -323,7 +228,7 @@ async fn fifty_clients_with_the_same_ids_get_their_own_answers() {
                 // Different for each, the same in each run.
                 let ms = (number * 7 + call * 13) % 5;
                 let args = json!({ "text": nonce, "ms": ms });
-                let id = if call % 2 == 0 { json!(1) } else { json!("1") };
+                let id = if call < CALLS / 2 { json!(1) } else { json!("1") };
                 let sent = mcp_call(id.clone(), json!({ "tool": "demo_later", "args": args }));
                 let answer = client.post(&sent).await.json();
                 right += u64::from(answer["id"] == id && text(&answer) == nonce);
@@ -344,11 +249,11 @@ async fn a_crowd_that_dawdles_keeps_nobody_out() {
         dawdler.send(b"POST /mcp HTTP/1.1\r\nHost: ").await;
         crowd.push(dawdler);
     }
-    // Whoever dawdled for longest had to go.
-    crowd[0].hung_up().await;
     assert_eq!(text(&established.post(&echo(json!(1), "there")).await.json()), "there");
     let mut newcomer = served.connect().await;
     assert_eq!(text(&newcomer.post(&echo(json!(1), "here")).await.json()), "here");
+    // Whoever dawdled for longest had to go.
+    crowd[0].hung_up().await;
 }
 
 #[tokio::test]
@@ -388,10 +293,7 @@ async fn what_was_accepted_is_answered_before_the_end() {
 
 #[tokio::test]
 async fn a_signal_drains_and_the_program_leaves_in_peace() {
-    let installed = Installed::with(
-        PROGRAMS,
-        r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
-    );
+    let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let mut client = server.connect(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;
@@ -413,6 +315,23 @@ async fn a_signal_drains_and_the_program_leaves_in_peace() {
 
     // The token is the user's, not the process's.
     assert_eq!(installed.serve_http().await.token, token);
+}
+
+#[tokio::test]
+async fn a_second_signal_waits_for_nobody() {
+    let installed = Installed::with(PROGRAMS, EVERYTHING);
+    let server = installed.serve_http().await;
+    let client = server.connect(json!({})).await;
+    let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 50_000 } }));
+    call["params"]["_meta"] = json!({ "progressToken": 1 });
+    let mut running = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
+    running.message().await.unwrap();
+    let mut unasked = client.listen(None).await;
+    server.terminate();
+    // From here on it lets the call finish.
+    assert_eq!(unasked.message().await, None);
+    server.terminate();
+    assert_eq!(server.ended().await.0, Some(130));
 }
 
 #[tokio::test]

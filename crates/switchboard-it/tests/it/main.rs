@@ -17,6 +17,7 @@ mod filters;
 mod hostile_repository;
 mod http_face;
 mod http_guard;
+mod http_streams;
 mod import;
 mod install;
 mod layers;

@@ -310,3 +310,16 @@ async fn a_server_that_floods_its_standard_error_is_not_held_up() {
         std::fs::read_dir(logs).unwrap().map(|log| log.unwrap().metadata().unwrap().len()).sum();
     assert!(size < 3 * MIB, "the logs hold {size} bytes");
 }
+
+#[tokio::test]
+async fn a_server_that_is_stopped_can_say_its_last_words() {
+    let installed = Installed::bare(PROGRAMS);
+    let said = installed.home().join("said");
+    let script = format!("fixture-server everything; echo bye && touch '{}'", said.display());
+    let entry = json!({ "command": "sh", "args": ["-c", script] });
+    let config = json!({ "mcpServers": { "demo": entry } });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    let ran = installed.run(["connect", "demo"]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(said.exists(), "its output was closed before it ended");
+}

@@ -78,17 +78,12 @@ enum Standing {
 }
 
 impl Connections {
-    /// A seat for a new connection. When all are taken, the stranger who has dawdled for longest
-    /// has to go; `None` if nobody is a stranger.
+    /// A seat for a new connection. When all are taken, somebody has to go; `None` if nobody can.
     pub(super) fn seat(&self) -> Option<Seat> {
         let mut seats = self.seats();
         if seats.taken.len() >= MOST {
-            let dawdling = |(_, manners): &(&u64, &Arc<Manners>)| {
-                let state = manners.state();
-                state.standing == Standing::Stranger && !matches!(state.phase, Phase::Served)
-            };
-            let oldest = seats.taken.iter().find(dawdling).map(|(number, _)| *number)?;
-            seats.taken.remove(&oldest).into_iter().for_each(|gone| gone.thrown_out.cancel());
+            let leaving = seats.first_to_go()?;
+            seats.taken.remove(&leaving).into_iter().for_each(|gone| gone.thrown_out.cancel());
         }
         seats.last += 1;
         let number = seats.last;
@@ -114,6 +109,22 @@ impl Connections {
 
     fn seats(&self) -> MutexGuard<'_, Seats> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seats {
+    /// The stranger who has dawdled for longest, or else whoever has asked nothing for longest.
+    fn first_to_go(&self) -> Option<u64> {
+        let dawdles = |(_, manners): &(&u64, &Arc<Manners>)| {
+            let state = manners.state();
+            state.standing == Standing::Stranger && !matches!(state.phase, Phase::Served)
+        };
+        let idle = |(number, manners): (&u64, &Arc<Manners>)| match manners.state().phase {
+            Phase::Idle { since } => Some((since, *number)),
+            Phase::Head { .. } | Phase::Served => None,
+        };
+        let dawdler = self.taken.iter().find(dawdles).map(|(number, _)| *number);
+        dawdler.or_else(|| self.taken.iter().filter_map(idle).min().map(|(_, number)| number))
     }
 }
 

@@ -167,6 +167,7 @@ fn said(said: Said) -> Response<Content> {
             respond(StatusCode::OK, Content::Events(events), stream)
         }
         Said::Malformed(malformed) => malformed_response(StatusCode::BAD_REQUEST, &malformed),
+        Said::Over => no_session(),
         Said::Busy => {
             rpc_error(StatusCode::TOO_MANY_REQUESTS, "too many requests of this session run")
         }

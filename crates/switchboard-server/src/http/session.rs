@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_secs(30);
 
 /// An answer that comes sooner, with nothing before it, is plain JSON. Whoever waits longer gets a
 /// stream, which shows that we are alive and can be resumed.
-const QUICK: Duration = Duration::from_millis(250);
+const QUICK: Duration = Duration::from_secs(1);
 
 /// One client and its conversation with the gateway.
 pub(super) struct HttpSession {
@@ -49,6 +49,8 @@ pub(super) enum Said {
     Malformed(Malformed),
     /// Too many requests wait already.
     Busy,
+    /// The session ended meanwhile.
+    Over,
 }
 
 impl HttpSession {
@@ -103,7 +105,9 @@ impl HttpSession {
         let Ok(Ok(slot)) = timeout(TURN, Arc::clone(&self.slots).acquire_owned()).await else {
             return Said::Busy;
         };
-        let tap = self.streams.open(exchange, responder.id().clone(), slot);
+        let Some(tap) = self.streams.open(exchange, responder.id().clone(), slot) else {
+            return Said::Over;
+        };
         self.service().request(method, params, responder);
         self.answered(exchange, tap, form).await
     }

@@ -31,6 +31,7 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct State {
     last_exchange: u64,
+    /// By exchange. The one for what comes unasked lives as long as the session.
     live: BTreeMap<u64, Stream>,
     kept: Kept,
     used: Instant,
@@ -93,8 +94,17 @@ impl Streams {
         Exchange(state.last_exchange)
     }
 
-    /// Opens the stream of a request.
-    pub(super) fn open(&self, exchange: Exchange, id: Id, slot: OwnedSemaphorePermit) -> Tap {
+    /// Opens the stream of a request; `None` if the session ended meanwhile.
+    pub(super) fn open(
+        &self,
+        exchange: Exchange,
+        id: Id,
+        slot: OwnedSemaphorePermit,
+    ) -> Option<Tap> {
+        let mut state = self.state();
+        if state.live.is_empty() {
+            return None;
+        }
         let (feed, tap) = queue();
         let stream = Stream {
             asked: Some(Asked { id, _slot: slot }),
@@ -103,8 +113,8 @@ impl Streams {
             delivery: Delivery::Undecided,
             feed: Some(feed),
         };
-        self.state().live.insert(exchange.0, stream);
-        tap
+        state.live.insert(exchange.0, stream);
+        Some(tap)
     }
 
     /// From now on the messages of this exchange are events; `false` if its answer came just before.

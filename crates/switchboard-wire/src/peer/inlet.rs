@@ -97,7 +97,7 @@ impl Inlet {
             },
             Message::Request { id, method, params } => {
                 let peer = self.peer.within(exchange);
-                handler.request(method, params, Responder { id, peer });
+                handler.request(method, params, Responder { id, peer, held: None });
             }
             Message::Notification { method, params } => {
                 if method == "notifications/progress" && self.route_progress(params.as_ref()) {

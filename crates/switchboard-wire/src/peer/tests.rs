@@ -287,6 +287,27 @@ async fn what_is_sent_for_an_exchange_comes_out_with_it() {
 }
 
 #[tokio::test]
+async fn what_a_responder_holds_is_let_go_before_the_answer_and_when_there_is_none() {
+    let (_peer, mut outlet, inlet) = detached(Limits::default());
+    let (heard, _hearing) = std_mpsc::channel();
+    let mut handler = Recorder { heard, held: Vec::new() };
+    let mut responder = || {
+        let frame = br#"{"jsonrpc":"2.0","id":1,"method":"hold"}"#;
+        inlet.take(&Bytes::from_static(frame), None, &mut handler);
+        let thing = Arc::new(());
+        let weak = Arc::downgrade(&thing);
+        (handler.held.pop().unwrap().holding(thing), weak)
+    };
+    let (given_up, thing) = responder();
+    assert!(thing.upgrade().is_some());
+    drop(given_up);
+    assert!(thing.upgrade().is_none());
+    let (answered, thing) = responder();
+    answered.result(|out| out.push_str("{}")).await;
+    assert!(outlet.next().await.is_some() && thing.upgrade().is_none());
+}
+
+#[tokio::test]
 async fn a_request_that_its_transport_gives_up_fails_alone() {
     let (peer, mut outlet, inlet) = detached(Limits::default());
     let ask = peer.request("ask", |_| String::new(), Patience::default());

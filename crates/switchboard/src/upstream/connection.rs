@@ -242,7 +242,7 @@ impl Body {
             let _ended = reader.run(&mut incoming).await;
             Half::Reading
         });
-        halves.spawn(async move {
+        let writing = halves.spawn(async move {
             let _ended = writer.run().await;
             Half::Writing
         });
@@ -277,14 +277,20 @@ impl Body {
                     }
                     () = stop.cancelled() => true,
                 };
-                // The program sees the end of its input.
-                halves.shutdown().await;
+                if stopped {
+                    // The program sees the end of its input. What it says until it has ended is
+                    // heard, so that it meets no closed pipe.
+                    writing.abort();
+                } else {
+                    halves.shutdown().await;
+                }
                 let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
                 let status = match exited {
                     Some(status) => Some(status),
                     None => end_program(&mut *process, first_grace).await,
                 };
                 process.kill();
+                halves.shutdown().await;
                 // A helper that left the group may hold the pipe open for ever.
                 let drain = stderr.abort_handle();
                 let _last_words = tokio::time::timeout(LAST_WORDS, stderr).await;

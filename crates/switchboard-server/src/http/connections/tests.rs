@@ -27,9 +27,19 @@ async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
     for seat in &seats {
         seat.is_known();
     }
-    assert!(connections.seat().is_none(), "nobody is a stranger");
+    let mut answering: Vec<Serving> = seats.iter().map(Seat::serve).collect();
+    assert!(connections.seat().is_none(), "everyone is known and being answered");
     seats.pop();
-    assert!(connections.seat().is_some(), "a seat that was left is free");
+    drop(connections.seat().expect("a seat that was left is free"));
+
+    // Whoever is known and asks nothing makes room last.
+    let taken = connections.seat().unwrap();
+    taken.is_known();
+    let busy = taken.serve();
+    drop(answering.swap_remove(7));
+    let _newcomer = connections.seat().unwrap();
+    assert!(is_out(&seats[7]));
+    drop(busy);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ fn slot() -> OwnedSemaphorePermit {
 
 fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {
     let exchange = streams.next_exchange();
-    (exchange, streams.open(exchange, Id::number(id), slot()))
+    (exchange, streams.open(exchange, Id::number(id), slot()).unwrap())
 }
 
 fn say(streams: &Streams, exchange: Option<Exchange>, kind: Kind, frame: &str) {
@@ -65,6 +65,8 @@ async fn each_message_goes_onto_the_stream_of_its_exchange_and_ends_it_as_an_ans
     streams.close();
     assert_eq!(read(&mut second).await, ["end"]);
     assert_eq!(read(&mut unasked).await, ["end"]);
+    assert!(streams.open(streams.next_exchange(), Id::number(3), slot()).is_none());
+    assert!(streams.listen(None).is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,6 +106,8 @@ async fn an_answer_that_was_the_whole_response_is_not_kept() {
 #[tokio::test(start_paused = true)]
 async fn ids_of_other_sessions_and_made_up_ones_lead_nowhere() {
     let (streams, other) = (Streams::new(), Streams::new());
+    let (exchange, _lost) = open(&streams, 1);
+    tell(&streams, Some(exchange), "step");
     tell(&streams, None, "news");
     tell(&other, None, "news of others");
     for stranger in ["", ".", "0.0", "x.0.0", &id(&other, 0, 0), &id(&streams, 7, 0)] {

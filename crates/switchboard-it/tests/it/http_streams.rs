@@ -1,0 +1,107 @@
+//! How answers come over HTTP: whole or as events, to whom they belong, and again when they were lost.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use switchboard_it::client::text;
+use switchboard_it::http_client::{Connection, mcp_call};
+
+use crate::http_face::{Served, echo, wait};
+
+#[tokio::test]
+async fn steps_come_as_events_and_before_the_answer() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let mut call = mcp_call(json!(7), json!({ "tool": "demo_slow", "args": { "ms": 1 } }));
+    call["params"]["_meta"] = json!({ "progressToken": "mine" });
+    let mut stream = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
+    assert_eq!(stream.head.header("content-type"), Some("text/event-stream"));
+    let opening = stream.event().await.unwrap();
+    assert_eq!((opening.data.as_str(), opening.retry.as_deref()), ("", Some("1000")));
+    let mut ids = vec![opening.id.unwrap()];
+    let mut seen = Vec::new();
+    while let Some((event, message)) = stream.message().await {
+        ids.push(event.id.unwrap());
+        seen.push(match message["method"].as_str() {
+            Some(_) => {
+                format!("{} {}", message["params"]["progressToken"], message["params"]["progress"])
+            }
+            None => format!("{} {}", message["id"], text(&message)),
+        });
+    }
+    assert_eq!(seen, ["\"mine\" 0", "\"mine\" 1", "\"mine\" 2", "7 took 1 ms"]);
+    let distinct: BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len(), "{ids:?}");
+}
+
+#[tokio::test]
+async fn whoever_takes_only_events_gets_the_answer_as_one() {
+    let served = Served::everything().await;
+    let client = served.connect_at("2025-06-18").await;
+    let bytes = client.bytes("POST", &[], &echo(json!(1), "hi").to_string());
+    let bytes = String::from_utf8(bytes).unwrap().replace("application/json, text/", "text/");
+    let mut connection = Connection::to(served.address).await;
+    connection.send(bytes.as_bytes()).await;
+    let mut stream = connection.stream().await;
+    // No event without data for a client of this revision.
+    let event = stream.event().await.unwrap();
+    assert_eq!(text(&serde_json::from_str(&event.data).unwrap()), "hi");
+    assert_eq!(stream.event().await, None);
+}
+
+#[tokio::test]
+async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
+    let served = Served::everything().await;
+    let mut client = served.connect().await;
+    let first = client.elsewhere("POST", &[], &wait(json!(5)).to_string()).await;
+    served.world.fixture("demo").call_started(1).await;
+    let second = client.post(&echo(json!(5), "hi")).await.json();
+    assert_eq!(second["error"]["code"], -32600);
+    // The same number as text is another id.
+    assert_eq!(text(&client.post(&echo(json!("5"), "hi")).await.json()), "hi");
+    served.world.fixture("demo").release();
+    assert_eq!(text(&first.answer().await.unwrap()), "released");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_cancelled_at_the_server_and_its_stream_ends() {
+    let served = Served::everything().await;
+    let mut client = served.connect().await;
+    let waiting = client.elsewhere("POST", &[], &wait(json!("w")).to_string()).await;
+    served.world.fixture("demo").call_started(1).await;
+    let cancel = json!({ "requestId": "w", "reason": "enough" });
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel });
+    assert_eq!(client.post(&cancel).await.head.status, 202);
+    served.world.fixture("demo").until(|ledger| ledger.cancelled.len() == 1).await;
+    assert_eq!(waiting.answer().await, None);
+}
+
+#[tokio::test]
+async fn a_lost_stream_goes_on_where_it_was_lost() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let other = served.connect().await;
+    let mut lost = client.elsewhere("POST", &[], &wait(json!(9)).to_string()).await.stream().await;
+    let opening = lost.event().await.unwrap().id.unwrap();
+    drop(lost);
+    served.world.fixture("demo").call_started(1).await;
+
+    // The call runs on, and somebody waits for it again.
+    let mut resumed = client.listen(Some(&opening)).await;
+    assert_eq!(resumed.event().await.unwrap().id.as_ref(), Some(&opening));
+    served.world.fixture("demo").release();
+    let (event, answer) = resumed.message().await.unwrap();
+    assert_eq!((text(&answer).as_str(), &answer["id"]), ("released", &json!(9)));
+    assert_eq!(resumed.message().await, None);
+
+    // What was answered meanwhile is there, too, until much else has happened.
+    let (again, _) = client.listen(Some(&opening)).await.message().await.unwrap();
+    assert_eq!(again, event);
+    assert_eq!(client.listen(event.id.as_deref()).await.message().await, None);
+
+    let (nonce, _) = opening.split_once('.').unwrap();
+    for stranger in ["", "1", "x.1.0", &format!("{nonce}.99.0"), &format!("{nonce}.1.x")] {
+        assert_eq!(client.listen(Some(stranger)).await.head.status, 404, "{stranger}");
+    }
+    assert_eq!(other.listen(Some(&opening)).await.head.status, 404);
+}
