@@ -59,12 +59,15 @@ async function unable({ fails }, path) {
 }
 
 // One server behind us: listed, called, its resource and its prompt, and none where it has none.
-export const serverCheck = (switchboard, open, { start, call, resource, prompt }) =>
+// `shown` gets the steps that it passed.
+export const serverCheck = (switchboard, open, { start, call, resource, prompt }, shown) =>
   start((entry) => inWorld((place) => ({ it: entry(place) }), (world) =>
     TRANSPORTS.stdio(switchboard, world, (target) => session(open, target, async (host) => {
       assert.match(await host.mcp({ connect: "it" }), /^it \(\d+ tools?/);
       assert.match(await host.mcp({ server: "it" }), new RegExp(`^- it_${call.tool}: `, "m"));
+      shown.add("list");
       assert.match(await host.mcp({ tool: `it_${call.tool}`, args: call.args }), call.says);
+      shown.add("call");
 
       const resources = (await host.list("resources")).map(({ uri }) => uri);
       if (resource) {
@@ -74,6 +77,7 @@ export const serverCheck = (switchboard, open, { start, call, resource, prompt }
       } else {
         assert.deepEqual(resources, []);
       }
+      shown.add("resource");
 
       const prompts = (await host.list("prompts")).map(({ name }) => name);
       if (prompt) {
@@ -82,6 +86,7 @@ export const serverCheck = (switchboard, open, { start, call, resource, prompt }
       } else {
         assert.deepEqual(prompts, []);
       }
+      shown.add("prompt");
     }))));
 
 // A process starts servers as they are used, and tells what it knows from before without any.
