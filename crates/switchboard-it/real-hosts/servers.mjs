@@ -4,7 +4,7 @@
 import { createServer } from "node:http";
 import { join } from "node:path";
 
-import { beside, installed } from "./world.mjs";
+import { beside, freePort, installed, whileRunning } from "./world.mjs";
 
 const official = (name) => installed(`@modelcontextprotocol/${name}/dist/index.js`);
 const node = (script, ...args) => ({ command: process.execPath, args: [script, ...args] });
@@ -26,6 +26,15 @@ const SHOWN_BY_PYTHON = {
   call: { tool: "add", args: { a: 2, b: 40 }, says: /^42$/ },
   resource: { uri: "note://greeting", tool: "read_greeting", says: /^hello from a note$/ },
   prompt: { name: "review", args: { language: "Rust" }, says: /^Review this Rust code\.$/ },
+};
+
+// Server-everything over HTTP, while `use` runs.
+const everythingAt = (way, type, path) => async (use) => {
+  const port = await freePort();
+  const words = [process.execPath, official("server-everything"), way];
+  const url = `http://127.0.0.1:${port}${path}`;
+  const options = { env: { PATH: process.env.PATH, PORT: String(port) } };
+  return whileRunning(words, options, /\bport \d+/, () => use(() => ({ type, url })));
 };
 
 // Context7 asks its documentation of an HTTP service; here that is one of ours.
@@ -56,6 +65,8 @@ export const servers = ({ python1, python2 }) => {
   }));
   return {
     "everything, stdio": { start: fixed(everything), ...SHOWN_BY_EVERYTHING },
+    "everything, HTTP": { start: everythingAt("streamableHttp", "http", "/mcp"), ...SHOWN_BY_EVERYTHING },
+    "everything, SSE": { start: everythingAt("sse", "sse", "/sse"), ...SHOWN_BY_EVERYTHING },
     filesystem: {
       start: fixed(filesystem),
       call: { tool: "read_text_file", args: { path: "hello.txt" }, says: /^hello from a file\n$/ },

@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -51,6 +52,15 @@ export async function whileRunning([command, ...args], options, pattern, use) {
     child.kill();
     await ended;
   }
+}
+
+// A port that nobody listens at just now.
+export async function freePort() {
+  const listener = createServer();
+  await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const { port } = listener.address();
+  await new Promise((resolve) => listener.close(resolve));
+  return port;
 }
 
 // Waits until `holds` does, looking again and again.
