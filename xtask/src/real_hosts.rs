@@ -25,24 +25,45 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
+/// The two major versions of the Python SDK do not live in one environment.
+const PYTHONS: [Python; 2] = [
+    Python { environment: "venv-v1", requirements: "requirements-v1.txt" },
+    Python { environment: "venv-v2", requirements: "requirements-v2.txt" },
+];
+
+struct Python {
+    environment: &'static str,
+    requirements: &'static str,
+}
+
+impl Python {
+    fn program(&self, place: &Path) -> PathBuf {
+        place.join(self.environment).join("bin/python")
+    }
+
+    fn install(&self, place: &Path) -> Result<(), CommandError> {
+        succeed(place, "python3", ["-m", "venv", self.environment])?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        succeed(place, self.program(place), pip.into_iter().chain(["-r", self.requirements]))
+    }
+}
+
 /// Puts the packages below the target directory, unless the same ones are there.
 fn install() -> Result<PathBuf, InstallError> {
     let place = target().join("real-hosts");
-    install_once(SOURCE, &place, &["package-lock.json", "requirements.txt"], || {
+    let [v1, v2] = PYTHONS;
+    let pins = ["package-lock.json", v1.requirements, v2.requirements];
+    install_once(SOURCE, &place, &pins, || {
         npm_ci(&place)?;
-        succeed(&place, "python3", ["-m", "venv", "venv"])?;
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        succeed(&place, python(&place), pip.into_iter().chain(["-r", "requirements.txt"]))
+        v1.install(&place)?;
+        v2.install(&place)
     })?;
     Ok(place)
 }
 
 fn drive(place: &Path) -> Result<(), CommandError> {
     succeed(root(), "cargo", ["build", "--quiet", "--package", "switchboard-cli"])?;
-    let script = place.join("drive.mjs");
-    succeed(root(), "node", [script, target().join("debug/switchboard"), python(place)])
-}
-
-fn python(place: &Path) -> PathBuf {
-    place.join("venv/bin/python")
+    let [v1, v2] = PYTHONS.map(|python| python.program(place));
+    let switchboard = target().join("debug/switchboard");
+    succeed(root(), "node", [place.join("drive.mjs"), switchboard, v1, v2])
 }

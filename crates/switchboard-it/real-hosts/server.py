@@ -1,14 +1,30 @@
-"""A server by the Python SDK, to stand behind Switchboard."""
+"""A server by a Python library, to stand behind Switchboard.
 
-from mcp.server.mcpserver import MCPServer
+Usage: python server.py MODULE CLASS
+"""
 
-server = MCPServer("python")
+import sys
+from importlib import import_module
+
+server = getattr(import_module(sys.argv[1]), sys.argv[2])("python")
 
 
 @server.tool()
 def add(a: int, b: int) -> str:
     """Add two numbers."""
     return str(a + b)
+
+
+@server.resource("note://greeting")
+def greeting() -> str:
+    """A note."""
+    return "hello from a note"
+
+
+@server.prompt()
+def review(language: str) -> str:
+    """Ask for a review."""
+    return f"Review this {language} code."
 
 
 server.run("stdio")

@@ -1,29 +1,74 @@
-// A home of its own for `switchboard`, with servers by others in its configuration.
+// Homes for `switchboard`, each with servers by others in its configuration, and what runs in them.
 
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const here = dirname(fileURLToPath(import.meta.url));
+const PATIENCE_MS = 30_000;
 
-export const installed = (path) => join(here, "node_modules/@modelcontextprotocol", path);
+export const beside = (path) => join(dirname(fileURLToPath(import.meta.url)), path);
+export const installed = (path) => beside(join("node_modules", path));
 
-export function world(python) {
+// Calls `use` with a home that knows `mcpServers`, a function of it, and removes the home.
+export async function inWorld(mcpServers, use) {
   const home = mkdtempSync(join(tmpdir(), "real-hosts-"));
   const files = join(home, "files");
-  mkdirSync(files);
-  mkdirSync(join(home, "switchboard"));
-  writeFileSync(join(files, "hello.txt"), "hello from a file\n");
-  const node = (script, ...args) => ({ command: process.execPath, args: [script, ...args] });
-  const mcpServers = {
-    everything: node(installed("server-everything/dist/index.js")),
-    files: node(installed("server-filesystem/dist/index.js"), files),
-    python: { command: python, args: [join(here, "server.py")] },
-  };
-  writeFileSync(join(home, "switchboard/mcp.json"), JSON.stringify({ mcpServers }, null, 2));
-  const env = { HOME: home, SWITCHBOARD_HOME: join(home, "switchboard"), PATH: process.env.PATH };
-  return { home, files, env };
+  const own = join(home, "switchboard");
+  const env = { HOME: home, SWITCHBOARD_HOME: own, PATH: process.env.PATH };
+  try {
+    mkdirSync(files);
+    mkdirSync(own);
+    writeFileSync(join(files, "hello.txt"), "hello from a file\n");
+    writeFileSync(join(own, "mcp.json"), JSON.stringify({ mcpServers: mcpServers({ home, files }) }));
+    return await use({ home, files, own, env });
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+// Calls `use` with what `pattern` finds in a line that the program writes, and ends the program.
+export async function whileRunning([command, ...args], options, pattern, use) {
+  const child = spawn(command, args, { stdio: ["ignore", "ignore", "pipe"], ...options });
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  const found = new Promise((resolve, reject) => {
+    const said = [];
+    createInterface(child.stderr).on("line", (line) => {
+      said.push(line);
+      const match = pattern.exec(line);
+      if (match) resolve(match);
+    });
+    child.once("error", reject);
+    const give = (why) => reject(new Error(`${command} ${args[0]} ${why}: ${said.join("\n")}`));
+    ended.then(() => give("ended early"));
+    setTimeout(() => give("is not ready"), PATIENCE_MS).unref();
+  });
+  try {
+    return await use(await found);
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
+
+// A port that nobody listens at just now.
+export async function freePort() {
+  const listener = createServer();
+  await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const { port } = listener.address();
+  await new Promise((resolve) => listener.close(resolve));
+  return port;
+}
+
+// Waits until `holds` does, looking again and again.
+export async function eventually(what, holds) {
+  for (const end = performance.now() + PATIENCE_MS; !holds(); ) {
+    if (performance.now() > end) throw new Error(`never came true: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 // The processes whose parent is `pid`, as the kernel tells.
