@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use rustix::termios::QueueSelector;
 use serde_json::Value;
 use switchboard::render::words::clean_block;
 
@@ -100,6 +101,8 @@ impl Printer {
     /// The same; `None` is the end of input.
     pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
         let mut err = io::stderr().lock();
+        // What was typed before the question was there is no answer to it.
+        let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
         write!(err, "{question} ")?;
         err.flush()?;
         drop(err);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use crate::client::Client;
 use crate::harness::Home;
 use crate::http_client::HttpClient;
+use crate::terminal::Typist;
 
 /// No command of a test takes this long, whatever else the machine does.
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -161,11 +162,15 @@ impl Installed {
         // Ends the ends that we hold, so that the last line is the program's last.
         drop(command);
         let mut ours = File::from(ours);
-        ours.write_all(typed.as_bytes()).expect("a terminal takes what is typed");
+        let keyboard = ours.try_clone().expect("a descriptor can be copied");
+        let mut typist = Typist::new(keyboard, typed, b"");
         let watched = tokio::task::spawn_blocking(move || {
-            let mut shown = Vec::new();
+            let (mut shown, mut part) = (Vec::new(), [0; 4096]);
             // The end of a terminal that nobody uses any more is an error.
-            let _gone = ours.read_to_end(&mut shown);
+            while let Ok(length @ 1..) = ours.read(&mut part) {
+                shown.extend_from_slice(&part[..length]);
+                typist.look(&shown);
+            }
             String::from_utf8(shown).expect("a program writes text").replace('\r', "")
         });
         let output = tokio::time::timeout(DEADLINE, child.wait_with_output()).await;

@@ -1,5 +1,6 @@
 //! A terminal for a program under test: what is typed goes in, what is shown comes out.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -14,8 +15,8 @@ use tokio::process::{Child, Command};
 /// No command of a test takes this long, whatever else the machine does.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// What ends an input that is typed, once for each time that a program asks.
-const END_OF_INPUT: &[u8] = &[0x04; 512];
+/// What ends an input that is typed, for programs that look for it more than once, too.
+const END_OF_INPUT: &[u8] = &[0x04; 64];
 
 /// A command that was run on a terminal.
 #[derive(Debug)]
@@ -26,24 +27,68 @@ pub struct Shown {
     pub screen: String,
 }
 
+/// Someone who types a line whenever a question stands there: what is typed before is not taken for
+/// an answer.
+pub(crate) struct Typist {
+    keyboard: File,
+    lines: VecDeque<Vec<u8>>,
+    /// What is typed when the lines are used up.
+    at_the_end: &'static [u8],
+    /// How much had been shown when the last line was typed.
+    answered: usize,
+}
+
+impl Typist {
+    pub(crate) fn new(keyboard: File, typed: &str, at_the_end: &'static [u8]) -> Typist {
+        let lines = typed.split_inclusive('\n').map(|line| line.as_bytes().to_vec()).collect();
+        Typist { keyboard, lines, at_the_end, answered: 0 }
+    }
+
+    /// Sees the screen. A question ends with a blank, and waits.
+    pub(crate) fn look(&mut self, screen: &[u8]) {
+        let news = screen.get(self.answered..).unwrap_or_default();
+        let another = self.answered == 0 || news.contains(&b'\n');
+        if another && screen.ends_with(b" ") {
+            let line = self.lines.pop_front();
+            let typed = line.as_deref().unwrap_or(self.at_the_end);
+            self.keyboard.write_all(typed).expect("a terminal takes a few lines");
+            self.answered = screen.len();
+        }
+    }
+}
+
 /// Runs a command to its end on a terminal of its own, where someone types `typed` and then nothing.
 pub async fn run(command: &mut Command, typed: &str) -> Shown {
     let (child, ours) = start(command);
     let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
-    keyboard.write_all(typed.as_bytes()).expect("a terminal takes a few lines");
+    // For whoever reads without a question.
     keyboard.write_all(END_OF_INPUT).expect("a terminal takes a few lines");
-    finish(child, ours, |_| {}).await
+    let mut typist = Typist::new(keyboard, typed, END_OF_INPUT);
+    finish(child, ours, move |screen| typist.look(screen)).await
+}
+
+/// Runs a command on a terminal where someone typed `early` before it was started, and types nothing
+/// more.
+pub async fn run_with_type_ahead(command: &mut Command, early: &str) -> Shown {
+    let (ours, theirs) = open();
+    let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
+    keyboard.write_all(early.as_bytes()).expect("a terminal takes a few lines");
+    let mut typist = Typist::new(keyboard, "", END_OF_INPUT);
+    let child = start_at(command, &theirs);
+    drop(theirs);
+    finish(child, ours, move |screen| typist.look(screen)).await
 }
 
 /// Runs a command on a terminal where someone types `typed`, waits for `question` and presses
 /// Ctrl-C.
 pub async fn interrupt(command: &mut Command, typed: &str, question: &'static str) -> Shown {
     let (child, ours) = start(command);
-    let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
-    keyboard.write_all(typed.as_bytes()).expect("a terminal takes a few lines");
+    let keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
+    let mut typist = Typist::new(keyboard, typed, b"");
     let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let mut pressed = false;
     finish(child, ours, move |screen| {
+        typist.look(screen);
         if !pressed && String::from_utf8_lossy(screen).contains(question) {
             pressed = true;
             kill_process(id.expect("it runs"), Signal::INT).expect("it is ours");
@@ -54,17 +99,21 @@ pub async fn interrupt(command: &mut Command, typed: &str, question: &'static st
 
 fn start(command: &mut Command) -> (Child, OwnedFd) {
     let (ours, theirs) = open();
+    (start_at(command, &theirs), ours)
+}
+
+fn start_at(command: &mut Command, theirs: &OwnedFd) -> Child {
     let clone = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("a descriptor can be copied"));
     let child = command
-        .stdin(clone(&theirs))
-        .stdout(clone(&theirs))
-        .stderr(clone(&theirs))
+        .stdin(clone(theirs))
+        .stdout(clone(theirs))
+        .stderr(clone(theirs))
         .kill_on_drop(true)
         .spawn()
         .expect("the program starts");
     // The command keeps copies of what it gave to its child.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    (child, ours)
+    child
 }
 
 /// Waits for the end; `look` sees the screen whenever it changes.

@@ -179,3 +179,12 @@ async fn a_projects_server_is_trusted_where_a_person_typed_it() {
     installed.write("bin/srv", "#!/bin/sh\n# changed\n");
     assert!(status(&installed, "typed").await.starts_with("⚠ typed (pending"));
 }
+
+#[tokio::test]
+async fn what_was_typed_before_the_question_is_no_answer_to_it() {
+    let installed = project(r#""one": { "command": "true" }"#);
+    let mut program = installed.command();
+    let shown = terminal::run_with_type_ahead(program.args(["trust"]), "y\ny\n").await;
+    assert_eq!(shown.code, Some(4), "{}", shown.screen);
+    assert!(status(&installed, "one").await.contains("pending"));
+}
