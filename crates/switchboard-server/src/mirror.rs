@@ -9,11 +9,10 @@ use switchboard::name::ServerName;
 use switchboard::relay::Lookup;
 use switchboard::{Caller, Session};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND};
-use switchboard_wire::era::Revision;
 use switchboard_wire::{Raw, Responder, RpcError};
 
 use crate::answer::{self, as_the_server_said};
-use crate::params::{Located, Named, read, requested_revision, with_progress, without_token};
+use crate::params::{Located, Named, agreed_revision, read, with_progress, without_token};
 
 /// What a client of one server needs to know of it.
 #[derive(Debug)]
@@ -86,7 +85,7 @@ impl Mirror {
         let _connected_before = self.server.set(server);
         let malformed = |_| RpcError::new(INTERNAL_ERROR, "the server's greeting does not read");
         let mut hello: Map<String, Value> = hello.parse().map_err(malformed)?;
-        let revision = Revision::negotiate(&requested_revision(params));
+        let revision = agreed_revision(params);
         hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
         if let Some(capabilities) = hello.get_mut("capabilities").and_then(Value::as_object_mut) {
             capabilities.retain(|capability, _| PASSED_ON.contains(&capability.as_str()));

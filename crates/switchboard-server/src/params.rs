@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use switchboard::Caller;
 use switchboard_wire::envelope::INVALID_PARAMS;
+use switchboard_wire::era::Revision;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::mpsc;
 
@@ -36,15 +37,15 @@ pub(crate) struct Meta<'a> {
     pub(crate) progress_token: Option<&'a RawValue>,
 }
 
-/// The revision that a client opens with.
-pub(crate) fn requested_revision(params: Option<&Raw>) -> String {
+/// The revision that is spoken with a client that opens so.
+pub(crate) fn agreed_revision(params: Option<&Raw>) -> Revision {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Hello {
         protocol_version: String,
     }
     let requested = params.and_then(|params| params.parse::<Hello>().ok());
-    requested.map(|hello| hello.protocol_version).unwrap_or_default()
+    Revision::negotiate(&requested.map(|hello| hello.protocol_version).unwrap_or_default())
 }
 
 pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T, RpcError> {

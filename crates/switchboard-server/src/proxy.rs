@@ -11,12 +11,11 @@ use switchboard::reply::Reply;
 use switchboard::request::{self, Arguments, Request};
 use switchboard::{Caller, Session, explain, tool_card};
 use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
-use switchboard_wire::era::Revision;
 use switchboard_wire::{Raw, Responder, RpcError};
 
 use crate::answer::{self, as_the_server_said};
 use crate::levels::Levelled;
-use crate::params::{Located, Meta, Named, read, requested_revision, with_progress, without_token};
+use crate::params::{Located, Meta, Named, agreed_revision, read, with_progress, without_token};
 
 pub(crate) async fn respond(
     session: &Session,
@@ -131,9 +130,8 @@ async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Repl
 }
 
 fn initialize(params: Option<&Raw>) -> String {
-    let requested = requested_revision(params);
     json!({
-        "protocolVersion": Revision::negotiate(&requested).as_str(),
+        "protocolVersion": agreed_revision(params).as_str(),
         "capabilities": {
             "tools": {},
             "prompts": { "listChanged": true },

@@ -169,7 +169,8 @@ impl Catalog {
         let items: Vec<Item<'_>> = self.scope(within).collect();
         let spellings: [&dyn Fn(&Item<'_>) -> bool; 4] = [
             &|item| item.entry.name.as_str() == name,
-            &|item| fold(item.shown) == folded,
+            // A name that several tools would have means none of them, whoever bears it now.
+            &|item| fold(item.shown) == folded || self.would_be_shown_as(item, &folded),
             &|item| fold(item.entry.name.as_str()) == folded,
             &|item| other_spellings(item).any(|spelling| spelling == folded),
         ];
@@ -188,6 +189,13 @@ impl Catalog {
             }
         }
         Ok(None)
+    }
+
+    /// Whether this is the tool's name as far as no other tool has it.
+    fn would_be_shown_as(&self, item: &Item<'_>, folded: &str) -> bool {
+        let prefix = self.shelf(item.server).map(|shelf| shelf.prefix).unwrap_or_default();
+        let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
+        fold(&shown(&id, prefix)) == folded
     }
 
     /// The server whose prefix the name carries, if that server has never been listed.

@@ -266,3 +266,24 @@ async fn a_call_is_a_small_future() {
     let size = size_of_val(&call);
     assert!(size <= 2_048, "{size} bytes");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_several_tools_would_have_means_none_of_them() {
+    let config = r#"{ "mcpServers": {
+        "a-b": { "command": "fixture-server", "args": ["one"] },
+        "a_b": { "command": "fixture-server", "args": ["one"] },
+        "a": { "command": "fixture-server", "args": ["other"] }
+    } }"#;
+    let world = World::with(config)
+        .script("one", "[[tools]]\nname = 'hello'")
+        .script("other", "[[tools]]\nname = 'b_hello'")
+        .start();
+    for server in ["a-b", "a_b", "a"] {
+        world.ask(&format!(r#"{{ "connect": "{server}" }}"#)).await;
+    }
+    for name in ["a_b_hello", "A_B_HELLO"] {
+        let failure = world.call(name, json!({})).await.unwrap_err();
+        assert_eq!(failure.code, Code::AmbiguousTool, "{name}: {failure}");
+    }
+    assert!(world.fixture("a-b").ledger().calls.is_empty());
+}

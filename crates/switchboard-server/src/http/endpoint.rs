@@ -14,16 +14,15 @@ use hyper::header::{
 };
 use hyper::http::response::Builder;
 use hyper::{Request, Response, StatusCode};
-use serde::Deserialize;
 use switchboard_wire::envelope::{self, INVALID_REQUEST, Malformed};
-use switchboard_wire::era::Revision;
-use switchboard_wire::{Id, Message, Raw, RpcError};
+use switchboard_wire::{Id, Message, RpcError};
 
 use super::connections::{Seat, Serving};
 use super::guard::{Form, Guard, LAST_EVENT_ID, Purpose, Refusal, SESSION_ID, Twice, only};
 use super::session::{HttpSession, Said};
 use super::sessions::{Full, Sessions};
 use super::stream::Events;
+use crate::params::agreed_revision;
 
 /// How long the body of a request may take.
 const BODY: Duration = Duration::from_secs(30);
@@ -86,7 +85,7 @@ impl Endpoint {
     async fn begin(&self, frame: &Bytes, form: Form) -> Response<Content> {
         let revision = match envelope::parse(frame) {
             Ok(Message::Request { method, params, .. }) if method == "initialize" => {
-                requested(params.as_ref())
+                agreed_revision(params.as_ref())
             }
             Ok(_) => return rpc_error(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing"),
             Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
@@ -143,16 +142,6 @@ enum Named {
     Session(Arc<HttpSession>),
     Unknown,
     Unclear,
-}
-
-fn requested(params: Option<&Raw>) -> Revision {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Hello {
-        protocol_version: String,
-    }
-    let hello = params.and_then(|params| params.parse::<Hello>().ok());
-    Revision::negotiate(&hello.map(|hello| hello.protocol_version).unwrap_or_default())
 }
 
 fn said(said: Said) -> Response<Content> {
