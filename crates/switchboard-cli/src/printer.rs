@@ -80,7 +80,8 @@ impl Printer {
     /// Says something that is no data. A standard error that is gone is no reason to stop.
     pub(crate) fn note(self, text: &str) {
         let mut err = io::stderr().lock();
-        let _gone = writeln!(err, "{}", text.trim_end_matches('\n'));
+        // In one piece: other programs write there, too.
+        let _gone = err.write_all(format!("{}\n", text.trim_end_matches('\n')).as_bytes());
     }
 
     pub(crate) fn warn(self, text: &str) {
@@ -103,7 +104,7 @@ impl Printer {
         let mut err = io::stderr().lock();
         // What was typed before the question was there is no answer to it.
         let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
-        write!(err, "{question} ")?;
+        err.write_all(format!("{question} ").as_bytes())?;
         err.flush()?;
         drop(err);
         let mut answer = String::new();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// How long anything may take; a test that waits for so long has failed.
@@ -18,7 +18,8 @@ pub struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: mpsc::UnboundedReceiver<Vec<u8>>,
-    stderr: JoinHandle<String>,
+    said: watch::Receiver<String>,
+    stderr: JoinHandle<()>,
     /// Frames that came while another one was waited for.
     set_aside: VecDeque<Value>,
     last_id: u64,
@@ -67,15 +68,19 @@ impl Client {
                 }
             }
         });
+        let (saying, said) = watch::channel(String::new());
         let stderr = tokio::spawn(async move {
-            let mut text = Vec::new();
-            let _until_closed = words.read_to_end(&mut text).await;
-            String::from_utf8_lossy(&text).into_owned()
+            let mut part = [0; 4096];
+            while let Ok(length @ 1..) = words.read(&mut part).await {
+                let words = String::from_utf8_lossy(&part[..length]);
+                saying.send_modify(|text| text.push_str(&words));
+            }
         });
         Self {
             child,
             stdin,
             lines,
+            said,
             stderr,
             set_aside: VecDeque::new(),
             last_id: 0,
@@ -85,6 +90,13 @@ impl Client {
 
     pub fn pid(&self) -> u32 {
         self.child.id().expect("the program runs")
+    }
+
+    /// Waits until the program has written this to its standard error.
+    pub async fn has_said(&mut self, words: &str) {
+        let said = self.said.wait_for(|text| text.contains(words));
+        let said = tokio::time::timeout(DEADLINE, said).await;
+        said.expect("the program says so in time").expect("it says so before it ends");
     }
 
     /// Shakes hands and returns the server's result.
@@ -205,7 +217,8 @@ impl Client {
         }
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
         let status = status.expect("the program ends").expect("it can be waited for");
-        let stderr = self.stderr.await.expect("reading cannot panic");
+        self.stderr.await.expect("reading cannot panic");
+        let stderr = self.said.borrow().clone();
         Ended { code: status.code(), frames, stderr }
     }
 }

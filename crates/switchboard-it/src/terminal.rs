@@ -44,17 +44,23 @@ impl Typist {
         Typist { keyboard, lines, at_the_end, answered: 0 }
     }
 
-    /// Sees the screen. A question ends with a blank, and waits.
+    /// Sees the screen. A question ends with a mark and a blank, and waits.
     pub(crate) fn look(&mut self, screen: &[u8]) {
         let news = screen.get(self.answered..).unwrap_or_default();
         let another = self.answered == 0 || news.contains(&b'\n');
-        if another && screen.ends_with(b" ") {
+        let line = screen.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        if another && is_question(line) {
             let line = self.lines.pop_front();
             let typed = line.as_deref().unwrap_or(self.at_the_end);
             self.keyboard.write_all(typed).expect("a terminal takes a few lines");
             self.answered = screen.len();
         }
     }
+}
+
+/// Part of a longer text may end with a blank where a read ends.
+fn is_question(line: &[u8]) -> bool {
+    [&b"? "[..], b": ", b"] ", b"]\x1b[0m "].iter().any(|end| line.ends_with(end))
 }
 
 /// Runs a command to its end on a terminal of its own, where someone types `typed` and then nothing.

@@ -30,9 +30,8 @@ async fn what_the_list_turns_on_is_connected_at_start_and_announced() {
 
     let mut client = Client::start(&mut command(&["serve"]));
     client.initialize("2025-11-25", json!({})).await;
-    // Both leases are asked for before this one, and the connections are made side by side.
-    client.mcp(json!({ "connect": "on" })).await;
-    client.mcp(json!({ "connect": "broken" })).await;
+    // What is said last.
+    client.has_said("was not approved\n").await;
     let status = client.mcp(json!({})).await;
     assert!(status.contains("✓ on (1 tool"), "{status}");
     assert!(status.contains("○ off"), "{status}");
