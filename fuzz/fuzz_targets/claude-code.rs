@@ -3,6 +3,5 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use switchboard_core::config::hosts::Host;
 
-fuzz_target!(|text: &str| switchboard_fuzz::host(Host::ClaudeCode, text));
+fuzz_target!(|input: &[u8]| switchboard_properties::check("claude-code", input));

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| switchboard_fuzz::own(text));
+fuzz_target!(|input: &[u8]| switchboard_properties::check("config", input));

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| switchboard_fuzz::list(text));
+fuzz_target!(|input: &[u8]| switchboard_properties::check("mcp-servers", input));

@@ -128,7 +128,7 @@ impl Malformed {
 
 /// Reads one frame.
 pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
-    if frame.first() == Some(&b'[') {
+    if frame.trim_ascii_start().first() == Some(&b'[') {
         return Err(Malformed::Batch);
     }
     // Checked once for the whole frame, so that no part of it has to be checked again.
@@ -146,33 +146,32 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
         Some(GivenId(id)) => Some(id.ok_or(Malformed::Envelope { id: None })?),
     };
     let params = envelope.params.map(|params| Raw::within(frame, params));
-    match (envelope.method, id) {
-        (Some(method), Some(id)) => {
+    match (envelope.method, id, envelope.result, envelope.error) {
+        (Some(method), Some(id), None, None) => {
             Ok(Message::Request { id, method: method.into_owned(), params })
         }
-        (Some(method), None) => Ok(Message::Notification { method: method.into_owned(), params }),
-        (None, Some(id)) => {
-            let outcome = match (envelope.result, envelope.error) {
-                (Some(result), None) => Ok(Raw::within(frame, result)),
-                (None, Some(error)) => Err(read_error(frame, error)),
-                (Some(_), Some(_)) | (None, None) => {
-                    return Err(Malformed::Envelope { id: None });
-                }
-            };
-            Ok(Message::Answer { id, outcome })
+        (Some(method), None, None, None) => {
+            Ok(Message::Notification { method: method.into_owned(), params })
         }
-        (None, None) => Err(Malformed::Envelope { id: None }),
+        (None, Some(id), Some(result), None) => {
+            Ok(Message::Answer { id, outcome: Ok(Raw::within(frame, result)) })
+        }
+        (None, Some(id), None, Some(error)) => {
+            Ok(Message::Answer { id, outcome: Err(read_error(frame, error)) })
+        }
+        // What asks and answers at once could be taken for either.
+        (_, _, _, _) => Err(Malformed::Envelope { id: None }),
     }
 }
 
 /// The fields of the envelope; serde refuses a field that stands there twice.
 #[derive(serde::Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<Text<'a>>,
     #[serde(default, deserialize_with = "present")]
     id: Option<GivenId>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     method: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,

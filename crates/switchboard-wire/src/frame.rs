@@ -112,10 +112,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
     /// Keeps the beginning; `drain` takes what is buffered and what follows.
     fn start_draining(&mut self) -> Frame {
-        let kept = self.buffer.len().min(KEPT_OF_OVERLONG);
+        let kept = &self.buffer[..self.buffer.len().min(KEPT_OF_OVERLONG)];
+        // Where the limit is small, the next line may stand there, too.
+        let kept = &kept[..memchr::memchr(b'\n', kept).unwrap_or(kept.len())];
         self.scanned = 0;
         self.draining = Some(Drain { tail: BytesMut::new(), length: 0 });
-        Frame::TooLong { head: Bytes::copy_from_slice(&self.buffer[..kept]) }
+        Frame::TooLong { head: Bytes::copy_from_slice(kept) }
     }
 
     /// Reads on to the newline; `None` when the stream ends first, an error when there is no hope

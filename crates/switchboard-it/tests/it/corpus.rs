@@ -1,13 +1,11 @@
-//! The corpus of the fuzz targets, through every parser of configuration files.
+//! The corpus of the fuzz targets, as it is and changed at random, against the properties.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use switchboard::config::hosts::{self, Host};
-use switchboard::config::layers::{Source, Tier};
-use switchboard::config::parse::{self, ParsedFile};
-use switchboard::config::pi_servers;
+use switchboard::config::hosts::Host;
+use switchboard_properties::{TARGETS, Target};
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
@@ -19,41 +17,62 @@ fn stems(folder: &Path) -> BTreeSet<String> {
     entries.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
 }
 
-#[test]
-fn every_parser_has_a_fuzz_target_and_a_corpus() {
-    let parsers = Host::WORDS.iter().copied().chain(["config", "mcp-servers"]);
-    let parsers: BTreeSet<String> = parsers.map(str::to_owned).collect();
-    assert_eq!(stems(&fuzz().join("fuzz_targets")), parsers);
-    assert_eq!(stems(&fuzz().join("corpus")), parsers);
+/// The inputs of a target, in an order that does not depend on the machine.
+fn inputs(target: Target) -> Vec<Vec<u8>> {
+    let folder = fuzz().join("corpus").join(target.name);
+    let names = stems(&folder);
+    names.iter().map(|name| fs::read(folder.join(name)).unwrap()).collect()
 }
 
 #[test]
-fn no_text_of_the_corpus_panics_in_any_parser() {
-    let mut read = 0;
-    for target in stems(&fuzz().join("corpus")) {
-        for entry in fs::read_dir(fuzz().join("corpus").join(&target)).unwrap() {
-            let path = entry.unwrap().path();
-            let bytes = fs::read(&path).unwrap();
-            let text = String::from_utf8_lossy(&bytes);
-            for tier in [Tier::User, Tier::Project] {
-                let source = Source { path: path.to_string_lossy().into(), tier };
-                check(&parse::parse(&text, &source));
-                check(&pi_servers::parse(&text, &source));
-                for host in Host::ALL {
-                    check(&hosts::parse(host, &text, &source, "/project"));
-                }
-            }
-            read += 1;
+fn every_property_has_a_fuzz_target_and_a_corpus() {
+    let names: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
+    assert_eq!(stems(&fuzz().join("fuzz_targets")), names);
+    assert_eq!(stems(&fuzz().join("corpus")), names);
+    let unread: Vec<_> = Host::WORDS.iter().filter(|word| !names.contains(**word)).collect();
+    assert!(unread.is_empty(), "no target reads the files of {unread:?}");
+}
+
+#[test]
+fn the_properties_hold_for_the_corpus() {
+    for target in TARGETS {
+        let inputs = inputs(*target);
+        assert!(inputs.len() >= 2, "{}", target.name);
+        inputs.iter().for_each(|input| (target.check)(input));
+    }
+}
+
+#[test]
+fn the_properties_hold_for_what_the_corpus_becomes_at_random() {
+    const CHANGED: usize = 2_000;
+    for target in TARGETS {
+        let inputs = inputs(*target);
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..CHANGED {
+            (target.check)(&changed(&inputs, &mut random));
         }
     }
-    assert!(read > 30, "{read} texts");
 }
 
-/// A place is always inside the text, and there is an end to the problems.
-fn check(file: &ParsedFile) {
-    assert!(file.diagnostics.len() <= 201);
-    for found in &file.diagnostics {
-        assert!(found.line >= 1 && found.column >= 1, "{found}");
-        assert!(found.kind.to_string().chars().count() < 1_000, "{found}");
+/// An input with a few of its bytes cut, doubled, flipped, or followed by part of another one.
+fn changed(inputs: &[Vec<u8>], random: &mut fastrand::Rng) -> Vec<u8> {
+    let mut input = random.choice(inputs).cloned().unwrap_or_default();
+    for _ in 0..random.usize(1..=4) {
+        let [mut start, mut end] = [random.usize(0..=input.len()), random.usize(0..=input.len())];
+        if start > end {
+            std::mem::swap(&mut start, &mut end);
+        }
+        match random.u8(0..5) {
+            0 => drop(input.drain(start..end.min(start + 8))),
+            1 => input.extend_from_within(start..end),
+            2 => input.insert(start, random.u8(..)),
+            3 if start < input.len() => input[start] ^= 1 << random.u8(0..8),
+            _ => {
+                let other = random.choice(inputs).cloned().unwrap_or_default();
+                input.truncate(end);
+                input.extend_from_slice(&other[random.usize(0..=other.len())..]);
+            }
+        }
     }
+    input
 }

@@ -1,0 +1,43 @@
+//! Cache files of a server's lists.
+
+use serde_json::value::RawValue;
+use switchboard_core::catalog::RawListing;
+use switchboard_core::catalog::disk::{self, Stamp};
+
+const DEFINITION: &str = "fuzz";
+const NOW: u64 = 1_000_000;
+
+/// Bytes that anyone may have written are a miss or a listing that comes back the same; a file of
+/// ours with anything changed in it is a miss.
+pub(crate) fn is_whole_or_a_miss(input: &[u8]) {
+    if let Ok(listing) = disk::decode(input, DEFINITION, NOW) {
+        assert_eq!(text(&again(&listing)), text(&listing));
+    }
+    let tools = std::str::from_utf8(input).ok().and_then(|text| {
+        let tool = RawValue::from_string(text.to_owned()).ok()?;
+        Some(vec![tool])
+    });
+    let instructions = Some(String::from_utf8_lossy(input).into_owned());
+    let listing =
+        RawListing { tools: tools.unwrap_or_default(), instructions, ..RawListing::default() };
+    let file = disk::encode(&listing, Stamp { definition: DEFINITION, listed_at: NOW });
+    assert_eq!(text(&again(&listing)), text(&listing));
+    // Where and what is changed comes from the input.
+    let seed = input.iter().fold(7_usize, |sum, byte| sum.wrapping_mul(31) + usize::from(*byte));
+    let mut damaged = file.clone();
+    let at = seed % file.len();
+    if let Some(byte) = damaged.get_mut(at) {
+        *byte ^= 1 << (seed % 8);
+    }
+    assert!(disk::decode(&damaged, DEFINITION, NOW).is_err(), "byte {at} was changed");
+    assert!(disk::decode(file.get(..at).unwrap_or_default(), DEFINITION, NOW).is_err());
+}
+
+fn again(listing: &RawListing) -> RawListing {
+    let file = disk::encode(listing, Stamp { definition: DEFINITION, listed_at: NOW });
+    disk::decode(&file, DEFINITION, NOW).expect("what was just written is whole")
+}
+
+fn text(listing: &RawListing) -> String {
+    serde_json::to_string(listing).expect("a listing is JSON")
+}

@@ -1,0 +1,151 @@
+//! The JSON-RPC envelope.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use switchboard_wire::envelope::{self, Id, Message};
+
+/// What is taken for a message is one by a plain reading of the rules, with the same parts, and
+/// still is when it is written anew.
+pub(crate) fn agrees_with_a_plain_reading(input: &[u8]) {
+    let frame = Bytes::copy_from_slice(input);
+    let parsed = envelope::parse(&frame).ok().map(|message| Parts::of(&message));
+    let expected = std::str::from_utf8(input).ok().and_then(plainly);
+    assert_eq!(parsed, expected);
+    if let Some(parts) = parsed {
+        let again = envelope::parse(&Bytes::from(parts.write())).expect("still a message");
+        assert_eq!(Parts::of(&again), parts);
+    }
+}
+
+/// A message as JSON texts.
+#[derive(Debug, PartialEq)]
+struct Parts {
+    id: Option<Value>,
+    method: Option<String>,
+    params: Option<String>,
+    result: Option<String>,
+    /// An error object is read as far as it makes sense, so only its presence counts.
+    failed: bool,
+}
+
+impl Parts {
+    fn of(message: &Message) -> Parts {
+        let mut parts = Parts { id: None, method: None, params: None, result: None, failed: false };
+        match message {
+            Message::Request { id, method, params } => {
+                parts.id = Some(json(id));
+                parts.method = Some(method.clone());
+                parts.params = params.as_ref().map(|params| params.as_str().to_owned());
+            }
+            Message::Notification { method, params } => {
+                parts.method = Some(method.clone());
+                parts.params = params.as_ref().map(|params| params.as_str().to_owned());
+            }
+            Message::Answer { id, outcome } => {
+                parts.id = Some(json(id));
+                match outcome {
+                    Ok(result) => parts.result = Some(result.as_str().to_owned()),
+                    Err(_) => parts.failed = true,
+                }
+            }
+        }
+        parts
+    }
+
+    fn write(&self) -> String {
+        let mut text = r#"{"jsonrpc":"2.0""#.to_owned();
+        let mut field = |name: &str, value: &str| text.push_str(&format!(",\"{name}\":{value}"));
+        if let Some(id) = &self.id {
+            field("id", &id.to_string());
+        }
+        if let Some(method) = &self.method {
+            field("method", &Value::from(method.as_str()).to_string());
+        }
+        for (name, value) in [("params", &self.params), ("result", &self.result)] {
+            if let Some(value) = value {
+                field(name, value);
+            }
+        }
+        if self.failed {
+            field("error", "{}");
+        }
+        text.push('}');
+        text
+    }
+}
+
+fn json(id: &Id) -> Value {
+    let mut text = String::new();
+    id.write(&mut text);
+    serde_json::from_str(&text).expect("an id is JSON")
+}
+
+fn plainly(text: &str) -> Option<Parts> {
+    let Fields(mut fields) = serde_json::from_str(text).ok()?;
+    if fields.remove("jsonrpc")?.parse::<String>()? != "2.0" {
+        return None;
+    }
+    let id = match fields.remove("id") {
+        None => None,
+        Some(id) => Some(id.parse::<Value>().filter(|id| id.is_number() || id.is_string())?),
+    };
+    let method = match fields.remove("method") {
+        None => None,
+        Some(method) => Some(method.parse::<String>()?),
+    };
+    let [params, result, error] =
+        ["params", "result", "error"].map(|name| fields.remove(name).map(|field| field.0));
+    // An answer has none; what stands there is passed over.
+    let params = params.filter(|_| method.is_some());
+    let failed = error.is_some();
+    let answers = u8::from(result.is_some()) + u8::from(failed);
+    let is_message = match (&method, &id) {
+        (Some(_), _) => answers == 0,
+        (None, Some(_)) => answers == 1,
+        (None, None) => false,
+    };
+    is_message.then_some(Parts { id, method, params, result, failed })
+}
+
+/// The fields of an object whose names that count are there once.
+struct Fields(HashMap<String, Field>);
+
+struct Field(String);
+
+impl Field {
+    fn parse<T: for<'de> Deserialize<'de>>(&self) -> Option<T> {
+        serde_json::from_str(&self.0).ok()
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                const KNOWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+                let mut fields = HashMap::new();
+                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    let known = KNOWN.contains(&name.as_str());
+                    let before = fields.insert(name, Field(value.get().to_owned()));
+                    if known && before.is_some() {
+                        return Err(serde::de::Error::custom("a field that counts is there twice"));
+                    }
+                }
+                Ok(Fields(fields))
+            }
+        }
+        source.deserialize_map(Object)
+    }
+}

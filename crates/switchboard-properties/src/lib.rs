@@ -1,0 +1,52 @@
+//! What holds for every input of a parser, whatever the input is: one function a fuzz target.
+//!
+//! The fuzzer calls them with what it makes up, the test suite with the corpus and what it makes of
+//! that. A property fails by a panic.
+
+mod cache;
+mod config;
+mod envelope;
+mod frame;
+mod names;
+mod schema;
+mod terminal;
+
+use switchboard_core::config::hosts::Host;
+
+/// A fuzz target.
+#[derive(Clone, Copy)]
+pub struct Target {
+    pub name: &'static str,
+    pub check: fn(&[u8]),
+}
+
+const fn target(name: &'static str, check: fn(&[u8])) -> Target {
+    Target { name, check }
+}
+
+/// Every target, by the name of its program and of its corpus.
+pub const TARGETS: &[Target] = &[
+    target("frame_stdio", frame::any_pieces_give_the_same_frames),
+    target("jsonrpc_envelope", envelope::agrees_with_a_plain_reading),
+    target("schema_render", schema::is_shown_within_bounds),
+    target("cache_load", cache::is_whole_or_a_miss),
+    target("tty_sanitize", terminal::is_harmless),
+    target("name_codec", names::are_distinct_and_found_again),
+    target("config", config::own),
+    target("mcp-servers", config::list),
+    target("claude-code", |input| config::host(Host::ClaudeCode, input)),
+    target("claude-desktop", |input| config::host(Host::ClaudeDesktop, input)),
+    target("codex", |input| config::host(Host::Codex, input)),
+    target("cursor", |input| config::host(Host::Cursor, input)),
+    target("gemini-cli", |input| config::host(Host::GeminiCli, input)),
+    target("opencode", |input| config::host(Host::OpenCode, input)),
+    target("vscode", |input| config::host(Host::VsCode, input)),
+    target("windsurf", |input| config::host(Host::Windsurf, input)),
+    target("zed", |input| config::host(Host::Zed, input)),
+];
+
+/// Checks the property of a target; an unknown name is a mistake in the target.
+pub fn check(name: &str, input: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.expect("a target of that name").check)(input);
+}

@@ -1,0 +1,7 @@
+//! Cache files.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| switchboard_properties::check("cache_load", input));

@@ -1,0 +1,7 @@
+//! Frames of a byte stream.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| switchboard_properties::check("frame_stdio", input));

@@ -1,0 +1,7 @@
+//! The JSON-RPC envelope.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| switchboard_properties::check("jsonrpc_envelope", input));

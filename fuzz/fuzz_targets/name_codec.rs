@@ -1,0 +1,7 @@
+//! Names of tools.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| switchboard_properties::check("name_codec", input));

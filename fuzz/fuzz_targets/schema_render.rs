@@ -1,0 +1,7 @@
+//! Schemas as text.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| switchboard_properties::check("schema_render", input));

@@ -1,0 +1,7 @@
+//! Foreign text for a terminal.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| switchboard_properties::check("tty_sanitize", input));
