@@ -9,7 +9,7 @@ const CORE: &str = "switchboard-core";
 /// The workspace from the bottom up; a crate uses only crates of lower layers.
 const LAYERS: &[&[&str]] = &[
     &[CORE, "switchboard-wire", "switchboard-reaper"],
-    &["switchboard"],
+    &["switchboard", "switchboard-properties"],
     &["switchboard-server", "switchboard-tui"],
     &["switchboard-cli"],
     &["switchboard-it"],
