@@ -80,6 +80,13 @@ impl Args {
         Exact::parse(json)?.try_into()
     }
 
+    /// An object with one member.
+    pub fn of(name: &str, member: impl Into<Exact>) -> Args {
+        let mut args = Args::default();
+        args.insert(name, member);
+        args
+    }
+
     pub fn values(&self) -> &Map<String, Value> {
         &self.values
     }
@@ -90,19 +97,24 @@ impl Args {
 
     /// Takes a member out.
     pub fn take(&mut self, name: &str) -> Option<Exact> {
-        let before = self.values.iter().take_while(|(known, _)| *known != name);
-        let start: usize = before.map(|(_, value)| count_floats(value)).sum();
+        let start = self.floats_before(name);
         let value = self.values.shift_remove(name)?;
         let floats = self.floats.drain(start..start + count_floats(&value)).collect();
         Some(Exact { value, floats })
     }
 
-    /// Puts a member at the end, in place of one that has the name.
+    /// Puts a member in the place of one that has the name, or at the end.
     pub fn insert(&mut self, name: &str, member: impl Into<Exact>) {
         let Exact { value, floats } = member.into();
-        self.take(name);
-        self.values.insert(name.to_owned(), value);
-        self.floats.extend(floats);
+        let start = self.floats_before(name);
+        let replaced = self.values.insert(name.to_owned(), value);
+        let end = start + replaced.as_ref().map_or(0, count_floats);
+        self.floats.splice(start..end, floats);
+    }
+
+    fn floats_before(&self, name: &str) -> usize {
+        let before = self.values.iter().take_while(|(known, _)| *known != name);
+        before.map(|(_, value)| count_floats(value)).sum()
     }
 }
 
@@ -357,7 +369,9 @@ impl Serialize for Spelled<'_, '_> {
                 }
                 None => number.serialize(out),
             },
-            Value::Array(items) => out.collect_seq(items.iter().map(|value| Spelled { value, floats })),
+            Value::Array(items) => {
+                out.collect_seq(items.iter().map(|value| Spelled { value, floats }))
+            }
             Value::Object(members) => spelled_members(members, floats, out),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 value.serialize(out)

@@ -70,6 +70,6 @@ pub use session::Session;
 pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
-    approval, catalog, config, content, exact, failure, lifecycle, name, render, reply, request, schema,
-    tool_card,
+    approval, catalog, config, content, exact, failure, lifecycle, name, render, reply, request,
+    schema, tool_card,
 };

@@ -48,12 +48,13 @@ fn names_that_differ_are_two_names() {
 
 #[test]
 fn a_member_comes_and_goes_with_its_numbers() {
-    let mut args = Args::parse(r#"{"a": 1.10, "b": [1e2, {"c": 2.50}], "d": 3.0, "e": 4}"#).unwrap();
+    let mut args =
+        Args::parse(r#"{"a": 1.10, "b": [1e2, {"c": 2.50}], "d": 3.0, "e": 4}"#).unwrap();
     assert_eq!(written(&args.take("b").unwrap()), r#"[1e2,{"c":2.50}]"#);
     assert_eq!(args.take("b"), None);
     args.insert("a", Exact::parse("-0").unwrap());
     args.insert("f", json!({ "g": 0.5 }));
-    assert_eq!(args.to_string(), r#"{"d":3.0,"e":4,"a":-0,"f":{"g":0.5}}"#);
+    assert_eq!(args.to_string(), r#"{"a":-0,"d":3.0,"e":4,"f":{"g":0.5}}"#);
 }
 
 fn written(exact: &Exact) -> String {

@@ -32,9 +32,9 @@ impl From<Value> for Arguments {
     fn from(value: Value) -> Arguments {
         match value {
             Value::Null => Arguments::default(),
-            Value::Object(given) => {
-                Arguments::Given(given.into_iter().map(|(name, value)| (name, value.into())).collect())
-            }
+            Value::Object(given) => Arguments::Given(
+                given.into_iter().map(|(name, value)| (name, value.into())).collect(),
+            ),
             other => Arguments::Other { found: kind_of(&other) },
         }
     }

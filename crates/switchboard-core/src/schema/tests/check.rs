@@ -41,9 +41,9 @@ fn object(value: Value) -> Map<String, Value> {
 
 fn outcome(schema: &Value, args: Value) -> Result<Value, String> {
     let validator = Validator::compile(schema).unwrap();
-    validator.check(object(args).into()).map(|args| Exact::from(args).into_value()).map_err(|mismatches| {
-        mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    })
+    validator.check(object(args).into()).map(|args| Exact::from(args).into_value()).map_err(
+        |mismatches| mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+    )
 }
 
 /// The given fields beside the one that is required.
