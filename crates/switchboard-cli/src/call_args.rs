@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
+use switchboard::exact::{Args, Exact, ReadError};
 use switchboard::failure::{Code, Failure, Subject};
-use switchboard::request::{RequestError, read_args};
+use switchboard::request::{RequestError, parse_args};
 
 /// How far `$ref` and alternatives of a schema are followed.
 const DEPTH: usize = 8;
@@ -16,8 +17,12 @@ pub(crate) enum ArgsError {
     NotAPair { word: String },
     #[error("`{key}` is given twice")]
     Twice { key: String },
-    #[error("the value of `{key}` is not valid JSON (line {line}, column {column})")]
-    Value { key: String, line: usize, column: usize },
+    #[error("the value of `{key}` cannot be used")]
+    Value {
+        key: String,
+        #[source]
+        cause: ReadError,
+    },
     #[error("the value of `--args` cannot be used")]
     Args(#[source] RequestError),
     #[error("cannot read the arguments from `{}`", path.display())]
@@ -48,7 +53,7 @@ enum Typed {
     /// `key=text`: the schema says what it is.
     Text(String),
     /// `key:=json`.
-    Json(Value),
+    Json(Exact),
 }
 
 /// Splits the words; what a key's value means is left to the schema.
@@ -69,12 +74,8 @@ fn pair(word: &str) -> Result<Pair, ArgsError> {
     let (key, value) = match key.strip_suffix(':') {
         None => (key, Typed::Text(text.to_owned())),
         Some(key) => {
-            let value = serde_json::from_str(text).map_err(|error| ArgsError::Value {
-                key: key.to_owned(),
-                line: error.line(),
-                column: error.column(),
-            })?;
-            (key, Typed::Json(value))
+            let unread = |cause| ArgsError::Value { key: key.to_owned(), cause };
+            (key, Typed::Json(Exact::parse(text).map_err(unread)?))
         }
     };
     if key.is_empty() {
@@ -84,16 +85,12 @@ fn pair(word: &str) -> Result<Pair, ArgsError> {
 }
 
 /// Reads the text of `--args`, which holds a JSON object.
-pub(crate) fn object(text: &str) -> Result<Map<String, Value>, ArgsError> {
-    read_args(Value::String(text.to_owned())).map_err(ArgsError::Args)
+pub(crate) fn object(text: &str) -> Result<Args, ArgsError> {
+    parse_args(text).map_err(ArgsError::Args)
 }
 
 /// Lays the pairs over `base`, each value as the tool's input schema has it.
-pub(crate) fn typed(
-    mut base: Map<String, Value>,
-    pairs: Vec<Pair>,
-    schema: &Value,
-) -> Map<String, Value> {
+pub(crate) fn typed(mut base: Args, pairs: Vec<Pair>, schema: &Value) -> Args {
     for Pair { key, value } in pairs {
         let value = match value {
             Typed::Json(value) => value,
@@ -104,13 +101,13 @@ pub(crate) fn typed(
                 value_of(text, declared)
             }
         };
-        base.insert(key, value);
+        base.insert(&key, value);
     }
     base
 }
 
 /// Arguments of a prompt are texts, whatever they look like.
-pub(crate) fn texts(words: &[String]) -> Result<Map<String, Value>, ArgsError> {
+pub(crate) fn texts(words: &[String]) -> Result<Args, ArgsError> {
     let mut texts = Map::new();
     for word in words {
         let (key, text) = word.split_once('=').unwrap_or_default();
@@ -121,7 +118,7 @@ pub(crate) fn texts(words: &[String]) -> Result<Map<String, Value>, ArgsError> {
             return Err(ArgsError::Twice { key: key.to_owned() });
         }
     }
-    Ok(texts)
+    Ok(texts.into())
 }
 
 /// What a schema admits, as far as it matters to a typed word.
@@ -135,19 +132,19 @@ enum Declared {
     Open,
 }
 
-fn value_of(text: String, declared: Declared) -> Value {
+fn value_of(text: String, declared: Declared) -> Exact {
     let parsed = match declared {
         Declared::Text => None,
         // What does not parse stays a text, and the check of the arguments points at it.
-        Declared::Other => serde_json::from_str(&text).ok(),
-        Declared::Open => serde_json::from_str(&text).ok().filter(|value| match value {
+        Declared::Other => Exact::parse(&text).ok(),
+        Declared::Open => Exact::parse(&text).ok().filter(|exact| match exact.value() {
             // Digits that a number would not keep are rather an id or a version.
             Value::Number(number) => number.to_string() == text,
             Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
             Value::Null | Value::String(_) => false,
         }),
     };
-    parsed.unwrap_or(Value::String(text))
+    parsed.unwrap_or_else(|| Value::String(text).into())
 }
 
 fn declared(root: &Value, schema: &Value, depth: usize) -> Declared {

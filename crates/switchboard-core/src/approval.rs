@@ -7,8 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use crate::catalog::Entry;
 use crate::catalog::pin::Pin;
 use crate::catalog::resolve::{Checked, Resolved};
@@ -17,6 +15,7 @@ use crate::config::server::ServerEntry;
 use crate::config::settings::Settings;
 use crate::config::trust::{DefinitionHash, definition_hash};
 use crate::config::values::{ApprovePolicy, Pins, ToolPrefix, ToolRule};
+use crate::exact::Args;
 use crate::globs::{self, Globs};
 use crate::name::{ServerName, ToolId};
 
@@ -64,7 +63,7 @@ pub struct Grants {
 #[derive(Clone, Debug)]
 pub struct Approved {
     target: Resolved,
-    args: Map<String, Value>,
+    args: Args,
     by: By,
 }
 
@@ -81,7 +80,7 @@ impl Approved {
         &self.target
     }
 
-    pub fn args(&self) -> &Map<String, Value> {
+    pub fn args(&self) -> &Args {
         &self.args
     }
 
@@ -90,7 +89,7 @@ impl Approved {
     }
 
     /// Gives up the approval, to ask again about another definition.
-    pub fn into_parts(self) -> (Resolved, Map<String, Value>) {
+    pub fn into_parts(self) -> (Resolved, Args) {
         (self.target, self.args)
     }
 }
@@ -272,7 +271,7 @@ impl Question {
         &self.checked.target
     }
 
-    pub fn args(&self) -> &Map<String, Value> {
+    pub fn args(&self) -> &Args {
         &self.checked.args
     }
 

@@ -5,6 +5,7 @@
 
 pub mod name;
 pub mod failure;
+pub mod exact;
 pub mod request;
 pub mod tool_card;
 pub mod config;

@@ -12,7 +12,7 @@ use switchboard::config::edit::value_at;
 use switchboard::config::server::ServerEntry;
 use switchboard::config::trust::{TrustHash, trust_hash};
 use switchboard::demo::Demo;
-use switchboard::edit::{Editor, Existing, NewServer, Scope};
+use switchboard::edit::{Editor, Effect, Existing, NewServer, Scope};
 use switchboard::load::{LoadOptions, load};
 use switchboard::name::ServerName;
 use switchboard::paths::Paths;
@@ -214,8 +214,9 @@ impl World {
         let name = ServerName::new(&counter(writer)).expect("a plain name");
         let server = NewServer { name, entry: entry.as_object().cloned().unwrap_or_default() };
         let editor = Editor::new(&self.environment, &self.paths, self.options());
-        let edited =
-            editor.add(Scope::User, &[server], Existing::Replace).expect("the file can be changed");
+        let edited = editor
+            .add(Scope::User, &[server], Existing::Replace, Effect::Written)
+            .expect("the file can be changed");
         let args = value_at(&edited.before, &["mcpServers", &counter(writer), "args"]);
         let args = args.expect("the file parses");
         args.map(|args| args[0].as_str().and_then(|count| count.parse().ok()).expect("a counter"))

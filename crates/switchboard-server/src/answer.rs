@@ -7,11 +7,36 @@ use switchboard::content::push_json_string;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
 use switchboard::reply::{Origin, Output, Reply};
-use switchboard_wire::RpcError;
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
+use switchboard_wire::{Raw, RpcError};
+
+/// The result of a request.
+pub(crate) enum Answer {
+    /// What a server gave, word for word, or what we wrote ourselves.
+    Json(Raw),
+    /// What the `mcp` tool found, and the parameters that it passed over.
+    Reply(Reply, Vec<&'static str>),
+    /// What went wrong in a tool: a result that a model can read.
+    Failure(Failure),
+}
+
+impl Answer {
+    pub(crate) fn json(json: impl Into<String>) -> Answer {
+        Answer::Json(Raw::from_json(json.into()))
+    }
+
+    /// Straight into the frame.
+    pub(crate) fn write(&self, out: &mut String) {
+        match self {
+            Answer::Json(json) => out.push_str(json.as_str()),
+            Answer::Reply(found, ignored) => reply(out, found, ignored),
+            Answer::Failure(wrong) => failure(out, wrong),
+        }
+    }
+}
 
 /// The result of the `mcp` tool for a reply; `ignored` names parameters that were passed over.
-pub(crate) fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str]) {
+fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str]) {
     let note = note(ignored);
     match reply {
         Reply::Output(output) => output_result(out, output, note.as_deref()),
@@ -62,7 +87,7 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>) {
 }
 
 /// The result of the `mcp` tool for a failure: an error that a model can act upon.
-pub(crate) fn failure(out: &mut String, failure: &Failure) {
+fn failure(out: &mut String, failure: &Failure) {
     text_result(out, &render::text::failure(failure));
     out.push_str(",\"isError\":true");
     let (server, tool) = match &failure.subject {
@@ -141,17 +166,17 @@ pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
 }
 
 /// What a server gave, word for word.
-pub(crate) fn raw(reply: Reply) -> String {
+pub(crate) fn raw(reply: Reply) -> Answer {
     match reply {
-        Reply::Output(output) => output.content.raw().to_owned(),
-        _ => "{}".to_owned(),
+        Reply::Output(output) => Answer::json(output.content.raw()),
+        _ => Answer::json("{}"),
     }
 }
 
 /// Rows as their servers wrote them.
-pub(crate) fn list<'a>(name: &str, rows: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn list<'a>(name: &str, rows: impl Iterator<Item = &'a str>) -> Answer {
     let rows: Vec<&str> = rows.collect();
-    format!("{{\"{name}\":[{}]}}", rows.join(","))
+    Answer::json(format!("{{\"{name}\":[{}]}}", rows.join(",")))
 }
 
 /// Opens a result that holds one text; the caller closes it.

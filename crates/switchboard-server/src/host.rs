@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Kind;
+use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
 use switchboard::name::ServerName;
 use switchboard::render::text::about_pin;
@@ -74,13 +75,13 @@ impl ClientHost {
         if wanted.is_some_and(|wanted| level < wanted) {
             return None;
         }
-        let mut line: Map<String, Value> = params.parse().ok()?;
-        let logger = match line.get("logger").and_then(Value::as_str) {
+        let mut line: Args = params.parse().ok()?;
+        let logger = match line.values().get("logger").and_then(Value::as_str) {
             Some(logger) => format!("{server}/{logger}"),
             None => server.to_string(),
         };
-        line.insert("logger".to_owned(), Value::String(logger));
-        Some(Value::Object(line).to_string())
+        line.insert("logger", Value::String(logger));
+        Some(line.to_string())
     }
 
     /// Takes note of what the client said it can do.
@@ -178,12 +179,12 @@ impl Host for ClientHost {
 /// asker; nothing in it is more than text, and it leads to web pages only.
 fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
     let unreadable = |_| RpcError::new(INVALID_PARAMS, "the question does not read");
-    let mut question: Map<String, Value> = params.parse().map_err(unreadable)?;
-    let message = question.get("message").and_then(Value::as_str).unwrap_or_default();
+    let mut question: Args = params.parse().map_err(unreadable)?;
+    let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
     let message = clean_block(message, SHOWN_MESSAGE);
     let signed = format!("The server `{}` asks: {message}", clean_line(server.as_str(), 200));
-    question.insert("message".to_owned(), Value::String(signed));
-    match question.get("url").map(Value::as_str) {
+    question.insert("message", Value::String(signed));
+    match question.values().get("url").map(Value::as_str) {
         Some(Some(url)) if is_web_page(url) => {}
         None => {}
         Some(_) => {
@@ -191,7 +192,7 @@ fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
             return Err(RpcError::new(INVALID_PARAMS, refused));
         }
     }
-    Ok(Value::Object(question).to_string())
+    Ok(question.to_string())
 }
 
 /// Over TLS, or on this machine, and without a name that hides the host.

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 use switchboard::failure::Code;
 use switchboard::name::ServerName;
-use switchboard::relay::Lookup;
+use switchboard::relay::{Foreign, Lookup};
 use switchboard::{Caller, Session};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND};
-use switchboard_wire::{Raw, Responder, RpcError};
+use switchboard_wire::{Peer, Raw, RpcError};
 
-use crate::answer::{self, as_the_server_said};
-use crate::params::{Located, Named, agreed_revision, read, with_progress, without_token};
+use crate::answer::{self, Answer, as_the_server_said};
+use crate::params::{Passed, agreed_revision, with_progress};
 
 /// What a client of one server needs to know of it.
 #[derive(Debug)]
@@ -28,54 +28,25 @@ impl Mirror {
         Mirror { wanted: server.to_owned(), server: OnceLock::new() }
     }
 
-    pub(crate) async fn respond(
-        &self,
-        session: &Session,
-        caller: Caller,
-        method: &str,
-        params: Option<Raw>,
-        responder: Responder,
-    ) {
-        if method == "tools/call" {
-            return self.call_tool(session, caller, params, responder).await;
-        }
-        match self.answer(session, caller, method, params.as_ref()).await {
-            Ok(answer) => responder.result(|out| out.push_str(answer.as_str())).await,
-            Err(error) => responder.error(&error).await,
-        }
-    }
-
-    async fn answer(
+    /// What `client` gets for a request.
+    pub(crate) async fn answer(
         &self,
         session: &Session,
         caller: Caller,
         method: &str,
         params: Option<&Raw>,
-    ) -> Result<Raw, RpcError> {
-        match method {
-            "initialize" => return self.initialize(session, params).await,
-            "ping" => return Ok(Raw::from_json("{}".to_owned())),
-            _ => {}
+        client: &Peer,
+    ) -> Result<Answer, RpcError> {
+        if method == "initialize" {
+            return self.initialize(session, params).await.map(Answer::Json);
         }
-        let server = self.server()?;
-        let answer = match method {
-            "resources/read" => {
-                let located: Located<'_> = read(params)?;
-                session.read_by_uri(server, &located.uri, &caller).await
-            }
-            "prompts/get" => {
-                let named: Named<'_> = read(params)?;
-                let args = named.arguments.unwrap_or_default();
-                session.prompt_by_own_name(server, &named.name, args, &caller).await
-            }
-            _ => {
-                let Some(lookup) = Lookup::of_method(method) else {
-                    return Err(RpcError::new(METHOD_NOT_FOUND, "this method is not passed on"));
-                };
-                session.look_up(server, lookup, without_token(params)?, &caller).await
-            }
-        };
-        answer.map_err(|failure| as_the_server_said(&failure))
+        let (server, passed) = (self.server()?, Passed::read(params)?);
+        let token = passed.progress_token.clone();
+        let ask = |caller| pass_on(session, server, method, passed, caller);
+        match token {
+            None => ask(caller).await,
+            Some(token) => with_progress(caller, ask, &token, client).await,
+        }
     }
 
     /// Connects the server for this client alone, as what this client is.
@@ -93,38 +64,6 @@ impl Mirror {
         Ok(Raw::from_json(Value::Object(hello).to_string()))
     }
 
-    async fn call_tool(
-        &self,
-        session: &Session,
-        caller: Caller,
-        params: Option<Raw>,
-        responder: Responder,
-    ) {
-        let parsed = read::<Named<'_>>(params.as_ref()).and_then(|call| Ok((self.server()?, call)));
-        let (server, call) = match parsed {
-            Ok(parsed) => parsed,
-            Err(error) => return responder.error(&error).await,
-        };
-        let args = call.arguments.unwrap_or_default();
-        let run = async |caller: Caller| {
-            session.call_by_own_name(server, &call.name, args, &caller).await
-        };
-        let outcome = match call.meta.and_then(|meta| meta.progress_token) {
-            None => run(caller).await,
-            Some(token) => with_progress(caller, run, token, responder.peer()).await,
-        };
-        match outcome {
-            Ok(answer) => responder.result(|out| out.push_str(answer.as_str())).await,
-            Err(failure) if failure.code == Code::UnknownTool => {
-                responder.error(&answer::protocol_error(&failure)).await;
-            }
-            Err(failure) => match answer::servers_own_error(&failure) {
-                Some(error) => responder.error(error).await,
-                None => responder.result(|out| answer::failure(out, &failure)).await,
-            },
-        }
-    }
-
     fn server(&self) -> Result<&ServerName, RpcError> {
         let uninitialized = || RpcError::new(INVALID_PARAMS, "`initialize` comes first");
         self.server.get().ok_or_else(uninitialized)
@@ -134,3 +73,43 @@ impl Mirror {
 /// Capabilities whose methods and notifications are passed on.
 const PASSED_ON: [&str; 6] =
     ["tools", "resources", "prompts", "completions", "logging", "experimental"];
+
+async fn pass_on(
+    session: &Session,
+    server: &ServerName,
+    method: &str,
+    mut passed: Passed,
+    caller: Caller,
+) -> Result<Answer, RpcError> {
+    let caller = &caller.with_meta(std::mem::take(&mut passed.meta));
+    let answer = match method {
+        "tools/call" => {
+            let (name, args) = (passed.text("name")?, passed.arguments()?);
+            return match session.call_by_own_name(server, &name, args, caller).await {
+                Ok(answer) => Ok(Answer::Json(answer)),
+                Err(failure) if failure.code == Code::UnknownTool => {
+                    Err(answer::protocol_error(&failure))
+                }
+                Err(failure) => match answer::servers_own_error(&failure) {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(Answer::Failure(failure)),
+                },
+            };
+        }
+        "resources/read" => session.read_by_uri(server, &passed.text("uri")?, caller).await,
+        "prompts/get" => {
+            let (name, args) = (passed.text("name")?, passed.arguments()?);
+            session.prompt_by_own_name(server, &name, args, caller).await
+        }
+        _ => match (Lookup::of_method(method), Foreign::method(method)) {
+            (Some(lookup), _) => session.look_up(server, lookup, passed.params, caller).await,
+            (None, Some(foreign)) => {
+                session.ask_foreign(server, foreign, passed.params, caller).await
+            }
+            (None, None) => {
+                return Err(RpcError::new(METHOD_NOT_FOUND, "this method is not passed on"));
+            }
+        },
+    };
+    answer.map(Answer::Json).map_err(|failure| as_the_server_said(&failure))
+}

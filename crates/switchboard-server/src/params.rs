@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use switchboard::Caller;
+use switchboard::exact::{Args, Exact};
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::era::Revision;
 use switchboard_wire::{Peer, Raw, RpcError};
@@ -19,9 +19,7 @@ pub(crate) struct Named<'a> {
     #[serde(borrow)]
     pub(crate) name: Cow<'a, str>,
     #[serde(default)]
-    pub(crate) arguments: Option<Map<String, Value>>,
-    #[serde(borrow, default, rename = "_meta")]
-    pub(crate) meta: Option<Meta<'a>>,
+    pub(crate) arguments: Option<Args>,
 }
 
 #[derive(Deserialize)]
@@ -32,9 +30,9 @@ pub(crate) struct Located<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Meta<'a> {
-    #[serde(borrow, default)]
-    pub(crate) progress_token: Option<&'a RawValue>,
+pub(crate) struct Meta {
+    #[serde(default)]
+    pub(crate) progress_token: Option<Exact>,
 }
 
 /// The revision that is spoken with a client that opens so.
@@ -55,21 +53,50 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T,
     })
 }
 
-/// The client's progress token means nothing on our connection to the server.
-pub(crate) fn without_token(params: Option<&Raw>) -> Result<Map<String, Value>, RpcError> {
-    let Some(params) = params else { return Ok(Map::new()) };
-    let mut params: Map<String, Value> = read(Some(params))?;
-    if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
-        meta.shift_remove("progressToken");
+/// All that a request says, to be passed on. Its `_meta` is taken apart: the client's progress token
+/// means nothing on our connection to the server.
+pub(crate) struct Passed {
+    pub(crate) params: Args,
+    pub(crate) meta: Args,
+    pub(crate) progress_token: Option<Exact>,
+}
+
+impl Passed {
+    pub(crate) fn read(params: Option<&Raw>) -> Result<Passed, RpcError> {
+        let mut params: Args = params.map_or_else(|| Ok(Args::default()), |raw| read(Some(raw)))?;
+        let mut meta = member(&mut params, "_meta")?;
+        let progress_token = meta.take("progressToken").filter(|token| !token.value().is_null());
+        Ok(Passed { params, meta, progress_token })
     }
-    Ok(params)
+
+    /// Takes out a text that must be there.
+    pub(crate) fn text(&mut self, name: &str) -> Result<String, RpcError> {
+        match self.params.take(name).map(Exact::into_value) {
+            Some(Value::String(text)) => Ok(text),
+            _ => Err(RpcError::new(INVALID_PARAMS, format!("`{name}` must be a string"))),
+        }
+    }
+
+    /// Takes out what a tool or a prompt is given.
+    pub(crate) fn arguments(&mut self) -> Result<Args, RpcError> {
+        member(&mut self.params, "arguments")
+    }
+}
+
+/// Takes an object out; one that is not there is empty.
+fn member(params: &mut Args, name: &str) -> Result<Args, RpcError> {
+    let Some(member) = params.take(name).filter(|member| !member.value().is_null()) else {
+        return Ok(Args::default());
+    };
+    let no_object = |error| RpcError::new(INVALID_PARAMS, format!("`{name}` is {error}"));
+    member.try_into().map_err(no_object)
 }
 
 /// Passes the steps of a call on under the client's own token, all of them before the answer.
 pub(crate) async fn with_progress<T, F: Future<Output = T>>(
     caller: Caller,
     call: impl FnOnce(Caller) -> F,
-    token: &RawValue,
+    token: &Exact,
     client: &Peer,
 ) -> T {
     let (sender, mut steps) = mpsc::channel(WAITING_STEPS);
@@ -87,9 +114,8 @@ pub(crate) async fn with_progress<T, F: Future<Output = T>>(
     outcome
 }
 
-fn pass_on(step: &Raw, token: &RawValue, client: &Peer) {
-    let Ok(mut step) = step.parse::<Map<String, Value>>() else { return };
-    let Ok(token) = serde_json::from_str(token.get()) else { return };
-    step.insert("progressToken".to_owned(), token);
-    client.try_notify("notifications/progress", &Value::Object(step).to_string());
+fn pass_on(step: &Raw, token: &Exact, client: &Peer) {
+    let Ok(mut step) = Args::parse(step.as_str()) else { return };
+    step.insert("progressToken", token.clone());
+    client.try_notify("notifications/progress", &step.to_string());
 }

@@ -11,25 +11,23 @@ use switchboard::reply::Reply;
 use switchboard::request::{self, Arguments, Request};
 use switchboard::{Caller, Session, explain, tool_card};
 use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
-use switchboard_wire::{Raw, Responder, RpcError};
+use switchboard_wire::{Peer, Raw, RpcError};
 
-use crate::answer::{self, as_the_server_said};
+use crate::answer::{self, Answer, as_the_server_said};
 use crate::levels::Levelled;
-use crate::params::{Located, Meta, Named, agreed_revision, read, with_progress, without_token};
+use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_progress};
 
-pub(crate) async fn respond(
+/// What `client` gets for a request.
+pub(crate) async fn answer(
     session: &Session,
     caller: Caller,
     method: &str,
-    params: Option<Raw>,
-    responder: Responder,
-) {
-    if method == "tools/call" {
-        return call_tool(session, caller, params, responder).await;
-    }
-    match Box::pin(answer_method(session, caller, method, params.as_ref())).await {
-        Ok(result) => responder.result(|out| out.push_str(&result)).await,
-        Err(error) => responder.error(&error).await,
+    params: Option<&Raw>,
+    client: &Peer,
+) -> Result<Answer, RpcError> {
+    match method {
+        "tools/call" => call_tool(session, caller, params, client).await,
+        _ => Box::pin(answer_method(session, caller, method, params)).await,
     }
 }
 
@@ -38,11 +36,10 @@ async fn answer_method(
     caller: Caller,
     method: &str,
     params: Option<&Raw>,
-) -> Result<String, RpcError> {
+) -> Result<Answer, RpcError> {
     match method {
-        "initialize" => Ok(initialize(params)),
-        "ping" => Ok("{}".to_owned()),
-        "tools/list" => Ok(format!("{{\"tools\":[{}]}}", tool_card::definition())),
+        "initialize" => Ok(Answer::json(initialize(params))),
+        "tools/list" => Ok(answer::list("tools", [&*tool_card::definition()].into_iter())),
         "prompts/list" => {
             let catalog = session.gateway().catalog();
             let rows = catalog.offered().flat_map(|listing| &listing.prompts);
@@ -71,13 +68,13 @@ async fn answer_method(
             } else {
                 session.unsubscribe(&located.uri, &caller).await
             };
-            done.map(|()| "{}".to_owned()).map_err(|failure| answer::protocol_error(&failure))
+            done.map(|()| Answer::json("{}")).map_err(|failure| answer::protocol_error(&failure))
         }
         "completion/complete" => complete(session, &caller, params).await,
         "logging/setLevel" => {
             let Levelled { level } = read(params)?;
             session.set_log_level(level.as_str(), &caller).await;
-            Ok("{}".to_owned())
+            Ok(Answer::json("{}"))
         }
         "resources/read" => {
             let located: Located<'_> = read(params)?;
@@ -93,7 +90,7 @@ async fn complete(
     session: &Session,
     caller: &Caller,
     params: Option<&Raw>,
-) -> Result<String, RpcError> {
+) -> Result<Answer, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
         #[serde(borrow, rename = "ref")]
@@ -120,9 +117,9 @@ async fn complete(
     };
     let failed = |failure: Failure| as_the_server_said(&failure);
     let server = session.owner(&reference).map_err(failed)?;
-    let params = without_token(params)?;
+    let Passed { params, .. } = Passed::read(params)?;
     let answer = session.look_up(&server, Lookup::Completion, params, caller).await;
-    answer.map(Raw::into_string).map_err(failed)
+    answer.map(Answer::Json).map_err(failed)
 }
 
 async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Reply, RpcError> {
@@ -149,41 +146,39 @@ fn initialize(params: Option<&Raw>) -> String {
 }
 
 /// The one tool. Whatever goes wrong inside it is a result that the model can read.
-async fn call_tool(session: &Session, caller: Caller, params: Option<Raw>, responder: Responder) {
+async fn call_tool(
+    session: &Session,
+    caller: Caller,
+    params: Option<&Raw>,
+    client: &Peer,
+) -> Result<Answer, RpcError> {
     #[derive(Deserialize)]
     struct Call<'a> {
         #[serde(borrow)]
         name: Cow<'a, str>,
         #[serde(default)]
         arguments: Arguments,
-        #[serde(borrow, default, rename = "_meta")]
-        meta: Option<Meta<'a>>,
+        #[serde(default, rename = "_meta")]
+        meta: Option<Meta>,
     }
-    let call: Call<'_> = match read(params.as_ref()) {
-        Ok(call) => call,
-        Err(error) => return responder.error(&error).await,
-    };
+    let call: Call<'_> = read(params)?;
     if call.name != tool_card::NAME {
         let message = format!("there is one tool here, `{}`", tool_card::NAME);
-        return responder.error(&RpcError::new(INVALID_PARAMS, message)).await;
+        return Err(RpcError::new(INVALID_PARAMS, message));
     }
     let parsed = match request::parse(call.arguments) {
         Ok(parsed) => parsed,
-        Err(error) => {
-            let failure = explain::request_error(error);
-            return responder.result(|out| answer::failure(out, &failure)).await;
-        }
+        Err(error) => return Ok(Answer::Failure(explain::request_error(error))),
     };
-    let token = call.meta.and_then(|meta| meta.progress_token);
-    let outcome = match token {
+    let outcome = match call.meta.and_then(|meta| meta.progress_token) {
         None => session.handle_as(parsed.request, caller).await,
         Some(token) => {
             let call = |caller| session.handle_as(parsed.request, caller);
-            Box::pin(with_progress(caller, call, token, responder.peer())).await
+            Box::pin(with_progress(caller, call, &token, client)).await
         }
     };
-    match outcome {
-        Ok(reply) => responder.result(|out| answer::reply(out, &reply, &parsed.ignored)).await,
-        Err(failure) => responder.result(|out| answer::failure(out, &failure)).await,
-    }
+    Ok(match outcome {
+        Ok(reply) => Answer::Reply(reply, parsed.ignored),
+        Err(failure) => Answer::Failure(failure),
+    })
 }

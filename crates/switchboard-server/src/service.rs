@@ -7,12 +7,14 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
+use switchboard::exact::Args;
 use switchboard::{Caller, Gateway, Session};
 use switchboard_wire::envelope::{INVALID_REQUEST, Malformed};
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder, RpcError};
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
 
+use crate::answer::Answer;
 use crate::host::{ClientHost, Manner};
 use crate::mirror::Mirror;
 use crate::news::{List, News};
@@ -109,6 +111,20 @@ impl Service {
         self.calls.clone()
     }
 
+    /// What a notification says, if servers are told of it.
+    fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
+        let params = match (&self.mirror, notification.method.as_str()) {
+            // Said to us, about our own connection with the client.
+            (_, "notifications/initialized" | "notifications/cancelled") => return None,
+            (_, "notifications/roots/list_changed") | (Some(_), _) => notification.params.as_ref(),
+            (None, _) => return None,
+        };
+        match params {
+            None => Some(String::new()),
+            Some(params) => Some(params.parse::<Args>().ok()?.to_string()),
+        }
+    }
+
     /// Questions about a request travel with it, where the transport can tell.
     fn caller(&self, responder: &Responder) -> Caller {
         let caller = self.session.caller();
@@ -172,11 +188,17 @@ impl Handler for Service {
         let responder = responder.holding(in_use);
         // Boxed, because spawning moves a future a dozen times.
         let task = self.calls.running.spawn(Box::pin(async move {
-            match mirror {
-                None => proxy::respond(&session, caller, &method, params, responder).await,
-                Some(mirror) => {
-                    mirror.respond(&session, caller, &method, params, responder).await;
+            let (session, params, client) = (&session, params.as_ref(), responder.peer());
+            let answer = match (mirror, method.as_str()) {
+                (_, "ping") => Ok(Answer::json("{}")),
+                (None, method) => proxy::answer(session, caller, method, params, client).await,
+                (Some(mirror), method) => {
+                    Box::pin(mirror.answer(session, caller, method, params, client)).await
                 }
+            };
+            match answer {
+                Ok(answer) => responder.result(|out| answer.write(out)).await,
+                Err(error) => responder.error(&error).await,
             }
         }));
         if let Some(running) = self.calls.by_id().get_mut(&id).filter(|r| r.number == number) {
@@ -190,12 +212,11 @@ impl Handler for Service {
         {
             call.abort();
         }
-        if notification.method == "notifications/roots/list_changed" {
-            let session = Arc::clone(&self.session);
-            self.calls.running.spawn(async move {
-                session.tell_own_servers("notifications/roots/list_changed", "").await;
-            });
-        }
+        let Some(params) = self.params_to_pass_on(&notification) else { return };
+        let session = Arc::clone(&self.session);
+        self.calls.running.spawn(async move {
+            session.tell_own_servers(&notification.method, &params).await;
+        });
     }
 
     fn malformed(&mut self, error: &Malformed, peer: &Peer) {

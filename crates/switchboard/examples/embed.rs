@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use serde_json::json;
+use switchboard::exact::Args;
 use switchboard::request::{
     CallRequest, Matching, PageRequest, Request, SearchRequest, Signatures,
 };
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let found = session.handle(Request::Search(search)).await?;
     writeln!(out, "{}", render::text::reply(&found))?;
 
-    let args = json!({ "a": 2, "b": 40 }).as_object().cloned().unwrap_or_default();
+    let args = Args::parse(r#"{ "a": 2, "b": 40 }"#)?;
     let call = CallRequest { tool: "demo_add".to_owned(), server: None, args };
     let sum = session.handle(Request::Call(call)).await?;
     writeln!(out, "{}", render::text::reply(&sum))?;

@@ -55,6 +55,13 @@ pub enum Existing {
     Replace,
 }
 
+/// Whether a change is made, or only worked out to be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Planned,
+    Written,
+}
+
 /// Whether a server is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
@@ -129,20 +136,10 @@ impl<'a> Editor<'a> {
         scope: Scope,
         servers: &[NewServer],
         existing: Existing,
+        effect: Effect,
     ) -> Result<Edited, EditError> {
         check(scope, servers)?;
-        self.write(&self.file(scope), |text| adding(text, servers, existing))
-    }
-
-    /// What [`Editor::add`] would do.
-    pub fn would_add(
-        &self,
-        scope: Scope,
-        servers: &[NewServer],
-        existing: Existing,
-    ) -> Result<Edited, EditError> {
-        check(scope, servers)?;
-        self.look(&self.file(scope), |text| adding(text, servers, existing))
+        self.change(&self.file(scope), effect, |text| adding(text, servers, existing))
     }
 
     /// Whether any file that counts names this server.
@@ -168,13 +165,8 @@ impl<'a> Editor<'a> {
     }
 
     /// Puts hosts at the end of the user's imports, except those that are there.
-    pub fn add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
-        self.write(&self.file(Scope::User), |text| with(text, &importing(hosts)))
-    }
-
-    /// What [`Editor::add_imports`] would do.
-    pub fn would_add_imports(&self, hosts: &[Host]) -> Result<Edited, EditError> {
-        self.look(&self.file(Scope::User), |text| with(text, &importing(hosts)))
+    pub fn add_imports(&self, hosts: &[Host], effect: Effect) -> Result<Edited, EditError> {
+        self.change(&self.file(Scope::User), effect, |text| with(text, &importing(hosts)))
     }
 
     /// Counts servers of the project as approved that the user typed just now. One of which other
@@ -326,6 +318,18 @@ impl<'a> Editor<'a> {
     fn made_for(&self, path: &Path) -> MadeFor {
         let is_named = self.options.config.is_some() && path == self.file(Scope::User);
         if is_named { MadeFor::Others } else { MadeFor::Us }
+    }
+
+    fn change(
+        &self,
+        path: &Path,
+        effect: Effect,
+        change: impl Fn(&str) -> Result<Next, Refusal>,
+    ) -> Result<Edited, EditError> {
+        match effect {
+            Effect::Planned => self.look(path, change),
+            Effect::Written => self.write(path, change),
+        }
     }
 
     /// Works a change out and writes nothing.

@@ -5,6 +5,7 @@
 //! [`Reply`](reply::Reply) or a [`Failure`](failure::Failure).
 //!
 //! ```
+//! use switchboard::exact::Args;
 //! use switchboard::{Environment, Gateway, Headless};
 //! use switchboard::request::{CallRequest, Request};
 //!
@@ -15,11 +16,10 @@
 //! let gateway = Gateway::builder(environment).demo().build();
 //! let session = gateway.session(Headless);
 //!
-//! let args = serde_json::json!({ "a": 2, "b": 40 });
 //! let call = CallRequest {
 //!     tool: "demo_add".to_owned(),
 //!     server: None,
-//!     args: args.as_object().cloned().unwrap_or_default(),
+//!     args: Args::parse(r#"{ "a": 2, "b": 40 }"#)?,
 //! };
 //! let reply = session.handle(Request::Call(call)).await?;
 //! assert_eq!(switchboard::render::text::reply(&reply), "42");
@@ -70,6 +70,6 @@ pub use session::Session;
 pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
-    approval, catalog, config, content, failure, lifecycle, name, render, reply, request, schema,
-    tool_card,
+    approval, catalog, config, content, exact, failure, lifecycle, name, render, reply, request,
+    schema, tool_card,
 };

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::content::CallOutput;
+use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{
@@ -233,7 +233,7 @@ pub(crate) async fn read_resource(
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
     let target =
         catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
-    let checked = Checked { target, args: Map::new() };
+    let checked = Checked { target, args: Args::default() };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_resource(raw.into_string());
     output(session, Origin::Resource, target.server, uri, content).await
@@ -290,7 +290,7 @@ pub(crate) async fn prompt(
     session: &Session,
     name: &str,
     server: Option<&str>,
-    args: Map<String, Value>,
+    args: Args,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.gateway.catalog();

@@ -2,8 +2,10 @@
 //! single server under its own names. What runs something still passes the pipeline.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use switchboard_core::catalog::resolve::Checked;
+use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_wire::Raw;
@@ -57,6 +59,24 @@ impl Lookup {
     }
 }
 
+/// Methods that are no lookups: the session itself opens a conversation and answers a ping, and
+/// what runs something passes the pipeline.
+const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
+
+/// A method that no revision of MCP has, so that nobody but the server knows what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign<'m>(&'m str);
+
+impl<'m> Foreign<'m> {
+    /// Not one that a lenient server could take for a method of MCP: that would go round the gate.
+    pub fn method(method: &'m str) -> Option<Foreign<'m>> {
+        let lookups = Lookup::ALL.iter().map(|lookup| lookup.method());
+        let is_known = |known: &str| method.trim().eq_ignore_ascii_case(known);
+        let known = OURS.into_iter().chain(lookups).any(is_known);
+        (!known).then_some(Foreign(method))
+    }
+}
+
 /// What a completion or a subscription is about, by the name that its server has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference<'a> {
@@ -76,7 +96,7 @@ impl Session {
     pub async fn subscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let server = self.owner(&Reference::Resource(uri))?;
         let lease = self.own_lease(&server).await?;
-        let params = json!({ "uri": uri }).to_string();
+        let params = Args::of("uri", Value::from(uri));
         let subscribed = lease.look_up(Lookup::Subscribe.method(), params, caller).await;
         subscribed.map_err(|error| explain::lookup(error, &server))?;
         self.hold_subscription(uri, lease);
@@ -86,14 +106,14 @@ impl Session {
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let server = self.owner(&Reference::Resource(uri))?;
         let Some(lease) = self.take_subscription(uri) else { return Ok(()) };
-        let params = json!({ "uri": uri }).to_string();
+        let params = Args::of("uri", Value::from(uri));
         let ended = lease.look_up(Lookup::Unsubscribe.method(), params, caller).await;
         ended.map(drop).map_err(|error| explain::lookup(error, &server))
     }
 
     /// Asks the connected servers for log lines of this level and above.
     pub async fn set_log_level(&self, level: &str, caller: &Caller) {
-        let params = json!({ "level": level }).to_string();
+        let params = Args::of("level", Value::from(level));
         for lease in self.connected() {
             if lease.hello().capabilities.logging {
                 let asked = lease.look_up(Lookup::LogLevel.method(), params.clone(), caller);
@@ -117,34 +137,63 @@ impl Session {
         &self,
         server: &ServerName,
         lookup: Lookup,
-        params: Map<String, Value>,
+        params: Args,
+        caller: &Caller,
+    ) -> Result<Raw, Failure> {
+        let answer = self.pass_on(server, lookup.method(), params, caller).await?;
+        Ok(if lookup == Lookup::Tools { self.callable(server, answer) } else { answer })
+    }
+
+    /// Asks the server something that only the two sides understand.
+    pub async fn ask_foreign(
+        &self,
+        server: &ServerName,
+        Foreign(method): Foreign<'_>,
+        params: Args,
+        caller: &Caller,
+    ) -> Result<Raw, Failure> {
+        self.pass_on(server, method, params, caller).await
+    }
+
+    async fn pass_on(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Args,
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let lease = self.lease(server).await?;
-        let params = Value::Object(params).to_string();
-        let answer = lease.look_up(lookup.method(), params, caller).await;
-        let answer = answer.map_err(|error| explain::lookup(error, server))?;
-        Ok(if lookup == Lookup::Tools { self.callable(server, answer) } else { answer })
+        let answer = lease.look_up(method, params, caller).await;
+        answer.map_err(|error| explain::lookup(error, server))
     }
 
     /// A page of tools without those that the configuration leaves out.
     fn callable(&self, server: &ServerName, page: Raw) -> Raw {
         #[derive(Deserialize)]
+        struct Page<'a> {
+            #[serde(borrow)]
+            tools: &'a RawValue,
+        }
+        #[derive(Deserialize)]
         struct Named {
             name: String,
         }
         let catalog = self.gateway().catalog();
-        let offered = |tool: &Value| {
-            let named = Named::deserialize(tool).ok();
+        let offered = |tool: &&RawValue| {
+            let named = serde_json::from_str::<Named>(tool.get()).ok();
             named.is_some_and(|named| catalog.own_tool(server, &named.name).is_some())
         };
-        let Ok(mut answer) = page.parse::<Map<String, Value>>() else { return page };
-        let Some(tools) = answer.get_mut("tools").and_then(Value::as_array_mut) else {
+        let Ok(Page { tools }) = page.parse() else { return page };
+        let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(tools.get()) else { return page };
+        let kept: Vec<&str> = rows.iter().copied().filter(offered).map(RawValue::get).collect();
+        if kept.len() == rows.len() {
             return page;
-        };
-        let before = tools.len();
-        tools.retain(offered);
-        if tools.len() == before { page } else { Raw::from_json(Value::Object(answer).to_string()) }
+        }
+        let text = page.as_str();
+        let start = tools.get().as_ptr().addr() - text.as_ptr().addr();
+        let (before, after) = (text.get(..start), text.get(start + tools.get().len()..));
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        Raw::from_json(format!("{before}[{}]{after}", kept.join(",")))
     }
 
     /// Calls a tool by the name that its server has for it.
@@ -152,7 +201,7 @@ impl Session {
         &self,
         server: &ServerName,
         tool: &str,
-        args: Map<String, Value>,
+        args: Args,
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.gateway().catalog();
@@ -172,7 +221,7 @@ impl Session {
         let target = catalog
             .resource(server, uri)
             .ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
-        let checked = Checked { target, args: Map::new() };
+        let checked = Checked { target, args: Args::default() };
         call::run(self, &catalog, checked, caller).await.map(|(_, answer)| answer)
     }
 
@@ -180,7 +229,7 @@ impl Session {
         &self,
         server: &ServerName,
         name: &str,
-        args: Map<String, Value>,
+        args: Args,
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.gateway().catalog();
@@ -194,6 +243,24 @@ impl Session {
     pub async fn tell_own_servers(&self, method: &str, params: &str) {
         for lease in self.gateway().own_connections(self.id()) {
             lease.notify(method, params).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_method_that_we_know_is_foreign() {
+        for method in ["tools/call", "Tools/Call", " tools/call", "prompts/get\n", "PING"] {
+            assert_eq!(Foreign::method(method), None, "{method:?}");
+        }
+        for lookup in Lookup::ALL {
+            assert_eq!(Foreign::method(lookup.method()), None);
+        }
+        for method in ["acme/forecast", "tools", "tasks/get", ""] {
+            assert_eq!(Foreign::method(method), Some(Foreign(method)));
         }
     }
 }

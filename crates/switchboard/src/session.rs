@@ -72,7 +72,7 @@ impl Session {
 
     /// The session itself as one who asks.
     pub fn caller(&self) -> Caller {
-        Caller { listener: self.listener.clone(), progress: None }
+        Caller::of(self.listener.clone())
     }
 
     /// A connection to the server, held while the lease lives. A server whose definition changes

@@ -31,8 +31,8 @@ fn schema() -> Value {
 fn check(words: &[&str], expected: Value) {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let seen = match pairs(&words) {
-        Ok(pairs) => Value::Object(typed(Map::new(), pairs, &schema())),
-        Err(error) => Value::from(error.to_string()),
+        Ok(pairs) => Value::Object(typed(Args::default(), pairs, &schema()).values().clone()),
+        Err(error) => Value::from(Failure::from(error).to_string()),
     };
     assert_eq!(seen, expected, "{words:?}");
 }
@@ -76,7 +76,20 @@ fn without_a_declaration_only_plain_json_is_json() {
 fn a_colon_forces_json() {
     check(&["text:=7", "open:=null"], json!({ "text": 7, "open": null }));
     check(&["open:=\"x\""], json!({ "open": "x" }));
-    check(&["open:={"], json!("the value of `open` is not valid JSON (line 1, column 1)"));
+    let unused = "the value of `open` cannot be used: ";
+    check(&["open:={"], json!(format!("{unused}not valid JSON (line 1, column 1)")));
+    check(&[r#"open:={"a":1,"a":2}"#], json!(format!("{unused}`a` stands there twice")));
+}
+
+#[test]
+fn numbers_are_kept_as_they_were_typed() {
+    let base = object(r#"{ "open": [1.10, 1e2], "count": 1.0 }"#).unwrap();
+    let words = ["ratio=12345678901234567890123", "count:=-0", "deep={\"a\":0.10}"];
+    let words = words.map(str::to_owned);
+    let args = typed(base, pairs(&words).unwrap(), &schema());
+    let expected =
+        r#"{"open":[1.10,1e2],"count":-0,"ratio":12345678901234567890123,"deep":{"a":0.10}}"#;
+    assert_eq!(args.to_string(), expected);
 }
 
 #[test]
@@ -91,7 +104,7 @@ fn words_that_are_no_pairs_are_refused() {
 fn pairs_win_over_the_object() {
     let base = object(r#"{"text": "a", "count": 1}"#).unwrap();
     let merged = typed(base, pairs(&["count=2".to_owned()]).unwrap(), &schema());
-    assert_eq!(Value::Object(merged), json!({ "text": "a", "count": 2 }));
+    assert_eq!(merged.to_string(), r#"{"text":"a","count":2}"#);
 }
 
 #[test]
@@ -105,6 +118,10 @@ fn a_broken_object_is_pointed_at() {
         "the value of `--args` cannot be used: `args` is not valid JSON (line 2, column 8)",
     );
     check(
+        r#"{"a": {"b": 1, "b": 2}}"#,
+        "the value of `--args` cannot be used: `args` holds an object with `b` twice",
+    );
+    check(
         "[1]",
         "the value of `--args` cannot be used: `args` must hold a JSON object, not an array",
     );
@@ -113,14 +130,14 @@ fn a_broken_object_is_pointed_at() {
 #[test]
 fn arguments_of_prompts_are_texts() {
     let words = ["a=1".to_owned(), "b:=true".to_owned()];
-    assert_eq!(Value::Object(texts(&words).unwrap()), json!({ "a": "1", "b:": "true" }));
+    assert_eq!(texts(&words).unwrap().to_string(), r#"{"a":"1","b:":"true"}"#);
 }
 
 proptest! {
     #[test]
     fn a_declared_text_is_kept_to_the_byte(text in proptest::arbitrary::any::<String>()) {
         let words = [format!("text={text}")];
-        let args = typed(Map::new(), pairs(&words).unwrap(), &schema());
-        prop_assert_eq!(args.get("text"), Some(&Value::from(text)));
+        let args = typed(Args::default(), pairs(&words).unwrap(), &schema());
+        prop_assert_eq!(args.values().get("text"), Some(&Value::from(text)));
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use serde_json::{Map, Value};
 use switchboard::config::snippet::{self, SnippetError};
 use switchboard::config::transport::is_address;
-use switchboard::edit::{Existing, NewServer, Scope};
+use switchboard::edit::{Effect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render::words::{clean_line, list};
@@ -52,7 +52,7 @@ pub(super) fn add(app: &App, add: Add) -> Outcome {
     let existing = if add.replace { Existing::Replace } else { Existing::Refuse };
     let servers = wanted(app, &add)?;
     let editor = app.editor();
-    let edited = editor.add(scope, &servers, existing).map_err(explain::edit)?;
+    let edited = editor.add(scope, &servers, existing, Effect::Written).map_err(explain::edit)?;
     let names: Vec<String> =
         servers.iter().map(|server| format!("`{}`", shown(&server.name))).collect();
     let verb = if names.len() == 1 { "is" } else { "are" };

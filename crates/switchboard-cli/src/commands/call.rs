@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::io::Read;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard::Progress;
 use switchboard::content::{Audio, CallOutput, Part};
+use switchboard::exact::Args;
 use switchboard::failure::Failure;
 use switchboard::render;
 use switchboard::render::words::{clean_block, clean_line, thousands};
@@ -27,7 +28,7 @@ pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
     let pairs = call_args::pairs(&call.arguments).map_err(Failure::from)?;
     let base = match &call.args {
         Some(source) => object(talk.app, source).await.map_err(Failure::from)?,
-        None => Map::new(),
+        None => Args::default(),
     };
     let found = talk.describe(&call.tool, call.server.as_deref()).await?;
     let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
@@ -42,7 +43,7 @@ pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
 }
 
 /// The object that `--args` means: JSON text, `@file`, or `-` for standard input.
-async fn object(app: &App, source: &str) -> Result<Map<String, Value>, ArgsError> {
+async fn object(app: &App, source: &str) -> Result<Args, ArgsError> {
     if source == "-" {
         let mut text = String::new();
         let read = tokio::task::spawn_blocking(move || {

@@ -51,7 +51,7 @@ async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
         .collect();
     for call in calls(context, &tools) {
         let (tool, server) = (call.tool, Some(SERVER.to_owned()));
-        session.handle(Request::Call(CallRequest { tool, server, args: call.args })).await?;
+        session.handle(Request::Call(CallRequest { tool, server, args: call.args.into() })).await?;
     }
     Ok(())
 }

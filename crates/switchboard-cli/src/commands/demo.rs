@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use switchboard::Gateway;
+use switchboard::exact::Args;
 use switchboard::request::{
     CallRequest, Matching, PageRequest, Request, SearchRequest, Signatures,
 };
@@ -31,7 +32,8 @@ pub(super) async fn tour(app: &App) -> Outcome {
         let describe = Request::Describe { tool: "demo_add".to_owned(), server: None };
         show(talk, "describe demo_add", describe).await?;
         say("\nCall it:\n")?;
-        let args = json!({ "a": 2, "b": 40 }).as_object().cloned().unwrap_or_default();
+        let mut args = Args::of("a", json!(2));
+        args.insert("b", json!(40));
         let call = CallRequest { tool: "demo_add".to_owned(), server: None, args };
         show(talk, "call demo_add a=2 b=40", Request::Call(call)).await?;
         say(&next_steps(app))?;

@@ -8,7 +8,7 @@ use switchboard::config::hosts::Host;
 use switchboard::config::layers::{Origin, Tier};
 use switchboard::config::parse::ParsedServer;
 use switchboard::discover::{Discovery, FoundFile, FoundHost};
-use switchboard::edit::Edited;
+use switchboard::edit::{Edited, Effect};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::render::words::{clean_line, list};
@@ -31,7 +31,7 @@ pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
     let found = app.discover()?;
     let hosts = found.new_imports(&wish.hosts);
     // Also with nothing to write, so that a file that cannot be changed is said at once.
-    let planned = app.editor().would_add_imports(&hosts).map_err(explain::edit)?;
+    let planned = app.editor().add_imports(&hosts, Effect::Planned).map_err(explain::edit)?;
     let conflicts = found.conflicts(&hosts);
     if !wish.format.json {
         app.printer.text(&shown(&found, &hosts, app.printer.out))?;
@@ -87,7 +87,7 @@ async fn settle(
         printer.note("nothing was changed");
         return Ok(Ending::Refused);
     }
-    app.editor().add_imports(hosts).map_err(explain::edit)?;
+    app.editor().add_imports(hosts, Effect::Written).map_err(explain::edit)?;
     printer.note(&imported(hosts, printer.err));
     Ok(Ending::Written)
 }

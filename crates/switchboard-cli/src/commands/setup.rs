@@ -3,7 +3,7 @@
 mod form;
 
 use switchboard::discover::Discovery;
-use switchboard::edit::{Existing, NewServer, Scope};
+use switchboard::edit::{Effect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::name::ServerName;
@@ -65,7 +65,7 @@ pub(super) fn no_name() -> Failure {
 async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<(), Stop> {
     let printer = dialogue.printer;
     // A file that cannot be changed is said before anything is asked.
-    app.editor().would_add_imports(&[]).map_err(explain::edit)?;
+    app.editor().add_imports(&[], Effect::Planned).map_err(explain::edit)?;
     let offered = found.new_imports(&[]);
     if offered.is_empty() {
         printer.note(&import::nothing_new(found, &[]));
@@ -81,14 +81,14 @@ async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<
     if hosts.is_empty() {
         return Ok(());
     }
-    let planned = app.editor().would_add_imports(&hosts).map_err(explain::edit)?;
+    let planned = app.editor().add_imports(&hosts, Effect::Planned).map_err(explain::edit)?;
     let conflicts = found.conflicts(&hosts);
     if !conflicts.is_empty() {
         printer.note(&import::disagreement(&conflicts, printer.err));
     }
     printer.note(&diff::text(&planned, printer.err));
     if dialogue.agrees("Write this?").await? {
-        app.editor().add_imports(&hosts).map_err(explain::edit)?;
+        app.editor().add_imports(&hosts, Effect::Written).map_err(explain::edit)?;
         dialogue.written = Written::Something;
         printer.note(&import::imported(&hosts, printer.err));
     }
@@ -111,8 +111,10 @@ async fn add(app: &App, dialogue: &mut Dialogue) -> Outcome {
     let add = form.filled();
     let scope = Scope::from(add.scope);
     let servers = wanted(app, &add)?;
-    let planned =
-        app.editor().would_add(scope, &servers, Existing::Refuse).map_err(explain::edit)?;
+    let planned = app
+        .editor()
+        .add(scope, &servers, Existing::Refuse, Effect::Planned)
+        .map_err(explain::edit)?;
     for server in &servers {
         if let Err(failure) = attempt(app, server).await? {
             printer.note(&report::text(&failure, printer.err));
@@ -127,7 +129,7 @@ async fn add(app: &App, dialogue: &mut Dialogue) -> Outcome {
         printer.note("nothing was changed");
         return Ok(Exit::NotApproved);
     }
-    app.editor().add(scope, &servers, Existing::Refuse).map_err(explain::edit)?;
+    app.editor().add(scope, &servers, Existing::Refuse, Effect::Written).map_err(explain::edit)?;
     servers.iter().for_each(|s| printer.note(&format!("`{}` is configured", shown(&s.name))));
     if scope == Scope::Project {
         trust_what_was_typed(app, &servers)?;

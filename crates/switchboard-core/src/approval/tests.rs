@@ -19,7 +19,7 @@ fn target(name: &str, annotations: &str, description: &str) -> Resolved {
 }
 
 fn checked(name: &str, annotations: &str) -> Checked {
-    Checked { target: target(name, annotations, ""), args: Map::new() }
+    Checked { target: target(name, annotations, ""), args: Args::default() }
 }
 
 fn asks(rules: &Rules, grants: &Grants, checked: Checked) -> bool {
@@ -130,7 +130,7 @@ fn what_is_allowed_runs_unasked_and_what_is_denied_never_runs() {
 fn another_prefix_silences_no_question() {
     let bare = || {
         let target = Resolved { shown: Arc::from("gh_wipe"), ..target("gh_wipe", "{}", "") };
-        Checked { target, args: Map::new() }
+        Checked { target, args: Args::default() }
     };
     let allowed = Settings { allow: patterns(&["gh_*"]), ..policy(ApprovePolicy::All) };
     let rules = Rules::new(&ServerEntry::default(), &allowed);
@@ -171,7 +171,7 @@ fn a_yes_for_the_session_covers_that_tool_alone_and_as_it_was_shown() {
     assert_eq!(approved.by(), By::User);
     assert!(!asks(&rules, &grants, checked("a", "{}")));
     assert!(asks(&rules, &grants, checked("b", "{}")));
-    let changed = Checked { target: target("a", "{}", "now worse"), args: Map::new() };
+    let changed = Checked { target: target("a", "{}", "now worse"), args: Args::default() };
     assert!(asks(&rules, &grants, changed));
 }
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::pin::Pin;
 use super::{Catalog, Entry, Item, Kind, Standing, search};
 use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
+use crate::exact::Args;
 use crate::name::{ServerName, ToolId, fold, shown};
 use crate::schema::Mismatch;
 
@@ -27,7 +26,7 @@ pub struct Resolved {
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub target: Resolved,
-    pub args: Map<String, Value>,
+    pub args: Args,
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +62,7 @@ fn list(mismatches: &[Mismatch]) -> String {
 
 impl Resolved {
     /// Checks arguments against the schema; repairs what can only mean one thing.
-    pub fn check(self, args: Map<String, Value>) -> Result<Checked, (Resolved, ArgumentsError)> {
+    pub fn check(self, args: Args) -> Result<Checked, (Resolved, ArgumentsError)> {
         let Some(validator) = self.entry.validator() else {
             return Ok(Checked { target: self, args });
         };

@@ -2,16 +2,23 @@
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::table::PARAMETERS;
+use crate::exact::{Exact, ReadError, kind_of};
 
 /// What an `mcp` call was given, as it stands in the message. A handful of pairs need no map.
 #[derive(Clone, Debug)]
 pub enum Arguments {
-    Given(Vec<(String, Value)>),
+    Given(Vec<(String, Exact)>),
     /// Something else than an object.
     Other {
         found: &'static str,
+    },
+    /// A parameter whose value cannot be passed on.
+    Unread {
+        name: String,
+        cause: ReadError,
     },
 }
 
@@ -25,7 +32,9 @@ impl From<Value> for Arguments {
     fn from(value: Value) -> Arguments {
         match value {
             Value::Null => Arguments::default(),
-            Value::Object(given) => Arguments::Given(given.into_iter().collect()),
+            Value::Object(given) => Arguments::Given(
+                given.into_iter().map(|(name, value)| (name, value.into())).collect(),
+            ),
             other => Arguments::Other { found: kind_of(&other) },
         }
     }
@@ -54,7 +63,8 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
 
     /// A name that stands there twice is refused: nobody can tell which one was meant.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
-        let mut given: Vec<(String, Value)> = Vec::new();
+        let mut given: Vec<(String, Exact)> = Vec::new();
+        let mut unread = None;
         while let Some(name) = map.next_key::<String>()? {
             if given.len() > PARAMETERS.len() {
                 // More than there are: one is unknown, and `check` says which.
@@ -64,9 +74,12 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
             if given.iter().any(|(known, _)| *known == name) {
                 return Err(de::Error::custom("a parameter is given twice"));
             }
-            given.push((name, map.next_value()?));
+            match Exact::parse(map.next_value::<&RawValue>()?.get()) {
+                Ok(value) => given.push((name, value)),
+                Err(cause) => unread = Some(Arguments::Unread { name, cause }),
+            }
         }
-        Ok(Arguments::Given(given))
+        Ok(unread.unwrap_or(Arguments::Given(given)))
     }
 
     fn visit_unit<E>(self) -> Result<Arguments, E> {
@@ -96,18 +109,6 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
     fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Arguments, A::Error> {
         while list.next_element::<de::IgnoredAny>()?.is_some() {}
         Self::other("an array")
-    }
-}
-
-/// A JSON type in words.
-pub(super) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
     }
 }
 

@@ -4,11 +4,11 @@ mod arguments;
 mod parse;
 mod table;
 
-use serde_json::{Map, Value};
-
 pub use arguments::Arguments;
-pub use parse::{Parsed, RequestError, parse, read_args};
+pub use parse::{Parsed, RequestError, parse, parse_args};
 pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
+
+use crate::exact::Args;
 
 /// Tools of a search page or a server's list, unless asked otherwise.
 pub const DEFAULT_LIMIT: usize = 12;
@@ -57,7 +57,7 @@ pub enum Request {
     Prompt {
         name: String,
         server: Option<String>,
-        args: Map<String, Value>,
+        args: Args,
     },
 }
 
@@ -101,7 +101,7 @@ pub enum Signatures {
 pub struct CallRequest {
     pub tool: String,
     pub server: Option<String>,
-    pub args: Map<String, Value>,
+    pub args: Args,
 }
 
 /// Which part of a stored result to read; lines are counted from 0.

@@ -1,13 +1,15 @@
 //! From the arguments of the `mcp` tool to a [`Request`], with errors that point.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::arguments::{Arguments, kind_of};
+use super::arguments::Arguments;
 use super::table::{Kind, PARAMETERS, Parameter, Place};
 use super::{
     CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Request, ResultView,
     SearchRequest, Signatures,
 };
+use crate::exact::{Args, Exact, ReadError, kind_of};
+use crate::render::words::clean_line;
 
 /// A request, and what was passed over to get to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +35,11 @@ pub enum RequestError {
     Empty { name: &'static str },
     #[error("`{name}` must be from {least} to {most}")]
     OutOfRange { name: &'static str, least: usize, most: usize },
-    #[error("`args` is not valid JSON (line {line}, column {column})")]
-    ArgsSyntax { line: usize, column: usize },
+    #[error("`{name}` is not valid JSON (line {line}, column {column})")]
+    Syntax { name: String, line: usize, column: usize },
+    /// Nobody can tell which one was meant.
+    #[error("`{name}` holds an object with `{member}` twice")]
+    MemberTwice { name: String, member: String },
     #[error("`args` must hold a JSON object, not {found}")]
     ArgsNotAnObject { found: &'static str },
     #[error("`args` needs a `tool` that takes them")]
@@ -54,6 +59,7 @@ pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     let given = match arguments {
         Arguments::Given(given) => given,
         Arguments::Other { found } => return Err(RequestError::NotAnObject { found }),
+        Arguments::Unread { name, cause } => return Err(unread(&name, cause)),
     };
     let mut fields = Fields::check(given)?;
     let request = fields.mode()?;
@@ -61,38 +67,48 @@ pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     Ok(Parsed { request, ignored })
 }
 
-/// Reads a tool's arguments: an object, or a JSON string that holds one.
-pub fn read_args(args: Value) -> Result<Map<String, Value>, RequestError> {
-    match args {
-        Value::Null => Ok(Map::new()),
-        Value::Object(map) => Ok(map),
-        Value::String(text) if text.trim().is_empty() => Ok(Map::new()),
-        Value::String(text) => match serde_json::from_str(&text) {
-            Ok(Value::Object(map)) => Ok(map),
-            Ok(other) => Err(RequestError::ArgsNotAnObject { found: kind_of(&other) }),
-            Err(error) => {
-                Err(RequestError::ArgsSyntax { line: error.line(), column: error.column() })
-            }
-        },
-        other => Err(RequestError::ArgsNotAnObject { found: kind_of(&other) }),
+/// Reads a text that holds a tool's arguments; a blank one holds none.
+pub fn parse_args(text: &str) -> Result<Args, RequestError> {
+    if text.trim().is_empty() {
+        return Ok(Args::default());
+    }
+    Args::parse(text).map_err(|cause| unread("args", cause))
+}
+
+/// A tool's arguments: an object, or a JSON string that holds one.
+fn args_of(given: Exact) -> Result<Args, RequestError> {
+    match given.value() {
+        Value::String(text) => parse_args(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            given.try_into().map_err(|cause| unread("args", cause))
+        }
+    }
+}
+
+fn unread(name: &str, cause: ReadError) -> RequestError {
+    let name = clean_line(name, 64).into_owned();
+    match cause {
+        ReadError::Syntax { line, column } => RequestError::Syntax { name, line, column },
+        ReadError::Twice { name: member } => RequestError::MemberTwice { name, member },
+        ReadError::NotAnObject { found } => RequestError::ArgsNotAnObject { found },
     }
 }
 
 /// What was given; each parameter is taken out once.
-struct Fields(Vec<(String, Value)>);
+struct Fields(Vec<(String, Exact)>);
 
 impl Fields {
     /// Refuses what is not a parameter.
-    fn check(given: Vec<(String, Value)>) -> Result<Fields, RequestError> {
+    fn check(given: Vec<(String, Exact)>) -> Result<Fields, RequestError> {
         for (name, value) in &given {
             match PARAMETERS.iter().find(|parameter| parameter.name == name) {
-                Some(Parameter { place: Place::NotYet, name, .. }) if !value.is_null() => {
+                Some(Parameter { place: Place::NotYet, name, .. }) if !value.value().is_null() => {
                     return Err(RequestError::NotYet { name });
                 }
                 Some(_) => {}
                 None => {
                     let tool = given.iter().find(|(name, _)| name == "tool");
-                    let tool = tool.and_then(|(_, tool)| tool.as_str());
+                    let tool = tool.and_then(|(_, tool)| tool.value().as_str());
                     return Err(unknown(name, tool.map(str::to_owned)));
                 }
             }
@@ -101,21 +117,21 @@ impl Fields {
     }
 
     /// Takes a parameter out. A `null` counts as not given: models fill in blanks.
-    fn take(&mut self, name: &str) -> Option<Value> {
+    fn take(&mut self, name: &str) -> Option<Exact> {
         let index = self.0.iter().position(|(given, _)| given == name)?;
         let (_, value) = self.0.swap_remove(index);
-        Some(value).filter(|value| !value.is_null())
+        Some(value).filter(|value| !value.value().is_null())
     }
 
     fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(given, value)| given == name && !value.is_null())
+        self.0.iter().any(|(given, value)| given == name && !value.value().is_null())
     }
 
     /// The highest mode that was asked for.
     fn mode(&mut self) -> Result<Request, RequestError> {
         if let Some(tool) = self.text("tool")? {
             let server = self.text("server")?;
-            let args = read_args(self.take("args").unwrap_or_default())?;
+            let args = self.take("args").map_or_else(|| Ok(Args::default()), args_of)?;
             return Ok(Request::Call(CallRequest { tool, server, args }));
         }
         if let Some(id) = self.text("result")? {
@@ -190,7 +206,7 @@ impl Fields {
     }
 
     fn text(&mut self, name: &'static str) -> Result<Option<String>, RequestError> {
-        match self.take(name) {
+        match self.take(name).map(Exact::into_value) {
             None => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => {
                 // An empty search is a mistake; other empty texts are blanks that a model left.
@@ -202,7 +218,7 @@ impl Fields {
     }
 
     fn flag(&mut self, name: &'static str) -> Result<Option<bool>, RequestError> {
-        match self.take(name) {
+        match self.take(name).map(Exact::into_value) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
             Some(Value::String(text)) if text == "true" => Ok(Some(true)),
@@ -217,7 +233,7 @@ impl Fields {
         least: usize,
         most: usize,
     ) -> Result<Option<usize>, RequestError> {
-        let Some(value) = self.take(name) else { return Ok(None) };
+        let Some(value) = self.take(name).map(Exact::into_value) else { return Ok(None) };
         let number = match &value {
             Value::Number(number) => whole(number),
             Value::String(text) => text.trim().parse().ok(),
@@ -320,7 +336,7 @@ mod tests {
         for args in [json!({"a": 1}), json!(r#"{"a": 1}"#)] {
             check(
                 json!({"tool": "t", "args": args}),
-                r#"Call(CallRequest { tool: "t", server: None, args: {"a": Number(1)} })"#,
+                r#"Call(CallRequest { tool: "t", server: None, args: {"a":1} })"#,
             );
         }
         check(
@@ -329,6 +345,30 @@ mod tests {
         );
         check(json!({"tool": "t", "args": [1]}), "`args` must hold a JSON object, not an array");
         check(json!({"tool": "t", "args": "7"}), "`args` must hold a JSON object, not a number");
+    }
+
+    /// What policy looks at, what a user is shown and what a server gets is one text.
+    #[test]
+    fn a_tools_arguments_keep_every_number_and_have_no_name_twice() {
+        let check = |args: &str, expected: &str| {
+            let in_a_string = serde_json::to_string(args).unwrap();
+            for args in [args, &in_a_string] {
+                let read: Arguments =
+                    serde_json::from_str(&format!(r#"{{"tool": "t", "args": {args}}}"#)).unwrap();
+                let seen = match parse(read).map(|parsed| parsed.request) {
+                    Ok(Request::Call(call)) => call.args.to_string(),
+                    other => other.unwrap_err().to_string(),
+                };
+                assert_eq!(seen, expected, "{args}");
+            }
+        };
+        check(
+            r#"{ "n": [12345678901234567890123, 1e2, 1.10, -0, 0.1e-400, 7] }"#,
+            r#"{"n":[12345678901234567890123,1e2,1.10,-0,0.1e-400,7]}"#,
+        );
+        check(r#"{"a": 1, "b": 2, "a": 1}"#, "`args` holds an object with `a` twice");
+        check(r#"{"a": [{"b": 1, "\u0062": 2}]}"#, "`args` holds an object with `b` twice");
+        check(r#"{"a": 1e400}"#, "`args` is not valid JSON (line 1, column 11)");
     }
 
     #[test]

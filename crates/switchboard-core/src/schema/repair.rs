@@ -5,15 +5,13 @@ use serde_json::{Map, Value};
 use super::admitted::Types;
 use super::object::{self, Field, Presence};
 use super::refs;
+use crate::exact::{Exact, Numbers, is_kept};
 
 /// Levels of arguments that are looked at.
 const MAX_LEVELS: usize = 64;
 
 /// Places that are looked at; a schema can name the same place many times.
 const MAX_PLACES: usize = 20_000;
-
-/// Decimal digits that a binary floating point number keeps.
-const EXACT_DIGITS: usize = 15;
 
 /// Changes only what `schema` refuses: JSON in a string, one value for a list, letter case of an
 /// option, and letter case or `-` for `_` in a property name.
@@ -111,37 +109,14 @@ impl<'s> Repair<'s> {
 /// JSON in a string, where the JSON is of a wanted type; the caller knows that a string is not.
 fn unpack(types: Types, value: &mut Value) {
     let Value::String(text) = value else { return };
-    if !is_exact(text) {
+    if !Numbers(text).all(is_kept) {
         return;
     }
-    if let Ok(unpacked) = serde_json::from_str::<Value>(text)
-        && types.contain(Types::of_value(&unpacked))
+    if let Ok(unpacked) = Exact::parse(text)
+        && types.contain(Types::of_value(unpacked.value()))
     {
-        *value = unpacked;
+        *value = unpacked.into_value();
     }
-}
-
-/// Whether every number in a JSON text survives being parsed.
-fn is_exact(json: &str) -> bool {
-    let mut in_string = false;
-    let mut escaped = false;
-    let outside = json.split(|c: char| {
-        let quote = c == '"' && !escaped;
-        escaped = in_string && c == '\\' && !escaped;
-        in_string ^= quote;
-        in_string || !(c.is_ascii_digit() || "+-.eE".contains(c))
-    });
-    outside.filter(|token| token.contains(|c: char| c.is_ascii_digit())).all(|number| {
-        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-        let digits =
-            mantissa.chars().filter(char::is_ascii_digit).skip_while(|c| *c == '0').count();
-        let keeps_digits =
-            digits <= EXACT_DIGITS && number.parse::<f64>().is_ok_and(f64::is_normal);
-        digits == 0
-            || keeps_digits
-            || number.parse::<i64>().is_ok()
-            || number.parse::<u64>().is_ok()
-    })
 }
 
 /// An option in the wrong letter case.

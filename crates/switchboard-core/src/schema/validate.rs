@@ -1,12 +1,13 @@
 //! Arguments of a call, checked against the tool's input schema.
 
 use jsonschema::{Draft, PatternOptions};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::checkable::{self, checkable};
 use super::limits::{self, Limits, SchemaError};
 use super::mismatch::{self, Mismatch};
 use super::repair::repair;
+use crate::exact::{Args, Exact};
 
 /// A compiled input schema.
 #[derive(Debug)]
@@ -43,28 +44,29 @@ impl Validator {
     }
 
     /// Returns valid arguments untouched; otherwise repairs what has only one reading and checks
-    /// the result.
-    pub fn check(&self, args: Map<String, Value>) -> Result<Map<String, Value>, Vec<Mismatch>> {
+    /// the result. Nothing is repaired where a number would not survive that.
+    pub fn check(&self, args: Args) -> Result<Args, Vec<Mismatch>> {
         let Some(compiled) = &self.compiled else {
             return Ok(args);
         };
-        let mut args = Value::Object(args);
-        if limits::ARGUMENTS.admit(&args).is_err() {
+        let mut args = Exact::from(args);
+        if limits::ARGUMENTS.admit(args.value()).is_err() {
             return Err(vec![Mismatch::too_deep()]);
         }
         let checked = Limits { depth: self.max_depth, ..limits::ARGUMENTS };
-        if checked.admit(&args).is_ok() && !compiled.is_valid(&args) {
-            repair(&self.schema, &mut args);
-            let mismatches = mismatch::collect(&self.schema, compiled.iter_errors(&args));
+        if checked.admit(args.value()).is_ok() && !compiled.is_valid(args.value()) {
+            if args.is_all_value() {
+                let mut repaired = args.into_value();
+                repair(&self.schema, &mut repaired);
+                args = repaired.into();
+            }
+            let mismatches = mismatch::collect(&self.schema, compiled.iter_errors(args.value()));
             if !mismatches.is_empty() {
                 return Err(mismatches);
             }
         }
-        match args {
-            Value::Object(args) => Ok(args),
-            // Repair changes what an object holds, not that the arguments are one.
-            _ => Ok(Map::new()),
-        }
+        // Repair changes what an object holds, not that the arguments are one.
+        Ok(args.try_into().unwrap_or_default())
     }
 }
 

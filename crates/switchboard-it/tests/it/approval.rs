@@ -108,7 +108,7 @@ fn uses() -> [Request; 5] {
         Request::Call(call("demo_read_readme", json!({}))),
         Request::ReadResource { uri: "file:///readme.md".to_owned(), server: None },
         Request::ReadResource { uri: "note://1".to_owned(), server: server() },
-        Request::Prompt { name: "plain".to_owned(), server: None, args: serde_json::Map::new() },
+        Request::Prompt { name: "plain".to_owned(), server: None, args: Default::default() },
     ]
 }
 

@@ -105,7 +105,7 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     let uri = "file:///nowhere".to_owned();
     seen.push(("read", handle(Request::ReadResource { uri, server: None }).await));
     let prompt =
-        Request::Prompt { name: "nothing".to_owned(), server: None, args: serde_json::Map::new() };
+        Request::Prompt { name: "nothing".to_owned(), server: None, args: Default::default() };
     seen.push(("prompt", handle(prompt).await));
 
     let disconnect = async {

@@ -12,6 +12,7 @@ mod definitions;
 mod docs;
 mod doctor;
 mod edits;
+mod exact;
 mod failures;
 mod filters;
 mod hostile_repository;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::Value;
 use switchboard_core::approval::Approved;
 use switchboard_core::catalog::Kind;
+use switchboard_core::exact::Args;
 use switchboard_wire::envelope::write_text;
 use switchboard_wire::era::ServerHello;
 use switchboard_wire::peer::Patience;
@@ -56,9 +57,22 @@ pub type Progress = Option<mpsc::Sender<Raw>>;
 pub struct Caller {
     pub(crate) listener: Listener,
     pub(crate) progress: Progress,
+    /// What it says to the server beside the request itself: members of `_meta`.
+    meta: Option<Arc<Args>>,
 }
 
 impl Caller {
+    pub(crate) fn of(listener: Listener) -> Caller {
+        Caller { listener, progress: None, meta: None }
+    }
+
+    /// The server gets these members of `_meta`.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Args) -> Caller {
+        self.meta = (!meta.is_empty()).then(|| Arc::new(meta));
+        self
+    }
+
     /// Steps go to `progress`, as the server sent them.
     #[must_use]
     pub fn with_progress(mut self, progress: Progress) -> Caller {
@@ -85,16 +99,15 @@ impl Lease {
         let entry = &approved.target().entry;
         match &entry.kind {
             Kind::Resource { uri } => {
-                let params = json!({ "uri": uri }).to_string();
-                Box::pin(self.ask("resources/read", |_| params, caller)).await
+                let params = Args::of("uri", Value::from(uri.as_str()));
+                Box::pin(self.look_up("resources/read", params, caller)).await
             }
-            Kind::Prompt => {
-                let name = entry.name.as_str();
-                let params = json!({ "name": name, "arguments": approved.args() }).to_string();
-                Box::pin(self.ask("prompts/get", |_| params, caller)).await
-            }
+            Kind::Prompt => Box::pin(self.look_up("prompts/get", named(approved), caller)).await,
             Kind::Tool => {
-                let params = |token: u64| call_params(approved, token);
+                let params = |token: u64| match &caller.meta {
+                    None => call_params(approved, token),
+                    Some(meta) => with_meta(named(approved), meta, Some(token)),
+                };
                 self.ask("tools/call", params, caller).await
             }
         }
@@ -105,14 +118,18 @@ impl Lease {
         &self.open.connection.hello
     }
 
-    /// Asks for something that runs nothing. The method is the caller's word for it.
+    /// Asks for something that needs no approval. The method is the caller's word for it.
     pub(crate) async fn look_up(
         &self,
-        method: &'static str,
-        params: String,
+        method: &str,
+        params: Args,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
-        self.ask(method, |_| params, caller).await
+        let nothing = Args::default();
+        let meta = caller.meta.as_deref().unwrap_or(&nothing);
+        let wanted = caller.progress.is_some();
+        let params = |token: u64| with_meta(params, meta, wanted.then_some(token));
+        self.ask(method, params, caller).await
     }
 
     /// Tells the server something in passing.
@@ -160,7 +177,25 @@ fn call_params(approved: &Approved, token: u64) -> String {
     out.extend_from_slice(b"{\"name\":");
     write_text(&mut out, approved.target().entry.name.as_str());
     out.extend_from_slice(b",\"arguments\":");
-    serde_json::to_writer(&mut out, approved.args()).expect("a map of values always serialises");
+    serde_json::to_writer(&mut out, approved.args()).expect("arguments always serialise");
     out.extend_from_slice(format!(",\"_meta\":{{\"progressToken\":{token}}}}}").as_bytes());
     String::from_utf8(out).expect("JSON is written as UTF-8")
+}
+
+/// The same where the client has something to say in `_meta`, and for a prompt.
+fn named(approved: &Approved) -> Args {
+    let mut params = Args::of("name", Value::from(approved.target().entry.name.as_str()));
+    params.insert("arguments", approved.args().clone());
+    params
+}
+
+fn with_meta(mut params: Args, meta: &Args, token: Option<u64>) -> String {
+    let mut meta = meta.clone();
+    if let Some(token) = token {
+        meta.insert("progressToken", Value::from(token));
+    }
+    if !meta.is_empty() {
+        params.insert("_meta", meta);
+    }
+    params.to_string()
 }

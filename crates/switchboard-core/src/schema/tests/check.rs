@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use crate::exact::{Args, Exact};
 use crate::schema::{SchemaError, Validator};
 
 fn schema() -> Value {
@@ -40,9 +41,9 @@ fn object(value: Value) -> Map<String, Value> {
 
 fn outcome(schema: &Value, args: Value) -> Result<Value, String> {
     let validator = Validator::compile(schema).unwrap();
-    validator.check(object(args)).map(Value::Object).map_err(|mismatches| {
-        mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    })
+    validator.check(object(args).into()).map(|args| Exact::from(args).into_value()).map_err(
+        |mismatches| mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+    )
 }
 
 /// The given fields beside the one that is required.
@@ -107,6 +108,36 @@ fn a_number_that_would_lose_digits_is_not_unpacked() {
 }
 
 #[test]
+fn numbers_stay_as_they_were_written_and_nothing_is_repaired_at_their_cost() {
+    let check = |args: &str, expected: Result<&str, &str>| {
+        let checked = Validator::compile(&schema()).unwrap().check(Args::parse(args).unwrap());
+        let found = match &checked {
+            Ok(args) => Ok(args.to_string()),
+            Err(mismatches) => Err(mismatches[0].to_string()),
+        };
+        assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned));
+    };
+    let valid = r#"{"repo_name":"r","ratio":0.12345678901234567890,"count":1e0}"#;
+    check(valid, Ok(valid));
+    check(
+        r#"{"repo_name":"r","ratio":1.10,"count":"7"}"#,
+        Ok(r#"{"repo_name":"r","ratio":1.1,"count":7}"#),
+    );
+    check(
+        r#"{"repo_name":"r","ratio":0.12345678901234567890,"count":"7"}"#,
+        Err("`count` must be an integer, not a string"),
+    );
+}
+
+#[test]
+fn json_in_a_string_that_has_a_name_twice_is_not_unpacked() {
+    check(
+        json!({"filter": "{\"state\": \"open\", \"state\": \"closed\"}"}),
+        Err(r#"`filter` must fit `{state: "open"|"closed", max?: integer}|null`"#),
+    );
+}
+
+#[test]
 fn each_mismatch_names_its_place_and_cause() {
     check(json!({"count": 0}), Err("`count` must be at least 1"));
     check(json!({"count": "11"}), Err("`count` must be at most 10"));
@@ -130,7 +161,7 @@ fn each_mismatch_names_its_place_and_cause() {
 fn mismatches_are_few_and_short() {
     let many: Map<String, Value> =
         (0..100).map(|n| (format!("{n}{}", "unknown".repeat(100)), json!(1))).collect();
-    let mismatches = Validator::compile(&schema()).unwrap().check(many).unwrap_err();
+    let mismatches = Validator::compile(&schema()).unwrap().check(many.into()).unwrap_err();
     assert_eq!(mismatches.len(), 8);
     assert!(mismatches.iter().all(|mismatch| mismatch.to_string().len() < 500));
 }
@@ -231,9 +262,9 @@ proptest! {
         // Not through `compile`: what the library says about the schema as it was written.
         let judge = jsonschema::validator_for(&schema()).unwrap();
         let valid = judge.is_valid(&Value::Object(args.clone()));
-        match Validator::compile(&schema()).unwrap().check(args.clone()) {
-            Ok(checked) if valid => prop_assert_eq!(checked, args),
-            Ok(repaired) => prop_assert!(judge.is_valid(&Value::Object(repaired))),
+        match Validator::compile(&schema()).unwrap().check(args.clone().into()) {
+            Ok(checked) if valid => prop_assert_eq!(checked, args.into()),
+            Ok(repaired) => prop_assert!(judge.is_valid(&Value::Object(repaired.values().clone()))),
             Err(mismatches) => prop_assert!(!valid && !mismatches.is_empty()),
         }
     }

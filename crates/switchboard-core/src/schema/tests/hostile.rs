@@ -10,7 +10,7 @@ use crate::schema::{SchemaError, Validator, expected, output_shape, parameters, 
 fn check(schema: &Value, compiled: Result<(), SchemaError>) {
     assert_bounded(schema);
     let found = Validator::compile(schema).map(|validator| {
-        let _ = validator.check(nested_arguments(40));
+        let _ = validator.check(nested_arguments(40).into());
     });
     assert_eq!(found, compiled);
 }
@@ -112,14 +112,14 @@ fn a_pattern_runs_in_linear_time() {
     let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}, "b": {"pattern": "(x{1,1000}){1,1000}"}}});
     let validator = Validator::compile(&schema).unwrap();
     let hostile = "a".repeat(50_000) + "!";
-    assert!(validator.check(json!({"a": hostile}).as_object().unwrap().clone()).is_err());
-    assert!(validator.check(json!({"b": "anything"}).as_object().unwrap().clone()).is_ok());
+    assert!(validator.check(json!({"a": hostile}).as_object().unwrap().clone().into()).is_err());
+    assert!(validator.check(json!({"b": "anything"}).as_object().unwrap().clone().into()).is_ok());
 }
 
 #[test]
 fn arguments_nested_too_deep_are_refused() {
     let validator = Validator::compile(&json!({"properties": {"a": {"$ref": "#"}}})).unwrap();
-    let mismatches = validator.check(nested_arguments(300)).unwrap_err();
+    let mismatches = validator.check(nested_arguments(300).into()).unwrap_err();
     let texts: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["the object of arguments must not be nested deeper than 256 levels"]);
 }
@@ -129,10 +129,10 @@ fn recursion_that_branches_cannot_make_a_check_endless() {
     let branch = |name: &str| json!({"properties": {"a": {"$ref": "#"}}, "required": [name]});
     let schema = json!({"anyOf": [branch("x"), branch("y")]});
     let validator = Validator::compile(&schema).unwrap();
-    assert!(validator.check(nested_arguments(1)).is_err());
-    assert!(validator.check(nested_arguments(200)).is_ok());
+    assert!(validator.check(nested_arguments(1).into()).is_err());
+    assert!(validator.check(nested_arguments(200).into()).is_ok());
     let tree = json!({"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}});
-    assert!(Validator::compile(&tree).unwrap().check(nested_arguments(200)).is_err());
+    assert!(Validator::compile(&tree).unwrap().check(nested_arguments(200).into()).is_err());
 }
 
 /// JSON that looks like a schema more often than not.
@@ -213,7 +213,7 @@ proptest! {
         };
         assert_bounded(&schema);
         if let Ok(validator) = Validator::compile(&schema) {
-            let _ = validator.check(args.into_iter().collect());
+            let _ = validator.check(Map::from_iter(args).into());
         }
     }
 }

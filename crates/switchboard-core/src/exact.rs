@@ -1,0 +1,408 @@
+//! JSON that goes on to a server: read once, no name twice, every number as it was written.
+//!
+//! A [`Value`] has 64 bits for a number. That is enough to look at one, and too little to pass it
+//! on: `12345678901234567890123` would arrive as another number, and `1.10` in another spelling.
+//! So the spelling of what became a binary float is kept beside the values.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{self, Serialize, SerializeMap, Serializer};
+use serde_json::map::Entry;
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
+
+use crate::render::words::clean_line;
+
+/// Bytes of a name that a message shows.
+const SHOWN_NAME: usize = 64;
+
+/// A value that is written as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exact {
+    value: Value,
+    floats: Floats,
+}
+
+/// What a tool is called with: an object that is written as it was read.
+#[derive(Clone, Default, PartialEq)]
+pub struct Args {
+    values: Map<String, Value>,
+    floats: Floats,
+}
+
+/// How the floats of a value are written: one for each, in their order.
+type Floats = Vec<Box<str>>;
+
+/// Why a text is no JSON that could be passed on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    #[error("not valid JSON (line {line}, column {column})")]
+    Syntax { line: usize, column: usize },
+    /// Two readers could take it for different things.
+    #[error("`{name}` stands there twice")]
+    Twice { name: String },
+    #[error("not an object but {found}")]
+    NotAnObject { found: &'static str },
+}
+
+impl Exact {
+    pub fn parse(json: &str) -> Result<Exact, ReadError> {
+        let mut reading = Reading::of(json);
+        let mut source = serde_json::Deserializer::from_str(json);
+        let read = reading.deserialize(&mut source);
+        match read.and_then(|value| source.end().map(|()| value)) {
+            Ok(value) => Ok(Exact { value, floats: reading.floats }),
+            Err(error) => Err(match reading.twice {
+                Some(name) => ReadError::Twice { name: clean_line(&name, SHOWN_NAME).into_owned() },
+                None => ReadError::Syntax { line: error.line(), column: error.column() },
+            }),
+        }
+    }
+
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub fn into_value(self) -> Value {
+        self.value
+    }
+
+    /// Whether the value alone says all that was written.
+    pub(crate) fn is_all_value(&self) -> bool {
+        self.floats.iter().all(|float| is_kept(float))
+    }
+}
+
+impl Args {
+    pub fn parse(json: &str) -> Result<Args, ReadError> {
+        Exact::parse(json)?.try_into()
+    }
+
+    /// An object with one member.
+    pub fn of(name: &str, member: impl Into<Exact>) -> Args {
+        let mut args = Args::default();
+        args.insert(name, member);
+        args
+    }
+
+    pub fn values(&self) -> &Map<String, Value> {
+        &self.values
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Takes a member out.
+    pub fn take(&mut self, name: &str) -> Option<Exact> {
+        let start = self.floats_before(name);
+        let value = self.values.shift_remove(name)?;
+        let floats = self.floats.drain(start..start + count_floats(&value)).collect();
+        Some(Exact { value, floats })
+    }
+
+    /// Puts a member in the place of one that has the name, or at the end.
+    pub fn insert(&mut self, name: &str, member: impl Into<Exact>) {
+        let Exact { value, floats } = member.into();
+        let start = self.floats_before(name);
+        let replaced = self.values.insert(name.to_owned(), value);
+        let end = start + replaced.as_ref().map_or(0, count_floats);
+        self.floats.splice(start..end, floats);
+    }
+
+    fn floats_before(&self, name: &str) -> usize {
+        let before = self.values.iter().take_while(|(known, _)| *known != name);
+        before.map(|(_, value)| count_floats(value)).sum()
+    }
+}
+
+impl From<Value> for Exact {
+    fn from(value: Value) -> Exact {
+        let mut floats = Floats::new();
+        spell(&value, &mut floats);
+        Exact { value, floats }
+    }
+}
+
+impl From<Map<String, Value>> for Args {
+    fn from(values: Map<String, Value>) -> Args {
+        let mut floats = Floats::new();
+        values.values().for_each(|value| spell(value, &mut floats));
+        Args { values, floats }
+    }
+}
+
+impl From<Args> for Exact {
+    fn from(Args { values, floats }: Args) -> Exact {
+        Exact { value: Value::Object(values), floats }
+    }
+}
+
+impl TryFrom<Exact> for Args {
+    type Error = ReadError;
+
+    fn try_from(Exact { value, floats }: Exact) -> Result<Args, ReadError> {
+        match value {
+            Value::Object(values) => Ok(Args { values, floats }),
+            other => Err(ReadError::NotAnObject { found: kind_of(&other) }),
+        }
+    }
+}
+
+fn spell(value: &Value, floats: &mut Floats) {
+    match value {
+        Value::Number(number) if number.is_f64() => floats.push(number.to_string().into()),
+        Value::Array(items) => items.iter().for_each(|item| spell(item, floats)),
+        Value::Object(members) => members.values().for_each(|member| spell(member, floats)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn count_floats(value: &Value) -> usize {
+    match value {
+        Value::Number(number) => usize::from(number.is_f64()),
+        Value::Array(items) => items.iter().map(count_floats).sum(),
+        Value::Object(members) => members.values().map(count_floats).sum(),
+        Value::Null | Value::Bool(_) | Value::String(_) => 0,
+    }
+}
+
+/// A JSON type in words.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Reads a value, and remembers what a value cannot hold.
+struct Reading<'j> {
+    numbers: Numbers<'j>,
+    /// Numbers that were read since the last float.
+    integers: usize,
+    floats: Floats,
+    /// A name that an object has twice.
+    twice: Option<String>,
+}
+
+impl<'j> Reading<'j> {
+    fn of(json: &'j str) -> Reading<'j> {
+        Reading { numbers: Numbers(json), integers: 0, floats: Floats::new(), twice: None }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Reading<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
+        source.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Reading<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        self.integers += 1;
+        Ok(number.into())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        self.integers += 1;
+        Ok(number.into())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
+        let written = self.numbers.nth(std::mem::take(&mut self.integers));
+        let finite = Number::from_f64(number);
+        let (written, number) =
+            written.zip(finite).ok_or_else(|| E::custom("a number that cannot be written"))?;
+        self.floats.push(written.into());
+        Ok(Value::Number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(text))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::String(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = source.next_element_seed(&mut *self)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(name) = source.next_key::<String>()? {
+            match members.entry(name) {
+                Entry::Vacant(free) => {
+                    free.insert(source.next_value_seed(&mut *self)?);
+                }
+                Entry::Occupied(taken) => {
+                    self.twice = Some(taken.key().clone());
+                    return Err(de::Error::custom("a name stands there twice"));
+                }
+            }
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+impl<'de> Deserialize<'de> for Exact {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Exact, D::Error> {
+        let raw = <&RawValue>::deserialize(source)?;
+        Exact::parse(raw.get()).map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Args {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Args, D::Error> {
+        Exact::deserialize(source)?.try_into().map_err(de::Error::custom)
+    }
+}
+
+/// The numbers of a JSON text, in their order.
+pub(crate) struct Numbers<'j>(pub(crate) &'j str);
+
+impl<'j> Iterator for Numbers<'j> {
+    type Item = &'j str;
+
+    fn next(&mut self) -> Option<&'j str> {
+        loop {
+            let start = self.0.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit())?;
+            let rest = self.0.get(start..)?;
+            match rest.strip_prefix('"') {
+                Some(inside) => self.0 = after_string(inside),
+                None => {
+                    let is_part = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+                    let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                    let (number, after) = rest.split_at_checked(end)?;
+                    self.0 = after;
+                    return Some(number);
+                }
+            }
+        }
+    }
+}
+
+/// What follows the string whose first quote was just read.
+fn after_string(mut text: &str) -> &str {
+    loop {
+        let Some(at) = text.find(['"', '\\']) else { return "" };
+        let (escape, rest) = (text.get(at..=at) == Some("\\"), text.get(at + 1..));
+        text = rest.unwrap_or_default();
+        if !escape {
+            return text;
+        }
+        let mut after_escaped = text.chars();
+        after_escaped.next();
+        text = after_escaped.as_str();
+    }
+}
+
+/// Decimal digits that a binary floating point number keeps.
+const EXACT_DIGITS: usize = 15;
+
+/// Whether a number means the same after it was parsed into a [`Value`].
+pub(crate) fn is_kept(number: &str) -> bool {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.chars().filter(char::is_ascii_digit).skip_while(|c| *c == '0').count();
+    let keeps_digits = digits <= EXACT_DIGITS && number.parse::<f64>().is_ok_and(f64::is_normal);
+    digits == 0 || keeps_digits || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+}
+
+impl Serialize for Exact {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        Spelled { value: &self.value, floats: &Cell::new(&self.floats) }.serialize(out)
+    }
+}
+
+impl Serialize for Args {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        if self.floats.is_empty() {
+            return self.values.serialize(out);
+        }
+        spelled_members(&self.values, &Cell::new(&self.floats), out)
+    }
+}
+
+/// A value with the spellings that are left when it is its turn.
+struct Spelled<'v, 'f> {
+    value: &'v Value,
+    floats: &'v Cell<&'f [Box<str>]>,
+}
+
+impl Serialize for Spelled<'_, '_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let Spelled { value, floats } = self;
+        match value {
+            Value::Number(number) if number.is_f64() => match floats.get().split_first() {
+                Some((written, rest)) => {
+                    floats.set(rest);
+                    let number: &RawValue =
+                        serde_json::from_str(written).map_err(ser::Error::custom)?;
+                    number.serialize(out)
+                }
+                None => number.serialize(out),
+            },
+            Value::Array(items) => {
+                out.collect_seq(items.iter().map(|value| Spelled { value, floats }))
+            }
+            Value::Object(members) => spelled_members(members, floats, out),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                value.serialize(out)
+            }
+        }
+    }
+}
+
+fn spelled_members<S: Serializer>(
+    members: &Map<String, Value>,
+    floats: &Cell<&[Box<str>]>,
+    out: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = out.serialize_map(Some(members.len()))?;
+    for (name, value) in members {
+        map.serialize_entry(name, &Spelled { value, floats })?;
+    }
+    map.end()
+}
+
+impl fmt::Display for Args {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Args {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests;
