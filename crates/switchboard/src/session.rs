@@ -76,13 +76,19 @@ impl Session {
     }
 
     /// A connection to the server, held while the lease lives. A server whose definition changes
-    /// just now is looked up once more.
+    /// just now is looked up once more, and so is one that turned out to ask something of its
+    /// client while it was connected.
     pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
         let mut leased = self.upstream(server)?.lease().await;
         if let Err(LeaseError::Replaced) = leased {
             leased = self.upstream(server)?.lease().await;
         }
-        leased.map_err(|error| explain::lease(error, server))
+        let lease = leased.map_err(|error| explain::lease(error, server))?;
+        if lease.is_shared() && self.gateway.directory().asks_client(server) {
+            drop(lease);
+            return Box::pin(self.own_lease(server)).await;
+        }
+        Ok(lease)
     }
 
     /// What this session uses to reach the server.

@@ -14,6 +14,7 @@ mod doctor;
 mod edits;
 mod failures;
 mod filters;
+mod first_contact;
 mod hostile_repository;
 mod http_face;
 mod http_guard;

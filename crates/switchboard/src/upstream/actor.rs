@@ -302,6 +302,10 @@ impl Actor {
             return;
         }
         self.dialling = None;
+        // What it asked while it was listed is known before anybody uses it.
+        while let Ok(news) = self.news.try_recv() {
+            self.heard(news);
+        }
         let error = match outcome {
             Ok((connection, listing)) => {
                 self.publish_first(listing);

@@ -2,14 +2,22 @@
 //!
 //! What a server asks or tells belongs to a call of somebody. Over HTTP the message says to which;
 //! over a pipe it can be told only while a single session waits. Nothing is ever given to a
-//! session that did not ask for it.
+//! session that did not ask for it: a question waits until one is left that can be meant, and if
+//! that takes too long, the sessions part.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_wire::Exchange;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
+
+/// How long a question waits for the calls of all sessions but one to be answered.
+const UNDECIDED: Duration = Duration::from_millis(500);
 
 /// One conversation with the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +42,22 @@ pub(super) struct Audience {
     owner: Option<Listener>,
     /// By the id of the request that they wait for.
     waiting: Mutex<HashMap<u64, Listener>>,
+    /// Told whenever somebody leaves.
+    left: Notify,
+    /// Cancelled when it could not be told whom a question is for: calls that can be made elsewhere
+    /// leave.
+    parting: CancellationToken,
+    /// How many questions wait for their answer.
+    unanswered: watch::Sender<usize>,
+}
+
+/// Whom a message of the server can be for.
+#[derive(Debug)]
+pub(super) enum Meant {
+    One(Recipient),
+    /// More than one session waits.
+    Several,
+    Nobody,
 }
 
 /// Whom a message of the server is for.
@@ -46,7 +70,7 @@ pub(super) struct Recipient {
 
 impl Audience {
     pub(super) fn of(owner: Option<Listener>) -> Arc<Audience> {
-        Arc::new(Audience { owner, waiting: Mutex::default() })
+        Arc::new(Audience { owner, ..Audience::default() })
     }
 
     pub(super) fn owner(&self) -> Option<&Listener> {
@@ -59,23 +83,72 @@ impl Audience {
         Seat { audience: self, request }
     }
 
-    /// Whom a message is for, if that can be told.
-    pub(super) fn recipient(&self, exchange: Option<Exchange>) -> Option<Recipient> {
+    /// Whom a message is for, as far as that can be told now.
+    pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
         let waiting = self.waiting();
-        if let Some(Exchange(request)) = exchange {
-            let listener = waiting.get(&request).or(self.owner.as_ref())?.clone();
-            return Some(Recipient { listener, requests: vec![request] });
-        }
-        let Some(first) = waiting.values().next() else {
-            let listener = self.owner.clone()?;
-            return Some(Recipient { listener, requests: Vec::new() });
+        let (listener, requests) = match exchange {
+            Some(Exchange(request)) => {
+                (waiting.get(&request).or(self.owner.as_ref()), vec![request])
+            }
+            None => {
+                let mut sessions = waiting.values().map(|listener| listener.session);
+                let first = sessions.next();
+                if sessions.any(|other| Some(other) != first) {
+                    return Meant::Several;
+                }
+                let last = waiting.iter().max_by_key(|(request, _)| **request);
+                let listener = last.map(|(_, listener)| listener).or(self.owner.as_ref());
+                (listener, waiting.keys().copied().collect())
+            }
         };
-        if waiting.values().any(|other| other.session != first.session) {
-            return None;
+        match listener.cloned() {
+            Some(listener) => Meant::One(Recipient { listener, requests }),
+            None => Meant::Nobody,
         }
-        let last = waiting.keys().max()?;
-        let listener = waiting.get(last)?.clone();
-        Some(Recipient { listener, requests: waiting.keys().copied().collect() })
+    }
+
+    /// Whom a question is for that several could be meant by. If that does not turn out soon,
+    /// nobody is, and they part.
+    pub(super) async fn decided(&self, exchange: Option<Exchange>) -> Option<Recipient> {
+        let deciding = async {
+            loop {
+                let mut left = pin!(self.left.notified());
+                left.as_mut().enable();
+                match self.meant(exchange) {
+                    Meant::One(recipient) => return Some(recipient),
+                    Meant::Nobody => return None,
+                    Meant::Several => left.await,
+                }
+            }
+        };
+        let decided = tokio::time::timeout(UNDECIDED, deciding).await;
+        decided.unwrap_or_else(|_| {
+            self.parting.cancel();
+            None
+        })
+    }
+
+    /// Completes when sessions should use connections of their own.
+    pub(super) async fn parted(&self) {
+        self.parting.cancelled().await;
+    }
+
+    pub(super) fn has_parted(&self) -> bool {
+        self.parting.is_cancelled()
+    }
+
+    /// Counts a question until the guard is dropped.
+    pub(super) fn unanswered(self: &Arc<Audience>) -> Unanswered {
+        self.unanswered.send_modify(|questions| *questions += 1);
+        Unanswered { audience: Arc::clone(self) }
+    }
+
+    /// Waits for the answers to the questions that were asked so far; how many there were.
+    pub(super) async fn answered(&self) -> usize {
+        let mut unanswered = self.unanswered.subscribe();
+        let questions = *unanswered.borrow_and_update();
+        let _sender_lives = unanswered.wait_for(|questions| *questions == 0).await;
+        questions
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Listener>> {
@@ -92,6 +165,18 @@ pub(super) struct Seat<'a> {
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         self.audience.waiting().remove(&self.request);
+        self.audience.left.notify_waiters();
+    }
+}
+
+/// A question that waits for its answer.
+pub(super) struct Unanswered {
+    audience: Arc<Audience>,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.audience.unanswered.send_modify(|questions| *questions -= 1);
     }
 }
 
@@ -105,8 +190,10 @@ mod tests {
     }
 
     fn session_for(audience: &Audience, exchange: Option<u64>) -> Option<u64> {
-        let recipient = audience.recipient(exchange.map(Exchange))?;
-        Some(recipient.listener.session.0)
+        match audience.meant(exchange.map(Exchange)) {
+            Meant::One(recipient) => Some(recipient.listener.session.0),
+            Meant::Several | Meant::Nobody => None,
+        }
     }
 
     #[test]

@@ -35,6 +35,12 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// The last words of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
+/// How long the answers to what a server asks at its start may hold up the first call.
+const FIRST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// How long a server may take to act on them.
+const SETTLING: Duration = Duration::from_millis(50);
+
 type Source = Box<dyn AsyncRead + Send + Unpin>;
 type Sink = Box<dyn AsyncWrite + Send + Unpin>;
 
@@ -211,6 +217,7 @@ impl Opening {
             Ok(listing) => listing,
             Err(error) => return Err(self.with_last_words(error).await),
         };
+        self.hear_out().await;
         let connection = Connection {
             peer: self.peer,
             hello: Arc::new(hello),
@@ -219,6 +226,16 @@ impl Opening {
             stop: guard.disarm(),
         };
         Ok((connection, listing))
+    }
+
+    /// Some servers ask for directories as soon as they are connected, and deny access until they
+    /// have them. What was asked by now is answered before the first call.
+    async fn hear_out(&self) {
+        let answered = tokio::time::timeout(FIRST_ANSWERS, self.audience.answered()).await;
+        if let Ok(1..) = answered {
+            // They look at each directory first, and nothing tells when they have.
+            tokio::time::sleep(SETTLING).await;
+        }
     }
 
     async fn handshake(&self, recipe: &Recipe) -> Result<ServerHello, DialError> {

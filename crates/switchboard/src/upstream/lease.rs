@@ -21,6 +21,13 @@ use crate::host::Host;
 /// The exit code of a server that crashed is worth this much waiting.
 const OBITUARY: Duration = Duration::from_millis(150);
 
+/// Whether a request can be given up and made elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnceMore {
+    Harmless,
+    Never,
+}
+
 /// A connection that can be used.
 #[derive(Debug)]
 pub(super) struct Open {
@@ -82,22 +89,34 @@ impl Lease {
         approved: &Approved,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
+        if self.open.connection.audience.has_parted() {
+            return Err(CallError::NotSent);
+        }
         let entry = &approved.target().entry;
+        let once_more = match entry.annotations.is_harmless() {
+            true => OnceMore::Harmless,
+            false => OnceMore::Never,
+        };
         match &entry.kind {
             Kind::Resource { uri } => {
                 let params = json!({ "uri": uri }).to_string();
-                Box::pin(self.ask("resources/read", |_| params, caller)).await
+                Box::pin(self.ask("resources/read", |_| params, caller, once_more)).await
             }
             Kind::Prompt => {
                 let name = entry.name.as_str();
                 let params = json!({ "name": name, "arguments": approved.args() }).to_string();
-                Box::pin(self.ask("prompts/get", |_| params, caller)).await
+                Box::pin(self.ask("prompts/get", |_| params, caller, once_more)).await
             }
             Kind::Tool => {
                 let params = |token: u64| call_params(approved, token);
-                self.ask("tools/call", params, caller).await
+                self.ask("tools/call", params, caller, once_more).await
             }
         }
+    }
+
+    /// Whether other sessions use the connection, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.open.connection.audience.owner().is_none()
     }
 
     /// What the server said of itself.
@@ -112,7 +131,7 @@ impl Lease {
         params: String,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
-        self.ask(method, |_| params, caller).await
+        self.ask(method, |_| params, caller, OnceMore::Never).await
     }
 
     /// Tells the server something in passing.
@@ -125,6 +144,7 @@ impl Lease {
         method: &str,
         params: impl FnOnce(u64) -> String,
         caller: &Caller,
+        once_more: OnceMore,
     ) -> Result<Raw, CallError> {
         let connection = &self.open.connection;
         let progress = caller.progress.clone();
@@ -134,7 +154,16 @@ impl Lease {
             seat = Some(connection.audience.join(id, caller.listener.clone()));
             params(id)
         };
-        let outcome = connection.peer.request(method, params, patience).await;
+        let asking = connection.peer.request(method, params, patience);
+        let outcome = match once_more {
+            OnceMore::Never => asking.await,
+            OnceMore::Harmless => tokio::select! {
+                // First: what the server makes of a question that was declined is no answer.
+                biased;
+                () = connection.audience.parted() => return Err(CallError::Parted),
+                outcome = asking => outcome,
+            },
+        };
         drop(seat);
         match outcome {
             Ok(result) => {
