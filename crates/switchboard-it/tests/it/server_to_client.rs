@@ -166,6 +166,9 @@ async fn questions_of_a_server_reach_the_client_and_its_answers_the_server() {
     assert!(asked[0]["message"].as_str().unwrap().starts_with("The server `kit` asks: "));
     assert_eq!(asked[1]["url"], "https://example.com/sign-in");
     assert_eq!(asked[2]["messages"][0]["role"], "user");
+    let askers: Vec<&Value> =
+        asked.iter().take(3).map(|q| &q["_meta"]["switchboard/server"]).collect();
+    assert_eq!(askers, ["kit", "kit", "kit"]);
     client.end().await;
 }
 
