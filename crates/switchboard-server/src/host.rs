@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Kind;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
 use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
@@ -16,7 +17,7 @@ use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 
-use crate::levels::{Level, Levelled};
+use crate::levels::Levelled;
 
 /// How long a person may think.
 const THINKING: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +39,7 @@ pub(crate) struct ClientHost {
     abilities: Arc<OnceLock<Abilities>>,
     manner: Manner,
     /// Log lines below this are not passed on; all are, until the client says something.
-    level: Arc<Mutex<Option<Level>>>,
+    level: Arc<Mutex<Option<LogLevel>>>,
 }
 
 /// How what a server says reaches its client.

@@ -104,7 +104,9 @@ async fn a_server_that_asks_at_its_start_has_the_answers_of_each_session_before_
     let (first, second) = tokio::join!(ask(&one, "kit_roots"), ask(&two, "kit_roots"));
     assert!(first.contains("file:///one"), "{first}");
     assert!(second.contains("file:///two"), "{second}");
-    world.fixture("kit").until(|ledger| ledger.open == 2).await;
+    let ledger = world.fixture("kit").until(|ledger| ledger.open == 2).await;
+    // Behind each answer, so that it is known to have been read.
+    assert_eq!(ledger.methods.iter().filter(|method| *method == "ping").count(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,6 +40,7 @@ mod setup;
 mod stdio_face;
 mod switching;
 mod trust;
+mod what_stays;
 mod writers;
 
 use switchboard_it::program::Programs;

@@ -47,8 +47,15 @@ pub(super) struct Audience {
     /// Cancelled when it could not be told whom a question is for: calls that can be made elsewhere
     /// leave.
     parting: CancellationToken,
-    /// How many questions wait for their answer.
-    unanswered: watch::Sender<usize>,
+    questions: watch::Sender<Questions>,
+}
+
+/// How many questions the server has asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Questions {
+    pub(super) ever: usize,
+    /// These wait for their answer.
+    unanswered: usize,
 }
 
 /// Whom a message of the server can be for.
@@ -139,16 +146,18 @@ impl Audience {
 
     /// Counts a question until the guard is dropped.
     pub(super) fn unanswered(self: &Arc<Audience>) -> Unanswered {
-        self.unanswered.send_modify(|questions| *questions += 1);
+        self.questions.send_modify(|questions| {
+            questions.ever += 1;
+            questions.unanswered += 1;
+        });
         Unanswered { audience: Arc::clone(self) }
     }
 
-    /// Waits for the answers to the questions that were asked so far; how many there were.
-    pub(super) async fn answered(&self) -> usize {
-        let mut unanswered = self.unanswered.subscribe();
-        let questions = *unanswered.borrow_and_update();
-        let _sender_lives = unanswered.wait_for(|questions| *questions == 0).await;
-        questions
+    /// Waits until no question is without an answer.
+    pub(super) async fn answered(&self) -> Questions {
+        let mut questions = self.questions.subscribe();
+        let _sender_lives = questions.wait_for(|questions| questions.unanswered == 0).await;
+        *self.questions.borrow()
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Listener>> {
@@ -176,7 +185,7 @@ pub(super) struct Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        self.audience.unanswered.send_modify(|questions| *questions -= 1);
+        self.audience.questions.send_modify(|questions| questions.unanswered -= 1);
     }
 }
 

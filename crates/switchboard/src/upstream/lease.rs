@@ -12,10 +12,10 @@ use switchboard_wire::peer::Patience;
 use switchboard_wire::{Raw, RequestError};
 use tokio::sync::mpsc;
 
-use super::CallError;
-use super::audience::Listener;
+use super::audience::{Listener, SessionId};
 use super::connection::Connection;
 use super::door::{Door, Pass};
+use super::{CallError, ExitReason};
 use crate::host::Host;
 
 /// The exit code of a server that crashed is worth this much waiting.
@@ -114,9 +114,15 @@ impl Lease {
         }
     }
 
-    /// Whether other sessions use the connection, too.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.open.connection.audience.owner().is_none()
+    /// The session that has the connection to itself; none if it is shared.
+    pub(crate) fn owner(&self) -> Option<SessionId> {
+        self.open.connection.audience.owner().map(|owner| owner.session)
+    }
+
+    /// Completes when the connection has ended, and says how.
+    pub(crate) async fn ended(&self) -> ExitReason {
+        self.open.connection.peer.closed().await;
+        self.open.connection.end.report(OBITUARY).await.0
     }
 
     /// What the server said of itself.
@@ -174,9 +180,7 @@ impl Lease {
                 let report = Box::pin(connection.end.report(OBITUARY)).await;
                 Err(CallError::of(error, || report))
             }
-            Err(error) => {
-                Err(CallError::of(error, || (super::ExitReason::StreamClosed, Vec::new())))
-            }
+            Err(error) => Err(CallError::of(error, || (ExitReason::StreamClosed, Vec::new()))),
         }
     }
 }
