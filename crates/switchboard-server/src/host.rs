@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
@@ -204,15 +204,16 @@ fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
 fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
-        #[serde(borrow, default, rename = "_meta")]
+        #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
         meta: Option<&'a RawValue>,
     }
     let About { meta } = serde_json::from_str(params).map_err(|_| unreadable())?;
     let members = params.trim_start().strip_prefix('{').ok_or_else(unreadable)?;
-    let mut about: Map<String, Value> = match meta {
+    let about: Option<Map<String, Value>> = match meta {
         Some(meta) => serde_json::from_str(meta.get()).map_err(|_| unreadable())?,
-        None => Map::new(),
+        None => None,
     };
+    let mut about = about.unwrap_or_default();
     about.insert(ASKER.to_owned(), Value::from(server.as_str()));
     let about = Value::Object(about);
     let Some(meta) = meta.map(RawValue::get) else {
@@ -223,6 +224,11 @@ fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     let around = params.get(..start).zip(params.get(start + meta.len()..));
     let (before, after) = around.ok_or_else(unreadable)?;
     Ok(format!("{before}{about}{after}"))
+}
+
+/// Also `null` is there, and would come after our own.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 fn unreadable() -> RpcError {
@@ -355,6 +361,7 @@ mod tests {
                 r#"{ "a": {}, "_meta": { "t": 1, "switchboard/server": "bank" }, "b": 2 }"#,
                 r#"{ "a": {}, "_meta": {"t":1,"switchboard/server":"kit"}, "b": 2 }"#,
             ),
+            (r#"{ "_meta": null }"#, r#"{ "_meta": {"switchboard/server":"kit"} }"#),
         ] {
             assert_eq!(marked(&server, question).unwrap(), expected);
         }

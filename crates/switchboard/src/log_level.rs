@@ -22,6 +22,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
+    /// As MCP spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",

@@ -98,6 +98,30 @@ async fn a_question_waits_until_one_session_is_left_that_can_be_meant() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nobody_is_asked_on_account_of_a_call_that_another_session_gave_up() {
+    let world = world(ASKING);
+    let one = session(&world.gateway, "one");
+    let host = ScriptedHost::default();
+    host.will_reply(Topic::Roots, roots("two"));
+    let two = world.gateway.session(host.clone());
+    let give_up = async {
+        let both_run = async {
+            world.fixture("kit").call_started(2).await;
+            pass(Duration::from_millis(100)).await;
+        };
+        tokio::select! {
+            answer = ask(&one, "kit_change") => panic!("{answer}"),
+            () = both_run => {}
+        }
+        pass(Duration::from_millis(100)).await;
+        world.fixture("kit").release();
+    };
+    let (waited, ()) = tokio::join!(ask(&two, "kit_wait"), give_up);
+    assert_eq!(waited, "released");
+    assert_eq!(host.asked(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_asks_at_its_start_has_the_answers_of_each_session_before_its_first_call() {
     let world = world(ASKING_AT_THE_START);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard::log_level::LogLevel;
+use switchboard::relay::Lookup;
 use switchboard::request::Request;
 use switchboard::{Gateway, Session};
 use switchboard_it::fixture::Ledger;
@@ -64,6 +65,27 @@ async fn a_subscription_is_made_again_on_the_next_connection() {
     world.fixture("kit").until(|ledger| subscriptions(ledger) == 2).await;
     session.handle(Request::Call(call("kit_update_resource", json!({})))).await.unwrap();
     assert!(host.told()[0].contains("notifications/resources/updated"), "{:?}", host.told());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_holds_for_a_client_that_is_shown_one_server_as_it_is() {
+    let world = World::of("kit", "everything").start();
+    let (session, _host) = private_session(&world.gateway);
+    let (kit, _hello) = session.open("kit").await.unwrap();
+    let said = async |lookup, params: Value| {
+        let params = params.as_object().cloned().unwrap();
+        session.look_up(&kit, lookup, params, &session.caller()).await.unwrap()
+    };
+    said(Lookup::LogLevel, json!({ "level": "error" })).await;
+    said(Lookup::Subscribe, json!({ "uri": README })).await;
+    crash(&session).await;
+    let ledger = world.fixture("kit").until(|ledger| subscriptions(ledger) == 2).await;
+    assert_eq!(ledger.levels, ["error", "error"]);
+    said(Lookup::Unsubscribe, json!({ "uri": README })).await;
+    crash(&session).await;
+    said(Lookup::Prompts, json!({})).await;
+    let ledger = world.fixture("kit").ledger();
+    assert_eq!((ledger.connections, subscriptions(&ledger)), (3, 2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,14 +40,23 @@ impl std::fmt::Debug for Listener {
 pub(super) struct Audience {
     /// The session that has this connection to itself.
     owner: Option<Listener>,
-    /// By the id of the request that they wait for.
-    waiting: Mutex<HashMap<u64, Listener>>,
+    /// Held for a moment at a time, never across an await.
+    waiting: Mutex<Waiting>,
     /// Told whenever somebody leaves.
     left: Notify,
     /// Cancelled when it could not be told whom a question is for: calls that can be made elsewhere
     /// leave.
     parting: CancellationToken,
     questions: watch::Sender<Questions>,
+}
+
+/// Those who wait for an answer.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By the id of the request.
+    calls: HashMap<u64, Listener>,
+    /// How many went without an answer: what the server asks later may still be on their account.
+    abandoned: u64,
 }
 
 /// How many questions the server has asked.
@@ -63,8 +72,15 @@ pub(super) struct Questions {
 pub(super) enum Meant {
     One(Recipient),
     /// More than one session waits.
-    Several,
+    Several(Undecided),
     Nobody,
+}
+
+/// A question that several may be meant by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undecided {
+    /// How many had gone without an answer when it came.
+    abandoned: u64,
 }
 
 /// Whom a message of the server is for.
@@ -86,26 +102,24 @@ impl Audience {
 
     /// Takes part until the seat is dropped.
     pub(super) fn join(&self, request: u64, listener: Listener) -> Seat<'_> {
-        self.waiting().insert(request, listener);
-        Seat { audience: self, request }
+        self.waiting().calls.insert(request, listener);
+        Seat { audience: self, request, answered: false }
     }
 
     /// Whom a message is for, as far as that can be told now.
     pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
-        let waiting = self.waiting();
+        let Waiting { calls, abandoned } = &*self.waiting();
         let (listener, requests) = match exchange {
-            Some(Exchange(request)) => {
-                (waiting.get(&request).or(self.owner.as_ref()), vec![request])
-            }
+            Some(Exchange(request)) => (calls.get(&request).or(self.owner.as_ref()), vec![request]),
             None => {
-                let mut sessions = waiting.values().map(|listener| listener.session);
+                let mut sessions = calls.values().map(|listener| listener.session);
                 let first = sessions.next();
                 if sessions.any(|other| Some(other) != first) {
-                    return Meant::Several;
+                    return Meant::Several(Undecided { abandoned: *abandoned });
                 }
-                let last = waiting.iter().max_by_key(|(request, _)| **request);
+                let last = calls.iter().max_by_key(|(request, _)| **request);
                 let listener = last.map(|(_, listener)| listener).or(self.owner.as_ref());
-                (listener, waiting.keys().copied().collect())
+                (listener, calls.keys().copied().collect())
             }
         };
         match listener.cloned() {
@@ -114,25 +128,29 @@ impl Audience {
         }
     }
 
-    /// Whom a question is for that several could be meant by. If that does not turn out soon,
-    /// nobody is, and they part.
-    pub(super) async fn decided(&self, exchange: Option<Exchange>) -> Option<Recipient> {
+    /// Whom a question is for that several could be meant by: the one who is left when the others
+    /// have their answers. If that does not turn out soon, nobody is, and they part.
+    pub(super) async fn decided(&self, question: Undecided) -> Option<Recipient> {
         let deciding = async {
             loop {
                 let mut left = pin!(self.left.notified());
                 left.as_mut().enable();
-                match self.meant(exchange) {
+                let meant = self.meant(None);
+                if self.waiting().abandoned != question.abandoned {
+                    return None;
+                }
+                match meant {
                     Meant::One(recipient) => return Some(recipient),
                     Meant::Nobody => return None,
-                    Meant::Several => left.await,
+                    Meant::Several(_) => left.await,
                 }
             }
         };
-        let decided = tokio::time::timeout(UNDECIDED, deciding).await;
-        decided.unwrap_or_else(|_| {
+        let decided = tokio::time::timeout(UNDECIDED, deciding).await.ok().flatten();
+        if decided.is_none() {
             self.parting.cancel();
-            None
-        })
+        }
+        decided
     }
 
     /// Completes when sessions should use connections of their own.
@@ -160,7 +178,7 @@ impl Audience {
         *self.questions.borrow()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Listener>> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -169,11 +187,22 @@ impl Audience {
 pub(super) struct Seat<'a> {
     audience: &'a Audience,
     request: u64,
+    answered: bool,
+}
+
+impl Seat<'_> {
+    /// Leaves as one whose request is over on the other side, too.
+    pub(super) fn answered(mut self) {
+        self.answered = true;
+    }
 }
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        self.audience.waiting().remove(&self.request);
+        let mut waiting = self.audience.waiting();
+        waiting.calls.remove(&self.request);
+        waiting.abandoned += u64::from(!self.answered);
+        drop(waiting);
         self.audience.left.notify_waiters();
     }
 }
@@ -201,7 +230,7 @@ mod tests {
     fn session_for(audience: &Audience, exchange: Option<u64>) -> Option<u64> {
         match audience.meant(exchange.map(Exchange)) {
             Meant::One(recipient) => Some(recipient.listener.session.0),
-            Meant::Several | Meant::Nobody => None,
+            Meant::Several(_) | Meant::Nobody => None,
         }
     }
 

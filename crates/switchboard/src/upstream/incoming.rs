@@ -115,7 +115,7 @@ impl Asked {
         let Asked { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
             Meant::One(recipient) => Some(recipient),
-            Meant::Several => audience.decided(responder.exchange()).await,
+            Meant::Several(question) => audience.decided(question).await,
             Meant::Nobody => None,
         };
         let Some(Recipient { listener, requests }) = recipient else {
