@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard::approval::Answer;
 
-use crate::client::Client;
+use crate::client::{Client, User};
 use crate::harness::{Home, World, pass};
 use crate::http_client::HttpClient;
 use crate::program::{HttpServer, Installed, Programs};
@@ -73,76 +73,99 @@ impl Face for Library {
 }
 
 /// `switchboard serve` as an MCP client uses it, with a user who answers elicitations.
-pub struct Stdio {
+pub struct Served<C> {
     installed: Installed,
-    client: Client,
+    connected: C,
 }
 
-impl Stdio {
-    async fn start(installed: Installed) -> Self {
-        let client = installed.connect(json!({ "elicitation": {} })).await;
-        Self { installed, client }
+pub type Stdio = Served<Client>;
+pub type Http = Served<OverHttp>;
+
+/// One way for an MCP client to be connected.
+pub trait Connected: Sized {
+    fn to(installed: &Installed) -> impl Future<Output = Self>;
+    fn mcp(&mut self, arguments: Value) -> impl Future<Output = String>;
+    fn user(&mut self) -> &mut User;
+    fn asked(&self) -> &[Value];
+    /// Leaves, and the program ends.
+    fn leave(self) -> impl Future<Output = ()>;
+}
+
+impl Connected for Client {
+    async fn to(installed: &Installed) -> Self {
+        installed.connect(json!({ "elicitation": {} })).await
+    }
+
+    async fn mcp(&mut self, arguments: Value) -> String {
+        Client::mcp(self, arguments).await
+    }
+
+    fn user(&mut self) -> &mut User {
+        &mut self.user
+    }
+
+    fn asked(&self) -> &[Value] {
+        &self.user.asked
+    }
+
+    async fn leave(self) {
+        self.end().await;
     }
 }
 
-impl Face for Stdio {
-    async fn open(programs: Programs, config: &str) -> Self {
-        Self::start(Installed::with(programs, config)).await
-    }
-
-    async fn ask(&mut self, arguments: &str) -> String {
-        self.client.mcp(json_of(arguments)).await
-    }
-
-    fn will_answer(&mut self, answers: &[Answer]) {
-        self.client.user.answers.extend(answers.iter().copied().map(elicited));
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.client.user.asked.iter().filter_map(question).collect()
-    }
-
-    async fn advance(&mut self, _: Duration) {
-        unimplemented!("a story with `advance` is for faces in process");
-    }
-
-    async fn restart(self) -> Self {
-        let Self { installed, client } = self;
-        client.end().await;
-        Self::start(installed).await
-    }
-}
-
-/// `switchboard serve --http` as an MCP client uses it.
-pub struct Http {
-    installed: Installed,
+/// A client and the program that it talks to.
+pub struct OverHttp {
     server: HttpServer,
     client: HttpClient,
 }
 
-impl Http {
-    async fn start(installed: Installed) -> Self {
+impl Connected for OverHttp {
+    async fn to(installed: &Installed) -> Self {
         let server = installed.serve_http().await;
         let client = server.connect(json!({ "elicitation": {} })).await;
-        Self { installed, server, client }
+        Self { server, client }
+    }
+
+    async fn mcp(&mut self, arguments: Value) -> String {
+        self.client.mcp(arguments).await
+    }
+
+    fn user(&mut self) -> &mut User {
+        &mut self.client.user
+    }
+
+    fn asked(&self) -> &[Value] {
+        &self.client.user.asked
+    }
+
+    async fn leave(self) {
+        self.server.terminate();
+        self.server.ended().await;
     }
 }
 
-impl Face for Http {
+impl<C: Connected> Served<C> {
+    async fn start(installed: Installed) -> Self {
+        let connected = C::to(&installed).await;
+        Self { installed, connected }
+    }
+}
+
+impl<C: Connected> Face for Served<C> {
     async fn open(programs: Programs, config: &str) -> Self {
         Self::start(Installed::with(programs, config)).await
     }
 
     async fn ask(&mut self, arguments: &str) -> String {
-        self.client.mcp(json_of(arguments)).await
+        self.connected.mcp(json_of(arguments)).await
     }
 
     fn will_answer(&mut self, answers: &[Answer]) {
-        self.client.user.answers.extend(answers.iter().copied().map(elicited));
+        self.connected.user().answers.extend(answers.iter().copied().map(elicited));
     }
 
     fn asked(&self) -> Vec<String> {
-        self.client.user.asked.iter().filter_map(question).collect()
+        self.connected.asked().iter().filter_map(question).collect()
     }
 
     async fn advance(&mut self, _: Duration) {
@@ -150,9 +173,9 @@ impl Face for Http {
     }
 
     async fn restart(self) -> Self {
-        self.server.terminate();
-        self.server.ended().await;
-        Self::start(self.installed).await
+        let Self { installed, connected } = self;
+        connected.leave().await;
+        Self::start(installed).await
     }
 }
 

@@ -8,11 +8,13 @@ use switchboard::approval::{Answer, Question};
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
 use switchboard::name::ServerName;
 use switchboard_wire::{Notification, Raw, RpcError};
+use tokio::sync::Notify;
 
 /// Clones share the list. When it is used up, nobody is there.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedHost {
     script: Arc<Mutex<Lines>>,
+    heard: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +46,16 @@ impl ScriptedHost {
     /// What servers told so far: method and parameters.
     pub fn told(&self) -> Vec<String> {
         self.lines().told.clone()
+    }
+
+    /// Waits until a server told something, and returns the first of it.
+    pub async fn until_told(&self) -> String {
+        loop {
+            if let Some(first) = self.told().into_iter().next() {
+                return first;
+            }
+            self.heard.notified().await;
+        }
     }
 
     /// Every question so far: the tool's shown name and the arguments.
@@ -90,5 +102,6 @@ impl Host for ScriptedHost {
     fn tell(&self, server: &ServerName, notice: &Notification) {
         let params = notice.params.as_ref().map_or("", Raw::as_str);
         self.lines().told.push(format!("{server} {} {params}", notice.method));
+        self.heard.notify_one();
     }
 }

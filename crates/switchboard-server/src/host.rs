@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Kind;
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
 use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
@@ -17,7 +18,7 @@ use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 
-use crate::levels::{Level, Levelled};
+use crate::levels::Levelled;
 
 /// How long a person may think.
 const THINKING: Duration = Duration::from_secs(10 * 60);
@@ -28,6 +29,9 @@ const SHOWN_MESSAGE: usize = 4_000;
 /// How much of a call's arguments is shown.
 const SHOWN_ARGUMENTS: usize = 2_000;
 
+/// Where a question says which server asks; `_meta` of the request.
+const ASKER: &str = "switchboard/server";
+
 /// Asks through one client.
 #[derive(Clone)]
 pub(crate) struct ClientHost {
@@ -36,7 +40,7 @@ pub(crate) struct ClientHost {
     abilities: Arc<OnceLock<Abilities>>,
     manner: Manner,
     /// Log lines below this are not passed on; all are, until the client says something.
-    level: Arc<Mutex<Option<Level>>>,
+    level: Arc<Mutex<Option<LogLevel>>>,
 }
 
 /// How what a server says reaches its client.
@@ -124,15 +128,17 @@ impl ClientHost {
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
-        let method = question.topic.method();
-        let params = match question.params {
-            Some(params)
-                if question.topic == Topic::Elicitation && self.manner == Manner::OneOfMany =>
-            {
-                signed(question.server, params)?
+        let ServerQuestion { server, topic, params } = question;
+        let params = match (self.manner, topic, params) {
+            (_, _, None) => String::new(),
+            (Manner::OneOfMany, Topic::Elicitation, Some(params)) => {
+                marked(server, &signed(server, params)?)?
             }
-            params => params.map_or_else(String::new, |params| params.as_str().to_owned()),
+            (Manner::OneOfMany, Topic::Sampling, Some(params)) => marked(server, params.as_str())?,
+            (Manner::OneOfMany, Topic::Roots, Some(params))
+            | (Manner::Verbatim, _, Some(params)) => params.as_str().to_owned(),
         };
+        let method = topic.method();
         self.request(method, params).await.map_err(|error| match error {
             RequestError::Refused(error) => error,
             other => RpcError::new(INTERNAL_ERROR, format!("the client gave no answer: {other}")),
@@ -178,8 +184,7 @@ impl Host for ClientHost {
 /// The server's question with its name before the message, because the client shows ours as the
 /// asker; nothing in it is more than text, and it leads to web pages only.
 fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
-    let unreadable = |_| RpcError::new(INVALID_PARAMS, "the question does not read");
-    let mut question: Args = params.parse().map_err(unreadable)?;
+    let mut question: Args = params.parse().map_err(|_| unreadable())?;
     let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
     let message = clean_block(message, SHOWN_MESSAGE);
     let signed = format!("The server `{}` asks: {message}", clean_line(server.as_str(), 200));
@@ -193,6 +198,42 @@ fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
         }
     }
     Ok(question.to_string())
+}
+
+/// The same question, with the name of its server where programs find it. Nothing else of it
+/// changes, and nothing that the server says about itself there stays.
+fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
+    #[derive(Deserialize)]
+    struct About<'a> {
+        #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+        meta: Option<&'a RawValue>,
+    }
+    let About { meta } = serde_json::from_str(params).map_err(|_| unreadable())?;
+    let members = params.trim_start().strip_prefix('{').ok_or_else(unreadable)?;
+    let about: Option<Map<String, Value>> = match meta {
+        Some(meta) => serde_json::from_str(meta.get()).map_err(|_| unreadable())?,
+        None => None,
+    };
+    let mut about = about.unwrap_or_default();
+    about.insert(ASKER.to_owned(), Value::from(server.as_str()));
+    let about = Value::Object(about);
+    let Some(meta) = meta.map(RawValue::get) else {
+        let comma = if members.trim_start().starts_with('}') { "" } else { "," };
+        return Ok(format!("{{\"_meta\":{about}{comma}{members}"));
+    };
+    let start = meta.as_ptr().addr() - params.as_ptr().addr();
+    let around = params.get(..start).zip(params.get(start + meta.len()..));
+    let (before, after) = around.ok_or_else(unreadable)?;
+    Ok(format!("{before}{about}{after}"))
+}
+
+/// Also `null` is there, and would come after our own.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn unreadable() -> RpcError {
+    RpcError::new(INVALID_PARAMS, "the question does not read")
 }
 
 /// Over TLS, or on this machine, and without a name that hides the host.
@@ -306,6 +347,28 @@ mod tests {
         }
         assert!(ask(json!({ "message": "", "url": 5 })).is_err());
         assert!(ask(json!([])).is_err());
+    }
+
+    #[test]
+    fn a_question_is_marked_with_its_server_and_nothing_else_of_it_changes() {
+        let server = ServerName::new("kit").unwrap();
+        for (question, expected) in [
+            ("{}", r#"{"_meta":{"switchboard/server":"kit"}}"#),
+            (
+                r#"{ "maxTokens": 1.00, "x": [1e400] }"#,
+                r#"{"_meta":{"switchboard/server":"kit"}, "maxTokens": 1.00, "x": [1e400] }"#,
+            ),
+            (
+                r#"{ "a": {}, "_meta": { "t": 1, "switchboard/server": "bank" }, "b": 2 }"#,
+                r#"{ "a": {}, "_meta": {"t":1,"switchboard/server":"kit"}, "b": 2 }"#,
+            ),
+            (r#"{ "_meta": null }"#, r#"{ "_meta": {"switchboard/server":"kit"} }"#),
+        ] {
+            assert_eq!(marked(&server, question).unwrap(), expected);
+        }
+        for bad in ["[]", "", r#"{ "_meta": 5 }"#, r#"{ "_meta": {}, "_meta": {} }"#] {
+            assert!(marked(&server, bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ async fn answer_method(
         "resources/subscribe" | "resources/unsubscribe" => {
             let located: Located<'_> = read(params)?;
             let done = if method == "resources/subscribe" {
-                session.subscribe(&located.uri, &caller).await
+                session.subscribe(&located.uri).await
             } else {
                 session.unsubscribe(&located.uri, &caller).await
             };
@@ -73,7 +73,7 @@ async fn answer_method(
         "completion/complete" => complete(session, &caller, params).await,
         "logging/setLevel" => {
             let Levelled { level } = read(params)?;
-            session.set_log_level(level.as_str(), &caller).await;
+            session.set_log_level(level, &caller).await;
             Ok(Answer::json("{}"))
         }
         "resources/read" => {

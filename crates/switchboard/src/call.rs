@@ -61,6 +61,7 @@ pub(crate) async fn run(
     let lease = session.lease(&approved.target().server).await?;
     let mut approved = confirm(session, catalog, approved, caller).await?;
     let mut outcome = lease.call(&approved, caller).await;
+    drop(lease);
     for repetition in 0..REPETITIONS {
         match &outcome {
             Err(CallError::NotSent) => {}
@@ -82,11 +83,8 @@ pub(crate) async fn run(
 /// the server, or whatever did changes nothing.
 fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
     match error {
-        CallError::NotSent => true,
-        CallError::Lost { .. } => match entry.kind {
-            Kind::Tool => entry.annotations.is_harmless(),
-            Kind::Resource { .. } | Kind::Prompt => true,
-        },
+        CallError::NotSent | CallError::Parted => true,
+        CallError::Lost { .. } => entry.annotations.is_harmless(),
         CallError::Refused(_)
         | CallError::TimedOut(_)
         | CallError::TooLarge { .. }

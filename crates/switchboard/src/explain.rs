@@ -288,6 +288,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         | CallError::TimedOut(_)
         | CallError::TooLarge { .. }
         | CallError::Http(_)
+        | CallError::Parted
         | CallError::NotSent => {}
     }
     failure
@@ -306,7 +307,9 @@ fn request(error: CallError, server: &ServerName) -> Failure {
         CallError::Http(error) => {
             (http_code(error), http_hint(error, server).into_iter().collect())
         }
-        CallError::NotSent => (Code::ConnectionLost, vec![Hint::Connect(server.clone())]),
+        CallError::Parted | CallError::NotSent => {
+            (Code::ConnectionLost, vec![Hint::Connect(server.clone())])
+        }
     };
     with_hints(Failure::new(code, Subject::Server(server.clone()), error), hints)
 }

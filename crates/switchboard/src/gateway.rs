@@ -20,7 +20,7 @@ use switchboard_core::reply::TrustLevel;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts, Starts, WhenEmpty};
 use crate::demo::Demo;
@@ -34,6 +34,7 @@ use crate::follow;
 use crate::host::Host;
 use crate::last_good::LastGood;
 use crate::load::LoadOptions;
+use crate::log_level::LogLevels;
 use crate::paths::Paths;
 use crate::results::Results;
 use crate::session::{Connections, Session};
@@ -63,6 +64,7 @@ struct Shared {
     roster: watch::Sender<Arc<Roster>>,
     clients: Arc<Clients>,
     dials: Arc<Semaphore>,
+    log_levels: LogLevels,
     tasks: TaskTracker,
     /// How many sessions there have been.
     sessions: AtomicU64,
@@ -271,6 +273,22 @@ impl Gateway {
         &self.shared.directory
     }
 
+    pub(crate) fn log_levels(&self) -> &LogLevels {
+        &self.shared.log_levels
+    }
+
+    /// Runs beside the servers, until it is done, dropped, or the gateway goes.
+    pub(crate) fn beside(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> AbortOnDropHandle<()> {
+        let closing = self.shared.closing.clone();
+        let work = async move {
+            closing.run_until_cancelled(work).await;
+        };
+        AbortOnDropHandle::new(self.shared.tasks.spawn(work))
+    }
+
     /// A connection on behalf of nobody in particular.
     async fn lease_shared(&self, server: &ServerName) -> Result<Lease, Failure> {
         let upstream = self.roster().shared_upstream(server).cloned()?;
@@ -340,6 +358,7 @@ impl Gateway {
 
     /// Connections that were a session's alone are closed once nobody uses them.
     pub(crate) fn end_session(&self, session: SessionId) {
+        self.shared.log_levels.forget(session);
         let theirs = |key: &UpstreamKey| key.partition == Partition::Session(session);
         if !self.roster().members.keys().any(theirs) {
             return;
@@ -433,6 +452,7 @@ impl Gateway {
     ) -> Member {
         let surroundings = Surroundings {
             directory: self.shared.directory.clone(),
+            log_levels: self.shared.log_levels.clone(),
             spawner: Arc::clone(&self.shared.blueprint.spawner),
             clients: Arc::clone(&self.shared.clients),
             dials: Arc::clone(&self.shared.dials),
@@ -529,6 +549,7 @@ impl GatewayBuilder {
             directory: Directory::empty(),
             roster: watch::Sender::new(Arc::new(nothing)),
             dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
+            log_levels: LogLevels::default(),
             tasks: TaskTracker::new(),
             sessions: AtomicU64::new(0),
             closing: CancellationToken::new(),

@@ -39,6 +39,8 @@ pub mod session;
 mod call;
 mod modes;
 pub mod relay;
+mod subscription;
+pub mod log_level;
 mod blueprint;
 mod follow;
 pub mod explain;

@@ -2,8 +2,8 @@
 //! single server under its own names. What runs something still passes the pipeline.
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
@@ -12,8 +12,10 @@ use switchboard_wire::Raw;
 
 use crate::call;
 use crate::explain;
+use crate::log_level::LogLevel;
 use crate::modes;
 use crate::session::Session;
+use crate::subscription::{Subscription, Wish};
 use crate::upstream::lease::Caller;
 
 /// A method that asks a server for something without running any of it.
@@ -91,32 +93,47 @@ impl Session {
         modes::owner(self, of)
     }
 
-    /// Hears of changes of a resource from now on. The connection is this session's alone and
-    /// stays up meanwhile, so that the news comes to nobody else.
-    pub async fn subscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
+    /// Hears of changes of a resource from now on.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
         let server = self.owner(&Reference::Resource(uri))?;
-        let lease = self.own_lease(&server).await?;
         let params = Args::of("uri", Value::from(uri));
-        let subscribed = lease.look_up(Lookup::Subscribe.method(), params, caller).await;
-        subscribed.map_err(|error| explain::lookup(error, &server))?;
-        self.hold_subscription(uri, lease);
-        Ok(())
+        self.subscribe_at(&server, uri, params, self.caller()).await.map(drop)
+    }
+
+    /// What comes later is for the session, so `caller` is nobody's request.
+    async fn subscribe_at(
+        &self,
+        server: &ServerName,
+        uri: &str,
+        params: Args,
+        caller: Caller,
+    ) -> Result<Raw, Failure> {
+        let (server, uri) = (server.clone(), uri.to_owned());
+        let wish =
+            Wish { gateway: self.gateway().clone(), caller, server, uri: uri.clone(), params };
+        let (answer, subscription) = wish.fulfil().await?;
+        self.hold_subscription(uri, subscription);
+        Ok(answer)
     }
 
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
-        let server = self.owner(&Reference::Resource(uri))?;
-        let Some(lease) = self.take_subscription(uri) else { return Ok(()) };
+        let Some(Subscription { server, .. }) = self.take_subscription(uri) else { return Ok(()) };
+        let upstream = self.gateway().own_upstream(&server, &caller.listener)?;
+        let Some(lease) = upstream.lease_if_up() else { return Ok(()) };
         let params = Args::of("uri", Value::from(uri));
         let ended = lease.look_up(Lookup::Unsubscribe.method(), params, caller).await;
         ended.map(drop).map_err(|error| explain::lookup(error, &server))
     }
 
-    /// Asks the connected servers for log lines of this level and above.
-    pub async fn set_log_level(&self, level: &str, caller: &Caller) {
-        let params = Args::of("level", Value::from(level));
+    /// Asks the servers for log lines of this level and above: those that are connected now, and
+    /// those that will be.
+    pub async fn set_log_level(&self, level: LogLevel, caller: &Caller) {
+        let levels = self.gateway().log_levels();
+        levels.want(self.id(), level);
         for lease in self.connected() {
-            if lease.hello().capabilities.logging {
-                let asked = lease.look_up(Lookup::LogLevel.method(), params.clone(), caller);
+            let wanted = levels.of(lease.owner()).filter(|_| lease.hello().capabilities.logging);
+            if let Some(level) = wanted {
+                let asked = lease.look_up(Lookup::LogLevel.method(), level.params(), caller);
                 let _its_own_affair = asked.await;
             }
         }
@@ -140,6 +157,12 @@ impl Session {
         params: Args,
         caller: &Caller,
     ) -> Result<Raw, Failure> {
+        self.take_note(lookup, params.values());
+        let uri = params.values().get("uri").and_then(Value::as_str).map(str::to_owned);
+        if let (Lookup::Subscribe, Some(uri)) = (lookup, uri) {
+            let caller = Caller { meta: caller.meta.clone(), ..self.caller() };
+            return self.subscribe_at(server, &uri, params, caller).await;
+        }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
         Ok(if lookup == Lookup::Tools { self.callable(server, answer) } else { answer })
     }
@@ -165,6 +188,28 @@ impl Session {
         let lease = self.lease(server).await?;
         let answer = lease.look_up(method, params, caller).await;
         answer.map_err(|error| explain::lookup(error, server))
+    }
+
+    /// What has to hold for later connections, too, or not any more.
+    fn take_note(&self, lookup: Lookup, params: &Map<String, Value>) {
+        match lookup {
+            Lookup::LogLevel => {
+                let level = params.get("level").and_then(|level| LogLevel::deserialize(level).ok());
+                if let Some(level) = level {
+                    self.gateway().log_levels().want(self.id(), level);
+                }
+            }
+            Lookup::Unsubscribe => {
+                let uri = params.get("uri").and_then(Value::as_str);
+                drop(uri.and_then(|uri| self.take_subscription(uri)));
+            }
+            Lookup::Tools
+            | Lookup::Resources
+            | Lookup::ResourceTemplates
+            | Lookup::Prompts
+            | Lookup::Completion
+            | Lookup::Subscribe => {}
+        }
     }
 
     /// A page of tools without those that the configuration leaves out.

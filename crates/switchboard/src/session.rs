@@ -14,6 +14,7 @@ use crate::explain;
 use crate::gateway::Gateway;
 use crate::modes;
 use crate::results::Results;
+use crate::subscription::Subscription;
 use crate::upstream::lease::Caller;
 use crate::upstream::{Lease, LeaseError, Listener, SessionId, Upstream};
 
@@ -34,7 +35,7 @@ pub struct Session {
 struct Kept {
     opened: Vec<Lease>,
     /// By the address of the resource.
-    subscriptions: HashMap<String, Lease>,
+    subscriptions: HashMap<String, Subscription>,
 }
 
 /// Whether a session shares the servers' connections with others.
@@ -76,13 +77,19 @@ impl Session {
     }
 
     /// A connection to the server, held while the lease lives. A server whose definition changes
-    /// just now is looked up once more.
+    /// just now is looked up once more, and so is one that turned out to ask something of its
+    /// client while it was connected.
     pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
         let mut leased = self.upstream(server)?.lease().await;
         if let Err(LeaseError::Replaced) = leased {
             leased = self.upstream(server)?.lease().await;
         }
-        leased.map_err(|error| explain::lease(error, server))
+        let lease = leased.map_err(|error| explain::lease(error, server))?;
+        if lease.owner().is_none() && self.gateway.directory().asks_client(server) {
+            drop(lease);
+            return Box::pin(self.own_lease(server)).await;
+        }
+        Ok(lease)
     }
 
     /// What this session uses to reach the server.
@@ -102,11 +109,11 @@ impl Session {
         self.kept().opened.push(lease);
     }
 
-    pub(crate) fn hold_subscription(&self, uri: &str, lease: Lease) {
-        self.kept().subscriptions.insert(uri.to_owned(), lease);
+    pub(crate) fn hold_subscription(&self, uri: String, subscription: Subscription) {
+        self.kept().subscriptions.insert(uri, subscription);
     }
 
-    pub(crate) fn take_subscription(&self, uri: &str) -> Option<Lease> {
+    pub(crate) fn take_subscription(&self, uri: &str) -> Option<Subscription> {
         self.kept().subscriptions.remove(uri)
     }
 
@@ -162,6 +169,8 @@ impl Session {
 impl Drop for Session {
     /// Connections that were this session's alone end with it.
     fn drop(&mut self) {
+        // Before their connections go, so that nobody asks for new ones.
+        self.kept().subscriptions.clear();
         self.gateway.end_session(self.listener.session);
     }
 }

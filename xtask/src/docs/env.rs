@@ -21,6 +21,13 @@ const HONOURED: &[(&str, &str)] = &[
     ("APPDATA", "where desktop programs keep their files on Windows, for `imports`"),
     ("XDG_CACHE_HOME", "instead of `~/.cache`, for listings and stored results"),
     ("XDG_STATE_HOME", "instead of `~/.local/state`, for approvals and logs"),
+    (
+        "HTTP_PROXY",
+        "the proxy to servers at `http://`; this and the next three in small letters, too",
+    ),
+    ("HTTPS_PROXY", "the proxy to servers at `https://`"),
+    ("ALL_PROXY", "the proxy where those two say nothing"),
+    ("NO_PROXY", "the hosts that are reached without one; this machine always is"),
     ("NO_COLOR", "no colours, if it is set to anything"),
     ("CLICOLOR", "`0` means no colours"),
     ("CLICOLOR_FORCE", "colours also where no terminal is"),

@@ -15,6 +15,7 @@ mod edits;
 mod exact;
 mod failures;
 mod filters;
+mod first_contact;
 mod hostile_repository;
 mod http_face;
 mod http_guard;
@@ -40,6 +41,7 @@ mod setup;
 mod stdio_face;
 mod switching;
 mod trust;
+mod what_stays;
 mod writers;
 
 use switchboard_it::program::Programs;

@@ -1,6 +1,7 @@
 //! Servers at a URL: called, told, cancelled and closed over every transport of HTTP.
 
 mod headers;
+mod programs;
 mod recovery;
 mod tls;
 mod trouble;

@@ -166,6 +166,9 @@ async fn questions_of_a_server_reach_the_client_and_its_answers_the_server() {
     assert!(asked[0]["message"].as_str().unwrap().starts_with("The server `kit` asks: "));
     assert_eq!(asked[1]["url"], "https://example.com/sign-in");
     assert_eq!(asked[2]["messages"][0]["role"], "user");
+    let askers: Vec<&Value> =
+        asked.iter().take(3).map(|q| &q["_meta"]["switchboard/server"]).collect();
+    assert_eq!(askers, ["kit", "kit", "kit"]);
     client.end().await;
 }
 
@@ -241,13 +244,13 @@ async fn a_subscription_has_a_connection_of_its_own_for_as_long_as_it_lasts() {
     let (one, heard) = session(&world.gateway, None);
     call(&one, "kit_count").await;
     let caller = one.caller();
-    one.subscribe("file:///readme.md", &caller).await.unwrap();
+    one.subscribe("file:///readme.md").await.unwrap();
     let ledger = world.fixture("kit").ledger();
     assert_eq!(ledger.connections, 2);
     assert_eq!(ledger.methods.last().unwrap(), "resources/subscribe");
     one.unsubscribe("file:///readme.md", &caller).await.unwrap();
     assert_eq!(world.fixture("kit").ledger().methods.last().unwrap(), "resources/unsubscribe");
-    let refused = one.subscribe("file:///nowhere", &caller).await.unwrap_err();
+    let refused = one.subscribe("file:///nowhere").await.unwrap_err();
     assert_eq!(refused.code, Code::UnknownResource);
     call(&one, "kit_update_resource").await;
     assert!(heard.told()[0].contains("notifications/resources/updated"), "{:?}", heard.told());

@@ -103,6 +103,8 @@ impl Link {
 
     /// Sends a message; the response is a success.
     async fn post(&self, frame: &Bytes, id: Option<u64>) -> Result<Response, RequestError> {
+        let quiet = &self.endpoint.quiet;
+        quiet.sending();
         let mut rests = 0;
         loop {
             self.rest(id).await?;
@@ -112,7 +114,7 @@ impl Link {
             }
             match self.refusal(response).await {
                 RequestError::Http(HttpError::Busy { retry_after: Some(_), .. })
-                    if rests < RESTS =>
+                    if rests < RESTS && quiet.may_send_again() =>
                 {
                     rests += 1;
                 }

@@ -51,9 +51,46 @@ struct State {
     revision: Option<HeaderValue>,
 }
 
-/// Until when an origin wants nothing.
+/// Until when an origin wants nothing, and how much it is asked again afterwards.
 #[derive(Clone, Debug, Default)]
-pub struct Quiet(Arc<Mutex<Option<Busy>>>);
+pub struct Quiet(Arc<Mutex<Bearing>>);
+
+/// What an origin bears.
+#[derive(Debug, Default)]
+struct Bearing {
+    busy: Option<Busy>,
+    resends: Resends,
+}
+
+/// However many clients a busy server turns away, they add a fifth to what it is asked, and ten
+/// before there was much else.
+#[derive(Debug)]
+struct Resends {
+    fifths: u32,
+}
+
+/// In fifths of a message.
+const RESEND: u32 = 5;
+const MOST_RESENDS: u32 = 10 * RESEND;
+
+impl Default for Resends {
+    fn default() -> Resends {
+        Resends { fifths: MOST_RESENDS }
+    }
+}
+
+impl Resends {
+    fn earn(&mut self) {
+        self.fifths = MOST_RESENDS.min(self.fifths + 1);
+    }
+
+    /// Whether one more message may be sent again.
+    fn spend(&mut self) -> bool {
+        let left = self.fifths.checked_sub(RESEND);
+        self.fifths = left.unwrap_or(self.fifths);
+        left.is_some()
+    }
+}
 
 /// The server wants nothing before a time.
 #[derive(Clone, Copy, Debug)]
@@ -66,15 +103,28 @@ pub(super) struct Busy {
 impl Quiet {
     /// Until when nothing is wanted, if that has not passed.
     pub(super) fn now(&self) -> Option<Busy> {
-        let busy = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        busy.filter(|busy| busy.until > Instant::now())
+        self.bearing().busy.filter(|busy| busy.until > Instant::now())
     }
 
     pub(super) fn keep(&self, busy: Busy) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = &mut self.bearing().busy;
         if known.is_none_or(|known| known.until < busy.until) {
             *known = Some(busy);
         }
+    }
+
+    /// One more message is on its way.
+    pub(super) fn sending(&self) {
+        self.bearing().resends.earn();
+    }
+
+    /// Whether a message that was turned away may be sent again.
+    pub(super) fn may_send_again(&self) -> bool {
+        self.bearing().resends.spend()
+    }
+
+    fn bearing(&self) -> MutexGuard<'_, Bearing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -286,4 +336,23 @@ pub(super) fn is_refused(error: &reqwest::Error) -> bool {
         next = error.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_messages_one_in_five_is_sent_again() {
+        let quiet = Quiet::default();
+        let resent = |messages: usize| {
+            let each = |_: usize| {
+                quiet.sending();
+                quiet.may_send_again()
+            };
+            (0..messages).map(each).filter(|again| *again).count()
+        };
+        assert_eq!(resent(10), 10, "a few are not counted");
+        assert!((195..=205).contains(&resent(1_000)));
+    }
 }

@@ -302,6 +302,10 @@ impl Actor {
             return;
         }
         self.dialling = None;
+        // What it asked while it was listed is known before anybody uses it.
+        while let Ok(news) = self.news.try_recv() {
+            self.heard(news);
+        }
         let error = match outcome {
             Ok((connection, listing)) => {
                 self.publish_first(listing);
@@ -425,6 +429,7 @@ impl Actor {
             news: self.tell.clone(),
             owner: self.surroundings.owner.clone(),
         };
+        let log_levels = self.surroundings.log_levels.clone();
         let after = self.surroundings.after.clone();
         let give_up = CancellationToken::new();
         self.dialling = Some(give_up.clone());
@@ -437,7 +442,7 @@ impl Actor {
                 let _turn = dials.acquire().await;
                 let opened = connection::open(&recipe, means, hearing).await?;
                 let _actor_gone = body_out.send(opened.body);
-                opened.connection.complete(&recipe).await
+                opened.connection.complete(&recipe, &log_levels).await
             };
             let outcome = tokio::select! {
                 outcome = dialled => outcome,

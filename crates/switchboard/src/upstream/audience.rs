@@ -2,14 +2,22 @@
 //!
 //! What a server asks or tells belongs to a call of somebody. Over HTTP the message says to which;
 //! over a pipe it can be told only while a single session waits. Nothing is ever given to a
-//! session that did not ask for it.
+//! session that did not ask for it: a question waits until one is left that can be meant, and if
+//! that takes too long, the sessions part.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_wire::Exchange;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
+
+/// How long a question waits for the calls of all sessions but one to be answered.
+const UNDECIDED: Duration = Duration::from_millis(500);
 
 /// One conversation with the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +40,47 @@ impl std::fmt::Debug for Listener {
 pub(super) struct Audience {
     /// The session that has this connection to itself.
     owner: Option<Listener>,
-    /// By the id of the request that they wait for.
-    waiting: Mutex<HashMap<u64, Listener>>,
+    /// Held for a moment at a time, never across an await.
+    waiting: Mutex<Waiting>,
+    /// Told whenever somebody leaves.
+    left: Notify,
+    /// Cancelled when it could not be told whom a question is for: calls that can be made elsewhere
+    /// leave.
+    parting: CancellationToken,
+    questions: watch::Sender<Questions>,
+}
+
+/// Those who wait for an answer.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By the id of the request.
+    calls: HashMap<u64, Listener>,
+    /// How many went without an answer: what the server asks later may still be on their account.
+    abandoned: u64,
+}
+
+/// How many questions the server has asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Questions {
+    pub(super) ever: usize,
+    /// These wait for their answer.
+    unanswered: usize,
+}
+
+/// Whom a message of the server can be for.
+#[derive(Debug)]
+pub(super) enum Meant {
+    One(Recipient),
+    /// More than one session waits.
+    Several(Undecided),
+    Nobody,
+}
+
+/// A question that several may be meant by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undecided {
+    /// How many had gone without an answer when it came.
+    abandoned: u64,
 }
 
 /// Whom a message of the server is for.
@@ -46,7 +93,7 @@ pub(super) struct Recipient {
 
 impl Audience {
     pub(super) fn of(owner: Option<Listener>) -> Arc<Audience> {
-        Arc::new(Audience { owner, waiting: Mutex::default() })
+        Arc::new(Audience { owner, ..Audience::default() })
     }
 
     pub(super) fn owner(&self) -> Option<&Listener> {
@@ -55,30 +102,83 @@ impl Audience {
 
     /// Takes part until the seat is dropped.
     pub(super) fn join(&self, request: u64, listener: Listener) -> Seat<'_> {
-        self.waiting().insert(request, listener);
-        Seat { audience: self, request }
+        self.waiting().calls.insert(request, listener);
+        Seat { audience: self, request, answered: false }
     }
 
-    /// Whom a message is for, if that can be told.
-    pub(super) fn recipient(&self, exchange: Option<Exchange>) -> Option<Recipient> {
-        let waiting = self.waiting();
-        if let Some(Exchange(request)) = exchange {
-            let listener = waiting.get(&request).or(self.owner.as_ref())?.clone();
-            return Some(Recipient { listener, requests: vec![request] });
-        }
-        let Some(first) = waiting.values().next() else {
-            let listener = self.owner.clone()?;
-            return Some(Recipient { listener, requests: Vec::new() });
+    /// Whom a message is for, as far as that can be told now.
+    pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
+        let Waiting { calls, abandoned } = &*self.waiting();
+        let (listener, requests) = match exchange {
+            Some(Exchange(request)) => (calls.get(&request).or(self.owner.as_ref()), vec![request]),
+            None => {
+                let mut sessions = calls.values().map(|listener| listener.session);
+                let first = sessions.next();
+                if sessions.any(|other| Some(other) != first) {
+                    return Meant::Several(Undecided { abandoned: *abandoned });
+                }
+                let last = calls.iter().max_by_key(|(request, _)| **request);
+                let listener = last.map(|(_, listener)| listener).or(self.owner.as_ref());
+                (listener, calls.keys().copied().collect())
+            }
         };
-        if waiting.values().any(|other| other.session != first.session) {
-            return None;
+        match listener.cloned() {
+            Some(listener) => Meant::One(Recipient { listener, requests }),
+            None => Meant::Nobody,
         }
-        let last = waiting.keys().max()?;
-        let listener = waiting.get(last)?.clone();
-        Some(Recipient { listener, requests: waiting.keys().copied().collect() })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Listener>> {
+    /// Whom a question is for that several could be meant by: the one who is left when the others
+    /// have their answers. If that does not turn out soon, nobody is, and they part.
+    pub(super) async fn decided(&self, question: Undecided) -> Option<Recipient> {
+        let deciding = async {
+            loop {
+                let mut left = pin!(self.left.notified());
+                left.as_mut().enable();
+                let meant = self.meant(None);
+                if self.waiting().abandoned != question.abandoned {
+                    return None;
+                }
+                match meant {
+                    Meant::One(recipient) => return Some(recipient),
+                    Meant::Nobody => return None,
+                    Meant::Several(_) => left.await,
+                }
+            }
+        };
+        let decided = tokio::time::timeout(UNDECIDED, deciding).await.ok().flatten();
+        if decided.is_none() {
+            self.parting.cancel();
+        }
+        decided
+    }
+
+    /// Completes when sessions should use connections of their own.
+    pub(super) async fn parted(&self) {
+        self.parting.cancelled().await;
+    }
+
+    pub(super) fn has_parted(&self) -> bool {
+        self.parting.is_cancelled()
+    }
+
+    /// Counts a question until the guard is dropped.
+    pub(super) fn unanswered(self: &Arc<Audience>) -> Unanswered {
+        self.questions.send_modify(|questions| {
+            questions.ever += 1;
+            questions.unanswered += 1;
+        });
+        Unanswered { audience: Arc::clone(self) }
+    }
+
+    /// Waits until no question is without an answer.
+    pub(super) async fn answered(&self) -> Questions {
+        let mut questions = self.questions.subscribe();
+        let _sender_lives = questions.wait_for(|questions| questions.unanswered == 0).await;
+        *self.questions.borrow()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,11 +187,34 @@ impl Audience {
 pub(super) struct Seat<'a> {
     audience: &'a Audience,
     request: u64,
+    answered: bool,
+}
+
+impl Seat<'_> {
+    /// Leaves as one whose request is over on the other side, too.
+    pub(super) fn answered(mut self) {
+        self.answered = true;
+    }
 }
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        self.audience.waiting().remove(&self.request);
+        let mut waiting = self.audience.waiting();
+        waiting.calls.remove(&self.request);
+        waiting.abandoned += u64::from(!self.answered);
+        drop(waiting);
+        self.audience.left.notify_waiters();
+    }
+}
+
+/// A question that waits for its answer.
+pub(super) struct Unanswered {
+    audience: Arc<Audience>,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.audience.questions.send_modify(|questions| questions.unanswered -= 1);
     }
 }
 
@@ -105,8 +228,10 @@ mod tests {
     }
 
     fn session_for(audience: &Audience, exchange: Option<u64>) -> Option<u64> {
-        let recipient = audience.recipient(exchange.map(Exchange))?;
-        Some(recipient.listener.session.0)
+        match audience.meant(exchange.map(Exchange)) {
+            Meant::One(recipient) => Some(recipient.listener.session.0),
+            Meant::Several(_) | Meant::Nobody => None,
+        }
     }
 
     #[test]

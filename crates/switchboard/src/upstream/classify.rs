@@ -271,6 +271,9 @@ pub(crate) enum CallError {
     /// Nothing reached the server, so another try is safe.
     #[error("the connection was closed before the request was sent")]
     NotSent,
+    /// Given up to be made on a connection of its own, which does no harm.
+    #[error("it could not be told for which client the server asked something")]
+    Parted,
     /// The server answered, and did not do it.
     #[error(transparent)]
     Http(HttpError),

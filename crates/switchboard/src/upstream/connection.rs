@@ -8,7 +8,7 @@ use switchboard_core::catalog::RawListing;
 use switchboard_core::name::ServerName;
 use switchboard_wire::era::{self, ClientHello, HandshakeError, ServerHello};
 use switchboard_wire::http_client::{self, Carrier};
-use switchboard_wire::peer::{self, Limits, Reader, Writer};
+use switchboard_wire::peer::{self, Limits, Patience, Reader, Writer};
 use switchboard_wire::{Peer, RequestError, pipe};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
@@ -25,6 +25,7 @@ use super::{CLOSE_GRACE, DialError, ExitReason};
 use crate::dial::http::Clients;
 use crate::dial::spawn::{Process, Spawner};
 use crate::host::Abilities;
+use crate::log_level::LogLevels;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -34,6 +35,15 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// The last words of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);
+
+/// How long the answers to what a server asks at its start may hold up the first call.
+const FIRST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// How long a server may take to act on them.
+const SETTLING: Duration = Duration::from_millis(50);
+
+/// How long a server may take to heed a log level before it is used all the same.
+const LEVEL_SET: Duration = Duration::from_secs(1);
 
 type Source = Box<dyn AsyncRead + Send + Unpin>;
 type Sink = Box<dyn AsyncWrite + Send + Unpin>;
@@ -195,10 +205,12 @@ fn over_streams(source: Source, sink: Sink, far_side: FarSide, limits: Limits) -
 }
 
 impl Opening {
-    /// Shakes hands and lists. Dropping the future ends the connection.
+    /// Shakes hands, lists, and says how much is to be logged. Dropping the future ends the
+    /// connection.
     pub(super) async fn complete(
         self,
         recipe: &Recipe,
+        log_levels: &LogLevels,
     ) -> Result<(Connection, RawListing), DialError> {
         let guard = self.stop.clone().drop_guard();
         let hello = self.handshake(recipe).await?;
@@ -211,6 +223,8 @@ impl Opening {
             Ok(listing) => listing,
             Err(error) => return Err(self.with_last_words(error).await),
         };
+        self.tell_level(&hello, log_levels).await;
+        self.hear_out().await;
         let connection = Connection {
             peer: self.peer,
             hello: Arc::new(hello),
@@ -219,6 +233,31 @@ impl Opening {
             stop: guard.disarm(),
         };
         Ok((connection, listing))
+    }
+
+    /// What its sessions said before it was there holds for it, too.
+    async fn tell_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
+        let owner = self.audience.owner().map(|owner| owner.session);
+        if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
+            let patience = Patience { timeout: Some(LEVEL_SET), progress: None };
+            let asked =
+                self.peer.request("logging/setLevel", |_| level.params().to_string(), patience);
+            let _its_own_affair = asked.await;
+        }
+    }
+
+    /// Some servers ask for directories as soon as they are connected, and deny access until they
+    /// have them. What was asked by now is answered before the first call.
+    async fn hear_out(&self) {
+        let hear_out = async {
+            if self.audience.answered().await.ever > 0 {
+                // They look at each directory first, and nothing tells when they have; but they have
+                // read the answer when they have read what comes behind it.
+                let _pong = self.peer.request("ping", |_| String::new(), Patience::default()).await;
+                tokio::time::sleep(SETTLING).await;
+            }
+        };
+        let _as_far_as_it_went = tokio::time::timeout(FIRST_ANSWERS, hear_out).await;
     }
 
     async fn handshake(&self, recipe: &Recipe) -> Result<ServerHello, DialError> {

@@ -9,7 +9,7 @@ use switchboard_wire::{Handler, Notification, Peer, Raw, Responder, RpcError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::audience::{Audience, Recipient};
+use super::audience::{Audience, Meant, Recipient, Unanswered};
 use crate::host::{ServerQuestion, Topic};
 
 /// Questions of one server that may wait for an answer at the same time.
@@ -64,12 +64,18 @@ impl Handler for Incoming {
             let error = RpcError::new(INTERNAL_ERROR, "too many questions at once");
             return responder.try_error(&error);
         }
-        let Some(recipient) = self.audience.recipient(responder.exchange()) else {
-            let error = RpcError::new(INTERNAL_ERROR, "it cannot be told whose client is meant");
-            return responder.try_error(&error);
+        let meant = self.audience.meant(responder.exchange());
+        if let Meant::Nobody = meant {
+            return responder.try_error(&undecided());
+        }
+        let question = Asked {
+            server: self.server.clone(),
+            topic,
+            params,
+            responder,
+            _unanswered: self.audience.unanswered(),
         };
-        let server = self.server.clone();
-        self.questions.spawn(answer(server, topic, params, recipient, responder));
+        self.questions.spawn(question.answer(meant, Arc::clone(&self.audience)));
     }
 
     fn notification(&mut self, notification: Notification) {
@@ -84,7 +90,7 @@ impl Handler for Incoming {
             | "notifications/elicitation/complete" => {}
             _ => return,
         }
-        if let Some(recipient) = self.audience.recipient(notification.exchange) {
+        if let Meant::One(recipient) = self.audience.meant(notification.exchange) {
             recipient.listener.host.tell(&self.server, &notification);
         }
     }
@@ -94,22 +100,43 @@ impl Handler for Incoming {
     }
 }
 
-/// Asks the session's host. Whoever waits for the server meanwhile is not taken for late.
-async fn answer(
+/// A question on its way to an answer.
+struct Asked {
     server: ServerName,
     topic: Topic,
     params: Option<Raw>,
-    recipient: Recipient,
     responder: Responder,
-) {
-    let Recipient { listener, requests } = recipient;
-    if listener.host.abilities().of(topic).is_none() {
-        return responder.error(&topic.refused()).await;
+    _unanswered: Unanswered,
+}
+
+impl Asked {
+    /// Asks the session's host. Whoever waits for the server meanwhile is not taken for late.
+    async fn answer(self, meant: Meant, audience: Arc<Audience>) {
+        let Asked { server, topic, params, responder, _unanswered } = self;
+        let recipient = match meant {
+            Meant::One(recipient) => Some(recipient),
+            Meant::Several(question) => audience.decided(question).await,
+            Meant::Nobody => None,
+        };
+        let Some(Recipient { listener, requests }) = recipient else {
+            return responder.error(&undecided()).await;
+        };
+        if listener.host.abilities().of(topic).is_none() {
+            return responder.error(&topic.refused()).await;
+        }
+        let _waiting = responder.peer().hold(requests, THINKING);
+        let question = ServerQuestion { server: &server, topic, params: params.as_ref() };
+        match listener.host.answer(question).await {
+            Ok(answer) => responder.result(|out| out.push_str(answer.as_str())).await,
+            Err(error) => responder.error(&error).await,
+        }
     }
-    let _waiting = responder.peer().hold(requests, THINKING);
-    let question = ServerQuestion { server: &server, topic, params: params.as_ref() };
-    match listener.host.answer(question).await {
-        Ok(answer) => responder.result(|out| out.push_str(answer.as_str())).await,
-        Err(error) => responder.error(&error).await,
-    }
+}
+
+/// Servers pass this on to whoever called them. It holds for the next call: the server is known to
+/// ask by then.
+fn undecided() -> RpcError {
+    let message = "several clients share this connection and it cannot be told which one is meant; \
+                   from now on each has its own, so the same call can be made again";
+    RpcError::new(INTERNAL_ERROR, message)
 }

@@ -13,14 +13,21 @@ use switchboard_wire::peer::Patience;
 use switchboard_wire::{Raw, RequestError};
 use tokio::sync::mpsc;
 
-use super::CallError;
-use super::audience::Listener;
+use super::audience::{Listener, Seat, SessionId};
 use super::connection::Connection;
 use super::door::{Door, Pass};
+use super::{CallError, ExitReason};
 use crate::host::Host;
 
 /// The exit code of a server that crashed is worth this much waiting.
 const OBITUARY: Duration = Duration::from_millis(150);
+
+/// Whether a request can be given up and made elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnceMore {
+    Harmless,
+    Never,
+}
 
 /// A connection that can be used.
 #[derive(Debug)]
@@ -58,7 +65,7 @@ pub struct Caller {
     pub(crate) listener: Listener,
     pub(crate) progress: Progress,
     /// What it says to the server beside the request itself: members of `_meta`.
-    meta: Option<Arc<Args>>,
+    pub(crate) meta: Option<Arc<Args>>,
 }
 
 impl Caller {
@@ -96,21 +103,42 @@ impl Lease {
         approved: &Approved,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
+        if self.open.connection.audience.has_parted() {
+            return Err(CallError::NotSent);
+        }
         let entry = &approved.target().entry;
+        let once_more = match entry.annotations.is_harmless() {
+            true => OnceMore::Harmless,
+            false => OnceMore::Never,
+        };
         match &entry.kind {
             Kind::Resource { uri } => {
                 let params = Args::of("uri", Value::from(uri.as_str()));
-                Box::pin(self.look_up("resources/read", params, caller)).await
+                Box::pin(self.ask_with_meta("resources/read", params, caller, once_more)).await
             }
-            Kind::Prompt => Box::pin(self.look_up("prompts/get", named(approved), caller)).await,
+            Kind::Prompt => {
+                let params = named(approved);
+                Box::pin(self.ask_with_meta("prompts/get", params, caller, once_more)).await
+            }
             Kind::Tool => {
                 let params = |token: u64| match &caller.meta {
                     None => call_params(approved, token),
                     Some(meta) => with_meta(named(approved), meta, Some(token)),
                 };
-                self.ask("tools/call", params, caller).await
+                self.ask("tools/call", params, caller, once_more).await
             }
         }
+    }
+
+    /// The session that has the connection to itself; none if it is shared.
+    pub(crate) fn owner(&self) -> Option<SessionId> {
+        self.open.connection.audience.owner().map(|owner| owner.session)
+    }
+
+    /// Completes when the connection has ended, and says how.
+    pub(crate) async fn ended(&self) -> ExitReason {
+        self.open.connection.peer.closed().await;
+        self.open.connection.end.report(OBITUARY).await.0
     }
 
     /// What the server said of itself.
@@ -125,11 +153,21 @@ impl Lease {
         params: Args,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
+        self.ask_with_meta(method, params, caller, OnceMore::Never).await
+    }
+
+    async fn ask_with_meta(
+        &self,
+        method: &str,
+        params: Args,
+        caller: &Caller,
+        once_more: OnceMore,
+    ) -> Result<Raw, CallError> {
         let nothing = Args::default();
         let meta = caller.meta.as_deref().unwrap_or(&nothing);
         let wanted = caller.progress.is_some();
         let params = |token: u64| with_meta(params, meta, wanted.then_some(token));
-        self.ask(method, params, caller).await
+        self.ask(method, params, caller, once_more).await
     }
 
     /// Tells the server something in passing.
@@ -142,6 +180,7 @@ impl Lease {
         method: &str,
         params: impl FnOnce(u64) -> String,
         caller: &Caller,
+        once_more: OnceMore,
     ) -> Result<Raw, CallError> {
         let connection = &self.open.connection;
         let progress = caller.progress.clone();
@@ -151,8 +190,19 @@ impl Lease {
             seat = Some(connection.audience.join(id, caller.listener.clone()));
             params(id)
         };
-        let outcome = connection.peer.request(method, params, patience).await;
-        drop(seat);
+        let asking = connection.peer.request(method, params, patience);
+        let outcome = match once_more {
+            OnceMore::Never => asking.await,
+            OnceMore::Harmless => tokio::select! {
+                // First: what the server makes of a question that was declined is no answer.
+                biased;
+                () = connection.audience.parted() => return Err(CallError::Parted),
+                outcome = asking => outcome,
+            },
+        };
+        if !matches!(outcome, Err(RequestError::TimedOut(_))) {
+            seat.map(Seat::answered);
+        }
         match outcome {
             Ok(result) => {
                 self.pass.worked();
@@ -162,9 +212,7 @@ impl Lease {
                 let report = Box::pin(connection.end.report(OBITUARY)).await;
                 Err(CallError::of(error, || report))
             }
-            Err(error) => {
-                Err(CallError::of(error, || (super::ExitReason::StreamClosed, Vec::new())))
-            }
+            Err(error) => Err(CallError::of(error, || (ExitReason::StreamClosed, Vec::new()))),
         }
     }
 }

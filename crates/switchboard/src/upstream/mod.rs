@@ -31,6 +31,7 @@ use crate::dial::spawn::Spawner;
 use lease::Open;
 
 use crate::directory::Directory;
+use crate::log_level::LogLevels;
 
 /// Commands that may wait for the actor.
 const QUEUE: usize = 64;
@@ -102,6 +103,7 @@ pub(crate) struct LastFailure {
 /// What an upstream needs to live.
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
+    pub(crate) log_levels: LogLevels,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) clients: Arc<Clients>,
     /// Connects at the same time, over all servers.
@@ -142,6 +144,15 @@ impl Upstream {
     pub(crate) fn retire(&self) -> CancellationToken {
         self.retired.cancel();
         self.ended.clone()
+    }
+
+    /// Completes when another definition took the place of this one, or none.
+    pub(crate) async fn retiring(&self) {
+        self.retired.cancelled().await;
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.is_cancelled()
     }
 
     /// A connection, held while the lease lives. Connects if it must.
@@ -195,9 +206,7 @@ impl Upstream {
             Err(_) => Err(LeaseError::ShuttingDown),
         };
         match answered {
-            Err(LeaseError::ShuttingDown | LeaseError::Disconnected)
-                if self.retired.is_cancelled() =>
-            {
+            Err(LeaseError::ShuttingDown | LeaseError::Disconnected) if self.is_retired() => {
                 Err(LeaseError::Replaced)
             }
             answered => answered,

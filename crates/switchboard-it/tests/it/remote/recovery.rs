@@ -1,10 +1,11 @@
 //! What a server at a URL forgets, refuses for a while or breaks off is made good, once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::failure::{Code, Failure, Hint};
-use switchboard_it::fixture::HttpFixture;
+use switchboard_it::fixture::{HttpFixture, SeenRequest};
 use switchboard_it::harness::World;
 use tokio::task::JoinSet;
 
@@ -150,6 +151,59 @@ async fn a_server_that_is_busy_for_long_is_told_with_the_time() {
     let fixture = busy(503, "soon", 1).await;
     let failure = world(&fixture, "").call("far_echo", json!({ "text": "x" })).await.unwrap_err();
     assert_eq!(failure.code, Code::Backoff, "{failure}");
+}
+
+#[tokio::test]
+async fn a_server_that_stays_busy_is_asked_again_for_a_few_calls_only() {
+    let fixture = busy(429, "0", 1_000).await;
+    let world = Arc::new(world(&fixture, ""));
+    for (_, answer) in at_once(&world, 50, |_| json!({ "text": "x" })).await {
+        assert_eq!(answer.unwrap_err().code, Code::Backoff);
+    }
+    let sent = fixture.asked().iter().filter(|what| *what == "tools/call").count();
+    assert!((55..=75).contains(&sent), "{sent}");
+}
+
+/// Lets time go by at once, in the middle of real traffic.
+async fn later(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_keep_alive_server_at_a_url_is_pinged_and_connected_anew_when_it_is_silent() {
+    for (fault, connections) in [("", 1), ("[faults]\nno_ping = 'silent'\n", 2)] {
+        let script = format!("[[tools]]\nname = 'echo'\n{fault}");
+        let fixture = HttpFixture::start(&served("json", &script)).await;
+        let world = world(&fixture, r#", "lifecycle": "keep-alive""#);
+        world.call("far_echo", json!({ "text": "x" })).await.unwrap();
+        later(31).await;
+        fixture.until(|seen| seen.iter().any(|request| request.what() == "ping")).await;
+        later(6).await;
+        fixture.state().until(|ledger| ledger.initializes.len() == connections).await;
+        world.call("far_echo", json!({ "text": "x" })).await.unwrap();
+        assert_eq!(fixture.state().ledger().initializes.len(), connections);
+    }
+}
+
+#[tokio::test]
+async fn connections_that_died_while_nobody_used_them_cost_no_call() {
+    let script = format!("{}retry_ms = 1\n", served("json", "everything"));
+    let mut fixture = HttpFixture::start(&script).await;
+    let world = world(&fixture, "");
+    let listened =
+        |seen: &[SeenRequest]| seen.iter().filter(|request| request.method == "GET").count();
+    for time in 1..=3 {
+        // Counting is no harmless thing: it would not be asked for twice.
+        assert_eq!(world.call("far_count", json!({})).await.unwrap(), time.to_string());
+        fixture.until(|seen| listened(seen) > 0).await;
+        let before = listened(&fixture.requests());
+        fixture.hang_up().await;
+        // Whoever listens again has noticed.
+        fixture.until(|seen| listened(seen) > before).await;
+    }
+    assert_eq!(fixture.state().ledger().initializes.len(), 1);
 }
 
 #[tokio::test]

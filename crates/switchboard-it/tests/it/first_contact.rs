@@ -1,0 +1,171 @@
+//! The first time that a server asks something of its client: nobody knows yet that it does.
+
+use std::future::{pending, ready};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard::approval::{Answer, Question};
+use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::render;
+use switchboard::request::Request;
+use switchboard::{Gateway, Session};
+use switchboard_it::harness::{World, call, pass};
+use switchboard_it::host::ScriptedHost;
+use switchboard_wire::{Raw, RpcError};
+
+const ASKING: &str = r#"
+    [[tools]]
+    name = "look"
+    annotations = { readOnlyHint = true }
+    behaviour = "ask_roots"
+
+    [[tools]]
+    name = "change"
+    behaviour = "ask_roots"
+
+    [[tools]]
+    name = "wait"
+    behaviour = "wait"
+"#;
+
+const ASKING_AT_THE_START: &str = r#"
+    [server]
+    asks_roots = true
+
+    [[tools]]
+    name = "roots"
+    behaviour = "known_roots"
+"#;
+
+fn world(script: &str) -> World {
+    World::of("kit", "asking").script("asking", script).start()
+}
+
+fn roots(of: &str) -> Value {
+    json!({ "roots": [{ "uri": format!("file:///{of}") }] })
+}
+
+fn session(gateway: &Gateway, of: &str) -> Session {
+    let host = ScriptedHost::default();
+    host.will_reply(Topic::Roots, roots(of));
+    gateway.session(host)
+}
+
+async fn ask(session: &Session, tool: &str) -> String {
+    match session.handle(Request::Call(call(tool, json!({})))).await {
+        Ok(reply) => render::text::reply(&reply),
+        Err(failure) => render::text::failure(&failure),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_sessions_that_look_at_once_each_get_what_is_theirs() {
+    let world = world(ASKING);
+    let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
+    let (first, second) = tokio::join!(ask(&one, "kit_look"), ask(&two, "kit_look"));
+    assert!(first.contains("file:///one"), "{first}");
+    assert!(second.contains("file:///two"), "{second}");
+    // The shared connection is not left behind.
+    world.fixture("kit").until(|ledger| ledger.connections == 3 && ledger.open == 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_done_twice_says_that_it_can_be_asked_for_again_and_then_it_works() {
+    let world = world(ASKING);
+    let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
+    for expected in [["made again"; 2], ["file:///one", "file:///two"]] {
+        let answers = tokio::join!(ask(&one, "kit_change"), ask(&two, "kit_change"));
+        for (answer, expected) in [answers.0, answers.1].iter().zip(expected) {
+            assert!(answer.contains(expected), "{answer}");
+        }
+    }
+    assert_eq!(world.fixture("kit").ledger().calls.len(), 4, "no call was made twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_waits_until_one_session_is_left_that_can_be_meant() {
+    let world = world(ASKING);
+    let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
+    let release = async {
+        world.fixture("kit").call_started(2).await;
+        pass(Duration::from_millis(100)).await;
+        world.fixture("kit").release();
+    };
+    let (waited, asked, ()) = tokio::join!(ask(&one, "kit_wait"), ask(&two, "kit_change"), release);
+    assert_eq!(waited, "released");
+    assert!(asked.contains("file:///two"), "{asked}");
+    assert_eq!(world.fixture("kit").ledger().connections, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_on_account_of_a_call_that_another_session_gave_up() {
+    let world = world(ASKING);
+    let one = session(&world.gateway, "one");
+    let host = ScriptedHost::default();
+    host.will_reply(Topic::Roots, roots("two"));
+    let two = world.gateway.session(host.clone());
+    let give_up = async {
+        let both_run = async {
+            world.fixture("kit").call_started(2).await;
+            pass(Duration::from_millis(100)).await;
+        };
+        tokio::select! {
+            answer = ask(&one, "kit_change") => panic!("{answer}"),
+            () = both_run => {}
+        }
+        pass(Duration::from_millis(100)).await;
+        world.fixture("kit").release();
+    };
+    let (waited, ()) = tokio::join!(ask(&two, "kit_wait"), give_up);
+    assert_eq!(waited, "released");
+    assert_eq!(host.asked(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_at_its_start_has_the_answers_of_each_session_before_its_first_call() {
+    let world = world(ASKING_AT_THE_START);
+    let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
+    let (first, second) = tokio::join!(ask(&one, "kit_roots"), ask(&two, "kit_roots"));
+    assert!(first.contains("file:///one"), "{first}");
+    assert!(second.contains("file:///two"), "{second}");
+    let ledger = world.fixture("kit").until(|ledger| ledger.open == 2).await;
+    // Behind each answer, so that it is known to have been read.
+    assert_eq!(ledger.methods.iter().filter(|method| *method == "ping").count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_call_waits_for_an_answer_but_not_for_ever() {
+    for (host, expected) in
+        [(Pondering(Some(Duration::from_millis(300))), "file:///slow"), (Pondering(None), "null")]
+    {
+        let world = world(ASKING_AT_THE_START);
+        let session = world.gateway.session(host);
+        let answer = ask(&session, "kit_roots").await;
+        assert!(answer.contains(expected), "{answer}");
+    }
+}
+
+/// Needs this long to say what its roots are; without a time, it never does.
+struct Pondering(Option<Duration>);
+
+impl Host for Pondering {
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+        Box::pin(ready(Err(CannotAsk::NobodyThere)))
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::all()
+    }
+
+    fn answer<'a>(&'a self, _: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+        Box::pin(async {
+            match self.0 {
+                Some(time) => {
+                    let _thought = tokio::time::timeout(time, pending::<()>()).await;
+                }
+                None => pending().await,
+            }
+            Ok(Raw::from_json(roots("slow").to_string()))
+        })
+    }
+}

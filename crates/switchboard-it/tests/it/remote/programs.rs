@@ -1,0 +1,69 @@
+//! What the program makes of its environment and of hidden commands, on its way to a URL.
+
+use std::process::Output;
+
+use serde_json::json;
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::program::Installed;
+
+use super::served;
+use crate::PROGRAMS;
+
+/// Calls a server at `url` with `variable` in the environment.
+async fn called(url: &str, variable: &str, proxy: &str) -> Output {
+    let config = json!({ "mcpServers": { "far": { "url": url } } });
+    let installed = Installed::with(PROGRAMS, &config.to_string());
+    let mut command = installed.command();
+    command.env(variable, proxy).args(["call", "far_echo", "text=hello"]);
+    command.output().await.unwrap()
+}
+
+#[tokio::test]
+async fn requests_go_through_the_proxy_that_the_environment_names() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let proxy = fixture.url().replace("/mcp", "");
+    for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        let output = called("http://far.example/mcp", variable, &proxy).await;
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\n", "{output:?}");
+        let requests = fixture.requests();
+        let hosts = requests.iter().map(|request| request.header("host"));
+        assert!(hosts.clone().count() > 0 && hosts.clone().all(|host| host == Some("far.example")));
+    }
+}
+
+#[tokio::test]
+async fn what_is_on_this_machine_is_reached_without_a_proxy() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    // Nothing listens at this port.
+    let output = called(&fixture.url(), "HTTP_PROXY", "http://127.0.0.1:1").await;
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\n", "{output:?}");
+}
+
+#[tokio::test]
+async fn the_client_of_the_conformance_suite_calls_what_it_is_told_to_and_fills_in_forms() {
+    let script = r#"
+        [[tools]]
+        name = "add"
+        input_schema = '{ "type": "object", "properties": { "a": { "type": "number" }, "b": { "type": "number", "default": 2 } }, "required": ["a", "b"] }'
+        behaviour = "add"
+
+        [[tools]]
+        name = "form"
+
+        [tools.behaviour]
+        kind = "ask_elicitation"
+        schema = { type = "object", properties = { name = { type = "string", default = "Ada" } } }
+    "#;
+    let fixture = HttpFixture::start(&served("events", script)).await;
+    let installed = Installed::bare(PROGRAMS);
+    let ran = installed.run(["conformance-client", &fixture.url()]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let calls = fixture.state().ledger().calls;
+    let called: Vec<(&str, String)> =
+        calls.iter().map(|call| (call.tool.as_str(), call.arguments.to_string())).collect();
+    assert_eq!(called, [("add", r#"{"a":1,"b":2}"#.to_owned()), ("form", "{}".to_owned())]);
+    let answer = fixture.requests().into_iter().find(|request| request.what() == "POST");
+    let answer = answer.map(|request| request.message["result"].clone());
+    assert_eq!(answer, Some(json!({ "action": "accept", "content": { "name": "Ada" } })));
+    assert_eq!(fixture.asked().last().map(String::as_str), Some("DELETE"));
+}

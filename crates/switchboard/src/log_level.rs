@@ -1,0 +1,76 @@
+//! How much of what servers log is wanted: by each session, and so of each connection.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use serde::Deserialize;
+use serde_json::Value;
+use switchboard_core::exact::Args;
+
+use crate::upstream::SessionId;
+
+/// The levels of MCP, the chattiest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogLevel {
+    /// As MCP spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+            LogLevel::Critical => "critical",
+            LogLevel::Alert => "alert",
+            LogLevel::Emergency => "emergency",
+        }
+    }
+
+    /// The parameters of a request that sets it.
+    pub(crate) fn params(self) -> Args {
+        Args::of("level", Value::from(self.as_str()))
+    }
+}
+
+/// What the sessions of a gateway said; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogLevels {
+    /// Held for a moment at a time, never across an await.
+    wanted: Arc<Mutex<HashMap<SessionId, LogLevel>>>,
+}
+
+impl LogLevels {
+    pub(crate) fn want(&self, session: SessionId, level: LogLevel) {
+        self.wanted().insert(session, level);
+    }
+
+    pub(crate) fn forget(&self, session: SessionId) {
+        self.wanted().remove(&session);
+    }
+
+    /// What a connection is told, if anybody who uses it said something. One that is shared serves
+    /// the most curious: the others are spared what they do not want to hear by their own hosts.
+    pub(crate) fn of(&self, owner: Option<SessionId>) -> Option<LogLevel> {
+        let wanted = self.wanted();
+        match owner {
+            Some(owner) => wanted.get(&owner).copied(),
+            None => wanted.values().min().copied(),
+        }
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, HashMap<SessionId, LogLevel>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

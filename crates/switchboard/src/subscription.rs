@@ -1,0 +1,93 @@
+//! What a session wants to hear of a resource, kept up over the ends of its server's connections.
+
+use serde_json::json;
+use switchboard_core::exact::Args;
+use switchboard_core::failure::Failure;
+use switchboard_core::name::ServerName;
+use switchboard_core::render::words::clean_line;
+use switchboard_wire::{Notification, Raw};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::explain;
+use crate::gateway::Gateway;
+use crate::relay::Lookup;
+use crate::upstream::lease::Caller;
+use crate::upstream::{ExitReason, Lease, Upstream};
+
+/// As much of a resource's address as a message has.
+const SHOWN_URI: usize = 200;
+
+/// A resource that a session hears of, until this is dropped.
+pub(crate) struct Subscription {
+    pub(crate) server: ServerName,
+    _keeping: AbortOnDropHandle<()>,
+}
+
+/// Who wants to hear of what.
+pub(crate) struct Wish {
+    pub(crate) gateway: Gateway,
+    pub(crate) caller: Caller,
+    pub(crate) server: ServerName,
+    pub(crate) uri: String,
+    /// As the client wrote them.
+    pub(crate) params: Args,
+}
+
+/// The connection that news come over.
+struct Kept {
+    upstream: Upstream,
+    lease: Lease,
+}
+
+impl Wish {
+    /// Subscribes, over a connection that is the session's alone and stays up meanwhile, so that the
+    /// news comes to nobody else.
+    pub(crate) async fn fulfil(self) -> Result<(Raw, Subscription), Failure> {
+        let (answer, kept) = self.subscribe().await?;
+        let (gateway, server) = (self.gateway.clone(), self.server.clone());
+        let keeping = gateway.beside(self.keep(kept));
+        Ok((answer, Subscription { server, _keeping: keeping }))
+    }
+
+    async fn subscribe(&self) -> Result<(Raw, Kept), Failure> {
+        let upstream = self.gateway.own_upstream(&self.server, &self.caller.listener)?;
+        let leased = upstream.lease().await;
+        let lease = leased.map_err(|error| explain::lease(error, &self.server))?;
+        let method = Lookup::Subscribe.method();
+        let answer = lease.look_up(method, self.params.clone(), &self.caller).await;
+        let answer = answer.map_err(|error| explain::lookup(error, &self.server))?;
+        Ok((answer, Kept { upstream, lease }))
+    }
+
+    /// Subscribes again whenever the connection ends by itself or the server's definition changes.
+    async fn keep(self, mut kept: Kept) {
+        loop {
+            let Kept { upstream, lease } = kept;
+            let ended = tokio::select! {
+                ended = lease.ended() => ended,
+                () = upstream.retiring() => ExitReason::Stopped,
+            };
+            if ended == ExitReason::Stopped && !upstream.is_retired() {
+                return self.give_up("the server was disconnected");
+            }
+            drop(lease);
+            kept = match self.subscribe().await {
+                Ok((_, kept)) => kept,
+                Err(failure) => return self.give_up(&failure.chain().join(": ")),
+            };
+        }
+    }
+
+    /// The client thinks that it will hear of changes, so it is told that it will not.
+    fn give_up(&self, why: &str) {
+        let uri = clean_line(&self.uri, SHOWN_URI);
+        let data = format!("changes of `{uri}` are not told any more: {why}");
+        let params = json!({ "level": "warning", "logger": "switchboard", "data": data });
+        let notice = Notification {
+            method: "notifications/message".to_owned(),
+            params: Some(Raw::from_json(params.to_string())),
+            exchange: None,
+        };
+        self.caller.listener.host.tell(&self.server, &notice);
+    }
+}
