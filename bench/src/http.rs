@@ -17,6 +17,7 @@ use crate::world::World;
 
 const WARM_UP: usize = 500;
 const CALLS: usize = 4_000;
+const ROUNDS: usize = 5;
 const LARGE: usize = 5;
 const DRIBBLERS: usize = 1_000;
 
@@ -31,11 +32,12 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
     for (name, server, bar) in [("HTTP → stdio", &to_stdio, "≤ 5 ×"), ("HTTP → HTTP", &to_url, "")]
     {
         one_at_a_time(name, server, &direct, bar, table)?;
-        for window in [1, 16, 64] {
-            in_flight(name, server, &direct, window, table)?;
-        }
+        // Before many clients have made the gateway grow.
         for mebibytes in [1, 10] {
             large(name, server, &direct, mebibytes, table)?;
+        }
+        for window in [1, 16, 64] {
+            in_flight(name, server, &direct, window, table)?;
         }
     }
     among_bad_neighbours(&to_stdio, table)
@@ -51,9 +53,17 @@ fn one_at_a_time(
     let (mut ours, mut floor) = (server.client()?, direct.client()?);
     echoes(&mut ours, WARM_UP)?;
     echoes(&mut floor, WARM_UP)?;
-    let (ours, floor) = (echoes(&mut ours, CALLS)?, echoes(&mut floor, CALLS)?);
-    for (percent, bar) in [(50, bar), (99, "")] {
-        let (ours, floor) = (ours.percentile(percent), floor.percentile(percent));
+    let percents = [(50, bar), (99, "")];
+    let mut best = [(Duration::MAX, Duration::MAX); 2];
+    // In turns, so that noise hits both alike.
+    for _ in 0..ROUNDS {
+        let (ours, floor) = (echoes(&mut ours, CALLS)?, echoes(&mut floor, CALLS)?);
+        for (best, (percent, _)) in best.iter_mut().zip(percents) {
+            best.0 = best.0.min(ours.percentile(percent));
+            best.1 = best.1.min(floor.percentile(percent));
+        }
+    }
+    for ((ours, floor), (percent, bar)) in best.into_iter().zip(percents) {
         let against = format!("{} × direct ({})", ratio(ours, floor), micros(floor));
         table.row(&format!("{name}, echo p{percent}"), micros(ours), against, bar);
     }
