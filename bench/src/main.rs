@@ -4,6 +4,7 @@
 
 mod client;
 mod http;
+mod http_client;
 mod latency;
 mod memory;
 mod process;

@@ -46,9 +46,17 @@ impl World {
         self.home_of(tempfile::tempdir()?, &json!({ "mcpServers": { "fixture": server } }))
     }
 
-    /// The same, with results as large as they are.
-    pub(crate) fn unguarded_echo_home(&self) -> Outcome<Home> {
-        let server = json!({ "command": self.fixture, "args": ["--bench"] });
+    /// The same over standard streams, with results as large as they are.
+    pub(crate) fn stdio_home(&self) -> Outcome<Home> {
+        self.unguarded_home(&json!({ "command": self.fixture, "args": ["--bench"] }))
+    }
+
+    /// A home whose one server answers at a URL, with results as large as they are.
+    pub(crate) fn url_home(&self, url: &str) -> Outcome<Home> {
+        self.unguarded_home(&json!({ "url": url }))
+    }
+
+    fn unguarded_home(&self, server: &Value) -> Outcome<Home> {
         let settings = json!({ "outputGuard": false });
         let config = json!({ "mcpServers": { "fixture": server }, "settings": settings });
         self.home_of(tempfile::tempdir()?, &config)
@@ -57,6 +65,13 @@ impl World {
     fn home_of(&self, directory: tempfile::TempDir, config: &Value) -> Outcome<Home> {
         fs::write(directory.path().join("mcp.json"), config.to_string())?;
         Ok(Home { directory, switchboard: self.switchboard.clone() })
+    }
+
+    /// The fixture that answers over HTTP.
+    pub(crate) fn http_fixture(&self) -> Command {
+        let mut command = command(&self.fixture);
+        command.arg("--bench-http");
+        command
     }
 
     /// A direct connection to a fixture.

@@ -2,13 +2,15 @@
 //!
 //! - [`stdio`]: one client over standard input and output;
 //! - [`http`]: many clients over HTTP, each with a session of its own;
-//! - `service`: one client and its requests;
+//! - `service`: one client, what it asks and tells;
+//! - `calls`: its requests, until each is answered once;
 //! - `proxy`: all servers behind the one tool;
 //! - `mirror`: one server as it is;
 //! - `answer`: replies and failures, translated to MCP results;
 //! - `host`: the user behind the client, asked by elicitation.
 
 mod answer;
+mod calls;
 mod host;
 pub mod http;
 mod levels;

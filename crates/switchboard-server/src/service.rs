@@ -1,27 +1,20 @@
-//! One client: its requests, each in a task of its own, until they are answered or given up.
+//! One client: what it asks and tells, and who answers it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard::exact::Args;
 use switchboard::{Caller, Gateway, Session};
-use switchboard_wire::envelope::{INVALID_REQUEST, Malformed};
-use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder, RpcError};
-use tokio::task::AbortHandle;
-use tokio_util::task::TaskTracker;
+use switchboard_wire::envelope::Malformed;
+use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
 
 use crate::answer::Answer;
+use crate::calls::Calls;
 use crate::host::{ClientHost, Manner};
 use crate::mirror::Mirror;
 use crate::news::{List, News};
 use crate::proxy;
-
-/// How long calls may take to notice that they were given up.
-const GIVING_UP: Duration = Duration::from_secs(1);
 
 /// What one client asks.
 pub(crate) struct Service {
@@ -40,49 +33,6 @@ pub enum Offer {
     Proxy,
     /// One server as it is, by its name in the configuration.
     Mirror(String),
-}
-
-/// The requests that were accepted and not answered yet.
-#[derive(Clone, Default)]
-pub(crate) struct Calls {
-    running: TaskTracker,
-    accepted: Arc<AtomicU64>,
-    by_id: ById,
-}
-
-/// By the client's own id, to cancel them and to refuse an id that is in use.
-type ById = Arc<Mutex<HashMap<Id, Running>>>;
-
-struct Running {
-    /// Tells it from an earlier request with the same id.
-    number: u64,
-    /// Set as soon as it runs.
-    task: Option<AbortHandle>,
-}
-
-impl Running {
-    fn abort(&self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
-    }
-}
-
-/// The id of a request is in use for as long as this lives: a client may use it again as soon as it
-/// has the answer.
-struct InUse {
-    by_id: ById,
-    id: Id,
-    number: u64,
-}
-
-impl Drop for InUse {
-    fn drop(&mut self) {
-        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
-        if by_id.get(&self.id).is_some_and(|running| running.number == self.number) {
-            by_id.remove(&self.id);
-        }
-    }
 }
 
 impl Service {
@@ -135,43 +85,9 @@ impl Service {
     }
 }
 
-impl Calls {
-    /// Waits until everything is answered, at most for `limit`; the rest is given up.
-    pub(crate) async fn drain(&self, limit: Duration) {
-        self.running.close();
-        if tokio::time::timeout(limit, self.running.wait()).await.is_err() {
-            for (_, call) in self.by_id().drain() {
-                call.abort();
-            }
-            // What is left waits for a client that does not read.
-            let _given_up = tokio::time::timeout(GIVING_UP, self.running.wait()).await;
-        }
-    }
-
-    /// Takes an id into use; `None` if it is already.
-    fn register(&self, id: &Id) -> Option<InUse> {
-        let mut by_id = self.by_id();
-        if by_id.contains_key(id) {
-            return None;
-        }
-        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
-        by_id.insert(id.clone(), Running { number, task: None });
-        Some(InUse { by_id: Arc::clone(&self.by_id), id: id.clone(), number })
-    }
-
-    fn by_id(&self) -> std::sync::MutexGuard<'_, HashMap<Id, Running>> {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Handler for Service {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        let id = responder.id().clone();
-        let Some(in_use) = self.calls.register(&id) else {
-            let error = RpcError::new(INVALID_REQUEST, "a request with this id is in flight");
-            self.calls.running.spawn(async move { responder.error(&error).await });
-            return;
-        };
+        let Some((accepted, responder)) = self.calls.accept(responder) else { return };
         match method.as_str() {
             "initialize" => self.host.learn(params.as_ref()),
             "logging/setLevel" => self.host.heed(params.as_ref()),
@@ -184,10 +100,8 @@ impl Handler for Service {
         let session = Arc::clone(&self.session);
         let caller = self.caller(&responder);
         let mirror = self.mirror.clone();
-        let number = in_use.number;
-        let responder = responder.holding(in_use);
-        // Boxed, because spawning moves a future a dozen times.
-        let task = self.calls.running.spawn(Box::pin(async move {
+        let asker = responder.peer().clone();
+        self.calls.run(accepted, asker, async move {
             let (session, params, client) = (&session, params.as_ref(), responder.peer());
             let answer = match (mirror, method.as_str()) {
                 (_, "ping") => Ok(Answer::json("{}")),
@@ -200,28 +114,23 @@ impl Handler for Service {
                 Ok(answer) => responder.result(|out| answer.write(out)).await,
                 Err(error) => responder.error(&error).await,
             }
-        }));
-        if let Some(running) = self.calls.by_id().get_mut(&id).filter(|r| r.number == number) {
-            running.task = Some(task.abort_handle());
-        }
+        });
     }
 
     fn notification(&mut self, notification: Notification) {
-        if let Some(id) = cancelled_id(&notification)
-            && let Some(call) = self.calls.by_id().remove(&id)
-        {
-            call.abort();
+        if let Some(id) = cancelled_id(&notification) {
+            self.calls.cancel(&id);
         }
         let Some(params) = self.params_to_pass_on(&notification) else { return };
         let session = Arc::clone(&self.session);
-        self.calls.running.spawn(async move {
+        self.calls.spawn(async move {
             session.tell_own_servers(&notification.method, &params).await;
         });
     }
 
     fn malformed(&mut self, error: &Malformed, peer: &Peer) {
         let (error, peer) = (error.clone(), peer.clone());
-        self.calls.running.spawn(async move { peer.refuse(&error).await });
+        self.calls.spawn(async move { peer.refuse(&error).await });
     }
 }
 

@@ -9,7 +9,8 @@ use switchboard_wire::{Peer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::service::{Calls, Offer, Service};
+use crate::calls::Calls;
+use crate::service::{Offer, Service};
 
 /// How long requests that were accepted may take after the client closed its end.
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);

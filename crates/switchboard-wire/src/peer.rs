@@ -8,7 +8,7 @@
 mod inlet;
 mod streams;
 
-use std::any::Any;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -215,7 +215,13 @@ impl Peer {
     /// Answers a line that was no message, under its id if it asked for something.
     pub async fn refuse(&self, malformed: &envelope::Malformed) {
         let error = RpcError::new(malformed.code(), malformed.to_string());
-        let frame = envelope::error_frame(malformed.id(), &error);
+        self.fail(malformed.id(), &error).await;
+    }
+
+    /// Answers the request with this id with an error. Its [`Responder`] must not answer as well: a
+    /// [`Claim`] sees to that.
+    pub async fn fail(&self, id: Option<&Id>, error: &RpcError) {
+        let frame = envelope::error_frame(id, error);
         let _asker_gone = self.send(frame, Kind::Answer).await;
     }
 
@@ -380,7 +386,13 @@ impl Drop for Hold {
 pub struct Responder {
     id: Id,
     peer: Peer,
-    held: Option<Box<dyn Any + Send + Sync>>,
+    claim: Option<Arc<dyn Claim>>,
+}
+
+/// Who settles a request, where several could: whoever takes it.
+pub trait Claim: fmt::Debug + Send + Sync {
+    /// `true` once.
+    fn take(&self) -> bool;
 }
 
 impl Responder {
@@ -397,11 +409,10 @@ impl Responder {
         self.peer.exchange
     }
 
-    /// Holds something for as long as the request waits: it is dropped when the request is given
-    /// up, or before its answer can arrive.
+    /// Takes `claim` before the answer can arrive; if somebody else has it, the answer is kept back.
     #[must_use]
-    pub fn holding(self, thing: impl Any + Send + Sync) -> Responder {
-        Responder { held: Some(Box::new(thing)), ..self }
+    pub fn claiming(self, claim: Arc<dyn Claim>) -> Responder {
+        Responder { claim: Some(claim), ..self }
     }
 
     /// `write` puts the result's JSON into the frame.
@@ -428,13 +439,19 @@ impl Responder {
     }
 
     async fn send(self, frame: Bytes) {
-        drop(self.held);
-        let _asker_gone = self.peer.send(frame, Kind::Answer).await;
+        if self.may_answer() {
+            let _asker_gone = self.peer.send(frame, Kind::Answer).await;
+        }
     }
 
     fn try_send(self, frame: Bytes) {
-        drop(self.held);
-        self.peer.try_send(frame, Kind::Answer);
+        if self.may_answer() {
+            self.peer.try_send(frame, Kind::Answer);
+        }
+    }
+
+    fn may_answer(&self) -> bool {
+        self.claim.as_ref().is_none_or(|claim| claim.take())
     }
 }
 

@@ -1,14 +1,18 @@
-//! Acts a fixture script as a real process on stdio.
+//! Acts a fixture script as a real process on stdio, or the floor of benches, over HTTP too.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use switchboard_it::fixture::{Ending, FixtureState, Script, act, answer_echo};
+use switchboard_it::fixture::{
+    Ending, FixtureState, Script, act, answer_echo, answer_echo_over_http,
+};
 
 const USAGE: &str = "usage: fixture-server SCRIPT.toml|NAME [--spawn-log FILE]
-       fixture-server --bench [--spawn-log FILE]";
+       fixture-server --bench [--spawn-log FILE]
+       fixture-server --bench-http";
 
 fn main() -> ExitCode {
     match parse(std::env::args().skip(1)).ok_or_else(|| USAGE.into()).and_then(run) {
@@ -30,6 +34,8 @@ struct Arguments {
 enum Play {
     Script(String),
     Bench,
+    /// Its address is the first line that it prints.
+    BenchHttp,
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
@@ -37,6 +43,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--bench" => play = Some(Play::Bench),
+            "--bench-http" => play = Some(Play::BenchHttp),
             "--spawn-log" => spawn_log = Some(arguments.next()?),
             option if option.starts_with("--") => return None,
             _ => play = Some(Play::Script(argument)),
@@ -53,6 +60,12 @@ fn run(arguments: Arguments) -> Result<u8, Failure> {
         Play::Bench => {
             log_spawn(arguments.spawn_log.as_deref(), None)?;
             answer_echo(io::stdin().lock(), io::stdout().lock())?;
+            return Ok(0);
+        }
+        Play::BenchHttp => {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            writeln!(io::stdout(), "{}", listener.local_addr()?)?;
+            answer_echo_over_http(&listener)?;
             return Ok(0);
         }
     };

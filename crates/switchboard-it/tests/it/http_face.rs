@@ -19,6 +19,8 @@ use crate::PROGRAMS;
 const EVERYTHING: &str =
     r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
 
+const CUT_OFF: &str = "the session ended before this was answered; what it did is not known";
+
 /// The face over a gateway in this process, whose one server is `demo`.
 pub(crate) struct Served {
     pub(crate) world: World,
@@ -165,11 +167,23 @@ async fn the_end_of_a_session_gives_up_its_calls_and_no_others() {
     let mut deleted = going.elsewhere("DELETE", &[], "").await;
     assert_eq!(deleted.response().await.unwrap().head.status, 204);
     served.world.fixture("demo").until(|ledger| ledger.cancelled.len() == 1).await;
-    for stream in [gone.stream().await, unasked] {
-        assert_eq!(stream.answer().await, None);
-    }
+    assert_eq!(gone.answer().await.unwrap()["error"]["message"], CUT_OFF);
+    assert_eq!(unasked.answer().await, None);
     served.world.fixture("demo").release();
     assert_eq!(text(&stays.answer().await.unwrap()), "released");
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_ends_with_an_error() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let mut running =
+        client.elsewhere("POST", &[], &wait(json!(1)).to_string()).await.stream().await;
+    assert_eq!(running.head.header("content-type"), Some("text/event-stream"));
+    client.elsewhere("DELETE", &[], "").await.response().await.unwrap();
+    let (_, last) = running.message().await.unwrap();
+    assert_eq!((&last["id"], &last["error"]["message"]), (&json!(1), &json!(CUT_OFF)));
+    assert_eq!(running.message().await, None);
 }
 
 #[tokio::test]
@@ -186,13 +200,16 @@ async fn stored_results_belong_to_their_session() {
 #[tokio::test]
 async fn more_requests_than_may_run_at_once_wait_for_their_turn() {
     let served = Served::everything().await;
-    let client = served.connect().await;
+    let mut client = served.connect().await;
     let mut waiting = JoinSet::new();
     for id in 0..40 {
         let connection = client.elsewhere("POST", &[], &wait(json!(id)).to_string()).await;
         waiting.spawn(connection.answer());
     }
     served.world.fixture("demo").call_started(32).await;
+    // Except for the question whether we live.
+    let alive = client.post(&request(json!("ping"), "ping", json!({}))).await;
+    assert_eq!(alive.json()["result"], json!({}));
     let mut answered = 0;
     while let Some(answer) = {
         served.world.fixture("demo").release();
@@ -256,6 +273,78 @@ async fn a_crowd_that_dawdles_keeps_nobody_out() {
     crowd[0].hung_up().await;
 }
 
+/// Whether somebody is there, asked on a connection of its own.
+async fn is_healthy(served: &Served) -> bool {
+    let mut connection = Connection::to(served.address).await;
+    let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", served.address);
+    connection.send(head.as_bytes()).await;
+    connection.response().await.is_some_and(|response| response.head.status == 200)
+}
+
+#[tokio::test]
+async fn a_house_full_of_listeners_has_room_for_whoever_asks() {
+    let served = Served::everything().await;
+    let mut listening = Vec::new();
+    for _ in 0..128 {
+        let client = served.connect().await;
+        let stream = client.listen(None).await;
+        listening.push((client.session.clone(), stream));
+    }
+    let mut newcomer = served.connect().await;
+    assert_eq!(text(&newcomer.post(&echo(json!(1), "here")).await.json()), "here");
+    assert!(is_healthy(&served).await);
+    // Whoever listened for longest made room, and can come again.
+    let (session, first) = &mut listening[0];
+    assert_eq!(first.message().await, None);
+    newcomer.session = session.take();
+    assert_eq!(newcomer.listen(None).await.head.status, 200);
+}
+
+#[tokio::test]
+async fn whoever_finds_everybody_busy_is_told_to_come_again() {
+    let served = Served::everything().await;
+    let mut waiting = JoinSet::new();
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        clients.push(served.connect().await);
+    }
+    for number in 0..128 {
+        let call = wait(json!(number)).to_string();
+        let connection = clients[number / 32].elsewhere("POST", &[], &call).await;
+        waiting.spawn(connection.answer());
+        // A crowd of strangers would push each other out.
+        served.world.fixture("demo").call_started(number + 1).await;
+    }
+    let ping = request(json!("ping"), "ping", json!({})).to_string();
+    for (method, body) in [("POST", ping.as_str()), ("GET", ""), ("DELETE", "")] {
+        let mut refused = clients[0].elsewhere(method, &[], body).await;
+        let head = refused.response().await.unwrap().head;
+        assert_eq!((head.status, head.header("retry-after")), (503, Some("1")), "{method}");
+        refused.hung_up().await;
+    }
+    assert!(is_healthy(&served).await);
+    served.world.fixture("demo").release();
+    for answer in waiting.join_all().await {
+        assert_eq!(text(&answer.unwrap()), "released");
+    }
+    let mut again = clients[0].elsewhere("POST", &[], &ping).await;
+    assert_eq!(again.response().await.unwrap().head.status, 200);
+}
+
+#[tokio::test]
+async fn a_length_over_the_limit_is_refused_before_anything_of_it_comes() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let announced = String::from_utf8(client.bytes("POST", &[], "")).unwrap();
+    let announced = announced.replace("Content-Length: 0", "Content-Length: 1000000000");
+    let mut connection = Connection::to(served.address).await;
+    connection.send(announced.as_bytes()).await;
+    let refused = connection.response().await.unwrap();
+    assert_eq!(refused.head.status, 413);
+    assert_eq!(refused.json()["error"]["code"], -32600);
+    connection.hung_up().await;
+}
+
 #[tokio::test]
 async fn a_body_over_the_limit_is_not_read() {
     let config = json!({
@@ -315,6 +404,24 @@ async fn a_signal_drains_and_the_program_leaves_in_peace() {
 
     // The token is the user's, not the process's.
     assert_eq!(installed.serve_http().await.token, token);
+}
+
+#[tokio::test]
+async fn a_call_that_outlasts_the_drain_ends_with_an_error() {
+    let installed = Installed::with(PROGRAMS, EVERYTHING);
+    let server = installed.serve_http().await;
+    let client = server.connect(json!({})).await;
+    let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 50_000 } }));
+    call["params"]["_meta"] = json!({ "progressToken": 1 });
+    let mut running = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
+    running.message().await.unwrap();
+    server.terminate();
+    let mut last = Value::Null;
+    while let Some((_, message)) = running.message().await {
+        last = message;
+    }
+    assert_eq!((&last["id"], &last["error"]["message"]), (&json!(1), &json!(CUT_OFF)));
+    assert_eq!(server.ended().await.0, Some(0));
 }
 
 #[tokio::test]

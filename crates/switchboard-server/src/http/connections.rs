@@ -14,6 +14,9 @@ use tokio_util::sync::CancellationToken;
 /// Connections at the same time.
 const MOST: usize = 128;
 
+/// Connections beyond these, which are only told that there is no room.
+const STANDING: usize = 16;
+
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(5);
 
@@ -34,12 +37,23 @@ struct Seats {
     last: u64,
     /// By age, oldest first.
     taken: BTreeMap<u64, Arc<Manners>>,
+    /// Those who found no seat, oldest first.
+    standing: BTreeMap<u64, Arc<Manners>>,
+}
+
+/// What a connection has come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Seat,
+    /// Every seat is taken by somebody who is being answered.
+    Standing,
 }
 
 /// The place of one connection; it is free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     number: u64,
+    place: Place,
     manners: Arc<Manners>,
     connections: Connections,
 }
@@ -66,6 +80,8 @@ enum Phase {
     Head { since: Instant },
     /// A request is being answered.
     Served,
+    /// A stream is open that can be resumed elsewhere, and nothing is asked.
+    Listening { since: Instant },
     /// Between two requests.
     Idle { since: Instant },
 }
@@ -78,15 +94,13 @@ enum Standing {
 }
 
 impl Connections {
-    /// A seat for a new connection. When all are taken, somebody has to go; `None` if nobody can.
-    pub(super) fn seat(&self) -> Option<Seat> {
+    /// A place for a new connection. When all seats are taken, somebody has to go; if nobody can, the
+    /// newcomer stands, and so does not go without an answer.
+    pub(super) fn seat(&self) -> Seat {
         let mut seats = self.seats();
-        if seats.taken.len() >= MOST {
-            let leaving = seats.first_to_go()?;
-            seats.taken.remove(&leaving).into_iter().for_each(|gone| gone.thrown_out.cancel());
-        }
         seats.last += 1;
         let number = seats.last;
+        let place = seats.make_room();
         let state = State {
             phase: Phase::Head { since: Instant::now() },
             standing: Standing::Stranger,
@@ -94,13 +108,14 @@ impl Connections {
         };
         let manners =
             Arc::new(Manners { state: Mutex::new(state), thrown_out: CancellationToken::new() });
-        seats.taken.insert(number, Arc::clone(&manners));
-        Some(Seat { number, manners, connections: self.clone() })
+        seats.at(place).insert(number, Arc::clone(&manners));
+        Seat { number, place, manners, connections: self.clone() }
     }
 
     /// Throws out whoever was silent for too long.
     pub(super) fn sweep(&self, now: Instant) {
-        for manners in self.seats().taken.values() {
+        let seats = self.seats();
+        for manners in seats.taken.values().chain(seats.standing.values()) {
             if manners.state().is_overdue(now) {
                 manners.thrown_out.cancel();
             }
@@ -113,18 +128,42 @@ impl Connections {
 }
 
 impl Seats {
-    /// The stranger who has dawdled for longest, or else whoever has asked nothing for longest.
+    fn at(&mut self, place: Place) -> &mut BTreeMap<u64, Arc<Manners>> {
+        match place {
+            Place::Seat => &mut self.taken,
+            Place::Standing => &mut self.standing,
+        }
+    }
+
+    /// What is free for one more, after whoever had to go for that went.
+    fn make_room(&mut self) -> Place {
+        let (place, leaving) = if self.taken.len() < MOST {
+            (Place::Seat, None)
+        } else if let Some(number) = self.first_to_go() {
+            (Place::Seat, self.taken.remove(&number))
+        } else if self.standing.len() < STANDING {
+            (Place::Standing, None)
+        } else {
+            (Place::Standing, self.standing.pop_first().map(|(_, oldest)| oldest))
+        };
+        leaving.into_iter().for_each(|gone| gone.thrown_out.cancel());
+        place
+    }
+
+    /// The stranger who has dawdled for longest, or else whoever has asked nothing for longest, or
+    /// else whoever has only listened for longest.
     fn first_to_go(&self) -> Option<u64> {
-        let dawdles = |(_, manners): &(&u64, &Arc<Manners>)| {
-            let state = manners.state();
-            state.standing == Standing::Stranger && !matches!(state.phase, Phase::Served)
+        let claim = |(number, manners): (&u64, &Arc<Manners>)| {
+            let State { phase, standing, .. } = *manners.state();
+            let rank = match (phase, standing) {
+                (Phase::Head { since } | Phase::Idle { since }, Standing::Stranger) => (0, since),
+                (Phase::Idle { since }, Standing::Known) => (1, since),
+                (Phase::Listening { since }, _) => (2, since),
+                (Phase::Head { .. }, Standing::Known) | (Phase::Served, _) => return None,
+            };
+            Some((rank, *number))
         };
-        let idle = |(number, manners): (&u64, &Arc<Manners>)| match manners.state().phase {
-            Phase::Idle { since } => Some((since, *number)),
-            Phase::Head { .. } | Phase::Served => None,
-        };
-        let dawdler = self.taken.iter().find(dawdles).map(|(number, _)| *number);
-        dawdler.or_else(|| self.taken.iter().filter_map(idle).min().map(|(_, number)| number))
+        self.taken.iter().filter_map(claim).min().map(|(_, number)| number)
     }
 }
 
@@ -132,6 +171,10 @@ impl Seat {
     /// Completes when the connection has to go.
     pub(super) async fn thrown_out(&self) {
         self.manners.thrown_out.cancelled().await;
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
     }
 
     /// The client has shown its token.
@@ -145,6 +188,11 @@ impl Seat {
         Serving { manners: Arc::clone(&self.manners) }
     }
 
+    /// What is being answered is a stream that can be resumed elsewhere.
+    pub(super) fn listens(&self) {
+        self.manners.state().phase = Phase::Listening { since: Instant::now() };
+    }
+
     /// The bytes of this connection, watched.
     pub(super) fn watch<S>(&self, stream: S) -> Watched<S> {
         Watched { stream, manners: Arc::clone(&self.manners) }
@@ -153,7 +201,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.connections.seats().taken.remove(&self.number);
+        self.connections.seats().at(self.place).remove(&self.number);
     }
 }
 
@@ -169,7 +217,7 @@ impl State {
         let dawdles = match self.phase {
             Phase::Head { since } => over(since, HEAD),
             Phase::Idle { since } => over(since, IDLE),
-            Phase::Served => false,
+            Phase::Served | Phase::Listening { .. } => false,
         };
         dawdles || self.stalled.is_some_and(|since| over(since, STALLED))
     }

@@ -10,14 +10,15 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use hyper::http::response::Builder;
 use hyper::{Request, Response, StatusCode};
 use switchboard_wire::envelope::{self, INVALID_REQUEST, Malformed};
 use switchboard_wire::{Id, Message, RpcError};
 
-use super::connections::{Seat, Serving};
+use super::connections::{Place, Seat, Serving};
 use super::guard::{Form, Guard, LAST_EVENT_ID, Purpose, Refusal, SESSION_ID, Twice, only};
 use super::session::{HttpSession, Said};
 use super::sessions::{Full, Sessions};
@@ -48,12 +49,14 @@ impl Endpoint {
         if admitted.is_ok_and(|purpose| purpose != Purpose::Health) {
             seat.is_known();
         }
-        let response = match admitted {
-            Err(refusal) => refused(refusal),
-            Ok(Purpose::Health) => text(StatusCode::OK, "ok"),
-            Ok(Purpose::Say(form)) => self.say(&head.headers, body, form).await,
-            Ok(Purpose::Listen) => self.listen(&head.headers),
-            Ok(Purpose::End) => self.end(&head.headers),
+        let response = match (admitted, seat.place()) {
+            (Err(refusal), _) => refused(refusal),
+            (Ok(Purpose::Health), Place::Seat) => text(StatusCode::OK, "ok"),
+            (Ok(Purpose::Health), Place::Standing) => closing(text(StatusCode::OK, "ok")),
+            (Ok(_), Place::Standing) => no_room(),
+            (Ok(Purpose::Say(form)), Place::Seat) => self.say(&head.headers, body, form).await,
+            (Ok(Purpose::Listen), Place::Seat) => self.listen(&head.headers, seat),
+            (Ok(Purpose::End), Place::Seat) => self.end(&head.headers),
         };
         response.map(|content| Reply { content, _serving: serving })
     }
@@ -66,11 +69,13 @@ impl Endpoint {
             Named::Unclear => return rpc_error(StatusCode::BAD_REQUEST, UNCLEAR),
         };
         let limit = self.sessions.gateway().settings().max_frame_bytes;
+        if body.size_hint().lower() > limit as u64 {
+            return too_large(limit);
+        }
         let frame = match tokio::time::timeout(BODY, Limited::new(body, limit).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let malformed = Malformed::TooLong { id: None, limit };
-                return closing(malformed_response(StatusCode::PAYLOAD_TOO_LARGE, &malformed));
+                return too_large(limit);
             }
             Ok(Err(_gone)) => return closing(text(StatusCode::BAD_REQUEST, "no body")),
             Err(_late) => return closing(text(StatusCode::REQUEST_TIMEOUT, "too slow")),
@@ -100,7 +105,7 @@ impl Endpoint {
         response
     }
 
-    fn listen(&self, headers: &HeaderMap) -> Response<Content> {
+    fn listen(&self, headers: &HeaderMap, seat: &Seat) -> Response<Content> {
         let session = match self.named(headers) {
             Named::Session(session) => session,
             Named::Unknown => return no_session(),
@@ -110,8 +115,12 @@ impl Endpoint {
             return rpc_error(StatusCode::BAD_REQUEST, "`Last-Event-ID` is unclear");
         };
         match session.listen(last_event_id) {
-            Some(events) => said(Said::Events(events)),
-            None => rpc_error(StatusCode::NOT_FOUND, "no event with this id is known"),
+            Some(events) => {
+                seat.listens();
+                said(Said::Events(events))
+            }
+            // Not 404, which would mean that the session is over.
+            None => rpc_error(StatusCode::BAD_REQUEST, "no event with this id is known"),
         }
     }
 
@@ -165,6 +174,18 @@ fn said(said: Said) -> Response<Content> {
 
 fn no_session() -> Response<Content> {
     rpc_error(StatusCode::NOT_FOUND, "there is no such session")
+}
+
+fn no_room() -> Response<Content> {
+    let full = "every connection is in use";
+    let mut response = closing(rpc_error(StatusCode::SERVICE_UNAVAILABLE, full));
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn too_large(limit: usize) -> Response<Content> {
+    let malformed = Malformed::TooLong { id: None, limit };
+    closing(malformed_response(StatusCode::PAYLOAD_TOO_LARGE, &malformed))
 }
 
 /// Nothing of the body was read, so the connection ends with the refusal.

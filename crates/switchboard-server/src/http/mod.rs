@@ -89,10 +89,8 @@ impl Listening {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        if let Some(seat) = connections.seat() {
-                            let endpoint = Arc::clone(&endpoint);
-                            clients.spawn(attend(stream, seat, endpoint, stop.clone()));
-                        }
+                        let (seat, endpoint) = (connections.seat(), Arc::clone(&endpoint));
+                        clients.spawn(attend(stream, seat, endpoint, stop.clone()));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");

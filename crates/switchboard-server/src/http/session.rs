@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Form;
 use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
-use crate::service::{Calls, Offer, Service, cancelled_id};
+use crate::calls::Calls;
+use crate::service::{Offer, Service, cancelled_id};
 
 /// Requests of one session that run at the same time; others wait for their turn.
 const IN_FLIGHT: usize = 32;
@@ -75,19 +76,24 @@ impl HttpSession {
         (Arc::new(session), outlet)
     }
 
-    /// Carries what we say until the session ends; then gives up what runs.
+    /// Carries what we say until the session ends: what runs is given up then, and its askers are
+    /// told.
     pub(super) async fn run(self: Arc<HttpSession>, mut outlet: Outlet) {
         let carrying = async {
             while let Some(parcel) = outlet.next().await {
                 self.streams.route(parcel);
             }
         };
+        let ending = async {
+            self.ended.cancelled().await;
+            self.wind_down(Duration::ZERO).await;
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
             () = carrying => {}
             () = self.inlet.watch_deadlines() => {}
-            () = self.ended.cancelled() => {}
+            () = ending => {}
         }
-        self.calls.drain(Duration::ZERO).await;
         self.streams.close();
     }
 
@@ -102,8 +108,13 @@ impl HttpSession {
             Heard::Malformed(malformed) => return Said::Malformed(malformed),
             Heard::Request(method, params, responder) => (method, params, responder),
         };
-        let Ok(Ok(slot)) = timeout(TURN, Arc::clone(&self.slots).acquire_owned()).await else {
-            return Said::Busy;
+        let slot = match method.as_str() {
+            // Whoever asks whether we live is told, whatever else runs.
+            "ping" => None,
+            _ => match timeout(TURN, Arc::clone(&self.slots).acquire_owned()).await {
+                Ok(Ok(slot)) => Some(slot),
+                Ok(Err(_)) | Err(_) => return Said::Busy,
+            },
         };
         let Some(tap) = self.streams.open(exchange, responder.id().clone(), slot) else {
             return Said::Over;
@@ -114,6 +125,7 @@ impl HttpSession {
 
     async fn answered(&self, exchange: Exchange, mut tap: Tap, form: Form) -> Said {
         let first = match timeout(QUICK, tap.next()).await {
+            Ok(None) if self.streams.are_closed() => return Said::Over,
             Ok(first) => first,
             Err(_elapsed) if self.streams.as_events(exchange) => None,
             // It came in the last moment.

@@ -53,8 +53,8 @@ struct Stream {
 #[derive(Debug)]
 struct Asked {
     id: Id,
-    /// One of the requests that the session may have in flight.
-    _slot: OwnedSemaphorePermit,
+    /// One of the requests that the session may have in flight, unless it is too small to count.
+    _slot: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,10 +99,10 @@ impl Streams {
         &self,
         exchange: Exchange,
         id: Id,
-        slot: OwnedSemaphorePermit,
+        slot: Option<OwnedSemaphorePermit>,
     ) -> Option<Tap> {
         let mut state = self.state();
-        if state.live.is_empty() {
+        if state.is_closed() {
             return None;
         }
         let (feed, tap) = queue();
@@ -176,7 +176,10 @@ impl Streams {
             }
             Some(_) => return None,
             None => {
-                state.kept.answer_of(after.stream)?;
+                let answer = state.kept.answer_of(after.stream)?;
+                if after.event > answer.at.event {
+                    return None;
+                }
                 for event in state.kept.after(after) {
                     let _at_most_what_is_kept = feed.put(event.clone());
                 }
@@ -195,6 +198,11 @@ impl Streams {
     /// Ends every stream.
     pub(super) fn close(&self) {
         self.state().live.clear();
+    }
+
+    /// Whether nothing will be said any more.
+    pub(super) fn are_closed(&self) -> bool {
+        self.state().is_closed()
     }
 
     /// The session is in use now.
@@ -217,6 +225,12 @@ impl Streams {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_closed(&self) -> bool {
+        self.live.is_empty()
     }
 }
 

@@ -119,7 +119,7 @@ impl Inlet {
             },
             Message::Request { id, method, params } => {
                 let peer = self.peer.within(exchange);
-                handler.request(method, params, Responder { id, peer, held: None });
+                handler.request(method, params, Responder { id, peer, claim: None });
             }
             Message::Notification { method, params } => {
                 if method == "notifications/progress" && self.route_progress(params.as_ref()) {

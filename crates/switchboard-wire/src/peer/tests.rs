@@ -287,24 +287,33 @@ async fn what_is_sent_for_an_exchange_comes_out_with_it() {
 }
 
 #[tokio::test]
-async fn what_a_responder_holds_is_let_go_before_the_answer_and_when_there_is_none() {
-    let (_peer, mut outlet, inlet) = detached(Limits::default());
+async fn a_request_is_answered_by_whoever_claims_it() {
+    #[derive(Debug, Default)]
+    struct Once(std::sync::atomic::AtomicBool);
+    impl Claim for Once {
+        fn take(&self) -> bool {
+            !self.0.swap(true, Ordering::Relaxed)
+        }
+    }
+    let (peer, mut outlet, inlet) = detached(Limits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
-    let mut responder = || {
+    let mut responder = |claim: &Arc<Once>| {
         let frame = br#"{"jsonrpc":"2.0","id":1,"method":"hold"}"#;
         inlet.take(&Bytes::from_static(frame), None, &mut handler);
-        let thing = Arc::new(());
-        let weak = Arc::downgrade(&thing);
-        (handler.held.pop().unwrap().holding(thing), weak)
+        handler.held.pop().unwrap().claiming(Arc::<Once>::clone(claim))
     };
-    let (given_up, thing) = responder();
-    assert!(thing.upgrade().is_some());
-    drop(given_up);
-    assert!(thing.upgrade().is_none());
-    let (answered, thing) = responder();
-    answered.result(|out| out.push_str("{}")).await;
-    assert!(outlet.next().await.is_some() && thing.upgrade().is_none());
+    let claim = Arc::default();
+    let (first, late) = (responder(&claim), responder(&claim));
+    first.result(|out| out.push_str("{}")).await;
+    assert!(!claim.take(), "taken before the answer can arrive");
+    late.error(&RpcError::new(envelope::INTERNAL_ERROR, "late")).await;
+    peer.finish().await;
+    let mut answers = Vec::new();
+    while let Some(parcel) = outlet.next().await {
+        answers.push(parcel.frame);
+    }
+    assert_eq!(answers, [&b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"[..]]);
 }
 
 #[tokio::test]

@@ -16,10 +16,10 @@ async fn after(connections: &Connections, time: Duration) {
 #[tokio::test]
 async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
     let connections = Connections::default();
-    let mut seats: Vec<Seat> = (0..MOST).map(|_| connections.seat().unwrap()).collect();
+    let mut seats: Vec<Seat> = (0..MOST).map(|_| connections.seat()).collect();
     seats[0].is_known();
     let being_answered = seats[1].serve();
-    seats.push(connections.seat().unwrap());
+    seats.push(connections.seat());
     let out: Vec<usize> = (0..seats.len()).filter(|at| is_out(&seats[*at])).collect();
     assert_eq!(out, [2]);
     drop(being_answered);
@@ -28,24 +28,43 @@ async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
         seat.is_known();
     }
     let mut answering: Vec<Serving> = seats.iter().map(Seat::serve).collect();
-    assert!(connections.seat().is_none(), "everyone is known and being answered");
+    assert_eq!(connections.seat().place(), Place::Standing, "everyone is being answered");
     seats.pop();
-    drop(connections.seat().expect("a seat that was left is free"));
+    assert_eq!(connections.seat().place(), Place::Seat, "one that was left is free");
 
-    // Whoever is known and asks nothing makes room last.
-    let taken = connections.seat().unwrap();
+    // Whoever is known and asks nothing makes room before whoever only listens.
+    let taken = connections.seat();
     taken.is_known();
     let busy = taken.serve();
+    seats[5].listens();
     drop(answering.swap_remove(7));
-    let _newcomer = connections.seat().unwrap();
-    assert!(is_out(&seats[7]));
+    let newcomer = connections.seat();
+    newcomer.is_known();
+    let _busy_too = newcomer.serve();
+    assert!(is_out(&seats[7]) && !is_out(&seats[5]));
+    assert_eq!(connections.seat().place(), Place::Seat);
+    assert!(is_out(&seats[5]));
     drop(busy);
+}
+
+#[tokio::test]
+async fn whoever_finds_no_seat_stands_until_others_come() {
+    let connections = Connections::default();
+    let seats: Vec<Seat> = (0..MOST).map(|_| connections.seat()).collect();
+    let _answering: Vec<Serving> = seats.iter().map(Seat::serve).collect();
+    let standing: Vec<Seat> = (0..=STANDING).map(|_| connections.seat()).collect();
+    assert!(standing.iter().all(|seat| seat.place() == Place::Standing));
+    let out: Vec<usize> = (0..standing.len()).filter(|at| is_out(&standing[*at])).collect();
+    assert_eq!(out, [0]);
+    assert!(!seats.iter().any(is_out));
+    drop(standing);
+    assert_eq!(connections.seats().standing.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_head_has_seconds_and_an_idle_connection_minutes() {
     let connections = Connections::default();
-    let seat = connections.seat().unwrap();
+    let seat = connections.seat();
     after(&connections, HEAD - Duration::from_millis(1)).await;
     assert!(!is_out(&seat));
     let serving = seat.serve();
@@ -61,7 +80,7 @@ async fn a_head_has_seconds_and_an_idle_connection_minutes() {
 #[tokio::test(start_paused = true)]
 async fn the_first_byte_of_the_next_request_starts_the_clock_of_its_head() {
     let connections = Connections::default();
-    let seat = connections.seat().unwrap();
+    let seat = connections.seat();
     let (ours, mut theirs) = duplex(64);
     let mut watched = seat.watch(ours);
     drop(seat.serve());
@@ -76,7 +95,7 @@ async fn the_first_byte_of_the_next_request_starts_the_clock_of_its_head() {
 #[tokio::test(start_paused = true)]
 async fn whoever_takes_nothing_for_too_long_has_to_go() {
     let connections = Connections::default();
-    let seat = connections.seat().unwrap();
+    let seat = connections.seat();
     let _answering = seat.serve();
     let (ours, mut theirs) = duplex(4);
     let mut watched = seat.watch(ours);

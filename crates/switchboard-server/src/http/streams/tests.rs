@@ -4,8 +4,8 @@ use tokio::sync::Semaphore;
 
 use super::*;
 
-fn slot() -> OwnedSemaphorePermit {
-    Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
+fn slot() -> Option<OwnedSemaphorePermit> {
+    Arc::new(Semaphore::new(1)).try_acquire_owned().ok()
 }
 
 fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {
@@ -86,6 +86,7 @@ async fn what_follows_an_event_can_be_asked_for_while_it_is_kept() {
     assert_eq!(read(&mut tap).await, ["d", "end"]);
     assert_eq!(resumed(&streams, &id(&streams, 1, 1)).await.unwrap(), ["b", "c", "d", "end"]);
     assert_eq!(resumed(&streams, &id(&streams, 1, 4)).await.unwrap(), ["end"]);
+    assert_eq!(resumed(&streams, &id(&streams, 1, 5)).await, None, "nothing follows the answer");
 
     for _ in 0..KEPT_EVENTS {
         tell(&streams, None, "news");

@@ -1,0 +1,178 @@
+//! The requests of one client that were accepted and not answered yet: each is answered once, by
+//! whoever comes first, or given up because its client says so.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_REQUEST};
+use switchboard_wire::peer::Claim;
+use switchboard_wire::{Id, Peer, Responder, RpcError};
+use tokio::task::AbortHandle;
+use tokio_util::task::TaskTracker;
+
+/// How long calls may take to notice that they were given up.
+const GIVING_UP: Duration = Duration::from_secs(1);
+
+const IN_USE: &str = "a request with this id is in flight";
+const CUT_OFF: &str = "the session ended before this was answered; what it did is not known";
+const BROKEN: &str = "something went wrong in the gateway; what this did is not known";
+
+/// The requests of one client, each in a task of its own.
+#[derive(Clone, Default)]
+pub(crate) struct Calls {
+    running: TaskTracker,
+    unanswered: Arc<Mutex<Unanswered>>,
+}
+
+/// Whoever takes a request out of here settles it.
+#[derive(Debug, Default)]
+struct Unanswered {
+    accepted: u64,
+    /// By the client's own id, to cancel them and to refuse an id that is in use.
+    by_id: HashMap<Id, Call>,
+    /// Set when whatever comes is too late.
+    over: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    /// Tells it from an earlier request with the same id.
+    number: u64,
+    /// Set as soon as it runs.
+    task: Option<AbortHandle>,
+    /// Tells the asker what happened when nothing else does.
+    asker: Peer,
+}
+
+/// The right to settle one request. Its id can be used again as soon as this was taken, so at the
+/// latest when the client has the answer.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    unanswered: Arc<Mutex<Unanswered>>,
+    id: Id,
+    number: u64,
+}
+
+impl Claim for Accepted {
+    fn take(&self) -> bool {
+        let mut unanswered = lock(&self.unanswered);
+        let waits = unanswered.by_id.get(&self.id).is_some_and(|call| call.number == self.number);
+        waits && unanswered.by_id.remove(&self.id).is_some()
+    }
+}
+
+impl Calls {
+    /// Takes the id of a request into use; one that cannot be taken is refused.
+    pub(crate) fn accept(&self, responder: Responder) -> Option<(Arc<Accepted>, Responder)> {
+        let mut unanswered = lock(&self.unanswered);
+        let refusal = match (unanswered.over, unanswered.by_id.contains_key(responder.id())) {
+            (true, _) => RpcError::new(INTERNAL_ERROR, CUT_OFF),
+            (false, true) => RpcError::new(INVALID_REQUEST, IN_USE),
+            (false, false) => {
+                unanswered.accepted += 1;
+                let (id, number) = (responder.id().clone(), unanswered.accepted);
+                let asker = responder.peer().clone();
+                unanswered.by_id.insert(id.clone(), Call { number, task: None, asker });
+                let held = Arc::clone(&self.unanswered);
+                let accepted = Arc::new(Accepted { unanswered: held, id, number });
+                let claim = Arc::<Accepted>::clone(&accepted);
+                return Some((accepted, responder.claiming(claim)));
+            }
+        };
+        drop(unanswered);
+        self.spawn(async move { responder.error(&refusal).await });
+        None
+    }
+
+    /// Runs what answers a request. If it panics or ends without an answer, the asker is told, and
+    /// nobody else notices.
+    pub(crate) fn run(
+        &self,
+        accepted: Arc<Accepted>,
+        asker: Peer,
+        answering: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (id, number) = (accepted.id.clone(), accepted.number);
+        // Boxed, because spawning moves a future a dozen times.
+        let task = self.running.spawn(Box::pin(async move {
+            if caught(answering).await.is_err() {
+                tracing::error!("a request panicked");
+            }
+            if accepted.take() {
+                let error = RpcError::new(INTERNAL_ERROR, BROKEN);
+                asker.fail(Some(&accepted.id), &error).await;
+            }
+        }));
+        let mut unanswered = lock(&self.unanswered);
+        if let Some(call) = unanswered.by_id.get_mut(&id).filter(|call| call.number == number) {
+            call.task = Some(task.abort_handle());
+        }
+    }
+
+    /// Runs something else that the client began and that does not take long.
+    pub(crate) fn spawn(&self, doing: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(doing);
+    }
+
+    /// Gives up a request that its client no longer waits for, without an answer.
+    pub(crate) fn cancel(&self, id: &Id) {
+        if let Some(call) = lock(&self.unanswered).by_id.remove(id) {
+            call.abort();
+        }
+    }
+
+    /// Waits until everything is answered, at most for `limit`; the rest is given up, and whoever
+    /// asked is told.
+    pub(crate) async fn drain(&self, limit: Duration) {
+        self.running.close();
+        let _too_long = tokio::time::timeout(limit, self.running.wait()).await;
+        let left: Vec<(Id, Call)> = {
+            let mut unanswered = lock(&self.unanswered);
+            unanswered.over = true;
+            unanswered.by_id.drain().collect()
+        };
+        left.iter().for_each(|(_, call)| call.abort());
+        let telling = async {
+            let error = RpcError::new(INTERNAL_ERROR, CUT_OFF);
+            for (id, call) in &left {
+                call.asker.fail(Some(id), &error).await;
+            }
+            self.running.wait().await;
+        };
+        // What is left waits for a client that does not read.
+        let _given_up = tokio::time::timeout(GIVING_UP, telling).await;
+    }
+}
+
+impl Call {
+    fn abort(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+fn lock(unanswered: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
+    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nothing of what panicked is used afterwards, so nothing can be seen half done but what is shared,
+/// which is behind locks and snapshots.
+async fn caught(doing: impl Future<Output = ()>) -> thread::Result<()> {
+    let mut doing = pin!(doing);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(cx))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! However a request ends, its asker learns it once.
+
+use bytes::Bytes;
+use switchboard_wire::envelope::Malformed;
+use switchboard_wire::peer::{Inlet, Limits, Outlet, detached};
+use switchboard_wire::{Exchange, Handler, Notification, Raw};
+use tokio::sync::oneshot;
+
+use super::*;
+
+/// Where requests come in and answers go out.
+struct Line {
+    calls: Calls,
+    peer: Peer,
+    inlet: Inlet,
+    outlet: Outlet,
+}
+
+/// Keeps the one request that it hears.
+struct Ear(Option<Responder>);
+
+impl Handler for Ear {
+    fn request(&mut self, _: String, _: Option<Raw>, responder: Responder) {
+        self.0 = Some(responder);
+    }
+
+    fn notification(&mut self, _: Notification) {}
+
+    fn malformed(&mut self, _: &Malformed, _: &Peer) {}
+}
+
+impl Line {
+    fn new() -> Line {
+        let (peer, outlet, inlet) = detached(Limits::default());
+        Line { calls: Calls::default(), peer, inlet, outlet }
+    }
+
+    fn asked(&self, id: u64, exchange: Option<Exchange>) -> Responder {
+        let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ask\"}}");
+        let mut ear = Ear(None);
+        self.inlet.take(&Bytes::from(frame), exchange, &mut ear);
+        ear.0.unwrap()
+    }
+
+    /// Runs what `answering` makes of the right to answer.
+    fn run<F>(&self, asked: Responder, answering: impl FnOnce(Responder) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some((accepted, responder)) = self.calls.accept(asked) {
+            let asker = responder.peer().clone();
+            self.calls.run(accepted, asker, answering(responder));
+        }
+    }
+
+    /// Everything that was said, in order of ids.
+    async fn said(mut self) -> Vec<(Option<Exchange>, String)> {
+        self.peer.finish().await;
+        let mut said = Vec::new();
+        while let Some(parcel) = self.outlet.next().await {
+            let frame = String::from_utf8(parcel.frame.to_vec()).unwrap();
+            said.push((parcel.exchange, frame.trim_end().to_owned()));
+        }
+        said.sort_by(|one, other| one.1.cmp(&other.1));
+        said
+    }
+}
+
+async fn answer(responder: Responder) {
+    responder.result(|out| out.push_str("{}")).await;
+}
+
+fn error(id: u64, code: i64, message: &str) -> String {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":\"{message}\"}}}}"
+    )
+}
+
+fn result(id: u64) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_fails_its_own_request_and_no_other() {
+    let line = Line::new();
+    let over_http = Some(Exchange(7));
+    line.run(line.asked(1, None), |_| async { panic!("on purpose") });
+    line.run(line.asked(2, over_http), |_| async { panic!("on purpose") });
+    line.run(line.asked(3, None), answer);
+    line.run(line.asked(4, None), |responder| async move { drop(responder) });
+    line.calls.drain(Duration::from_secs(60)).await;
+    assert_eq!(
+        line.said().await,
+        [
+            (None, error(1, INTERNAL_ERROR, BROKEN)),
+            (over_http, error(2, INTERNAL_ERROR, BROKEN)),
+            (None, result(3)),
+            (None, error(4, INTERNAL_ERROR, BROKEN)),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_takes_longer_than_the_end_is_answered_with_an_error() {
+    let line = Line::new();
+    let over_http = Some(Exchange(7));
+    line.run(line.asked(1, None), |responder| async move {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        answer(responder).await;
+    });
+    line.run(line.asked(2, over_http), |responder| async move {
+        std::future::pending::<()>().await;
+        answer(responder).await;
+    });
+    line.calls.drain(Duration::from_secs(5)).await;
+    line.run(line.asked(3, None), answer);
+    tokio::task::yield_now().await;
+    assert_eq!(
+        line.said().await,
+        [
+            (None, result(1)),
+            (over_http, error(2, INTERNAL_ERROR, CUT_OFF)),
+            (None, error(3, INTERNAL_ERROR, CUT_OFF)),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_request_is_not_answered_and_its_id_is_free() {
+    let line = Line::new();
+    let (release, released) = oneshot::channel::<()>();
+    let late = line.asked(1, None);
+    let (accepted, late) = line.calls.accept(late).unwrap();
+    line.run(line.asked(1, None), answer);
+    line.calls.cancel(&Id::number(1));
+    assert!(!accepted.take());
+    // It was about to answer when it was cancelled.
+    line.calls.run(accepted, line.peer.clone(), async move {
+        let _go = released.await;
+        answer(late).await;
+    });
+    release.send(()).unwrap();
+    line.run(line.asked(1, None), answer);
+    line.calls.drain(Duration::from_secs(60)).await;
+    let expected = [error(1, INVALID_REQUEST, IN_USE), result(1)];
+    assert_eq!(line.said().await, expected.map(|frame| (None, frame)));
+}
