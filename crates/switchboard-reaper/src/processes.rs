@@ -88,10 +88,8 @@ pub fn end_tree(root: Identity) {
     let mut held: HashSet<Identity> = HashSet::new();
     loop {
         let rows: Vec<Row> = table().collect();
-        let fresh: Vec<Identity> = tree(&rows, root)
-            .into_iter()
-            .filter(|process| !held.contains(process))
-            .collect();
+        let fresh: Vec<Identity> =
+            tree(&rows, root).into_iter().filter(|process| !held.contains(process)).collect();
         if fresh.is_empty() {
             break;
         }

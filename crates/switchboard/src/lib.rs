@@ -55,6 +55,7 @@ mod upstream;
 mod directory;
 mod pins;
 pub mod dial;
+pub mod reaper;
 mod results;
 pub mod demo;
 pub mod env;
