@@ -5,6 +5,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -67,12 +68,17 @@ pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
 
 #[expect(unsafe_code, reason = "descriptors that nobody here knows of cannot be closed otherwise")]
 fn close_inherited() {
-    let listed = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let inherited: Vec<RawFd> =
-        listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for descriptor in inherited.into_iter().filter(|descriptor| *descriptor > 2) {
-        // SAFETY: this process has just begun and has opened nothing but the listing, which is
-        // closed again; closing its number once more, which nobody uses, does nothing.
-        unsafe { rustix::io::close(descriptor) };
+    let open = Path::new("/proc/self/fd");
+    let listed = fs::read_dir(open).into_iter().flatten().flatten();
+    let inherited: Vec<RawFd> = listed
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|descriptor| *descriptor > 2)
+        .collect();
+    for descriptor in inherited {
+        // The listing itself is closed already.
+        if open.join(descriptor.to_string()).is_symlink() {
+            // SAFETY: this process has just begun and holds nothing, so nobody uses the number.
+            unsafe { rustix::io::close(descriptor) };
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use switchboard_it::fixture::{Ending, FixtureState, Script, act, answer_echo};
+use switchboard_it::fixture::{Ending, FixtureState, Helper, Script, act, answer_echo};
 
 const USAGE: &str = "usage: fixture-server SCRIPT.toml|NAME [--spawn-log FILE]
        fixture-server --bench [--spawn-log FILE]";
@@ -30,6 +30,8 @@ struct Arguments {
 enum Play {
     Script(String),
     Bench,
+    /// A child of another fixture.
+    Help(Helper),
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
@@ -37,6 +39,8 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--bench" => play = Some(Play::Bench),
+            "--helper" => play = Some(Play::Help(Helper::Session)),
+            "--daemon" => play = Some(Play::Help(Helper::Daemon)),
             "--spawn-log" => spawn_log = Some(arguments.next()?),
             option if option.starts_with("--") => return None,
             _ => play = Some(Play::Script(argument)),
@@ -50,6 +54,7 @@ type Failure = Box<dyn std::error::Error>;
 fn run(arguments: Arguments) -> Result<u8, Failure> {
     let script = match arguments.play {
         Play::Script(name_or_path) => Script::load(&name_or_path)?,
+        Play::Help(helper) => return be_helper(helper),
         Play::Bench => {
             log_spawn(arguments.spawn_log.as_deref(), None)?;
             answer_echo(io::stdin().lock(), io::stdout().lock())?;
@@ -88,11 +93,23 @@ fn log_spawn(file: Option<&str>, grandchild: Option<u32>) -> io::Result<()> {
 /// Sees to the faults of a process; returns the grandchild's id.
 #[cfg(unix)]
 fn prepare(script: &Script) -> io::Result<Option<u32>> {
-    use switchboard_it::fixture::{ignore_sigterm, spawn_grandchild};
+    use switchboard_it::fixture::{ignore_sigterm, spawn_grandchild, spawn_helper};
     if script.faults.ignore_sigterm {
         ignore_sigterm()?;
     }
+    script.faults.helper.map(spawn_helper).transpose()?;
     script.faults.grandchild.then(spawn_grandchild).transpose()
+}
+
+#[cfg(unix)]
+fn be_helper(helper: Helper) -> Result<u8, Failure> {
+    switchboard_it::fixture::help(helper)?;
+    Ok(0)
+}
+
+#[cfg(not(unix))]
+fn be_helper(_helper: Helper) -> Result<u8, Failure> {
+    Ok(0)
 }
 
 #[cfg(not(unix))]
