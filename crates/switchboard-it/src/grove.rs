@@ -132,10 +132,12 @@ impl Grove {
     /// Kills whoever of them is there.
     pub fn kill(&self, victims: Victims) -> Instant {
         let processes = self.processes();
-        let doomed = processes.iter().filter(|(_, role)| victims.includes(*role));
-        for (pid, _) in doomed {
-            let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a process id");
-            let _ended_already = rustix::process::kill_process(pid, Signal::KILL);
+        // Stopped first, so that none of them does anything about the end of another.
+        for signal in [Signal::STOP, Signal::KILL] {
+            for (pid, _) in processes.iter().filter(|(_, role)| victims.includes(*role)) {
+                let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a process id");
+                let _ended_already = rustix::process::kill_process(pid, signal);
+            }
         }
         Instant::now()
     }
@@ -211,6 +213,29 @@ impl Grove {
         took
     }
 }
+
+/// Every command that has to do with servers, for a home with one.
+pub const COMMANDS: &[&[&str]] = &[
+    &["connect", "tree-0"],
+    &["reconnect", "tree-0"],
+    &["call", "tree-0_echo", "text=hi"],
+    &["call", "tree-0_nothing"],
+    &["tools"],
+    &["search", "echo"],
+    &["describe", "tree-0_echo"],
+    &["instructions", "tree-0"],
+    &["resources"],
+    &["read", "no://thing"],
+    &["prompts"],
+    &["prompt", "tree-0_nothing"],
+    &["status"],
+    &["disconnect", "tree-0"],
+    &["pins"],
+    &["logs", "tree-0"],
+    &["doctor"],
+    &["config", "check"],
+    &["demo"],
+];
 
 /// Calls a tool; a server that went away just now is worth another try.
 pub async fn call(client: &mut Client, tree: usize, text: &str) -> String {

@@ -1,5 +1,6 @@
 //! One server and everything below it: started, watched, and ended to the last process.
 
+use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::handover;
 use crate::message::{Order, Report, Request, error_number, read_request};
-use crate::processes::{Identity, children_of};
+use crate::processes::{Identity, kill_below};
 use crate::records::Record;
 use crate::watch::{Left, Looks, Watch, Woken, bury};
 
@@ -103,7 +104,7 @@ impl Keeper {
                     self.tell(Report::Gone);
                     return Ok(());
                 }
-                kill_children();
+                kill_below(rustix::process::getpid(), &HashSet::new());
             }
         }
     }
@@ -156,12 +157,5 @@ impl Keeper {
             // A gateway that is gone is noticed where its orders are read.
             let _nobody = tell(lifeline, report);
         }
-    }
-}
-
-/// Kills the children; theirs fall to us and are next. No number of a child is anybody else's.
-fn kill_children() {
-    for child in children_of(rustix::process::getpid()) {
-        let _already_over = rustix::process::kill_process(child, Signal::KILL);
     }
 }

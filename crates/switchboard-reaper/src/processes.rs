@@ -73,56 +73,78 @@ fn table() -> impl Iterator<Item = Row> {
     pids.filter_map(Row::read)
 }
 
-/// Processes whose parent is `pid`. They keep their numbers until that parent buries them.
-pub(crate) fn children_of(pid: Pid) -> Vec<Pid> {
-    let parent = pid.as_raw_nonzero().get();
-    table()
-        .filter(|row| row.parent == parent)
-        .filter_map(|row| Pid::from_raw(row.identity.pid))
-        .collect()
+/// Kills everything below `parent` but for its children in `spared` and what is below those. Whoever
+/// loses a parent by this falls to ours, so once is not always enough. Says whether anybody was
+/// there.
+///
+/// The furthest descendants come first: should we be killed meanwhile, those who are left still
+/// hang together.
+pub(crate) fn kill_below(parent: Pid, spared: &HashSet<Pid>) -> bool {
+    let rows: Vec<Row> = table().collect();
+    let below = below(&rows, parent.as_raw_nonzero().get(), spared);
+    for process in below.iter().rev() {
+        process.signal(Signal::KILL);
+    }
+    !below.is_empty()
 }
 
-/// Ends a process that is nobody's to wait for, and all that it started: first all are stopped, so
-/// that none starts another one unseen, then all are killed.
+/// Children before grandchildren, and the elder ones of each before the younger.
+fn below(rows: &[Row], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
+    let is_spared = |pid| Pid::from_raw(pid).is_some_and(|pid| spared.contains(&pid));
+    let mut found: Vec<Identity> = Vec::new();
+    let mut parents = HashSet::from([parent]);
+    while !parents.is_empty() {
+        let mut generation: Vec<Identity> = rows
+            .iter()
+            .filter(|row| parents.contains(&row.parent) && !is_spared(row.identity.pid))
+            .map(|row| row.identity)
+            .collect();
+        generation.sort_unstable_by_key(|process| (process.start, process.pid));
+        // A table that was read while it changed could lead in a circle.
+        generation.retain(|process| !found.contains(process));
+        parents = generation.iter().map(|process| process.pid).collect();
+        found.extend(generation);
+    }
+    found
+}
+
+/// Ends a process that is nobody's to wait for, with its group, its session and all that is below
+/// these: first all are stopped, so that none starts another one unseen, then all are killed.
 pub fn end_tree(root: Identity) {
-    let mut held: HashSet<Identity> = HashSet::new();
+    let mut held: Vec<Identity> = Vec::new();
     loop {
         let rows: Vec<Row> = table().collect();
-        let fresh: Vec<Identity> =
-            tree(&rows, root).into_iter().filter(|process| !held.contains(process)).collect();
+        let mut fresh = tree(&rows, root);
+        fresh.retain(|process| !held.contains(process));
         if fresh.is_empty() {
             break;
         }
         for process in fresh {
             process.signal(Signal::STOP);
-            held.insert(process);
+            held.push(process);
         }
     }
-    for process in held {
+    // The root, by which the others are found, comes last.
+    for process in held.iter().rev() {
         process.signal(Signal::KILL);
     }
 }
 
-/// The root if it still runs, its descendants, and whoever is in its group or session.
-fn tree(rows: &[Row], root: Identity) -> HashSet<Identity> {
-    let mut members = HashSet::new();
+/// The root, if it still runs, and all that belongs to it.
+fn tree(rows: &[Row], root: Identity) -> Vec<Identity> {
     if !rows.iter().any(|row| row.identity == root && !row.is_over) {
-        return members;
+        return Vec::new();
     }
-    let mut pids = HashSet::from([root.pid]);
-    loop {
-        let before = members.len();
-        for row in rows.iter().filter(|row| !row.is_over) {
-            let below = pids.contains(&row.parent);
-            if row.identity == root || below || row.group == root.pid || row.session == root.pid {
-                pids.insert(row.identity.pid);
-                members.insert(row.identity);
-            }
-        }
-        if members.len() == before {
-            return members;
-        }
+    let mut members = vec![root];
+    let own = |row: &&Row| row.group == root.pid || row.session == root.pid;
+    members.extend(rows.iter().filter(own).map(|row| row.identity));
+    for at in 0..members.len() {
+        let Some(member) = members.get(at).copied() else { break };
+        members.extend(below(rows, member.pid, &HashSet::new()));
     }
+    let mut seen = HashSet::new();
+    members.retain(|member| seen.insert(*member));
+    members
 }
 
 /// What tells one run of the machine from the next.
@@ -155,23 +177,42 @@ mod tests {
         }
     }
 
+    fn pids(processes: &[Identity]) -> Vec<i32> {
+        processes.iter().map(|process| process.pid).collect()
+    }
+
     #[test]
-    fn a_tree_is_the_root_its_descendants_and_its_group() {
+    fn a_tree_is_the_root_its_group_and_what_is_below_them() {
         let rows = [
-            row(90, 50, 90, 90), // A helper with a session of its own.
+            row(90, 60, 90, 90), // A helper with a session of its own.
             row(50, 10, 10, 1),
             row(10, 1, 10, 1),
             row(60, 1, 10, 1), // Its parent is gone; the group tells.
             row(70, 1, 70, 1), // Somebody else.
         ];
-        let members = |root: Identity| {
-            let mut pids: Vec<i32> = tree(&rows, root).iter().map(|process| process.pid).collect();
-            pids.sort_unstable();
-            pids
-        };
-        assert_eq!(members(Identity { pid: 10, start: 100 }), [10, 50, 60, 90]);
+        let mut members = pids(&tree(&rows, Identity { pid: 10, start: 100 }));
+        assert_eq!(members.first(), Some(&10));
+        members.sort_unstable();
+        assert_eq!(members, [10, 50, 60, 90]);
         // The number was given to another process since.
-        assert_eq!(members(Identity { pid: 10, start: 99 }), [0; 0]);
+        assert_eq!(tree(&rows, Identity { pid: 10, start: 99 }), []);
+    }
+
+    #[test]
+    fn descendants_come_by_generation_and_those_of_the_spared_not_at_all() {
+        let rows = [
+            row(4, 3, 4, 4),
+            row(3, 2, 2, 1),
+            row(2, 1, 2, 1),
+            row(9, 1, 9, 9),
+            row(7, 6, 6, 1),
+            row(6, 1, 6, 1),
+        ];
+        let spared: HashSet<Pid> = Pid::from_raw(6).into_iter().collect();
+        assert_eq!(pids(&below(&rows, 1, &spared)), [2, 9, 3, 4]);
+        // Half of it was read before a number was given anew.
+        let circle = [row(2, 3, 2, 1), row(3, 2, 2, 1)];
+        assert_eq!(pids(&below(&circle, 3, &HashSet::new())), [2, 3]);
     }
 
     #[test]

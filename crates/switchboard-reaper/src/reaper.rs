@@ -8,10 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 
 use crate::message::{Report, error_number};
-use crate::processes::children_of;
+use crate::processes::kill_below;
 use crate::watch::{Left, Looks, Watch, Woken, bury};
 use crate::{KEEPER, PROGRAM, handover};
 
@@ -107,18 +107,11 @@ impl Reaper {
         }
     }
 
-    /// Kills the children that are no keepers; theirs fall to us and are next.
+    /// Kills the children that are no keepers, and all that is below them.
     fn kill_strays(&mut self) {
-        if self.strays.is_none() {
-            return;
-        }
-        let mut strays = children_of(rustix::process::getpid());
-        strays.retain(|child| !self.keepers.contains(child));
-        if strays.is_empty() {
+        let look = self.strays.is_some();
+        if look && !kill_below(rustix::process::getpid(), &self.keepers) {
             self.strays = None;
-        }
-        for stray in strays {
-            let _already_over = rustix::process::kill_process(stray, Signal::KILL);
         }
     }
 }

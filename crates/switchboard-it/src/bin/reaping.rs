@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use switchboard_it::fixture::Helper;
-use switchboard_it::grove::{Grove, Moment, Role, Temper, Victims};
+use switchboard_it::grove::{COMMANDS, Grove, Moment, Role, Temper, Victims};
 use switchboard_it::program::Programs;
 
 const USAGE: &str = "usage: reaping GATEWAYS REAPERS COMMANDS";
@@ -73,11 +73,9 @@ async fn soak(programs: Programs, [gateways, reapers, commands]: [usize; 3]) -> 
     report("gateways killed with their reaper and keepers, then a command", times)?;
     let mut times = Vec::new();
     let grove = Grove::new(programs, 1, Helper::Daemon, Temper::Obedient);
-    for trial in 0..commands {
-        let command =
-            [&["connect", "tree-0"][..], &["call", "tree-0_echo", "text=hi"], &["status"]];
+    for command in COMMANDS.iter().flat_map(|command| std::iter::repeat_n(command, commands)) {
         let started = Instant::now();
-        grove.installed.run(command[trial % 3].iter().copied()).await;
+        grove.installed.run(command.iter().copied()).await;
         grove.until_empty().await;
         times.push(started.elapsed());
     }
