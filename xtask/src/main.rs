@@ -15,7 +15,7 @@ mod tidy;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
-       cargo xtask real-hosts | soak | search-run CORPUS QUERIES OUT
+       cargo xtask real-hosts | soak [--long] | search-run CORPUS QUERIES OUT
        cargo xtask conformance [--server] [--client] [--stdio] [--direct] [--revision REVISION]";
 
 fn main() -> ExitCode {
@@ -30,7 +30,8 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["real-hosts"] => real_hosts::run(),
         ["conformance", options @ ..] => conformance::run(options),
-        ["soak"] => soak::run(),
+        ["soak"] => soak::run(soak::Length::Short),
+        ["soak", "--long"] => soak::run(soak::Length::Long),
         ["search-run", corpus, queries, out] => {
             match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {
                 Ok(()) => ExitCode::SUCCESS,

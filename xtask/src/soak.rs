@@ -2,15 +2,33 @@
 
 use std::process::ExitCode;
 
-use crate::command::command;
+use crate::command::{root, succeed};
+use crate::printer::complain;
 
-const STORM: &str = "cargo run --release -p switchboard-it --bin storm -- 32 1000";
+/// How much of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Minutes.
+    Short,
+    /// Most of an hour.
+    Long,
+}
 
-pub(crate) fn run() -> ExitCode {
-    let mut words = STORM.split(' ');
-    let program = words.next().unwrap_or_default();
-    match command(program).args(words).status() {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) | Err(_) => ExitCode::FAILURE,
+const BUILD: &str = "build --release -p switchboard-it --bins";
+const STORM: &str = "run --release -p switchboard-it --bin storm -- 32 1000";
+const REAPING: &str = "run --release -p switchboard-it --bin reaping -- 200 100 200";
+const LONG_REAPING: &str = "run --release -p switchboard-it --bin reaping -- 1000 300 1000";
+
+pub(crate) fn run(length: Length) -> ExitCode {
+    let reaping = match length {
+        Length::Short => REAPING,
+        Length::Long => LONG_REAPING,
+    };
+    for words in [BUILD, STORM, reaping] {
+        if let Err(error) = succeed(root(), "cargo", words.split(' ')) {
+            complain(&format!("error: {error}: {words}"));
+            return ExitCode::FAILURE;
+        }
     }
+    ExitCode::SUCCESS
 }

@@ -21,6 +21,7 @@ pub mod fixture;
 pub mod harness;
 pub mod host;
 pub mod http_client;
+pub mod grove;
 pub mod processes;
 pub mod program;
 pub mod relay;

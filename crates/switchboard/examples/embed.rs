@@ -8,8 +8,14 @@ use switchboard::request::{
 };
 use switchboard::{Environment, Gateway, Headless, render};
 
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Before anything else: servers then end with this program even if it is killed.
+    switchboard::reaper::run_if_asked();
+    run()
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn run() -> Result<(), Box<dyn std::error::Error>> {
     // The servers of a configuration come in through `switchboard::load` and `.config(…)`.
     let gateway = Gateway::builder(Environment::of_process()).demo().build();
     gateway.list_missing(|_, _, _| {}).await;

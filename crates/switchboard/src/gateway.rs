@@ -26,7 +26,7 @@ use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts, Starts, Wh
 use crate::demo::Demo;
 use crate::dial::http::Clients;
 use crate::dial::in_process::InProcess;
-use crate::dial::spawn::{ProcessGroups, Spawner};
+use crate::dial::spawn::{self, Spawner};
 use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
@@ -125,11 +125,12 @@ pub struct GatewayBuilder {
 impl Gateway {
     /// Begins a gateway without servers.
     pub fn builder(environment: Environment) -> GatewayBuilder {
+        let paths = Paths::of(&environment);
         let blueprint = Blueprint {
-            paths: Paths::of(&environment),
+            spawner: spawn::at_hand(&paths.running()),
+            paths,
             environment,
             in_process: BTreeMap::new(),
-            spawner: Arc::new(ProcessGroups),
             limits: None,
             starts: Starts::AsConfigured,
             when_empty: WhenEmpty::Nothing,
@@ -267,6 +268,7 @@ impl Gateway {
         if tokio::time::timeout(SHUTDOWN, self.shared.tasks.wait()).await.is_err() {
             tracing::warn!("some servers did not stop in time");
         }
+        self.shared.blueprint.spawner.close().await;
     }
 
     pub(crate) fn directory(&self) -> &Directory {
@@ -512,7 +514,7 @@ impl GatewayBuilder {
         self
     }
 
-    /// How programs are started; process groups unless something better is at hand.
+    /// How programs are started, instead of with a reaper or in process groups.
     #[must_use]
     pub fn spawner(mut self, spawner: impl Spawner + 'static) -> GatewayBuilder {
         self.blueprint.spawner = Arc::new(spawner);

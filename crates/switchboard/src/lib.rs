@@ -29,6 +29,9 @@
 //! # }
 //! ```
 //!
+//! A program whose `main` begins with [`reaper::run_if_asked`] leaves no server behind, even when
+//! it is killed.
+//!
 //! Modules in reading order: [`gateway`], [`session`], then `call` (the pipeline) and `modes`;
 //! `blueprint` and `follow` (a configuration becomes servers, and stays true);
 //! below them `upstream` (one actor a server), `directory` (what all servers offer) and `dial`
@@ -57,6 +60,7 @@ mod upstream;
 mod directory;
 mod pins;
 pub mod dial;
+pub mod reaper;
 mod results;
 pub mod demo;
 pub mod env;

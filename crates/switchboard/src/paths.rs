@@ -115,11 +115,11 @@ impl Paths {
     }
 
     /// The directories that are for nobody but the user.
-    pub fn private(&self) -> [PathBuf; 5] {
+    pub fn private(&self) -> [PathBuf; 6] {
         let (state, cache) = (&self.state, &self.cache);
         let below = [state.join("pins"), state.join("logs"), cache.join("listings")];
         let [pins, logs, listings] = below;
-        [state.clone(), pins, logs, cache.clone(), listings]
+        [state.clone(), pins, logs, self.running(), cache.clone(), listings]
     }
 
     pub fn results(&self) -> PathBuf {
@@ -138,6 +138,11 @@ impl Paths {
     /// Where it is kept what an installation changed.
     pub(crate) fn installed_in(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
+    }
+
+    /// Where it is written down which servers run.
+    pub fn running(&self) -> PathBuf {
+        self.state.join("running")
     }
 
     /// Where the locks of files lie that are not in a directory of ours.

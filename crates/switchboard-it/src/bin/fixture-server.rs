@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use switchboard_it::fixture::{
-    Ending, FixtureState, Script, act, answer_echo, answer_echo_over_http,
+    Ending, FixtureState, Helper, Script, act, answer_echo, answer_echo_over_http,
 };
 
 const USAGE: &str = "usage: fixture-server SCRIPT.toml|NAME [--spawn-log FILE]
@@ -36,6 +36,8 @@ enum Play {
     Bench,
     /// Its address is the first line that it prints.
     BenchHttp,
+    /// A child of another fixture.
+    Help(Helper),
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
@@ -44,6 +46,8 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
         match argument.as_str() {
             "--bench" => play = Some(Play::Bench),
             "--bench-http" => play = Some(Play::BenchHttp),
+            "--helper" => play = Some(Play::Help(Helper::Session)),
+            "--daemon" => play = Some(Play::Help(Helper::Daemon)),
             "--spawn-log" => spawn_log = Some(arguments.next()?),
             option if option.starts_with("--") => return None,
             _ => play = Some(Play::Script(argument)),
@@ -57,6 +61,7 @@ type Failure = Box<dyn std::error::Error>;
 fn run(arguments: Arguments) -> Result<u8, Failure> {
     let script = match arguments.play {
         Play::Script(name_or_path) => Script::load(&name_or_path)?,
+        Play::Help(helper) => return be_helper(helper),
         Play::Bench => {
             log_spawn(arguments.spawn_log.as_deref(), None)?;
             answer_echo(io::stdin().lock(), io::stdout().lock())?;
@@ -101,11 +106,23 @@ fn log_spawn(file: Option<&str>, grandchild: Option<u32>) -> io::Result<()> {
 /// Sees to the faults of a process; returns the grandchild's id.
 #[cfg(unix)]
 fn prepare(script: &Script) -> io::Result<Option<u32>> {
-    use switchboard_it::fixture::{ignore_sigterm, spawn_grandchild};
+    use switchboard_it::fixture::{ignore_sigterm, spawn_grandchild, spawn_helper};
     if script.faults.ignore_sigterm {
         ignore_sigterm()?;
     }
+    script.faults.helper.map(spawn_helper).transpose()?;
     script.faults.grandchild.then(spawn_grandchild).transpose()
+}
+
+#[cfg(unix)]
+fn be_helper(helper: Helper) -> Result<u8, Failure> {
+    switchboard_it::fixture::help(helper)?;
+    Ok(0)
+}
+
+#[cfg(not(unix))]
+fn be_helper(_helper: Helper) -> Result<u8, Failure> {
+    Ok(0)
 }
 
 #[cfg(not(unix))]

@@ -31,6 +31,7 @@ mod pi_list;
 mod pins;
 mod processes;
 mod question;
+mod reaper;
 mod reload;
 mod remote;
 mod rmcp_peer;

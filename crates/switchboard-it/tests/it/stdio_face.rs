@@ -11,8 +11,10 @@ use crate::PROGRAMS;
 const EVERYTHING: &str =
     r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
 
-async fn client_of_everything() -> Client {
-    Installed::with(PROGRAMS, EVERYTHING).connect(json!({})).await
+/// A client, and the home without which no server starts.
+async fn client_of_everything() -> (Client, Installed) {
+    let installed = Installed::with(PROGRAMS, EVERYTHING);
+    (installed.connect(json!({})).await, installed)
 }
 
 #[tokio::test]
@@ -55,7 +57,7 @@ async fn the_tool_list_is_the_card_to_the_byte_whatever_is_configured() {
 
 #[tokio::test]
 async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
-    let mut client = client_of_everything().await;
+    let (mut client, _home) = client_of_everything().await;
     let mut table = String::new();
     for sent in [
         "{not json}",
@@ -134,7 +136,7 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
 
 #[tokio::test]
 async fn an_id_comes_back_as_it_was_sent() {
-    let mut client = client_of_everything().await;
+    let (mut client, _home) = client_of_everything().await;
     for id in ["0", "-7", "1.5", "18446744073709551615", r#""""#, r#""1""#, r#""ünï \"q\" \\""#] {
         client
             .send_bytes(
@@ -151,7 +153,7 @@ async fn an_id_comes_back_as_it_was_sent() {
 
 #[tokio::test]
 async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
-    let mut client = client_of_everything().await;
+    let (mut client, _home) = client_of_everything().await;
     let call = |id: Value, arguments: Value| {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
                 "params": { "name": "mcp", "arguments": arguments } })
@@ -226,7 +228,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server_and_never_answered() {
 
 #[tokio::test]
 async fn progress_comes_under_the_clients_own_token_and_before_the_answer() {
-    let mut client = client_of_everything().await;
+    let (mut client, _home) = client_of_everything().await;
     for token in [json!("my-token"), json!(7)] {
         let arguments = json!({ "tool": "demo_slow", "args": { "ms": 30 } });
         let id = client
@@ -285,7 +287,7 @@ async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
 
 #[tokio::test]
 async fn requests_that_came_before_the_end_of_input_are_all_answered() {
-    let mut client = client_of_everything().await;
+    let (mut client, _home) = client_of_everything().await;
     let mut frames = String::new();
     for id in 100..200 {
         let arguments = json!({ "tool": "demo_echo", "args": { "text": format!("{id}") } });
@@ -306,7 +308,7 @@ async fn requests_that_came_before_the_end_of_input_are_all_answered() {
 
 #[tokio::test]
 async fn prompts_and_resources_pass_through() {
-    let mut client = client_of_everything().await;
+    let (mut client, _home) = client_of_everything().await;
     client.mcp(json!({ "connect": "demo" })).await;
     let mut table = String::new();
     for (method, params) in [

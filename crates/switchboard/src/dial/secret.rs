@@ -73,7 +73,7 @@ pub(crate) async fn ask_with(
     input: String,
     limits: Limits,
 ) -> Result<Secret, SecretError> {
-    let started = spawner.start(&program).map_err(SecretError::Start)?;
+    let started = spawner.start(&program).await.map_err(SecretError::Start)?;
     let mut process = started.process;
     let told = async {
         let mut stdin = started.stdin;
@@ -84,6 +84,7 @@ pub(crate) async fn ask_with(
         let status = process.exited().await;
         // A helper that stays behind would hold the pipe open.
         process.kill();
+        process.gone().await;
         status
     };
     // Standard error is read so that the program does not block on it, and goes nowhere.

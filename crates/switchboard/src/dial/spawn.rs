@@ -1,11 +1,16 @@
-//! Starts programs: argv only, a cleared environment, their own process group.
+//! Starts programs: argv only, a cleared environment, their own process group, and where it can be
+//! had a reaper that ends them should this process be killed.
+
+#[cfg(target_os = "linux")]
+mod kept;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -35,19 +40,45 @@ pub struct Started {
     pub process: Box<dyn Process>,
 }
 
-/// Control over a running program. Dropping it ends the program and its group.
+/// What a [`Process`] or a [`Spawner`] will have done or found out.
+pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Control over a running program. Dropping it ends the program and whatever of the things that it
+/// started is still in reach: its group, or with a reaper all of them.
 pub trait Process: Send {
-    /// Waits for the end of the program.
-    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>>;
+    /// Waits for the end of the program. Can be dropped and asked again.
+    fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>>;
     /// Asks the program and everything in its group to end.
     fn terminate(&self);
-    /// Ends the program and everything in its group.
+    /// Ends the program and everything in reach that it started.
     fn kill(&self);
+    /// Waits until those that were killed are gone.
+    fn gone(&mut self) -> Promise<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
-/// The way to start programs; the seam for a broker that survives this process.
+/// The way to start programs.
 pub trait Spawner: Send + Sync {
-    fn start(&self, program: &Program) -> io::Result<Started>;
+    /// Starts a program. If the future is dropped, there is no program.
+    fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>>;
+    /// Waits for the end of what it runs besides programs. Nothing is started afterwards.
+    fn close(&self) -> Promise<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// The best way that this program has: a reaper, if `main` began with
+/// [`run_if_asked`](crate::reaper::run_if_asked), else process groups. What it writes down about
+/// running programs lies in `records`; those that a killed gateway left are ended now.
+pub(crate) fn at_hand(records: &Path) -> Arc<dyn Spawner> {
+    #[cfg(target_os = "linux")]
+    if switchboard_reaper::is_at_hand() {
+        switchboard_reaper::records::sweep(records);
+        return Arc::new(kept::Reaper::new(records.to_owned()));
+    }
+    let _nothing_is_written = records;
+    Arc::new(ProcessGroups)
 }
 
 /// Starts each program in a process group of its own.
@@ -55,30 +86,34 @@ pub trait Spawner: Send + Sync {
 pub struct ProcessGroups;
 
 impl Spawner for ProcessGroups {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts programs")]
-    fn start(&self, program: &Program) -> io::Result<Started> {
-        let mut child = tokio::process::Command::new(&program.command)
-            .args(&program.args)
-            .env_clear()
-            .envs(&program.env)
-            .current_dir(&program.cwd)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        let missing = || io::Error::other("the program has no pipe");
-        Ok(Started {
-            stdin: Box::new(child.stdin.take().ok_or_else(missing)?),
-            stdout: Box::new(child.stdout.take().ok_or_else(missing)?),
-            stderr: Box::new(child.stderr.take().ok_or_else(missing)?),
-            process: Box::new(Group {
-                leader: child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)),
-                child,
-            }),
-        })
+    fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>> {
+        Box::pin(async { start_group(program) })
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "programs without a reaper are started here alone")]
+fn start_group(program: &Program) -> io::Result<Started> {
+    let mut child = tokio::process::Command::new(&program.command)
+        .args(&program.args)
+        .env_clear()
+        .envs(&program.env)
+        .current_dir(&program.cwd)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let missing = || io::Error::other("the program has no pipe");
+    Ok(Started {
+        stdin: Box::new(child.stdin.take().ok_or_else(missing)?),
+        stdout: Box::new(child.stdout.take().ok_or_else(missing)?),
+        stderr: Box::new(child.stderr.take().ok_or_else(missing)?),
+        process: Box::new(Group {
+            leader: child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)),
+            child,
+        }),
+    })
 }
 
 /// A child that leads its process group.
@@ -97,7 +132,7 @@ impl Group {
 }
 
 impl Process for Group {
-    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+    fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>> {
         Box::pin(self.child.wait())
     }
 

@@ -176,6 +176,7 @@ pub(super) async fn open(
             let program = recipe_of_program.program(&spawner).await?;
             let started = spawner
                 .start(&program)
+                .await
                 .map_err(|cause| DialError::spawn(program.command.clone(), cause))?;
             let drain = stderr::drain(started.stderr, tail.clone(), recipe.log.clone());
             let stderr = tasks.spawn(drain);
@@ -372,6 +373,8 @@ impl Body {
                 };
                 process.kill();
                 halves.shutdown().await;
+                // What cannot be killed must not hold us up.
+                let _left = tokio::time::timeout(EXIT_GRACE, process.gone()).await;
                 // A helper that left the group may hold the pipe open for ever.
                 let drain = stderr.abort_handle();
                 let _last_words = tokio::time::timeout(LAST_WORDS, stderr).await;

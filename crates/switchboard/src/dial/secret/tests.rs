@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::pin::Pin;
 use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncWriteExt, DuplexStream};
 
 use super::*;
-use crate::dial::spawn::{Process, Started};
+use crate::dial::spawn::{Process, Promise, Started};
 
 /// What the program does.
 #[derive(Clone)]
@@ -34,7 +33,7 @@ struct Played {
 }
 
 impl Process for Played {
-    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+    fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>> {
         let code = self.code;
         Box::pin(async move {
             match code {
@@ -58,7 +57,13 @@ impl Drop for Played {
 }
 
 impl Spawner for Stage {
-    fn start(&self, _: &Program) -> io::Result<Started> {
+    fn start<'a>(&'a self, _: &'a Program) -> Promise<'a, io::Result<Started>> {
+        Box::pin(async { self.play() })
+    }
+}
+
+impl Stage {
+    fn play(&self) -> io::Result<Started> {
         let (stdout, mut out) = tokio::io::duplex(2 * SECRET.output);
         let (stderr, mut err) = tokio::io::duplex(64);
         let code = match self.act.clone() {

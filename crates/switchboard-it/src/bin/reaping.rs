@@ -1,0 +1,117 @@
+//! Gateways, reapers and keepers killed by the hundred, with what is left afterwards: nothing.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use switchboard_it::fixture::Helper;
+use switchboard_it::grove::{COMMANDS, Grove, Moment, Role, Temper, Victims};
+use switchboard_it::program::Programs;
+
+const USAGE: &str = "usage: reaping GATEWAYS REAPERS COMMANDS";
+
+/// How long the clean-up after a kill may take, but for one in a hundred.
+const CLEAN_UP: Duration = Duration::from_secs(1);
+
+/// How long twenty servers that ignore everything may hold up the end.
+const EXIT: Duration = Duration::from_secs(5);
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Option<Vec<usize>> = words.iter().map(|word| word.parse().ok()).collect();
+    let Some([gateways, reapers, commands]) = numbers.as_deref() else {
+        // Without a stderr there is nobody to tell.
+        let _ = writeln!(io::stderr(), "{USAGE}");
+        return ExitCode::from(2);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let soaked = runtime
+        .and_then(|runtime| runtime.block_on(soak(programs()?, [*gateways, *reapers, *commands])));
+    match soaked {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "reaping: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The programs that cargo built beside this one.
+fn programs() -> io::Result<Programs> {
+    let this = std::env::current_exe()?;
+    let folder = this.parent().unwrap_or(Path::new("."));
+    let beside =
+        |name: &str| -> &'static str { folder.join(name).to_string_lossy().into_owned().leak() };
+    Ok(Programs {
+        switchboard: beside("switchboard-dup"),
+        fixture_server: beside("fixture-server"),
+    })
+}
+
+/// Whatever survives ends this with a panic; whether it was quick enough is the answer.
+async fn soak(programs: Programs, [gateways, reapers, commands]: [usize; 3]) -> io::Result<bool> {
+    let grove = |helper| Grove::new(programs, 1, helper, Temper::Stubborn);
+    let mut times = Vec::new();
+    for trial in 0..gateways {
+        let others = [Victims::GatewayAndReaper, Victims::GatewayAndKeepers];
+        let victims = *others.get(trial % 4).unwrap_or(&Victims::Gateway);
+        times.push(grove(Helper::Daemon).fell(victims, moment(trial)).await);
+    }
+    let quick = report("gateways killed", times)?;
+    let mut times = Vec::new();
+    for trial in 0..reapers {
+        let victims = [Victims::Reaper, Victims::Keepers][trial % 2];
+        times.push(grove(Helper::Daemon).wound(victims, moment(trial)).await);
+    }
+    report("reapers and keepers killed, their gateway served on", times)?;
+    let mut times = Vec::new();
+    for _ in 0..reapers.div_ceil(5) {
+        times.push(kill_everyone(&grove(Helper::Session)).await);
+    }
+    report("gateways killed with their reaper and keepers, then a command", times)?;
+    let mut times = Vec::new();
+    let grove = Grove::new(programs, 1, Helper::Daemon, Temper::Obedient);
+    for command in COMMANDS.iter().flat_map(|command| std::iter::repeat_n(command, commands)) {
+        let started = Instant::now();
+        grove.installed.run(command.iter().copied()).await;
+        grove.until_empty().await;
+        times.push(started.elapsed());
+    }
+    report("commands", times)?;
+    let took = Grove::new(programs, 20, Helper::Session, Temper::Stubborn).close(20).await;
+    writeln!(io::stdout(), "20 servers that ignore everything: stopped in {took:.1?}")?;
+    Ok(quick && took < EXIT)
+}
+
+/// A third of the kills fall while the server starts.
+fn moment(trial: usize) -> Moment {
+    if trial.is_multiple_of(3) { Moment::ALL[trial / 3 % 4] } else { Moment::TreeUp }
+}
+
+async fn kill_everyone(grove: &Grove) -> Duration {
+    let client = grove.reach(Moment::TreeUp).await;
+    grove.kill(Victims::Everyone);
+    client.ended().await;
+    assert!(!grove.having(Role::Server).is_empty(), "nobody was left to end them");
+    let asked = Instant::now();
+    grove.installed.run(["status"]).await;
+    grove.until_empty().await;
+    asked.elapsed()
+}
+
+/// Says how it went; whether nearly all of them were quick.
+fn report(what: &str, mut times: Vec<Duration>) -> io::Result<bool> {
+    times.sort_unstable();
+    let at = |percent: usize| times.get(times.len() * percent / 100).or(times.last()).copied();
+    let (Some(p50), Some(p99), Some(worst)) = (at(50), at(99), times.last()) else {
+        return Ok(true);
+    };
+    writeln!(
+        io::stdout(),
+        "{} {what}: nothing left after {p50:.0?} (p50), {p99:.0?} (p99), {worst:.0?} (worst)",
+        times.len()
+    )?;
+    Ok(p99 < CLEAN_UP)
+}

@@ -1,0 +1,269 @@
+//! A gateway whose servers are trees of processes that obey nobody, and every way to kill it.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde_json::{Map, Value, json};
+
+use crate::client::Client;
+use crate::fixture::Helper;
+use crate::processes::{children, is_alive, until};
+use crate::program::{Installed, Programs};
+
+/// The home of some servers: launchers, each with a server and its helper.
+pub struct Grove {
+    pub installed: Installed,
+}
+
+/// What launchers, servers and helpers do when they are to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Temper {
+    /// Launcher and server end with their input; the helper has none.
+    Obedient,
+    /// All ignore the end of their input, SIGTERM, SIGHUP and SIGINT.
+    Stubborn,
+}
+
+/// Who is killed, by SIGKILL and all in the same moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Victims {
+    Gateway,
+    Reaper,
+    Keepers,
+    GatewayAndReaper,
+    GatewayAndKeepers,
+    Everyone,
+}
+
+impl Victims {
+    fn includes(self, role: Role) -> bool {
+        match role {
+            Role::Gateway => !matches!(self, Victims::Reaper | Victims::Keepers),
+            Role::Reaper => {
+                matches!(self, Victims::Reaper | Victims::GatewayAndReaper | Victims::Everyone)
+            }
+            Role::Keeper => {
+                matches!(self, Victims::Keepers | Victims::GatewayAndKeepers | Victims::Everyone)
+            }
+            Role::Server => false,
+        }
+    }
+}
+
+/// How far a start has come when the kill falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    Asked,
+    ReaperRuns,
+    KeeperRuns,
+    ServerRuns,
+    TreeUp,
+}
+
+impl Moment {
+    pub const ALL: [Moment; 5] =
+        [Moment::Asked, Moment::ReaperRuns, Moment::KeeperRuns, Moment::ServerRuns, Moment::TreeUp];
+}
+
+/// What a process of ours is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Gateway,
+    Reaper,
+    Keeper,
+    /// A server or something below it.
+    Server,
+}
+
+impl Grove {
+    /// With this many servers, `tree-0` and so on.
+    pub fn new(programs: Programs, trees: usize, helper: Helper, temper: Temper) -> Grove {
+        let grove = Grove { installed: Installed::bare(programs) };
+        let helper = match helper {
+            Helper::Session => "session",
+            Helper::Daemon => "daemon",
+        };
+        let (ignore_eof, trap) = match temper {
+            Temper::Obedient => (false, ""),
+            Temper::Stubborn => (true, "trap '' TERM HUP INT; "),
+        };
+        let script = format!(
+            "[faults]\nignore_eof = {ignore_eof}\nhelper = '{helper}'\n[[tools]]\nname = 'echo'\n"
+        );
+        let script = grove.installed.write("tree.toml", &script);
+        let launcher = format!("{trap}fixture-server '{}'; exit", script.display());
+        grove.installed.write("launcher", &launcher);
+        grove.plant(0..trees);
+        grove
+    }
+
+    /// Configures these servers and no others.
+    pub fn plant(&self, trees: impl Iterator<Item = usize>) {
+        let launcher = self.installed.home().join("launcher");
+        let entry = json!({ "command": "sh", "args": [launcher] });
+        let servers: Map<String, Value> =
+            trees.map(|tree| (format!("tree-{tree}"), entry.clone())).collect();
+        let config = json!({ "settings": { "firstListing": false }, "mcpServers": servers });
+        self.installed.write("switchboard/mcp.json", &config.to_string());
+    }
+
+    /// Starts a gateway and brings a start of `tree-0` to this moment.
+    pub async fn reach(&self, moment: Moment) -> Client {
+        let mut client = self.installed.connect(json!({})).await;
+        let start = client.call(json!({ "connect": "tree-0" })).await;
+        match moment {
+            Moment::Asked => {}
+            Moment::ReaperRuns => self.until_there(Role::Reaper).await,
+            Moment::KeeperRuns => self.until_there(Role::Keeper).await,
+            Moment::ServerRuns => self.until_there(Role::Server).await,
+            Moment::TreeUp => {
+                client.answer_to(&start).await;
+                assert_eq!(call(&mut client, 0, "up").await, "up");
+            }
+        }
+        client
+    }
+
+    async fn until_there(&self, role: Role) {
+        until(&format!("there is a {role:?}"), || !self.having(role).is_empty()).await;
+    }
+
+    /// Kills whoever of them is there.
+    pub fn kill(&self, victims: Victims) -> Instant {
+        let processes = self.processes();
+        // Stopped first, so that none of them does anything about the end of another.
+        for signal in [Signal::STOP, Signal::KILL] {
+            for (pid, _) in processes.iter().filter(|(_, role)| victims.includes(*role)) {
+                let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a process id");
+                let _ended_already = rustix::process::kill_process(pid, signal);
+            }
+        }
+        Instant::now()
+    }
+
+    /// Everything that runs in this home: the variable is passed on to whoever is started.
+    pub fn processes(&self) -> Vec<(u32, Role)> {
+        let mark = format!("HOME={}", self.installed.home().display());
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").expect("a Linux machine").flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
+            let Ok(environment) = fs::read(entry.path().join("environ")) else { continue };
+            if environment.split(|byte| *byte == 0).any(|one| one == mark.as_bytes()) {
+                found.extend(role(pid).map(|role| (pid, role)));
+            }
+        }
+        found
+    }
+
+    pub fn having(&self, role: Role) -> Vec<u32> {
+        let having = |(pid, its): (u32, Role)| (its == role).then_some(pid);
+        self.processes().into_iter().filter_map(having).collect()
+    }
+
+    /// Waits until nothing runs in this home.
+    pub async fn until_empty(&self) {
+        until(&format!("nothing runs in {:?}", self.installed.home()), || {
+            !self.processes().iter().any(|(pid, _)| is_alive(*pid))
+        })
+        .await;
+    }
+
+    /// A trial in which no gateway is left: how long until nothing else is.
+    pub async fn fell(&self, victims: Victims, moment: Moment) -> Duration {
+        let client = self.reach(moment).await;
+        self.end(client, victims).await
+    }
+
+    /// Kills a gateway, and others with it, and waits until nothing is left: for how long.
+    pub async fn end(&self, client: Client, victims: Victims) -> Duration {
+        let fallen = self.kill(victims);
+        client.ended().await;
+        self.until_empty().await;
+        fallen.elapsed()
+    }
+
+    /// A trial in which the gateway lives: how long until it has the server again, and nothing of
+    /// the old one that is not still in use.
+    pub async fn wound(&self, victims: Victims, moment: Moment) -> Duration {
+        let mut client = self.reach(moment).await;
+        let before = self.having(Role::Server);
+        let fallen = self.kill(victims);
+        assert_eq!(call(&mut client, 0, "again").await, "again");
+        if victims != Victims::Reaper {
+            until("the old tree is gone", || !before.iter().any(|pid| is_alive(*pid))).await;
+        }
+        let took = fallen.elapsed();
+        let zombies = || self.processes().iter().any(|(pid, _)| has_zombies(*pid));
+        until("nobody has a zombie", || !zombies()).await;
+        self.end(client, Victims::Gateway).await;
+        took
+    }
+
+    /// Starts this many servers and closes the gateway's input: how long until it has ended.
+    pub async fn close(&self, trees: usize) -> Duration {
+        let mut client = self.installed.connect(json!({})).await;
+        for tree in 0..trees {
+            assert_eq!(call(&mut client, tree, "up").await, "up");
+        }
+        let asked = Instant::now();
+        assert_eq!(client.end().await.code, Some(0));
+        let took = asked.elapsed();
+        self.until_empty().await;
+        took
+    }
+}
+
+/// Every command that has to do with servers, for a home with one.
+pub const COMMANDS: &[&[&str]] = &[
+    &["connect", "tree-0"],
+    &["reconnect", "tree-0"],
+    &["call", "tree-0_echo", "text=hi"],
+    &["call", "tree-0_nothing"],
+    &["tools"],
+    &["search", "echo"],
+    &["describe", "tree-0_echo"],
+    &["instructions", "tree-0"],
+    &["resources"],
+    &["read", "no://thing"],
+    &["prompts"],
+    &["prompt", "tree-0_nothing"],
+    &["status"],
+    &["disconnect", "tree-0"],
+    &["pins"],
+    &["logs", "tree-0"],
+    &["doctor"],
+    &["config", "check"],
+    &["demo"],
+];
+
+/// Calls a tool; a server that went away just now is worth another try.
+pub async fn call(client: &mut Client, tree: usize, text: &str) -> String {
+    let arguments = json!({ "tool": format!("tree-{tree}_echo"), "args": { "text": text } });
+    let said = client.mcp(arguments.clone()).await;
+    if said == text {
+        return said;
+    }
+    client.mcp(json!({ "connect": format!("tree-{tree}") })).await;
+    client.mcp(arguments).await
+}
+
+fn has_zombies(pid: u32) -> bool {
+    children(pid).iter().any(|child| !is_alive(*child))
+}
+
+/// `None` for one that is just gone.
+fn role(pid: u32) -> Option<Role> {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let name = words.split(|byte| *byte == 0).next()?;
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let is_ours =
+        program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("switchboard"));
+    match name {
+        b"" => None,
+        b"switchboard-reaper" => Some(Role::Reaper),
+        b"switchboard-keeper" => Some(Role::Keeper),
+        _ if is_ours => Some(Role::Gateway),
+        _ => Some(Role::Server),
+    }
+}

@@ -1,0 +1,192 @@
+//! Nothing outlives a gateway, whoever is killed, and at whatever moment.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+use switchboard_it::client::Client;
+use switchboard_it::fixture::Helper;
+use switchboard_it::grove::{COMMANDS, Grove, Moment, Role, Temper, Victims, call};
+use switchboard_it::processes::{is_alive, send_signal, until, until_gone};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+#[tokio::test]
+async fn nothing_outlives_a_gateway_that_is_killed() {
+    for victims in [Victims::Gateway, Victims::GatewayAndReaper, Victims::GatewayAndKeepers] {
+        for moment in Moment::ALL {
+            Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn).fell(victims, moment).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_reaper_or_keeper_costs_at_most_its_server() {
+    for victims in [Victims::Reaper, Victims::Keepers] {
+        for moment in Moment::ALL {
+            Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn).wound(victims, moment).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn servers_go_on_when_their_reaper_is_killed() {
+    let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
+    let mut client = grove.reach(Moment::TreeUp).await;
+    let before: BTreeSet<u32> = grove.having(Role::Server).into_iter().collect();
+    grove.kill(Victims::Reaper);
+    assert_eq!(call(&mut client, 0, "still").await, "still");
+    assert_eq!(call(&mut client, 1, "new").await, "new");
+    let after: BTreeSet<u32> = grove.having(Role::Server).into_iter().collect();
+    assert!(before.is_subset(&after), "{before:?} {after:?}");
+    assert_eq!(grove.having(Role::Reaper).len(), 1, "there is a new one");
+    grove.end(client, Victims::Gateway).await;
+}
+
+#[tokio::test]
+async fn what_a_kill_of_everyone_left_is_ended_by_the_next_command() {
+    let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
+    let mut client = grove.reach(Moment::TreeUp).await;
+    assert_eq!(call(&mut client, 1, "up").await, "up");
+    grove.kill(Victims::Everyone);
+    client.ended().await;
+    assert!(grove.having(Role::Server).len() >= 6, "two launchers, servers and helpers");
+    let records = grove.installed.home().join("switchboard/state/running");
+    assert_eq!(fs::read_dir(&records).unwrap().count(), 2);
+    assert_eq!(grove.installed.run(["status"]).await.code, Some(0));
+    grove.until_empty().await;
+    assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_command_leaves_the_servers_of_a_running_gateway_alone() {
+    let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
+    let mut client = grove.reach(Moment::TreeUp).await;
+    let before = grove.having(Role::Server);
+    assert_eq!(grove.installed.run(["status"]).await.code, Some(0));
+    assert!(before.iter().all(|pid| is_alive(*pid)));
+    assert_eq!(call(&mut client, 0, "here").await, "here");
+    grove.end(client, Victims::Gateway).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_stopped_takes_its_daemon_along_and_nobody_elses() {
+    let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Obedient);
+    let mut client = grove.reach(Moment::TreeUp).await;
+    let first = grove.having(Role::Server);
+    assert_eq!(call(&mut client, 1, "up").await, "up");
+    let mut second = grove.having(Role::Server);
+    second.retain(|pid| !first.contains(pid));
+    assert!(first.len() >= 3 && second.len() >= 3, "{first:?} {second:?}");
+    // Its server is stopped, and the gateway goes on.
+    grove.plant(1..2);
+    until_gone(&first).await;
+    assert!(second.iter().all(|pid| is_alive(*pid)));
+    assert_eq!(call(&mut client, 1, "still").await, "still");
+    grove.end(client, Victims::Gateway).await;
+}
+
+#[tokio::test]
+async fn signals_that_are_meant_for_the_gateway_leave_its_servers_to_it() {
+    let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
+    let mut client = grove.reach(Moment::TreeUp).await;
+    let ours = [grove.having(Role::Reaper), grove.having(Role::Keeper)].concat();
+    assert_eq!(ours.len(), 2);
+    for (pid, signal) in ours
+        .iter()
+        .flat_map(|pid| [Signal::TERM, Signal::INT, Signal::HUP].map(|signal| (*pid, signal)))
+    {
+        send_signal(pid, signal);
+    }
+    assert_eq!(call(&mut client, 0, "here").await, "here");
+    assert!(ours.iter().all(|pid| is_alive(*pid)));
+    grove.end(client, Victims::Gateway).await;
+}
+
+/// What the descriptors of a process lead to.
+fn open_files(pid: u32) -> BTreeSet<PathBuf> {
+    let listed = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    listed.filter_map(|entry| fs::read_link(entry.path()).ok()).collect()
+}
+
+/// The host waits for the end of our output, or of something else that it gave us.
+#[tokio::test]
+async fn nobody_but_the_gateway_holds_what_its_host_gave_it() {
+    let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
+    let canary = grove.installed.write("canary", "");
+    let script = format!("exec 7<'{}'; exec '{}' serve", canary.display(), PROGRAMS.switchboard);
+    let mut client = Client::start(&mut shell(&grove.installed, &script));
+    client.initialize("2025-11-25", json!({})).await;
+    assert_eq!(call(&mut client, 0, "here").await, "here");
+    let null = PathBuf::from("/dev/null");
+    let given: BTreeSet<PathBuf> = [0, 1, 2, 7]
+        .map(|fd| fs::read_link(format!("/proc/{}/fd/{fd}", client.pid())).unwrap())
+        .into();
+    assert!(given.contains(&canary) && !given.contains(&null), "{given:?}");
+    for (pid, role) in grove.processes().into_iter().filter(|(_, role)| *role != Role::Gateway) {
+        let held: Vec<PathBuf> = open_files(pid).intersection(&given).cloned().collect();
+        assert_eq!(held, Vec::<PathBuf>::new(), "{role:?}");
+    }
+    grove.end(client, Victims::Gateway).await;
+}
+
+/// `sh` in the place of the program.
+fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
+    let program = installed.command();
+    #[expect(clippy::disallowed_methods, reason = "a host, which no Spawner may own")]
+    let mut shell = tokio::process::Command::new("/bin/sh");
+    shell.env_clear().args(["-c", script]).current_dir(installed.home());
+    for (name, value) in program.as_std().get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    shell
+}
+
+#[tokio::test]
+async fn a_server_has_its_three_streams_and_no_other_descriptor() {
+    let installed = Installed::bare(PROGRAMS);
+    // What `ls` opens to look is the fourth.
+    let listing = "exec ls /proc/self/fd >open";
+    let entry = json!({ "command": "sh", "args": ["-c", listing] });
+    let config = json!({ "mcpServers": { "s": entry } });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    let command = format!("exec 7</dev/null; exec '{}' connect s", PROGRAMS.switchboard);
+    shell(&installed, &command).output().await.unwrap();
+    assert_eq!(fs::read_to_string(installed.home().join("open")).unwrap(), "0\n1\n2\n3\n");
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_be_started_says_why() {
+    let installed = Installed::bare(PROGRAMS);
+    installed.write("no-program", "just text");
+    let check = async |command: &str, part: &str| {
+        let config = json!({ "mcpServers": { "s": { "command": command } } });
+        installed.write("switchboard/mcp.json", &config.to_string());
+        let ran = installed.run(["connect", "s"]).await;
+        assert_eq!(ran.code, Some(5), "{ran:?}");
+        assert!(ran.stderr.contains(part), "{part} is not in {}", ran.stderr);
+    };
+    check("nowhere-to-be-found", "the program `nowhere-to-be-found` was not found").await;
+    check("./no-program", "ermission denied").await;
+}
+
+#[tokio::test]
+async fn twenty_servers_that_ignore_everything_are_stopped_at_the_same_time() {
+    let took = Grove::new(PROGRAMS, 20, Helper::Session, Temper::Stubborn).close(20).await;
+    // One after the other they would take 80 s. How long it takes on a quiet machine, the soak says.
+    assert!(took < Duration::from_secs(20), "took {took:?}");
+}
+
+#[tokio::test]
+async fn no_command_leaves_a_process_behind() {
+    let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Obedient);
+    for command in COMMANDS {
+        grove.installed.run(command.iter().copied()).await;
+        // The gateway waited for the last of them; what the kernel has left to do takes a moment.
+        until(&format!("{command:?} left nothing"), || grove.processes().is_empty()).await;
+    }
+}

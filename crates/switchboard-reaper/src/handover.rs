@@ -1,0 +1,84 @@
+//! Descriptors on their way between processes, and the ones that a new process must not keep.
+
+use std::fs::{self, File};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+
+/// As many as ever travel together: the standard streams of a server.
+const MOST: usize = 3;
+
+const SPACE: usize = rustix::cmsg_space!(ScmRights(MOST));
+
+/// Sends a number with descriptors beside it, whole or not at all.
+pub fn send(socket: impl AsFd, number: u64, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let bytes = number.to_le_bytes();
+    let sent =
+        rustix::net::sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Waits for what [`send`] sent; `None` at the end.
+pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(u64, Vec<OwnedFd>)>> {
+    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = [0; size_of::<u64>()];
+    let received = loop {
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        match rustix::net::recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => break other?.bytes,
+        }
+    };
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    match received {
+        0 => Ok(None),
+        _ if received == bytes.len() => Ok(Some((u64::from_le_bytes(bytes), descriptors))),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// The socket that this process was given as its standard input. Everything else that it was given
+/// is let go: whoever waits for the end of a pipe must not wait for us.
+pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
+    close_inherited();
+    let lifeline = io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    // Whoever was started under our name by somebody else has no socket there.
+    rustix::net::sockopt::socket_type(&lifeline)?;
+    Ok(UnixStream::from(lifeline))
+}
+
+#[expect(unsafe_code, reason = "descriptors that nobody here knows of cannot be closed otherwise")]
+fn close_inherited() {
+    let open = Path::new("/proc/self/fd");
+    let listed = fs::read_dir(open).into_iter().flatten().flatten();
+    let inherited: Vec<RawFd> = listed
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|descriptor| *descriptor > 2)
+        .collect();
+    for descriptor in inherited {
+        // The listing itself is closed already.
+        if open.join(descriptor.to_string()).is_symlink() {
+            // SAFETY: this process has just begun and holds nothing, so nobody uses the number.
+            unsafe { rustix::io::close(descriptor) };
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! One server and everything below it: started, watched, and ended to the last process.
+
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use crate::handover;
+use crate::message::{Order, Report, Request, error_number, read_request};
+use crate::processes::{Identity, kill_below};
+use crate::records::Record;
+use crate::watch::{Left, Looks, Watch, Woken, bury};
+
+/// What a server may use to end in order when there is no gateway any more.
+const GRACE: Duration = Duration::from_millis(400);
+
+/// Looks after the server that the gateway asks for, until nothing of it is left.
+pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
+    let watch = Watch::begin()?;
+    // A gateway that is gone already wants nothing.
+    let Some((length, streams)) = handover::receive(&lifeline)? else { return Ok(()) };
+    let request = read_request(&lifeline, length)?;
+    let server = match start(&request, streams.into_iter().map(Stdio::from)) {
+        Ok(server) => server,
+        Err(error) => return tell(&lifeline, Report::NotStarted(error_number(&error))),
+    };
+    let identity = Identity::of(server.as_raw_nonzero().get())
+        .unwrap_or(Identity { pid: server.as_raw_nonzero().get(), start: 0 });
+    let record = Record::write(&request.records, identity);
+    // Nobody may be there to be told, which the lifeline says as well.
+    let _nobody = tell(&lifeline, Report::Started(identity));
+    let keeper =
+        Keeper { watch, lifeline: Some(lifeline), server, running: true, stage: Stage::Serving };
+    let outcome = keeper.keep();
+    drop(record);
+    outcome
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where the Spawner's programs are started")]
+fn start(request: &Request, mut streams: impl Iterator<Item = Stdio>) -> io::Result<Pid> {
+    let mut stream = || streams.next().ok_or(io::ErrorKind::InvalidData);
+    let child = Command::new(&request.command)
+        .args(&request.args)
+        .env_clear()
+        .envs(request.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&request.cwd)
+        .stdin(stream()?)
+        .stdout(stream()?)
+        .stderr(stream()?)
+        .process_group(0)
+        .spawn()?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn tell(mut lifeline: &UnixStream, report: Report) -> io::Result<()> {
+    lifeline.write_all(&report.encode())
+}
+
+struct Keeper {
+    watch: Watch,
+    /// `None` once the gateway is gone.
+    lifeline: Option<UnixStream>,
+    server: Pid,
+    /// Whether the server is not buried yet, so that its number is still its own.
+    running: bool,
+    stage: Stage,
+}
+
+enum Stage {
+    Serving,
+    /// The gateway is gone; the server was asked to end and may take until then.
+    Asked(Instant),
+    /// Everything is killed until nothing is left.
+    Ending(Looks),
+}
+
+impl Keeper {
+    fn keep(mut self) -> io::Result<()> {
+        loop {
+            let until = match &mut self.stage {
+                Stage::Serving => None,
+                Stage::Asked(until) => Some(*until),
+                Stage::Ending(looks) => Some(looks.next()),
+            };
+            let woken = self.watch.wait(self.lifeline.as_ref(), until)?;
+            if let Woken::Called = woken {
+                self.listen();
+            }
+            let left = self.bury();
+            self.stage = match self.stage {
+                // Its own helpers are not asked: whoever kept them together is gone.
+                Stage::Asked(until) if !self.running || until <= Instant::now() => {
+                    Stage::Ending(Looks::begin())
+                }
+                stage => stage,
+            };
+            if let Stage::Ending(_) = self.stage {
+                if left == Left::Nobody {
+                    self.tell(Report::Gone);
+                    return Ok(());
+                }
+                kill_below(rustix::process::getpid(), &HashSet::new());
+            }
+        }
+    }
+
+    fn listen(&mut self) {
+        let Some(mut lifeline) = self.lifeline.as_ref() else { return };
+        let mut orders = [0; 16];
+        let count = match lifeline.read(&mut orders) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
+            Ok(count) => count,
+            Err(_) => 0,
+        };
+        if count == 0 {
+            self.lifeline = None;
+            if let Stage::Serving = self.stage {
+                self.terminate();
+                self.stage = Stage::Asked(Instant::now() + GRACE);
+            }
+        }
+        for order in orders.iter().take(count).filter_map(|byte| Order::decode(*byte)) {
+            match order {
+                Order::Terminate => self.terminate(),
+                Order::Kill => self.stage = Stage::Ending(Looks::begin()),
+            }
+        }
+    }
+
+    fn bury(&mut self) -> Left {
+        let mut ended = None;
+        let left = bury(|pid, status| {
+            if pid == self.server {
+                ended = Some(status.as_raw());
+            }
+        });
+        if let Some(status) = ended {
+            self.running = false;
+            self.tell(Report::Ended(status));
+        }
+        left
+    }
+
+    fn terminate(&self) {
+        if self.running {
+            let _nobody_left = rustix::process::kill_process_group(self.server, Signal::TERM);
+        }
+    }
+
+    fn tell(&self, report: Report) {
+        if let Some(lifeline) = &self.lifeline {
+            // A gateway that is gone is noticed where its orders are read.
+            let _nobody = tell(lifeline, report);
+        }
+    }
+}

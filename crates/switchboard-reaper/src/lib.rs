@@ -1,0 +1,80 @@
+//! Starts the programs of Switchboard and sees to it that none outlives it.
+//!
+//! Between the gateway and each server stand two processes of the same binary:
+//!
+//! ```text
+//! gateway ── reaper ── keeper ── server ── whatever it starts
+//! ```
+//!
+//! A **keeper** starts one server, and everything below that server falls to it when its parent
+//! dies, for the kernel takes it for their init (`PR_SET_CHILD_SUBREAPER`). It knows to the last
+//! process what belongs to the server without having to recognise any. Its lifeline is a socket
+//! whose other end only the gateway holds: when that closes, however that came about, the keeper
+//! ends the server and what is below it, then itself.
+//!
+//! The **reaper** starts the keepers and is in turn their init: what a killed keeper leaves falls
+//! to it and is killed. If the reaper is killed, the keepers and their servers go on.
+//!
+//! The server's pipes are made by the gateway and handed over, so no byte of a message passes
+//! through here. Nothing here has threads, a runtime, or more to do than wait.
+//!
+//! What survives only when the gateway, the reaper and a keeper are killed in the same moment is
+//! written down in [`records`] and found by the next start.
+
+#[cfg(target_os = "linux")]
+pub mod records;
+#[cfg(target_os = "linux")]
+pub mod message;
+#[cfg(target_os = "linux")]
+pub mod handover;
+#[cfg(target_os = "linux")]
+pub mod processes;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod reaper;
+#[cfg(target_os = "linux")]
+mod watch;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The running program itself, even if its file was replaced meanwhile.
+pub const PROGRAM: &str = "/proc/self/exe";
+
+/// What the program is called, as `argv[0]`, when it is to be the reaper.
+pub const REAPER: &str = "switchboard-reaper";
+
+/// What the program is called when it is to be a keeper.
+const KEEPER: &str = "switchboard-keeper";
+
+static AT_HAND: AtomicBool = AtomicBool::new(false);
+
+/// The first thing that `main` does in a program with a gateway: if it was started to look after
+/// servers, it does that and never returns. Otherwise it returns at once, and this program's
+/// gateways have a reaper from now on, where the system can have one.
+pub fn run_if_asked() {
+    #[cfg(target_os = "linux")]
+    {
+        let name = std::env::args_os().next().unwrap_or_default();
+        let role: Option<fn(_) -> _> = match name.to_str() {
+            Some(REAPER) => Some(reaper::run),
+            Some(KEEPER) => Some(keeper::run),
+            Some(_) | None => None,
+        };
+        if let Some(role) = role {
+            leave(handover::take_lifeline().and_then(role));
+        }
+        AT_HAND.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether [`run_if_asked`] was called, so that this program can be started as a reaper.
+pub fn is_at_hand() -> bool {
+    AT_HAND.load(Ordering::Relaxed)
+}
+
+#[cfg(target_os = "linux")]
+#[expect(clippy::exit, reason = "the rest of the program is not for a reaper")]
+fn leave(outcome: std::io::Result<()>) -> ! {
+    std::process::exit(i32::from(outcome.is_err()))
+}

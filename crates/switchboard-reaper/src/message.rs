@@ -1,0 +1,181 @@
+//! What gateway and keeper say to each other: one request, orders, and reports.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use crate::processes::Identity;
+
+/// What to start. Its standard streams travel beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub command: OsString,
+    pub args: Vec<OsString>,
+    /// The whole environment of the program.
+    pub env: Vec<(OsString, OsString)>,
+    pub cwd: PathBuf,
+    /// Where it is written down that the program runs.
+    pub records: PathBuf,
+}
+
+impl Request {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut words = vec![self.command.as_os_str(), self.cwd.as_os_str()];
+        words.push(self.records.as_os_str());
+        for (name, value) in &self.env {
+            words.extend([name.as_os_str(), value.as_os_str()]);
+        }
+        words.extend(self.args.iter().map(OsString::as_os_str));
+        let mut bytes = Vec::new();
+        bytes.extend((self.env.len() as u64).to_le_bytes());
+        for word in words {
+            bytes.extend((word.len() as u64).to_le_bytes());
+            bytes.extend(word.as_bytes());
+        }
+        bytes
+    }
+
+    /// `None` if the bytes are no request.
+    pub fn decode(mut bytes: &[u8]) -> Option<Request> {
+        let variables = number(&mut bytes)?;
+        let command = word(&mut bytes)?;
+        let cwd = word(&mut bytes)?.into();
+        let records = word(&mut bytes)?.into();
+        let mut env = Vec::new();
+        for _ in 0..variables {
+            env.push((word(&mut bytes)?, word(&mut bytes)?));
+        }
+        let mut args = Vec::new();
+        while !bytes.is_empty() {
+            args.push(word(&mut bytes)?);
+        }
+        Some(Request { command, args, env, cwd, records })
+    }
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u64::from_le_bytes(*number))
+}
+
+fn word(bytes: &mut &[u8]) -> Option<OsString> {
+    let length = usize::try_from(number(bytes)?).ok()?;
+    let (word, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(OsStr::from_bytes(word).to_owned())
+}
+
+/// Reads a request of this length.
+pub(crate) fn read_request(source: impl Read, length: u64) -> io::Result<Request> {
+    let mut bytes = Vec::new();
+    source.take(length).read_to_end(&mut bytes)?;
+    Request::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// What the gateway wants of a keeper whose server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Asks the server's process group to end.
+    Terminate,
+    /// Ends the server and everything below it.
+    Kill,
+}
+
+impl Order {
+    pub fn encode(self) -> [u8; 1] {
+        match self {
+            Order::Terminate => *b"t",
+            Order::Kill => *b"k",
+        }
+    }
+
+    pub(crate) fn decode(byte: u8) -> Option<Order> {
+        [Order::Terminate, Order::Kill].into_iter().find(|order| order.encode() == [byte])
+    }
+}
+
+/// What a keeper tells the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    Started(Identity),
+    /// The error of the system.
+    NotStarted(i32),
+    /// The server itself has ended, with this wait status.
+    Ended(i32),
+    /// Nothing of the server is left. The last report.
+    Gone,
+}
+
+impl Report {
+    pub const LENGTH: usize = 13;
+
+    pub fn encode(self) -> [u8; Report::LENGTH] {
+        let (kind, number, start) = match self {
+            Report::Started(Identity { pid, start }) => (b's', pid, start),
+            Report::NotStarted(error) => (b'n', error, 0),
+            Report::Ended(status) => (b'e', status, 0),
+            Report::Gone => (b'g', 0, 0),
+        };
+        let mut bytes = [kind; Report::LENGTH];
+        bytes[1..5].copy_from_slice(&number.to_le_bytes());
+        bytes[5..].copy_from_slice(&start.to_le_bytes());
+        bytes
+    }
+
+    /// `None` if the bytes are no report.
+    pub fn decode(bytes: [u8; Report::LENGTH]) -> Option<Report> {
+        let (kind, rest) = bytes.split_first()?;
+        let (number, start) = rest.split_first_chunk()?;
+        let number = i32::from_le_bytes(*number);
+        let start = u64::from_le_bytes(start.try_into().ok()?);
+        match kind {
+            b's' => Some(Report::Started(Identity { pid: number, start })),
+            b'n' => Some(Report::NotStarted(number)),
+            b'e' => Some(Report::Ended(number)),
+            b'g' => Some(Report::Gone),
+            _ => None,
+        }
+    }
+}
+
+/// The error that a report carries. An error that is not the system's is about what was asked for,
+/// such as a zero byte in an argument.
+pub(crate) fn error_number(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(rustix::io::Errno::INVAL.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_understood_to_the_byte() {
+        let word = |text: &[u8]| OsString::from_vec(text.to_vec());
+        let request = Request {
+            command: word(b"server"),
+            args: vec![word(b""), word(b"a\nb"), word(b"\xff $(x)")],
+            env: vec![(word(b"A"), word(b"")), (word(b"B"), word(b"=\0"))],
+            cwd: "/tmp".into(),
+            records: "/state".into(),
+        };
+        let bytes = request.encode();
+        assert_eq!(Request::decode(&bytes), Some(request));
+        for cut in (0..bytes.len()).filter(|cut| *cut + 8 < bytes.len()) {
+            let part = Request::decode(&bytes[..cut]);
+            assert!(part.is_none_or(|part| part.args.len() < 3), "cut at {cut}");
+        }
+        for report in [
+            Report::Started(Identity { pid: 7, start: u64::MAX - 1 }),
+            Report::NotStarted(2),
+            Report::Ended(-9),
+            Report::Gone,
+        ] {
+            assert_eq!(Report::decode(report.encode()), Some(report));
+        }
+        assert_eq!(Report::decode([0; Report::LENGTH]), None);
+    }
+}

@@ -1,0 +1,224 @@
+//! What `/proc` says about processes, and how to end a tree of them from outside.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// A process, told apart from any other that ever has its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    pub pid: i32,
+    /// In ticks since the machine started.
+    pub start: u64,
+}
+
+impl Identity {
+    /// The process that has this number now.
+    pub fn of(pid: i32) -> Option<Identity> {
+        Row::read(pid).map(|row| row.identity)
+    }
+
+    pub fn is_running(self) -> bool {
+        Row::read(self.pid).is_some_and(|row| row.identity == self && !row.is_over)
+    }
+
+    /// Signals this very process, or nobody.
+    fn signal(self, signal: Signal) {
+        let Some(pid) = Pid::from_raw(self.pid) else { return };
+        // From here on the number means one process, whatever becomes of it.
+        let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
+        if Identity::of(self.pid) == Some(self) {
+            let _already_gone = rustix::process::pidfd_send_signal(process, signal);
+        }
+    }
+}
+
+/// One line of the table of processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    identity: Identity,
+    parent: i32,
+    group: i32,
+    session: i32,
+    /// It waits for its parent only, or not even for that.
+    is_over: bool,
+}
+
+impl Row {
+    fn read(pid: i32) -> Option<Row> {
+        Row::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The name of the program, in parentheses, can hold anything.
+    fn parse(pid: i32, stat: &[u8]) -> Option<Row> {
+        let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+        let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse().ok();
+        Some(Row {
+            identity: Identity { pid, start: fields.get(19)?.parse().ok()? },
+            parent: number(1)?,
+            group: number(2)?,
+            session: number(3)?,
+            is_over: matches!(fields.first(), Some(&("Z" | "X"))),
+        })
+    }
+}
+
+fn table() -> impl Iterator<Item = Row> {
+    let listed = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(Row::read)
+}
+
+/// Kills everything below `parent` but for its children in `spared` and what is below those. Whoever
+/// loses a parent by this falls to ours, so once is not always enough. Says whether anybody was
+/// there.
+///
+/// The furthest descendants come first: should we be killed meanwhile, those who are left still
+/// hang together.
+pub(crate) fn kill_below(parent: Pid, spared: &HashSet<Pid>) -> bool {
+    let rows: Vec<Row> = table().collect();
+    let below = below(&rows, parent.as_raw_nonzero().get(), spared);
+    for process in below.iter().rev() {
+        process.signal(Signal::KILL);
+    }
+    !below.is_empty()
+}
+
+/// Children before grandchildren, and the elder ones of each before the younger.
+fn below(rows: &[Row], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
+    let is_spared = |pid| Pid::from_raw(pid).is_some_and(|pid| spared.contains(&pid));
+    let mut found: Vec<Identity> = Vec::new();
+    let mut parents = HashSet::from([parent]);
+    while !parents.is_empty() {
+        let mut generation: Vec<Identity> = rows
+            .iter()
+            .filter(|row| parents.contains(&row.parent) && !is_spared(row.identity.pid))
+            .map(|row| row.identity)
+            .collect();
+        generation.sort_unstable_by_key(|process| (process.start, process.pid));
+        // A table that was read while it changed could lead in a circle.
+        generation.retain(|process| !found.contains(process));
+        parents = generation.iter().map(|process| process.pid).collect();
+        found.extend(generation);
+    }
+    found
+}
+
+/// Ends a process that is nobody's to wait for, with its group, its session and all that is below
+/// these: first all are stopped, so that none starts another one unseen, then all are killed.
+pub fn end_tree(root: Identity) {
+    let mut held: Vec<Identity> = Vec::new();
+    loop {
+        let rows: Vec<Row> = table().collect();
+        let mut fresh = tree(&rows, root);
+        fresh.retain(|process| !held.contains(process));
+        if fresh.is_empty() {
+            break;
+        }
+        for process in fresh {
+            process.signal(Signal::STOP);
+            held.push(process);
+        }
+    }
+    // The root, by which the others are found, comes last.
+    for process in held.iter().rev() {
+        process.signal(Signal::KILL);
+    }
+}
+
+/// The root, if it still runs, and all that belongs to it.
+fn tree(rows: &[Row], root: Identity) -> Vec<Identity> {
+    if !rows.iter().any(|row| row.identity == root && !row.is_over) {
+        return Vec::new();
+    }
+    let mut members = vec![root];
+    let own = |row: &&Row| row.group == root.pid || row.session == root.pid;
+    members.extend(rows.iter().filter(own).map(|row| row.identity));
+    for at in 0..members.len() {
+        let Some(member) = members.get(at).copied() else { break };
+        members.extend(below(rows, member.pid, &HashSet::new()));
+    }
+    let mut seen = HashSet::new();
+    members.retain(|member| seen.insert(*member));
+    members
+}
+
+/// What tells one run of the machine from the next.
+pub(crate) fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(pid: i32, parent: i32, group: i32, session: i32) -> Row {
+        let identity = Identity { pid, start: 10 * pid.unsigned_abs() as u64 };
+        Row { identity, parent, group, session, is_over: false }
+    }
+
+    #[test]
+    fn a_row_is_read_whatever_the_program_is_called() {
+        let stat = b"42 (a) Z 1 2 (\xff) S 7 42 40 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987 0 0";
+        let expected = Row {
+            identity: Identity { pid: 42, start: 987 },
+            parent: 7,
+            group: 42,
+            session: 40,
+            is_over: false,
+        };
+        assert_eq!(Row::parse(42, stat), Some(expected));
+        for cut in 0..stat.len() - 8 {
+            assert_eq!(Row::parse(42, &stat[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    fn pids(processes: &[Identity]) -> Vec<i32> {
+        processes.iter().map(|process| process.pid).collect()
+    }
+
+    #[test]
+    fn a_tree_is_the_root_its_group_and_what_is_below_them() {
+        let rows = [
+            row(90, 60, 90, 90), // A helper with a session of its own.
+            row(50, 10, 10, 1),
+            row(10, 1, 10, 1),
+            row(60, 1, 10, 1), // Its parent is gone; the group tells.
+            row(70, 1, 70, 1), // Somebody else.
+        ];
+        let mut members = pids(&tree(&rows, Identity { pid: 10, start: 100 }));
+        assert_eq!(members.first(), Some(&10));
+        members.sort_unstable();
+        assert_eq!(members, [10, 50, 60, 90]);
+        // The number was given to another process since.
+        assert_eq!(tree(&rows, Identity { pid: 10, start: 99 }), []);
+    }
+
+    #[test]
+    fn descendants_come_by_generation_and_those_of_the_spared_not_at_all() {
+        let rows = [
+            row(4, 3, 4, 4),
+            row(3, 2, 2, 1),
+            row(2, 1, 2, 1),
+            row(9, 1, 9, 9),
+            row(7, 6, 6, 1),
+            row(6, 1, 6, 1),
+        ];
+        let spared: HashSet<Pid> = Pid::from_raw(6).into_iter().collect();
+        assert_eq!(pids(&below(&rows, 1, &spared)), [2, 9, 3, 4]);
+        // Half of it was read before a number was given anew.
+        let circle = [row(2, 3, 2, 1), row(3, 2, 2, 1)];
+        assert_eq!(pids(&below(&circle, 3, &HashSet::new())), [2, 3]);
+    }
+
+    #[test]
+    fn this_process_is_running_and_another_one_of_its_number_is_not() {
+        let own = Identity::of(rustix::process::getpid().as_raw_nonzero().get()).unwrap();
+        assert!(own.is_running());
+        assert!(!Identity { start: own.start + 1, ..own }.is_running());
+    }
+}

@@ -1,0 +1,117 @@
+//! The parent of all keepers: starts them, and ends what a killed one leaves.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use crate::message::{Report, error_number};
+use crate::processes::kill_below;
+use crate::watch::{Left, Looks, Watch, Woken, bury};
+use crate::{KEEPER, PROGRAM, handover};
+
+/// What keepers may use for their servers' end when there is no gateway any more.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Starts keepers for as long as there is a gateway, and ends after the last of them.
+pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
+    // No terminal, so that nothing that is typed on one reaches us or a server.
+    let _leads_already = rustix::process::setsid();
+    let watch = Watch::begin()?;
+    Reaper { watch, lifeline: Some(lifeline), keepers: HashSet::new(), strays: None, end: None }
+        .reap()
+}
+
+struct Reaper {
+    watch: Watch,
+    /// `None` once the gateway is gone.
+    lifeline: Option<UnixStream>,
+    keepers: HashSet<Pid>,
+    /// Set while there may be children that are no keepers.
+    strays: Option<Looks>,
+    /// When keepers that are still there are ended.
+    end: Option<Instant>,
+}
+
+impl Reaper {
+    fn reap(mut self) -> io::Result<()> {
+        loop {
+            let look = self.strays.as_mut().map(Looks::next);
+            let until = look.into_iter().chain(self.end).min();
+            let woken = self.watch.wait(self.lifeline.as_ref(), until)?;
+            let left = self.bury();
+            if let Woken::Called = woken {
+                self.listen();
+            }
+            if self.lifeline.is_none() && left == Left::Nobody {
+                return Ok(());
+            }
+            if self.end.is_some_and(|end| end <= Instant::now()) {
+                // Those that hang are strays themselves from now on.
+                self.keepers.clear();
+                self.strays.get_or_insert_with(Looks::begin);
+                self.end = None;
+            }
+            self.kill_strays();
+        }
+    }
+
+    fn bury(&mut self) -> Left {
+        bury(|pid, status| {
+            if self.keepers.remove(&pid) && status.exit_status() != Some(0) {
+                // What was below it fell to us before we heard of its end.
+                self.strays = Some(Looks::begin());
+            }
+        })
+    }
+
+    fn listen(&mut self) {
+        let Some(lifeline) = &self.lifeline else { return };
+        match handover::receive(lifeline) {
+            Ok(Some((_, descriptors))) => {
+                for keepers_lifeline in descriptors {
+                    self.start_keeper(keepers_lifeline);
+                }
+            }
+            Ok(None) | Err(_) => {
+                self.lifeline = None;
+                self.end = Some(Instant::now() + GRACE);
+            }
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "keepers are no servers: they start those")]
+    fn start_keeper(&mut self, lifeline: OwnedFd) {
+        let started = lifeline.try_clone().and_then(|end| {
+            Command::new(PROGRAM)
+                .arg0(KEEPER)
+                .stdin(Stdio::from(end))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+        });
+        match started {
+            Ok(child) => {
+                self.keepers.extend(i32::try_from(child.id()).ok().and_then(Pid::from_raw));
+            }
+            Err(error) => {
+                let report = Report::NotStarted(error_number(&error));
+                // A gateway that is gone needs no answer.
+                let _nobody = UnixStream::from(lifeline).write_all(&report.encode());
+            }
+        }
+    }
+
+    /// Kills the children that are no keepers, and all that is below them.
+    fn kill_strays(&mut self) {
+        let look = self.strays.is_some();
+        if look && !kill_below(rustix::process::getpid(), &self.keepers) {
+            self.strays = None;
+        }
+    }
+}

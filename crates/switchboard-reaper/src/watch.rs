@@ -1,0 +1,105 @@
+//! How a process that looks after others waits: for its lifeline and for its children, and deaf to
+//! requests to end itself.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, WaitStatus};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+/// The next look at processes that were killed, if none of them is heard of before.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+
+/// Not even root's processes, which cannot be killed, are looked at more seldom.
+const LAST_LOOK: Duration = Duration::from_secs(1);
+
+pub(crate) struct Watch {
+    /// Readable when a child has ended.
+    children: UnixStream,
+}
+
+/// What there is to do.
+pub(crate) enum Woken {
+    /// The lifeline has something to say.
+    Called,
+    /// A child may have ended, or the time is up.
+    Look,
+}
+
+impl Watch {
+    /// Becomes the one to whom the descendants fall whose parents die.
+    pub(crate) fn begin() -> io::Result<Watch> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        let (children, waker) = UnixStream::pair()?;
+        children.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
+        // Heard and not heeded. They are not ignored, for whoever we start would ignore them too.
+        for signal in [SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+        }
+        Ok(Watch { children })
+    }
+
+    /// Waits for the lifeline, if it is still there, for a child, or until `until`.
+    pub(crate) fn wait(
+        &mut self,
+        lifeline: Option<&UnixStream>,
+        until: Option<Instant>,
+    ) -> io::Result<Woken> {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        // Rounded up, so that the time is over when it is said to be.
+        let left = left.and_then(|left| Timespec::try_from(left + Duration::from_millis(1)).ok());
+        let mut watched = vec![PollFd::from_borrowed_fd(self.children.as_fd(), PollFlags::IN)];
+        watched.extend(lifeline.map(|line| PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)));
+        match rustix::event::poll(&mut watched, left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let called = watched.get(1).is_some_and(|line| !line.revents().is_empty());
+        let mut noted = [0; 64];
+        while let Ok(1..) = self.children.read(&mut noted) {}
+        Ok(if called { Woken::Called } else { Woken::Look })
+    }
+}
+
+/// Who is left after the dead were buried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    Somebody,
+    Nobody,
+}
+
+/// Takes leave of every child that has ended.
+pub(crate) fn bury(mut each: impl FnMut(Pid, WaitStatus)) -> Left {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => each(pid, status),
+            Err(Errno::INTR) => {}
+            Ok(None) => return Left::Somebody,
+            Err(_no_child) => return Left::Nobody,
+        }
+    }
+}
+
+/// When killed processes are looked at again.
+pub(crate) struct Looks {
+    pause: Duration,
+}
+
+impl Looks {
+    pub(crate) fn begin() -> Looks {
+        Looks { pause: FIRST_LOOK }
+    }
+
+    pub(crate) fn next(&mut self) -> Instant {
+        let pause = self.pause;
+        self.pause = (pause * 2).min(LAST_LOOK);
+        Instant::now() + pause
+    }
+}

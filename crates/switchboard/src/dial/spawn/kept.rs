@@ -1,0 +1,264 @@
+//! Programs behind a reaper: it is started with the first of them, and each has a keeper of its own.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as Socket;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use switchboard_reaper::message::{Order, Report, Request};
+use switchboard_reaper::processes::{Identity, end_tree};
+use switchboard_reaper::{PROGRAM, REAPER, handover};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use super::{Process, Program, Promise, Spawner, Started};
+
+/// A reaper that takes longer to start a program hangs.
+const START: Duration = Duration::from_secs(20);
+
+/// How long the reaper may take to end when it has nothing left to do.
+const CLOSE: Duration = Duration::from_secs(2);
+
+pub(super) struct Reaper {
+    /// Where keepers write down what they run.
+    records: PathBuf,
+    /// `None` before the first program. Never held across an await.
+    lifeline: Mutex<Option<Arc<Lifeline>>>,
+}
+
+/// The reaper ends when nobody holds this any more.
+struct Lifeline {
+    socket: Socket,
+}
+
+impl Reaper {
+    pub(super) fn new(records: PathBuf) -> Reaper {
+        Reaper { records, lifeline: Mutex::default() }
+    }
+
+    /// Has the reaper start a keeper at the far end of `keepers_end`.
+    fn hire(&self, keepers_end: &Socket) -> io::Result<Arc<Lifeline>> {
+        let mut lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*lifeline {
+            match handover::send(&known.socket, 0, &[keepers_end.as_fd()]) {
+                Ok(()) => return Ok(Arc::clone(known)),
+                // It was killed. Its keepers go on without it.
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let new = Arc::new(Lifeline { socket: start_reaper()? });
+        handover::send(&new.socket, 0, &[keepers_end.as_fd()])?;
+        *lifeline = Some(Arc::clone(&new));
+        Ok(new)
+    }
+
+    async fn start_kept(&self, program: &Program) -> io::Result<Started> {
+        let (stdin, their_stdin) = pipe::pipe()?;
+        let (their_stdout, stdout) = pipe::pipe()?;
+        let (their_stderr, stderr) = pipe::pipe()?;
+        let streams = [
+            their_stdin.into_blocking_fd()?,
+            their_stdout.into_blocking_fd()?,
+            their_stderr.into_blocking_fd()?,
+        ];
+        let (ours, theirs) = Socket::pair()?;
+        ours.set_nonblocking(true)?;
+        let reaper = self.hire(&theirs)?;
+        drop(theirs);
+        let mut keeper = Keeper {
+            socket: UnixStream::from_std(ours)?,
+            heard: [0; Report::LENGTH],
+            filled: 0,
+            server: None,
+            ended: None,
+            gone: false,
+            _reaper: reaper,
+        };
+        keeper.ask(self.request(program), streams).await?;
+        Ok(Started {
+            stdin: Box::new(stdin),
+            stdout: Box::new(stdout),
+            stderr: Box::new(stderr),
+            process: Box::new(keeper),
+        })
+    }
+
+    fn request(&self, program: &Program) -> Request {
+        let env = program.env.iter().map(|(name, value)| (name.into(), value.into()));
+        Request {
+            command: program.command.clone().into(),
+            args: program.args.iter().map(Into::into).collect(),
+            env: env.collect(),
+            cwd: program.cwd.clone(),
+            records: self.records.clone(),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the reaper is what starts the Spawner's programs")]
+fn start_reaper() -> io::Result<Socket> {
+    let (ours, theirs) = Socket::pair()?;
+    ours.set_nonblocking(true)?;
+    let child = tokio::process::Command::new(PROGRAM)
+        .arg0(REAPER)
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    // The runtime buries it if it ends before us.
+    drop(child);
+    Ok(ours)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+impl Spawner for Reaper {
+    fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>> {
+        Box::pin(async move {
+            let starting = async {
+                match self.start_kept(program).await {
+                    // Reaper or keeper was killed before the program ran: once more with others.
+                    Err(error) if is_gone(&error) => self.start_kept(program).await,
+                    outcome => outcome,
+                }
+            };
+            let hangs = |_| Err(io::ErrorKind::TimedOut.into());
+            tokio::time::timeout(START, starting).await.unwrap_or_else(hangs)
+        })
+    }
+
+    fn close(&self) -> Promise<'_, ()> {
+        Box::pin(async {
+            let lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Some(lifeline) = lifeline else { return };
+            let ended = async {
+                lifeline.socket.shutdown(std::net::Shutdown::Write)?;
+                let mut socket = UnixStream::from_std(lifeline.socket.try_clone()?)?;
+                socket.read(&mut [0]).await
+            };
+            // It ends by itself, whether we see it or not.
+            let _ended = tokio::time::timeout(CLOSE, ended).await;
+        })
+    }
+}
+
+/// The process that looks after one program, as its gateway sees it.
+struct Keeper {
+    socket: UnixStream,
+    /// A report, as far as it was read.
+    heard: [u8; Report::LENGTH],
+    filled: usize,
+    server: Option<Identity>,
+    ended: Option<ExitStatus>,
+    gone: bool,
+    _reaper: Arc<Lifeline>,
+}
+
+impl Keeper {
+    /// Says what to start, and waits until it is.
+    async fn ask(&mut self, request: Request, streams: [OwnedFd; 3]) -> io::Result<()> {
+        let request = request.encode();
+        let descriptors = streams.each_ref().map(AsFd::as_fd);
+        handover::send(&self.socket, request.len() as u64, &descriptors)?;
+        drop(streams);
+        self.socket.write_all(&request).await?;
+        match self.report().await? {
+            Report::Started(server) => {
+                self.server = Some(server);
+                Ok(())
+            }
+            Report::NotStarted(error) => Err(io::Error::from_raw_os_error(error)),
+            Report::Ended(_) | Report::Gone => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// The next report. What was read of it stays if this is dropped.
+    async fn report(&mut self) -> io::Result<Report> {
+        while self.filled < Report::LENGTH {
+            match self.socket.read(&mut self.heard[self.filled..]).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => self.filled += count,
+            }
+        }
+        self.filled = 0;
+        Report::decode(self.heard).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Takes reports until the program has ended.
+    async fn end(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.ended {
+                return Ok(status);
+            }
+            match self.report().await {
+                Ok(report) => self.note(report),
+                Err(error) => {
+                    self.bereave().await;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, report: Report) {
+        match report {
+            Report::Ended(status) => self.ended = Some(ExitStatus::from_raw(status)),
+            Report::Gone => self.gone = true,
+            Report::Started(_) | Report::NotStarted(_) => {}
+        }
+    }
+
+    /// The keeper was killed. The reaper ends what it left; should it be gone too, we do.
+    async fn bereave(&mut self) {
+        self.gone = true;
+        if let Some(server) = self.server.take() {
+            let _ended = tokio::task::spawn_blocking(move || end_tree(server)).await;
+        }
+    }
+
+    fn order(&self, order: Order) {
+        // A keeper that does not listen is gone, and so is its program.
+        let _gone = self.socket.try_write(&order.encode());
+    }
+}
+
+impl Process for Keeper {
+    fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>> {
+        Box::pin(self.end())
+    }
+
+    fn terminate(&self) {
+        self.order(Order::Terminate);
+    }
+
+    fn kill(&self) {
+        self.order(Order::Kill);
+    }
+
+    fn gone(&mut self) -> Promise<'_, ()> {
+        Box::pin(async {
+            while !self.gone {
+                match self.report().await {
+                    Ok(report) => self.note(report),
+                    Err(_) => self.bereave().await,
+                }
+            }
+        })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.order(Order::Kill);
+    }
+}
