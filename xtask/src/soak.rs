@@ -17,6 +17,7 @@ pub(crate) enum Length {
 const BUILD: &str = "build --release -p switchboard-it --bins";
 const STORM: &str = "run --release -p switchboard-it --bin storm -- 32 1000";
 const REAPING: &str = "run --release -p switchboard-it --bin reaping -- 200 100 200";
+const ORDEAL: &str = "run --release -p switchboard-it --bin ordeal -- 10000 200";
 const LONG_REAPING: &str = "run --release -p switchboard-it --bin reaping -- 1000 300 1000";
 
 pub(crate) fn run(length: Length) -> ExitCode {
@@ -24,7 +25,7 @@ pub(crate) fn run(length: Length) -> ExitCode {
         Length::Short => REAPING,
         Length::Long => LONG_REAPING,
     };
-    for words in [BUILD, STORM, reaping] {
+    for words in [BUILD, STORM, ORDEAL, reaping] {
         if let Err(error) = succeed(root(), "cargo", words.split(' ')) {
             complain(&format!("error: {error}: {words}"));
             return ExitCode::FAILURE;

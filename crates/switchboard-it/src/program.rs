@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,20 @@ pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl Programs {
+    /// Those that cargo built beside the program that runs.
+    pub fn beside_this_one() -> io::Result<Programs> {
+        let this = std::env::current_exe()?;
+        let folder = this.parent().unwrap_or(Path::new("."));
+        let beside =
+            |name: &str| -> &'static str { folder.join(name).to_string_lossy().into_owned().leak() };
+        Ok(Programs {
+            switchboard: beside("switchboard-dup"),
+            fixture_server: beside("fixture-server"),
+        })
+    }
 }
 
 impl Installed {
@@ -237,9 +251,13 @@ impl HttpServer {
         client
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
     /// Asks it to stop.
     pub fn terminate(&self) {
-        let pid = self.child.id().expect("it runs");
+        let pid = self.pid();
         let pid = Pid::from_raw(pid.try_into().expect("a process id")).expect("a process id");
         rustix::process::kill_process(pid, Signal::TERM).expect("it runs");
     }

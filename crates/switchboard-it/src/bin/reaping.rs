@@ -1,7 +1,6 @@
 //! Gateways, reapers and keepers killed by the hundred, with what is left afterwards: nothing.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -27,7 +26,7 @@ fn main() -> ExitCode {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let soaked = runtime
-        .and_then(|runtime| runtime.block_on(soak(programs()?, [*gateways, *reapers, *commands])));
+        .and_then(|runtime| runtime.block_on(soak(Programs::beside_this_one()?, [*gateways, *reapers, *commands])));
     match soaked {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -36,18 +35,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// The programs that cargo built beside this one.
-fn programs() -> io::Result<Programs> {
-    let this = std::env::current_exe()?;
-    let folder = this.parent().unwrap_or(Path::new("."));
-    let beside =
-        |name: &str| -> &'static str { folder.join(name).to_string_lossy().into_owned().leak() };
-    Ok(Programs {
-        switchboard: beside("switchboard-dup"),
-        fixture_server: beside("fixture-server"),
-    })
 }
 
 /// Whatever survives ends this with a panic; whether it was quick enough is the answer.

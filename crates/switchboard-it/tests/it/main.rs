@@ -27,6 +27,7 @@ mod lifecycle;
 mod listing;
 mod mirror;
 mod nine_hosts;
+mod ordeal;
 mod pi_list;
 mod pins;
 mod processes;

@@ -1,0 +1,234 @@
+//! Servers at their worst, and what their clients and the other servers notice of it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::client::{Client, text};
+use crate::http_client::mcp_call;
+use crate::processes::{peak_memory, send_signal};
+use crate::program::{Installed, Programs};
+
+/// One call in twenty takes the server with it, and before each answer stands something that is none.
+const FLAKY: &str = "
+[[tools]]
+name = 'echo'
+
+[faults]
+crash_percent = 5
+garbage_between = true
+";
+
+const COMMITS: &str = "
+[[tools]]
+name = 'die'
+behaviour = { kind = 'commit', then = 'die' }
+
+[[tools]]
+name = 'hang'
+behaviour = { kind = 'commit', then = 'hang' }
+";
+
+const STEADY: &str = "
+[[tools]]
+name = 'echo'
+[[tools]]
+name = 'wait'
+behaviour = 'wait'
+";
+
+/// How the calls of an ordeal were answered, each once and in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// With what was asked for.
+    pub right: usize,
+    /// With an error, because the server went away.
+    pub refused: usize,
+    /// With anything else, such as what another call asked for.
+    pub wrong: usize,
+}
+
+/// Many sessions, all of which number their requests alike, call a server that crashes all the time.
+/// An answer that never comes ends this with a panic.
+pub async fn answers(programs: Programs, sessions: usize, calls: usize) -> Answers {
+    let installed = Installed::with_fixture(programs, "flaky", FLAKY);
+    let served = installed.serve_http().await;
+    let mut clients = JoinSet::new();
+    for session in 0..sessions {
+        let mut client = served.connect(json!({})).await;
+        clients.spawn(async move {
+            let mut answers = Answers::default();
+            for call in 0..calls {
+                let nonce = format!("nonce-{session}-{call}.");
+                let args = json!({ "tool": "flaky_echo", "args": { "text": nonce } });
+                let answer = client.post(&mcp_call(json!(1), args)).await.json();
+                answers.count(&answer, &nonce);
+            }
+            answers
+        });
+    }
+    let all = clients.join_all().await.into_iter();
+    let sum = |one: Answers, other: Answers| Answers {
+        right: one.right + other.right,
+        refused: one.refused + other.refused,
+        wrong: one.wrong + other.wrong,
+    };
+    let answers = all.fold(Answers::default(), sum);
+    served.terminate();
+    served.ended().await;
+    answers
+}
+
+impl Answers {
+    fn count(&mut self, answer: &Value, nonce: &str) {
+        let said = text(answer);
+        let failed = answer["result"]["isError"] == true || answer.get("error").is_some();
+        let counter = match answer["id"] == 1 {
+            true if !failed && said == nonce => &mut self.right,
+            true if failed && !said.replace(nonce, "").contains("nonce-") => &mut self.refused,
+            _ => &mut self.wrong,
+        };
+        *counter += 1;
+    }
+}
+
+/// What became of calls that change something and whose server dies before it can say so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Commits {
+    /// Of which the client was told that nobody knows.
+    pub unknown: usize,
+    /// Done more than once.
+    pub twice: usize,
+}
+
+pub async fn commits(programs: Programs, trials: usize) -> Commits {
+    let installed = Installed::with_fixture(programs, "bank", COMMITS);
+    let ledger = installed.home().join("ledger");
+    let mut client = installed.connect(json!({})).await;
+    let mut commits = Commits::default();
+    for trial in 0..trials {
+        let args = json!({ "key": trial.to_string(), "ledger": ledger });
+        let answer = client.call(json!({ "tool": "bank_die", "args": args })).await;
+        let code = &answer["result"]["_meta"]["switchboard/details"]["code"];
+        commits.unknown += usize::from(code == "outcome_unknown");
+    }
+    client.end().await;
+    let mut done: HashMap<String, usize> = HashMap::new();
+    for key in fs::read_to_string(ledger).unwrap_or_default().lines() {
+        *done.entry(key.to_owned()).or_default() += 1;
+    }
+    commits.twice = done.values().filter(|times| **times > 1).count();
+    commits
+}
+
+/// How long calls took, half of them and nearly all.
+#[derive(Debug, Clone, Copy)]
+pub struct Latency {
+    pub p50: Duration,
+    pub p99: Duration,
+}
+
+impl Latency {
+    pub fn of(mut times: Vec<Duration>) -> Latency {
+        times.sort_unstable();
+        let at = |percent: usize| times.get(times.len() * percent / 100).copied();
+        Latency { p50: at(50).unwrap_or_default(), p99: at(99).unwrap_or_default() }
+    }
+}
+
+/// What a server does to its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nuisance {
+    Hangs,
+    FloodsStderr,
+    NeverEndsALine,
+    StopsReading,
+}
+
+impl Nuisance {
+    pub const ALL: [Nuisance; 4] =
+        [Self::Hangs, Self::FloodsStderr, Self::NeverEndsALine, Self::StopsReading];
+
+    fn script(self) -> &'static str {
+        match self {
+            Self::Hangs => "[[tools]]\nname = 'act'\nbehaviour = 'wait'\n",
+            Self::FloodsStderr => {
+                "[[tools]]\nname = 'act'\n[faults]\nstderr_flood_bytes = 1_073_741_824\n"
+            }
+            Self::NeverEndsALine => {
+                "[[tools]]\nname = 'act'\n\
+                 behaviour = { kind = 'huge_line', bytes = 4_294_967_296 }\n"
+            }
+            Self::StopsReading => "[[tools]]\nname = 'act'\n[faults]\nstop_reading_after = 3\n",
+        }
+    }
+}
+
+/// What the neighbour of a nuisance notices.
+#[derive(Debug, Clone, Copy)]
+pub struct Noticed {
+    pub quiet: Latency,
+    pub beside: Latency,
+    /// By how much the gateway's memory grew at the most, in bytes.
+    pub grew: u64,
+}
+
+pub async fn neighbour(programs: Programs, nuisance: Nuisance, calls: usize) -> Noticed {
+    let installed = Installed::bare(programs);
+    let script = |name: &str, text: &str| json!({ "command": "fixture-server", "args": [installed.write(name, text)] });
+    let servers = json!({
+        "steady": script("steady.toml", STEADY),
+        "nuisance": script("nuisance.toml", nuisance.script()),
+    });
+    let config = json!({ "mcpServers": servers, "settings": { "firstListing": false } });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    let mut client = installed.connect(json!({})).await;
+    measure(&mut client, calls / 4).await;
+    let quiet = measure(&mut client, calls).await;
+    let before = peak_memory(client.pid());
+    // More than it reads, and more than its pipe holds.
+    for _ in 0..16 {
+        let args = json!({ "padding": "x".repeat(16 * 1024) });
+        let call = json!({ "name": "mcp", "arguments": { "tool": "nuisance_act", "args": args } });
+        client.request("tools/call", call).await;
+    }
+    let beside = measure(&mut client, calls).await;
+    let grew = peak_memory(client.pid()).saturating_sub(before);
+    drop(client);
+    Noticed { quiet, beside, grew }
+}
+
+async fn measure(client: &mut Client, calls: usize) -> Latency {
+    let mut times = Vec::with_capacity(calls);
+    for call in 0..calls {
+        let nonce = call.to_string();
+        let started = Instant::now();
+        let said = client.mcp(json!({ "tool": "steady_echo", "args": { "text": nonce } })).await;
+        times.push(started.elapsed());
+        assert_eq!(said, nonce);
+    }
+    Latency::of(times)
+}
+
+/// How long a client waits for the news that its server was killed.
+pub async fn obituary(programs: Programs) -> Duration {
+    let installed = Installed::with_fixture(programs, "steady", STEADY);
+    let mut client = installed.connect(json!({})).await;
+    client.mcp(json!({ "tool": "steady_echo", "args": { "text": "up" } })).await;
+    let call = json!({ "name": "mcp", "arguments": { "tool": "steady_wait" } });
+    let id = client.request("tools/call", call).await;
+    // It has the call, for requests are sent in order.
+    client.mcp(json!({ "tool": "steady_echo", "args": { "text": "busy" } })).await;
+    let server = installed.spawned().pop().expect("the server runs");
+    let killed = Instant::now();
+    send_signal(server, Signal::KILL);
+    let answer = client.answer_to(&id).await;
+    let took = killed.elapsed();
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    client.end().await;
+    took
+}

@@ -1,0 +1,31 @@
+//! Servers at their worst, in small numbers; `cargo xtask soak` has the large ones and the times.
+
+use switchboard_it::ordeal::{Answers, Commits, Nuisance, answers, commits, neighbour, obituary};
+
+use crate::PROGRAMS;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_call_of_a_server_that_crashes_and_babbles_is_answered_once_and_to_its_caller() {
+    let Answers { right, refused, wrong } = answers(PROGRAMS, 50, 6).await;
+    assert_eq!((right + refused, wrong), (300, 0));
+    assert!(right > 0, "none of them came through");
+}
+
+#[tokio::test]
+async fn what_may_have_been_done_is_not_done_again() {
+    assert_eq!(commits(PROGRAMS, 5).await, Commits { unknown: 5, twice: 0 });
+}
+
+#[tokio::test]
+async fn a_nuisance_costs_its_neighbour_no_answer_and_the_gateway_little_memory() {
+    for nuisance in Nuisance::ALL {
+        let noticed = neighbour(PROGRAMS, nuisance, 40).await;
+        assert!(noticed.grew < 32 * 1024 * 1024, "{nuisance:?}: {noticed:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_server_that_is_killed_is_told() {
+    // How soon is measured elsewhere; a call that nobody ends would wait for a minute.
+    obituary(PROGRAMS).await;
+}
