@@ -15,11 +15,8 @@ pub enum Arguments {
     Other {
         found: &'static str,
     },
-    /// A parameter whose value cannot be passed on.
-    Unread {
-        name: String,
-        cause: ReadError,
-    },
+    /// The arguments of the tool cannot be passed on.
+    Unread(ReadError),
 }
 
 impl Default for Arguments {
@@ -74,9 +71,14 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
             if given.iter().any(|(known, _)| *known == name) {
                 return Err(de::Error::custom("a parameter is given twice"));
             }
-            match Exact::parse(map.next_value::<&RawValue>()?.get()) {
+            let value = match name.as_str() {
+                // These go on to a server.
+                "args" => Exact::parse(map.next_value::<&RawValue>()?.get()),
+                _ => Ok(map.next_value::<Value>()?.into()),
+            };
+            match value {
                 Ok(value) => given.push((name, value)),
-                Err(cause) => unread = Some(Arguments::Unread { name, cause }),
+                Err(cause) => unread = Some(Arguments::Unread(cause)),
             }
         }
         Ok(unread.unwrap_or(Arguments::Given(given)))

@@ -9,7 +9,6 @@ use super::{
     SearchRequest, Signatures,
 };
 use crate::exact::{Args, Exact, ReadError, kind_of};
-use crate::render::words::clean_line;
 
 /// A request, and what was passed over to get to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,11 +34,11 @@ pub enum RequestError {
     Empty { name: &'static str },
     #[error("`{name}` must be from {least} to {most}")]
     OutOfRange { name: &'static str, least: usize, most: usize },
-    #[error("`{name}` is not valid JSON (line {line}, column {column})")]
-    Syntax { name: String, line: usize, column: usize },
+    #[error("`args` is not valid JSON (line {line}, column {column})")]
+    ArgsSyntax { line: usize, column: usize },
     /// Nobody can tell which one was meant.
-    #[error("`{name}` holds an object with `{member}` twice")]
-    MemberTwice { name: String, member: String },
+    #[error("`args` holds an object with `{name}` twice")]
+    ArgsTwice { name: String },
     #[error("`args` must hold a JSON object, not {found}")]
     ArgsNotAnObject { found: &'static str },
     #[error("`args` needs a `tool` that takes them")]
@@ -59,7 +58,7 @@ pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     let given = match arguments {
         Arguments::Given(given) => given,
         Arguments::Other { found } => return Err(RequestError::NotAnObject { found }),
-        Arguments::Unread { name, cause } => return Err(unread(&name, cause)),
+        Arguments::Unread(cause) => return Err(unread(cause)),
     };
     let mut fields = Fields::check(given)?;
     let request = fields.mode()?;
@@ -72,7 +71,7 @@ pub fn parse_args(text: &str) -> Result<Args, RequestError> {
     if text.trim().is_empty() {
         return Ok(Args::default());
     }
-    Args::parse(text).map_err(|cause| unread("args", cause))
+    Args::parse(text).map_err(unread)
 }
 
 /// A tool's arguments: an object, or a JSON string that holds one.
@@ -80,16 +79,15 @@ fn args_of(given: Exact) -> Result<Args, RequestError> {
     match given.value() {
         Value::String(text) => parse_args(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            given.try_into().map_err(|cause| unread("args", cause))
+            given.try_into().map_err(unread)
         }
     }
 }
 
-fn unread(name: &str, cause: ReadError) -> RequestError {
-    let name = clean_line(name, 64).into_owned();
+fn unread(cause: ReadError) -> RequestError {
     match cause {
-        ReadError::Syntax { line, column } => RequestError::Syntax { name, line, column },
-        ReadError::Twice { name: member } => RequestError::MemberTwice { name, member },
+        ReadError::Syntax { line, column } => RequestError::ArgsSyntax { line, column },
+        ReadError::Twice { name } => RequestError::ArgsTwice { name },
         ReadError::NotAnObject { found } => RequestError::ArgsNotAnObject { found },
     }
 }

@@ -1,0 +1,150 @@
+//! Reads JSON into a value, and keeps what a value cannot hold.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Number, Value};
+
+use super::Floats;
+
+/// Reads a value, and remembers what a value cannot hold.
+pub(super) struct Reading<'j> {
+    numbers: Numbers<'j>,
+    /// Numbers that were read since the last float.
+    integers: usize,
+    pub(super) floats: Floats,
+    /// A name that an object has twice.
+    pub(super) twice: Option<String>,
+}
+
+impl<'j> Reading<'j> {
+    pub(super) fn of(json: &'j str) -> Reading<'j> {
+        Reading { numbers: Numbers(json), integers: 0, floats: Floats::new(), twice: None }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Reading<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
+        source.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Reading<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        self.integers += 1;
+        Ok(number.into())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        self.integers += 1;
+        Ok(number.into())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
+        let written = self.numbers.nth(std::mem::take(&mut self.integers));
+        let finite = Number::from_f64(number);
+        let (written, number) =
+            written.zip(finite).ok_or_else(|| E::custom("a number that cannot be written"))?;
+        self.floats.push(written.into());
+        Ok(Value::Number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(text))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::String(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = source.next_element_seed(&mut *self)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(name) = source.next_key::<String>()? {
+            match members.entry(name) {
+                Entry::Vacant(free) => {
+                    free.insert(source.next_value_seed(&mut *self)?);
+                }
+                Entry::Occupied(taken) => {
+                    self.twice = Some(taken.key().clone());
+                    return Err(de::Error::custom("a name stands there twice"));
+                }
+            }
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+/// The numbers of a JSON text, in their order.
+pub(crate) struct Numbers<'j>(pub(crate) &'j str);
+
+impl<'j> Iterator for Numbers<'j> {
+    type Item = &'j str;
+
+    fn next(&mut self) -> Option<&'j str> {
+        loop {
+            let start = self.0.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit())?;
+            let rest = self.0.get(start..)?;
+            match rest.strip_prefix('"') {
+                Some(inside) => self.0 = after_string(inside),
+                None => {
+                    let is_part = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+                    let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                    let (number, after) = rest.split_at_checked(end)?;
+                    self.0 = after;
+                    return Some(number);
+                }
+            }
+        }
+    }
+}
+
+/// What follows the string whose first quote was just read.
+fn after_string(mut text: &str) -> &str {
+    loop {
+        let Some(at) = text.find(['"', '\\']) else { return "" };
+        let (escape, rest) = (text.get(at..=at) == Some("\\"), text.get(at + 1..));
+        text = rest.unwrap_or_default();
+        if !escape {
+            return text;
+        }
+        let mut after_escaped = text.chars();
+        after_escaped.next();
+        text = after_escaped.as_str();
+    }
+}
+
+/// Decimal digits that a binary floating point number keeps.
+const EXACT_DIGITS: usize = 15;
+
+/// Whether a number means the same after it was parsed into a [`Value`].
+pub(crate) fn is_kept(number: &str) -> bool {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.chars().filter(char::is_ascii_digit).skip_while(|c| *c == '0').count();
+    let keeps_digits = digits <= EXACT_DIGITS && number.parse::<f64>().is_ok_and(f64::is_normal);
+    digits == 0 || keeps_digits || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+}
