@@ -3,6 +3,7 @@
 //! - [`Listening`]: the listener, from its address to its end;
 //! - `guard`: who may speak, decided before anything is read;
 //! - `connections`: how many sockets, and who has to go;
+//! - `in_place`: one that woke itself goes on at once;
 //! - `endpoint`: a request becomes a response;
 //! - `sessions`, `session`: what a client says, and what it is told;
 //! - `streams`, `stream`: events, in order, to one reader, and again for whoever lost them.
@@ -10,12 +11,14 @@
 mod connections;
 mod endpoint;
 mod guard;
+mod in_place;
 mod session;
 mod sessions;
 mod stream;
 mod streams;
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -35,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use self::connections::{Connections, Seat};
 use self::endpoint::Endpoint;
 use self::guard::Guard;
+use self::in_place::InPlace;
 use self::sessions::Sessions;
 use crate::service::Offer;
 use crate::stdio::DRAIN_AFTER_STOP;
@@ -121,12 +125,13 @@ async fn attend(stream: TcpStream, seat: Seat, endpoint: Arc<Endpoint>, stop: Ca
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(seat.watch(stream)), service);
     let mut connection = pin!(connection);
+    let in_place = InPlace::new();
     let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+        ended = poll_fn(|cx| in_place.poll(connection.as_mut(), cx)) => ended,
         () = seat.thrown_out() => return,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            poll_fn(|cx| in_place.poll(connection.as_mut(), cx)).await
         }
     };
     if let Err(error) = ended {
