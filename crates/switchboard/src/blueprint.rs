@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
@@ -22,6 +23,7 @@ use switchboard_core::reply::TrustLevel;
 use crate::demo::Demo;
 use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
+use crate::dial::launch::{Ground, Launching, Resolving};
 use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::Spawner;
 use crate::directory::{CacheFile, Plan};
@@ -167,7 +169,7 @@ impl Blueprint {
             let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
-                None => self.transport(&name, server),
+                None => self.transport(&name, server, &parts.settings),
             };
             let pins = self.pin_file(&name, server, &parts.settings);
             self.add_recipe(parts, name, definition, (transport, Some(file), pins));
@@ -192,7 +194,7 @@ impl Blueprint {
         let settings = &parts.settings;
         let recipe = Recipe {
             transport,
-            start_timeout: definition.start_timeout.unwrap_or(settings.start_timeout),
+            start_timeout: start_timeout(definition, settings),
             request_timeout: definition.request_timeout.unwrap_or(settings.request_timeout),
             max_frame_bytes: settings.max_frame_bytes,
             max_pages: settings.max_pages,
@@ -220,7 +222,7 @@ impl Blueprint {
         Some(Arc::new(PinFile::of(name, server, &self.environment.cwd, &self.paths)))
     }
 
-    fn transport(&self, name: &ServerName, server: &Server) -> Transport {
+    fn transport(&self, name: &ServerName, server: &Server, settings: &Settings) -> Transport {
         let definition = &server.definition;
         let seal = match server.trust {
             Trust::UserFile => None,
@@ -240,6 +242,7 @@ impl Blueprint {
                 cwd: definition.cwd.clone(),
                 inherit_env: definition.inherit_env == Some(true),
                 environment: self.environment.clone(),
+                launching: launching(name, server, settings, (&self.environment, &self.paths)),
             }))
         };
         let remote = |url: &Template, mode| {
@@ -282,6 +285,33 @@ pub(crate) fn unspoken(transport: &Configured) -> Option<&'static str> {
         | Configured::Http { .. }
         | Configured::Socket { .. } => None,
         Configured::WebSocket { .. } => Some(WEB_SOCKET),
+    }
+}
+
+fn start_timeout(definition: &ServerEntry, settings: &Settings) -> Duration {
+    definition.start_timeout.unwrap_or(settings.start_timeout)
+}
+
+/// Where an entry names the directory that it runs in, or is the project's own, what lies there may
+/// decide what its launcher starts.
+fn launching(
+    name: &ServerName,
+    server: &Server,
+    settings: &Settings,
+    (environment, paths): (&Environment, &Paths),
+) -> Launching {
+    let definition = &server.definition;
+    let off = environment.variable("SWITCHBOARD_LAUNCHER") == Some("off")
+        || definition.resolve_launcher == Some(false);
+    Launching {
+        resolving: if off { Resolving::Off } else { Resolving::On },
+        ground: match (&server.trust, &definition.cwd) {
+            (Trust::UserFile, None) => Ground::Foreign,
+            (Trust::UserFile, Some(_)) | (Trust::Approved(_), _) => Ground::Own,
+        },
+        home: paths.launchers(),
+        log: paths.log_of(name),
+        start_timeout: start_timeout(definition, settings),
     }
 }
 

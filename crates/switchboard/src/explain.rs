@@ -16,6 +16,7 @@ use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 use switchboard_wire::http_client::HttpError;
 
+use crate::dial::secret::SecretError;
 use crate::edit::error::EditError;
 use crate::host::CannotAsk;
 use crate::install::error::InstallError;
@@ -169,7 +170,9 @@ fn dial_code(error: &DialError) -> Code {
     match error {
         DialError::Unsupported(_) => Code::NotSupported,
         DialError::Trust(_) => Code::TrustRequired,
-        DialError::TimedOut { .. } => Code::TimedOut,
+        DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
+            Code::TimedOut
+        }
         DialError::Http(HttpError::SignIn { .. }) => Code::SignInRequired,
         DialError::Expand(_)
         | DialError::BadUrl
@@ -179,6 +182,7 @@ fn dial_code(error: &DialError) -> Code {
         | DialError::Spawn { .. }
         | DialError::WorkingDirectory { .. }
         | DialError::Secret { .. }
+        | DialError::Install { .. }
         | DialError::Unchecked
         | DialError::Socket { .. }
         | DialError::Tls(_)
@@ -201,7 +205,9 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::NotFound { command } | DialError::Spawn { command, .. } => {
             hints.push(Hint::CheckCommand(command.clone()));
         }
-        DialError::TimedOut { .. } => hints.push(Hint::Setting("startTimeoutMs")),
+        DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
+            hints.push(Hint::Setting("startTimeoutMs"));
+        }
         DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
         DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
         DialError::Http(error) => hints.extend(http_hint(error, server)),
@@ -214,6 +220,7 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::WorkingDirectory { .. }
         | DialError::Expand(_)
         | DialError::Secret { .. }
+        | DialError::Install { .. }
         | DialError::Unchecked
         | DialError::Unsupported(_)
         | DialError::Socket { .. }

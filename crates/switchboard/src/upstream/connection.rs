@@ -90,6 +90,8 @@ pub(super) struct Opening {
     audience: Arc<Audience>,
     end: End,
     stop: CancellationToken,
+    /// Longer where something may have to be installed first.
+    start_timeout: Duration,
 }
 
 /// The moving part of a connection; [`Body::run`] is its whole life.
@@ -143,6 +145,7 @@ pub(super) async fn open(
     hearing: Hearing,
 ) -> Result<Opened, DialError> {
     let tail = Tail::default();
+    let mut start_timeout = recipe.start_timeout;
     let limits =
         Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
     let (peer, way) = match &recipe.transport {
@@ -163,7 +166,9 @@ pub(super) async fn open(
             over_streams(Box::new(near.reader), Box::new(near.writer), far_side, limits)
         }
         Transport::Program(recipe_of_program) => {
-            let program = recipe_of_program.program(&spawner).await?;
+            let ready = recipe_of_program.ready(&spawner).await?;
+            let program = ready.program;
+            start_timeout = ready.start_timeout;
             let started = spawner
                 .start(&program)
                 .map_err(|cause| DialError::spawn(program.command.clone(), cause))?;
@@ -185,7 +190,8 @@ pub(super) async fn open(
         questions: JoinSet::new(),
     };
     let body = Body { way, incoming, exit, stop: stop.clone() };
-    let connection = Opening { peer, audience, end: End { exit: ended, tail }, stop };
+    let end = End { exit: ended, tail };
+    let connection = Opening { peer, audience, end, stop, start_timeout };
     Ok(Opened { connection, body })
 }
 
@@ -233,7 +239,7 @@ impl Opening {
             version: env!("CARGO_PKG_VERSION"),
             capabilities: &abilities.only(&recipe.askable).to_json(),
         };
-        match era::initialize(&self.peer, hello, recipe.start_timeout).await {
+        match era::initialize(&self.peer, hello, self.start_timeout).await {
             Ok(hello) => Ok(hello),
             Err(HandshakeError::Initialize(RequestError::Refused(cause))) => {
                 Err(DialError::Refused { stage: "initialize", cause })

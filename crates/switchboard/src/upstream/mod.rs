@@ -9,7 +9,7 @@ mod incoming;
 pub(crate) mod lease;
 mod list;
 mod recipe;
-mod stderr;
+pub(crate) mod stderr;
 
 use std::sync::Arc;
 use std::time::Duration;

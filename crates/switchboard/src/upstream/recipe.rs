@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use super::DialError;
 use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
+use crate::dial::launch::{Launching, Ready};
 use crate::dial::secret;
 use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::{Program, Spawner};
@@ -57,6 +58,7 @@ pub(crate) struct ProgramRecipe {
     pub(crate) environment: Environment,
     /// The approval that a project's server runs under.
     pub(crate) seal: Option<Seal>,
+    pub(crate) launching: Launching,
 }
 
 /// A command and its arguments.
@@ -103,9 +105,22 @@ impl fmt::Debug for Transport {
 }
 
 impl ProgramRecipe {
-    /// The program with every variable filled in and every secret asked for. Nothing runs unless
-    /// what would run is still what was approved.
-    pub(crate) async fn program(&self, spawner: &Arc<dyn Spawner>) -> Result<Program, DialError> {
+    /// What to start, without a launcher where that can be. Nothing runs unless what would run is
+    /// still what was approved.
+    pub(crate) async fn ready(&self, spawner: &Arc<dyn Spawner>) -> Result<Ready, DialError> {
+        let (program, asked) = self.program(spawner).await?;
+        let ready = self.launching.resolve(spawner, program.clone()).await?;
+        // What was given may lead to another file, and asking took its time.
+        self.check_seal(&program, &asked).await?;
+        Ok(ready)
+    }
+
+    /// The program with every variable filled in and every secret asked for, and which commands
+    /// were asked.
+    async fn program(
+        &self,
+        spawner: &Arc<dyn Spawner>,
+    ) -> Result<(Program, Vec<Vec<String>>), DialError> {
         let Filled { mut program, commands } =
             self.environment.expanding(|with| self.fill(with))?;
         let asked: Vec<Vec<String>> =
@@ -113,9 +128,6 @@ impl ProgramRecipe {
         self.check_seal(&program, &asked).await?;
         if !program.cwd.is_dir() {
             return Err(DialError::WorkingDirectory { path: program.cwd });
-        }
-        if commands.is_empty() {
-            return Ok(program);
         }
         let mut asking = JoinSet::new();
         for Command { name, helper, words } in commands {
@@ -130,9 +142,7 @@ impl ProgramRecipe {
                 Err(cause) => return Err(DialError::Secret { name, helper, cause }),
             };
         }
-        // What was given may lead to another file, and asking took its time.
-        self.check_seal(&program, &asked).await?;
-        Ok(program)
+        Ok((program, asked))
     }
 
     async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {
