@@ -1,6 +1,7 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
 use std::path::Path;
+use std::time::Duration;
 
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
@@ -24,6 +25,9 @@ use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::upstream::{CallError, DialError, LeaseError};
+
+/// When to ask again for a server that is being installed.
+const LATER: Duration = Duration::from_secs(15);
 
 /// Causes that are born here.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -148,6 +152,7 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
             hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
             (Code::CrashLoop, hints)
         }
+        LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(LATER)]),
         LeaseError::Disconnected | LeaseError::Replaced => {
             (Code::Disconnected, vec![Hint::Connect(server.clone())])
         }

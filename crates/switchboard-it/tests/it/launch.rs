@@ -2,13 +2,29 @@
 //! is. The launchers are made up; they look where the real ones look.
 
 use std::fs;
+use std::future::pending;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard::dial::spawn::{Process, Program, Spawner, Started};
+use switchboard::failure::Code;
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard::request::Request;
+use switchboard::{Gateway, Headless, render};
 use switchboard_it::client::Client;
+use switchboard_it::fixture::{FixtureState, Script, act};
+use switchboard_it::harness::{Home, call};
 use switchboard_it::processes::children;
 use switchboard_it::program::{Installed, Ran};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Notify;
 
 use crate::PROGRAMS;
 
@@ -239,4 +255,119 @@ async fn where_the_entry_names_a_directory_what_lies_there_counts() {
     };
     check("npx", &["-y", "server"], "npx -y in project\nhostile .npmrc\nhostile\n").await;
     check("python3", &["-m", "server"], "hostile\n").await;
+}
+
+#[tokio::test]
+async fn the_doctor_says_what_becomes_of_a_launcher() {
+    let user = User::with(&json!({ "command": "npx", "args": ["-y", "server", "secret"] }));
+    let examine = async || {
+        let ran = user.run("doctor").await;
+        assert_eq!(ran.code, Some(0));
+        ran.stdout.replace(&*user.installed.home().to_string_lossy(), "~")
+    };
+    insta::assert_snapshot!(examine().await, @"
+    note: it: `npx` installs it, or says where it is, at the next start
+      hint: try again with `switchboard connect it`
+    ");
+    install(&user);
+    insta::assert_snapshot!(examine().await, @"note: it: `npx` is not needed: `~/.npm/_npx/fb7daafb37d21221/node_modules/server/dist/cli.js` runs instead of it");
+    user.configure(&json!({ "command": "npx", "args": ["--quiet", "server"] }));
+    insta::assert_snapshot!(examine().await, @"note: it: `npx` starts it and stays");
+    assert_eq!(user.ledger(), "", "nothing was started");
+}
+
+/// Starts no processes: a launcher that takes its time, and the server that it installs.
+#[derive(Clone)]
+struct Slow {
+    home: Home,
+    /// Lets the installation come to its end.
+    go_on: Arc<Notify>,
+}
+
+struct Nobody;
+
+impl Process for Nobody {
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+        Box::pin(pending())
+    }
+    fn terminate(&self) {}
+    fn kill(&self) {}
+}
+
+/// A process that has done its work when `done` says so.
+struct Installer {
+    done: Arc<Notify>,
+}
+
+impl Process for Installer {
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+        Box::pin(async {
+            self.done.notified().await;
+            Ok(ExitStatus::default())
+        })
+    }
+    fn terminate(&self) {}
+    fn kill(&self) {}
+}
+
+impl Spawner for Slow {
+    fn start(&self, program: &Program) -> io::Result<Started> {
+        let (stdin, read) = tokio::io::duplex(64 * 1024);
+        let (mut write, stdout) = tokio::io::duplex(64 * 1024);
+        let process: Box<dyn Process> = if program.command == "uvx" {
+            let (done, go_on) = (Arc::new(Notify::new()), Arc::clone(&self.go_on));
+            let venv = self.home.path().join("venv");
+            let installer = Installer { done: Arc::clone(&done) };
+            tokio::spawn(async move {
+                go_on.notified().await;
+                fs::create_dir_all(venv.join("bin")).unwrap();
+                fs::write(venv.join("bin/server"), "").unwrap();
+                let mode = fs::Permissions::from_mode(0o755);
+                fs::set_permissions(venv.join("bin/server"), mode).unwrap();
+                write
+                    .write_all(format!("switchboard: {}\n", venv.display()).as_bytes())
+                    .await
+                    .unwrap();
+                done.notify_one();
+            });
+            Box::new(installer)
+        } else {
+            let script = Arc::new(Script::parse("[[tools]]\nname = 'echo'\n").unwrap());
+            tokio::spawn(act(script, FixtureState::default(), read, write, tokio::io::sink()));
+            Box::new(Nobody)
+        };
+        let stderr = Box::new(tokio::io::empty());
+        Ok(Started { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr, process })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_installation_goes_on_without_those_who_asked() {
+    let home = Home::new();
+    fs::create_dir(home.path().join("switchboard")).unwrap();
+    let config = r#"{ "mcpServers": { "it": { "command": "uvx", "args": ["server"] } } }"#;
+    fs::write(home.path().join("switchboard/mcp.json"), config).unwrap();
+    let environment = home.environment();
+    let options = LoadOptions { config: None, project: home.path().to_owned() };
+    let config = load(&environment, &Paths::of(&environment), &options).unwrap().config;
+    let slow = Slow { home: home.clone(), go_on: Arc::default() };
+    let gateway = Gateway::builder(environment).config(config).spawner(slow.clone()).build();
+    let session = gateway.session(Headless);
+    let began = tokio::time::Instant::now();
+    let ask = || session.handle(Request::Call(call("it_echo", json!({ "text": "hello" }))));
+    for _ in 0..2 {
+        // The first one waits, the second is told at once.
+        let failure = ask().await.unwrap_err();
+        assert_eq!(failure.code, Code::Starting);
+        assert_eq!(began.elapsed().as_secs(), 25);
+        insta::assert_snapshot!(render::text::failure(&failure), @"
+        starting: cannot use the server `it`: the server is being installed, for 25 s so far
+        Try again in 15s
+        ");
+    }
+    slow.go_on.notify_one();
+    let reply = ask().await.unwrap();
+    assert_eq!(render::text::reply(&reply), "hello");
+    assert!(began.elapsed() < Duration::from_secs(26), "nobody waited for anything");
+    gateway.shutdown().await;
 }

@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use switchboard_core::launcher::package::Version;
 use switchboard_core::launcher::{self, Kind, Launch, python};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::lookup;
 use super::secret::{self, Limits, SecretError};
 use super::spawn::{Program, Spawner};
 use crate::paths;
-use crate::upstream::DialError;
 use crate::upstream::stderr::{self, Tail};
+use crate::upstream::{DialError, Stage};
 use known::{Age, Known};
 
 /// An installation may take this long, and longer if a start may.
@@ -69,7 +70,7 @@ pub(crate) enum Outlook {
     /// The command runs as it stands.
     Plain,
     /// This runs instead of the launcher.
-    Direct(Program),
+    Direct(Found),
     /// The launcher is asked first.
     Ask(Box<Asking>),
 }
@@ -77,7 +78,14 @@ pub(crate) enum Outlook {
 pub(crate) struct Asking {
     launch: Launch,
     /// What was installed when it was asked before: better than nothing.
-    stale: Option<Program>,
+    stale: Option<Found>,
+}
+
+/// What a launcher installed.
+pub(crate) struct Found {
+    pub(crate) program: Program,
+    /// The file of the package that runs.
+    pub(crate) file: String,
 }
 
 impl Launching {
@@ -86,6 +94,7 @@ impl Launching {
     pub(crate) async fn resolve(
         &self,
         spawner: &Arc<dyn Spawner>,
+        stage: &watch::Sender<Stage>,
         program: Program,
     ) -> Result<Ready, DialError> {
         let Some(kind) = launcher::kind_of(&program.command, &program.args) else {
@@ -95,16 +104,19 @@ impl Launching {
         let look = tokio::task::spawn_blocking(move || looking.outlook(&looked_for));
         let Asking { launch, stale } = match look.await.map_err(|_| DialError::Unchecked)? {
             Outlook::Plain => return Ok(self.plainly(kind, program)),
-            Outlook::Direct(found) => return Ok(self.directly(found)),
+            Outlook::Direct(found) => return Ok(self.directly(found.program)),
             Outlook::Ask(asking) => *asking,
         };
-        match (self.ask(spawner, &launch, &program).await, stale) {
+        stage.send_replace(Stage::Installing { since: Instant::now() });
+        let told = self.ask(spawner, &launch, &program).await;
+        stage.send_replace(Stage::Starting);
+        match (told, stale) {
             (Ok(root), _) => {
                 let (looking, looked_for) = (self.clone(), program.clone());
                 let look = move || looking.installed(&launch, &looked_for, &root);
                 let found = tokio::task::spawn_blocking(look).await;
                 Ok(match found.map_err(|_| DialError::Unchecked)? {
-                    Some(found) => self.directly(found),
+                    Some(found) => self.directly(found.program),
                     // It was installed; the launcher has to know what to run.
                     None => self.plainly(kind, program),
                 })
@@ -112,7 +124,7 @@ impl Launching {
             (Err(error), Some(stale)) => {
                 let command = program.command;
                 tracing::warn!(command, %error, "running what was installed before");
-                Ok(self.directly(stale))
+                Ok(self.directly(stale.program))
             }
             (Err(error), None) => Err(error),
         }
@@ -148,7 +160,7 @@ impl Launching {
     }
 
     /// The program where the launcher said that it lies, which is kept.
-    fn installed(&self, launch: &Launch, program: &Program, root: &Path) -> Option<Program> {
+    fn installed(&self, launch: &Launch, program: &Program, root: &Path) -> Option<Found> {
         let found = installed::program(launch, root, program, &self.place(program))?;
         if let Err(error) = self.known(launch, program).keep(root) {
             tracing::warn!(?error, "cannot keep where a package lies");

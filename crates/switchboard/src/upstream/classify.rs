@@ -234,6 +234,9 @@ pub(crate) enum LeaseError {
         #[source]
         cause: Option<Arc<DialError>>,
     },
+    /// Nobody waits for that; it goes on.
+    #[error("the server is being installed, for {} so far", seconds(*.since))]
+    Installing { since: Duration },
     #[error("the server was disconnected meanwhile")]
     Disconnected,
     /// The configuration has another definition of the server now, or none.

@@ -21,7 +21,7 @@ use super::incoming::{Incoming, News};
 use super::list::{self, Bounds};
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
-use super::{CLOSE_GRACE, DialError, ExitReason};
+use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
 use crate::dial::http::Clients;
 use crate::dial::spawn::{Process, Spawner};
 use crate::host::Abilities;
@@ -135,13 +135,14 @@ pub(super) struct Means {
     pub(super) spawner: Arc<dyn Spawner>,
     pub(super) clients: Arc<Clients>,
     pub(super) tasks: TaskTracker,
+    pub(super) stage: watch::Sender<Stage>,
 }
 
 /// Opens the way: starts the program, or connects the in-process server. A server at a URL is
 /// reached by the first thing that is said to it.
 pub(super) async fn open(
     recipe: &Recipe,
-    Means { spawner, clients, tasks }: Means,
+    Means { spawner, clients, tasks, stage }: Means,
     hearing: Hearing,
 ) -> Result<Opened, DialError> {
     let tail = Tail::default();
@@ -166,7 +167,7 @@ pub(super) async fn open(
             over_streams(Box::new(near.reader), Box::new(near.writer), far_side, limits)
         }
         Transport::Program(recipe_of_program) => {
-            let ready = recipe_of_program.ready(&spawner).await?;
+            let ready = recipe_of_program.ready(&spawner, &stage).await?;
             let program = ready.program;
             start_timeout = ready.start_timeout;
             let started = spawner

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::values::{Template, TemplateMap};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::DialError;
+use super::{DialError, Stage};
 use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
 use crate::dial::launch::{Launching, Ready};
@@ -27,6 +28,8 @@ use crate::trust::Seal;
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
     pub(crate) start_timeout: Duration,
+    /// How long a caller waits for an installation; for its end, if nothing is said.
+    pub(crate) install_patience: Option<Duration>,
     pub(crate) request_timeout: Duration,
     pub(crate) max_frame_bytes: usize,
     pub(crate) max_pages: usize,
@@ -107,9 +110,13 @@ impl fmt::Debug for Transport {
 impl ProgramRecipe {
     /// What to start, without a launcher where that can be. Nothing runs unless what would run is
     /// still what was approved.
-    pub(crate) async fn ready(&self, spawner: &Arc<dyn Spawner>) -> Result<Ready, DialError> {
+    pub(crate) async fn ready(
+        &self,
+        spawner: &Arc<dyn Spawner>,
+        stage: &watch::Sender<Stage>,
+    ) -> Result<Ready, DialError> {
         let (program, asked) = self.program(spawner).await?;
-        let ready = self.launching.resolve(spawner, program.clone()).await?;
+        let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
         // What was given may lead to another file, and asking took its time.
         self.check_seal(&program, &asked).await?;
         Ok(ready)
@@ -143,6 +150,11 @@ impl ProgramRecipe {
             };
         }
         Ok((program, asked))
+    }
+
+    /// The program as far as it is known without asking for secrets.
+    pub(crate) fn draft(&self) -> Option<Program> {
+        self.environment.expanding(|with| self.fill(with)).ok().map(|filled| filled.program)
     }
 
     async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use switchboard_core::launcher::package::{runs_under_node, script_of};
 use switchboard_core::launcher::{Kind, Launch};
 
+use super::Found;
 use crate::dial::lookup;
 use crate::dial::spawn::Program;
 use crate::paths;
@@ -21,9 +22,9 @@ pub(super) fn program(
     root: &Path,
     plain: &Program,
     place: &Path,
-) -> Option<Program> {
+) -> Option<Found> {
     let path = plain.env.get("PATH").map(String::as_str).unwrap_or_default();
-    let (folder, mut words) = match launch.kind {
+    let (folder, words) = match launch.kind {
         Kind::Npm | Kind::Bun | Kind::Pnpm => {
             let modules = root.join("node_modules");
             let script = script(launch, &modules.join(&launch.package.name))?;
@@ -42,11 +43,13 @@ pub(super) fn program(
     };
     let mut env = plain.env.clone();
     env.insert("PATH".to_owned(), format!("{}:{path}", folder.to_str()?));
-    let command = words.remove(0).to_str()?.to_owned();
-    let scripts = words.iter().map(|word| word.to_str().map(str::to_owned));
-    let mut args = scripts.collect::<Option<Vec<String>>>()?;
+    let words = words.iter().map(|word| word.to_str().map(str::to_owned));
+    let mut words = words.collect::<Option<Vec<String>>>()?.into_iter();
+    let command = words.next()?;
+    let mut args: Vec<String> = words.collect();
+    let file = args.first().unwrap_or(&command).clone();
     args.extend(launch.args.iter().cloned());
-    Some(Program { command, args, env, cwd: plain.cwd.clone() })
+    Some(Found { program: Program { command, args, env, cwd: plain.cwd.clone() }, file })
 }
 
 enum Script {

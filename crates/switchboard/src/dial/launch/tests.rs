@@ -83,10 +83,10 @@ impl Machine {
         };
         match self.launching(ground).outlook(&self.line(line)) {
             Outlook::Plain => "as it stands".to_owned(),
-            Outlook::Direct(program) => shown(&program),
+            Outlook::Direct(found) => shown(&found.program),
             Outlook::Ask(asking) => match &asking.stale {
                 None => "asks".to_owned(),
-                Some(stale) => format!("asks, or {}", shown(stale)),
+                Some(stale) => format!("asks, or {}", shown(&stale.program)),
             },
         }
     }
