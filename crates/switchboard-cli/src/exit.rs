@@ -68,6 +68,7 @@ impl From<Code> for Exit {
             | Code::ApprovalDenied
             | Code::ToolBlocked => Exit::NotApproved,
             Code::ConnectFailed
+            | Code::Starting
             | Code::Backoff
             | Code::CrashLoop
             | Code::TimedOut
@@ -110,6 +111,7 @@ mod tests {
         2 not_supported
         2 config
         5 connect_failed
+        5 starting
         5 backoff
         5 crash_loop
         5 timed_out

@@ -70,6 +70,12 @@ pub enum Fault {
     LauncherMissing { command: String, product: &'static str },
     #[error("`{field}` comes from the program `{command}`, which cannot be run")]
     HelperNotFound { field: String, command: String },
+    #[error("`{launcher}` is not needed: `{program}` runs instead of it")]
+    Launched { launcher: String, program: String },
+    #[error("`{launcher}` installs it, or says where it is, at the next start")]
+    NotInstalled { launcher: String },
+    #[error("`{launcher}` starts it and stays")]
+    Attended { launcher: String },
     #[error("`{path}` cannot be run: it is not executable")]
     NotExecutable { path: String },
     #[error("there is no directory `{path}` to run in")]
@@ -123,7 +129,10 @@ impl Finding {
             Fault::LauncherMissing { product, .. } => vec![Hint::Install(product)],
             Fault::NotExecutable { path } => vec![Hint::MakeExecutable(path.clone())],
             Fault::WorkingDirectory { .. } => vec![Hint::Correct("cwd".to_owned())],
-            Fault::StaleCache | Fault::DamagedCache { .. } => about(Hint::Connect),
+            Fault::StaleCache | Fault::DamagedCache { .. } | Fault::NotInstalled { .. } => {
+                about(Hint::Connect)
+            }
+            Fault::Launched { .. } | Fault::Attended { .. } => Vec::new(),
             Fault::DamagedPins { .. } => about(Hint::Accept),
             Fault::DamagedTrust { path, .. } | Fault::NoDirectory { path } => {
                 vec![Hint::MoveAway(path.clone())]
@@ -143,7 +152,11 @@ impl Fault {
             | Fault::Untrusted { .. }
             | Fault::DamagedCache { .. }
             | Fault::OpenDirectory { .. } => Level::Warning,
-            Fault::Disabled | Fault::StaleCache => Level::Note,
+            Fault::Disabled
+            | Fault::StaleCache
+            | Fault::Launched { .. }
+            | Fault::NotInstalled { .. }
+            | Fault::Attended { .. } => Level::Note,
             Fault::Config(_)
             | Fault::MissingVariable { .. }
             | Fault::BadValue { .. }
@@ -173,6 +186,9 @@ impl Fault {
             Fault::CommandNotFound { .. } => "command_not_found",
             Fault::LauncherMissing { .. } => "launcher_missing",
             Fault::HelperNotFound { .. } => "helper_not_found",
+            Fault::Launched { .. } => "launcher_passed_by",
+            Fault::NotInstalled { .. } => "launcher_asked",
+            Fault::Attended { .. } => "launcher_stays",
             Fault::NotExecutable { .. } => "not_executable",
             Fault::WorkingDirectory { .. } => "no_working_directory",
             Fault::StaleCache => "stale_cache",

@@ -30,6 +30,7 @@ pub enum Code {
     NotSupported,
     Config,
     ConnectFailed,
+    Starting,
     Backoff,
     CrashLoop,
     TimedOut,
@@ -43,7 +44,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 30] = [
+    pub const ALL: [Code; 31] = [
         Code::BadRequest,
         Code::UnknownTool,
         Code::AmbiguousTool,
@@ -64,6 +65,7 @@ impl Code {
         Code::NotSupported,
         Code::Config,
         Code::ConnectFailed,
+        Code::Starting,
         Code::Backoff,
         Code::CrashLoop,
         Code::TimedOut,
@@ -99,6 +101,7 @@ impl Code {
             Code::NotSupported => "not_supported",
             Code::Config => "config",
             Code::ConnectFailed => "connect_failed",
+            Code::Starting => "starting",
             Code::Backoff => "backoff",
             Code::CrashLoop => "crash_loop",
             Code::TimedOut => "timed_out",

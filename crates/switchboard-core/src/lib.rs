@@ -15,6 +15,7 @@ pub mod globs;
 pub mod catalog;
 pub mod approval;
 pub mod lifecycle;
+pub mod launcher;
 pub mod content;
 pub mod reply;
 pub mod render;

@@ -52,8 +52,9 @@ impl Programs {
     pub fn beside_this_one() -> io::Result<Programs> {
         let this = std::env::current_exe()?;
         let folder = this.parent().unwrap_or(Path::new("."));
-        let beside =
-            |name: &str| -> &'static str { folder.join(name).to_string_lossy().into_owned().leak() };
+        let beside = |name: &str| -> &'static str {
+            folder.join(name).to_string_lossy().into_owned().leak()
+        };
         Ok(Programs {
             switchboard: beside("switchboard-dup"),
             fixture_server: beside("fixture-server"),

@@ -127,6 +127,7 @@ fn error_type(code: Code) -> ErrorType {
         | Code::NotSupported
         | Code::Config
         | Code::ConnectFailed
+        | Code::Starting
         | Code::Backoff
         | Code::CrashLoop
         | Code::TimedOut

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
@@ -22,6 +23,7 @@ use switchboard_core::reply::TrustLevel;
 use crate::demo::Demo;
 use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
+use crate::dial::launch::{Ground, Launching, Resolving};
 use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::Spawner;
 use crate::directory::{CacheFile, Plan};
@@ -34,6 +36,9 @@ use crate::upstream::{ProgramRecipe, Recipe, Transport, Words};
 
 /// The most characters that a server's entry says about it: every tool is found by them.
 const ABOUT: usize = 500;
+
+/// As long as hosts wait for a call without a word.
+const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
 
 /// What stays the same when the configuration changes.
 pub(crate) struct Blueprint {
@@ -167,7 +172,7 @@ impl Blueprint {
             let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
-                None => self.transport(&name, server),
+                None => self.transport(&name, server, &parts.settings),
             };
             let pins = self.pin_file(&name, server, &parts.settings);
             self.add_recipe(parts, name, definition, (transport, Some(file), pins));
@@ -192,7 +197,12 @@ impl Blueprint {
         let settings = &parts.settings;
         let recipe = Recipe {
             transport,
-            start_timeout: definition.start_timeout.unwrap_or(settings.start_timeout),
+            start_timeout: start_timeout(definition, settings),
+            install_patience: match self.starts {
+                Starts::AsConfigured => Some(INSTALL_PATIENCE),
+                // Whoever asked goes with the gateway.
+                Starts::OnDemand => None,
+            },
             request_timeout: definition.request_timeout.unwrap_or(settings.request_timeout),
             max_frame_bytes: settings.max_frame_bytes,
             max_pages: settings.max_pages,
@@ -220,28 +230,13 @@ impl Blueprint {
         Some(Arc::new(PinFile::of(name, server, &self.environment.cwd, &self.paths)))
     }
 
-    fn transport(&self, name: &ServerName, server: &Server) -> Transport {
+    fn transport(&self, name: &ServerName, server: &Server, settings: &Settings) -> Transport {
         let definition = &server.definition;
-        let seal = match server.trust {
-            Trust::UserFile => None,
-            Trust::Approved(hash) => Some(Seal {
-                server: name.to_string(),
-                definition: definition.clone(),
-                environment: self.environment.clone(),
-                hash,
-                store: TrustStore::at(self.paths.trust()),
-            }),
-        };
         let program = |words| {
-            Transport::Program(Box::new(ProgramRecipe {
-                words,
-                seal: seal.clone(),
-                env: definition.env.clone().unwrap_or_default(),
-                cwd: definition.cwd.clone(),
-                inherit_env: definition.inherit_env == Some(true),
-                environment: self.environment.clone(),
-            }))
+            let means = (&self.environment, &self.paths);
+            Transport::Program(Box::new(program(name, server, words, settings, means)))
         };
+        let seal = seal(name, server, (&self.environment, &self.paths));
         let remote = |url: &Template, mode| {
             Transport::Remote(Box::new(RemoteRecipe {
                 url: url.clone(),
@@ -282,6 +277,61 @@ pub(crate) fn unspoken(transport: &Configured) -> Option<&'static str> {
         | Configured::Http { .. }
         | Configured::Socket { .. } => None,
         Configured::WebSocket { .. } => Some(WEB_SOCKET),
+    }
+}
+
+fn start_timeout(definition: &ServerEntry, settings: &Settings) -> Duration {
+    definition.start_timeout.unwrap_or(settings.start_timeout)
+}
+
+fn seal(
+    name: &ServerName,
+    server: &Server,
+    (environment, paths): (&Environment, &Paths),
+) -> Option<Seal> {
+    match server.trust {
+        Trust::UserFile => None,
+        Trust::Approved(hash) => Some(Seal {
+            server: name.to_string(),
+            definition: server.definition.clone(),
+            environment: environment.clone(),
+            hash,
+            store: TrustStore::at(paths.trust()),
+        }),
+    }
+}
+
+/// How to start a server that is a program.
+pub(crate) fn program(
+    name: &ServerName,
+    server: &Server,
+    words: Words,
+    settings: &Settings,
+    (environment, paths): (&Environment, &Paths),
+) -> ProgramRecipe {
+    let definition = &server.definition;
+    let off = environment.variable("SWITCHBOARD_LAUNCHER") == Some("off")
+        || definition.resolve_launcher == Some(false);
+    let launching = Launching {
+        resolving: if off { Resolving::Off } else { Resolving::On },
+        // Where an entry names the directory that it runs in, or is the project's own, what lies
+        // there may decide what its launcher starts.
+        ground: match (&server.trust, &definition.cwd) {
+            (Trust::UserFile, None) => Ground::Foreign,
+            (Trust::UserFile, Some(_)) | (Trust::Approved(_), _) => Ground::Own,
+        },
+        home: paths.launchers(),
+        log: paths.log_of(name),
+        start_timeout: start_timeout(definition, settings),
+    };
+    ProgramRecipe {
+        words,
+        seal: seal(name, server, (environment, paths)),
+        env: definition.env.clone().unwrap_or_default(),
+        cwd: definition.cwd.clone(),
+        inherit_env: definition.inherit_env == Some(true),
+        environment: environment.clone(),
+        launching,
     }
 }
 

@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 use switchboard_core::catalog::disk::{self, Miss};
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::layers::Server;
+use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport;
 use switchboard_core::config::trust::definition_hash;
 use switchboard_core::config::values::Template;
 use switchboard_core::doctor;
+use switchboard_core::launcher;
 use switchboard_core::name::ServerName;
 use switchboard_core::request::Request;
 
-use crate::blueprint::unspoken;
+use crate::blueprint::{self, unspoken};
+use crate::dial::launch::Outlook;
 use crate::dial::lookup;
 use crate::directory;
 use crate::env::Environment;
@@ -23,6 +26,7 @@ use crate::host::Headless;
 use crate::load::Loaded;
 use crate::paths::{self, Paths};
 use crate::pins::{PinFile, Stored};
+use crate::upstream::Words;
 
 pub use switchboard_core::doctor::{Fault, Finding, Level};
 
@@ -48,6 +52,10 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
         }
         let mut faults = program_faults(server, environment, &with);
         if let Ok(name) = ServerName::new(name) {
+            if faults.is_empty() {
+                let settings = &loaded.config.settings;
+                faults.extend(launcher_note(&name, server, settings, (environment, locations)));
+            }
             faults.extend(file_faults(&name, server, environment, locations));
         }
         findings.extend(faults.into_iter().map(|fault| Finding::of(name, fault)));
@@ -111,6 +119,33 @@ fn program_faults(
         Some(Fault::HelperNotFound { field: format!("env.{name}"), command: shown })
     });
     fault.into_iter().chain(helpers).collect()
+}
+
+/// What becomes of a launcher, if the server has one.
+fn launcher_note(
+    name: &ServerName,
+    server: &Server,
+    settings: &Settings,
+    means: (&Environment, &Paths),
+) -> Option<Fault> {
+    let words = match &server.transport {
+        Transport::Stdio { command, args } => {
+            Words::Templates { command: command.clone(), args: args.clone() }
+        }
+        Transport::CommandLine { words } => Words::Literal(words.clone()),
+        Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => {
+            return None;
+        }
+    };
+    let recipe = blueprint::program(name, server, words, settings, means);
+    let program = recipe.draft()?;
+    launcher::kind_of(&program.command, &program.args)?;
+    let launcher = program.command.clone();
+    Some(match recipe.launching.outlook(&program) {
+        Outlook::Plain => Fault::Attended { launcher },
+        Outlook::Direct(found) => Fault::Launched { launcher, program: found.file },
+        Outlook::Ask(_) => Fault::NotInstalled { launcher },
+    })
 }
 
 /// What is shown of a value that holds variables: their names, not what is in them.

@@ -1,6 +1,7 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
 use std::path::Path;
+use std::time::Duration;
 
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
@@ -16,6 +17,7 @@ use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 use switchboard_wire::http_client::HttpError;
 
+use crate::dial::secret::SecretError;
 use crate::edit::error::EditError;
 use crate::host::CannotAsk;
 use crate::install::error::InstallError;
@@ -23,6 +25,9 @@ use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::upstream::{CallError, DialError, LeaseError};
+
+/// When to ask again for a server that is being installed.
+const LATER: Duration = Duration::from_secs(15);
 
 /// Causes that are born here.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -147,6 +152,7 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
             hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
             (Code::CrashLoop, hints)
         }
+        LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(LATER)]),
         LeaseError::Disconnected | LeaseError::Replaced => {
             (Code::Disconnected, vec![Hint::Connect(server.clone())])
         }
@@ -169,7 +175,9 @@ fn dial_code(error: &DialError) -> Code {
     match error {
         DialError::Unsupported(_) => Code::NotSupported,
         DialError::Trust(_) => Code::TrustRequired,
-        DialError::TimedOut { .. } => Code::TimedOut,
+        DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
+            Code::TimedOut
+        }
         DialError::Http(HttpError::SignIn { .. }) => Code::SignInRequired,
         DialError::Expand(_)
         | DialError::BadUrl
@@ -179,6 +187,7 @@ fn dial_code(error: &DialError) -> Code {
         | DialError::Spawn { .. }
         | DialError::WorkingDirectory { .. }
         | DialError::Secret { .. }
+        | DialError::Install { .. }
         | DialError::Unchecked
         | DialError::Socket { .. }
         | DialError::Tls(_)
@@ -201,7 +210,9 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::NotFound { command } | DialError::Spawn { command, .. } => {
             hints.push(Hint::CheckCommand(command.clone()));
         }
-        DialError::TimedOut { .. } => hints.push(Hint::Setting("startTimeoutMs")),
+        DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
+            hints.push(Hint::Setting("startTimeoutMs"));
+        }
         DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
         DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
         DialError::Http(error) => hints.extend(http_hint(error, server)),
@@ -214,6 +225,7 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::WorkingDirectory { .. }
         | DialError::Expand(_)
         | DialError::Secret { .. }
+        | DialError::Install { .. }
         | DialError::Unchecked
         | DialError::Unsupported(_)
         | DialError::Socket { .. }

@@ -294,7 +294,7 @@ impl Gateway {
     /// A connection on behalf of nobody in particular.
     async fn lease_shared(&self, server: &ServerName) -> Result<Lease, Failure> {
         let upstream = self.roster().shared_upstream(server).cloned()?;
-        upstream.lease().await.map_err(|error| explain::lease(error, server))
+        upstream.lease_in_time().await.map_err(|error| explain::lease(error, server))
     }
 
     /// The connection that a session uses: its own, if the server asks something of its client.

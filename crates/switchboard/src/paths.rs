@@ -126,6 +126,11 @@ impl Paths {
         self.cache.join("results")
     }
 
+    /// What is known of the packages that launchers install.
+    pub fn launchers(&self) -> PathBuf {
+        self.cache.join("launchers")
+    }
+
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")
     }

@@ -48,6 +48,11 @@ const FIELDS: &[Field] = &[
     now("inheritEnv", "boolean", "pass it the whole environment"),
     now("cwd", "text", "where it runs, relative to the project; the project itself by default"),
     now(
+        "resolveLauncher",
+        "boolean",
+        "`false` keeps `npx`, `uvx` and the like running; without it, the program that they install runs instead of them",
+    ),
+    now(
         "url",
         "text",
         "the address of a server: `http(s)://`, `sse://`, `http+sse://`, `https+sse://`; `ws(s)://` is understood and not spoken yet; anything else is a command line, split into words and run",

@@ -10,6 +10,10 @@ const HONOURED: &[(&str, &str)] = &[
         "SWITCHBOARD_HOME",
         "moves everything that is Switchboard's: `mcp.json`, `cache/` and `state/` lie below it",
     ),
+    (
+        "SWITCHBOARD_LAUNCHER",
+        "`off` keeps `npx`, `uvx` and the like running, as `resolveLauncher: false` does for one server",
+    ),
     ("HOME", "the home directory, of `~` in values too"),
     (
         "XDG_CONFIG_HOME",
@@ -53,7 +57,8 @@ pub(super) fn page() -> Result<String, DocsError> {
          ## What servers see\n\n\
          A server starts with {PASSED_ON}, and with the `env` of its entry on top.\n\
          `inheritEnv: true` passes everything instead.\n\
-         Functions that a shell exported are never passed on.\n\n\
+         Functions that a shell exported are never passed on.\n\
+         A server of yours that is `python -m NAME` and has no `cwd` also gets `PYTHONSAFEPATH=1`.\n\n\
          ## In values\n\n\
          `${{VAR}}`, `${{VAR:-default}}`, `${{env:VAR}}`, `$env:VAR` and `{{env:VAR}}` are replaced when a server starts; \
          [configuration](../guide/configuration.md) says where.\n",

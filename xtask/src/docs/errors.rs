@@ -55,6 +55,7 @@ fn meaning(code: Code) -> &'static str {
         Code::NotSupported => "this version does not speak the transport",
         Code::Config => "the configuration cannot be used for this",
         Code::ConnectFailed => "the server did not start, or did not answer as an MCP server",
+        Code::Starting => "the server is being installed, which goes on",
         Code::Backoff => "the server failed a moment ago, and the next try is not due",
         Code::CrashLoop => "the server went down too often and rests for a while",
         Code::TimedOut => "the server did not answer in time",

@@ -50,6 +50,7 @@ fn hints(code: Code) -> Vec<Hint> {
             Hint::Stderr(vec!["\u{1b}[31mno such module".to_owned(), "  at main".to_owned()]),
             Hint::ReadLog(files()),
         ],
+        Code::Starting => vec![Hint::RetryAfter(Duration::from_secs(15))],
         Code::Backoff | Code::CrashLoop => {
             vec![Hint::RetryAfter(Duration::from_secs(90)), Hint::Connect(files())]
         }
@@ -181,6 +182,11 @@ fn every_code_is_reported_with_its_remedies() {
       no such module
         at main
     hint: read its log with `switchboard logs files`
+    --
+    error: what was attempted (starting)
+      caused by: what stood in the way
+
+    hint: wait for 15s
     --
     error: what was attempted (backoff)
       caused by: what stood in the way

@@ -142,6 +142,8 @@ server_fields! {
     env: TemplateMap = "env", Anyone, SameEndpoint, template_map;
     inherit_env: bool = "inheritEnv", User, SameEndpoint, boolean;
     cwd: Template = "cwd", Anyone, SameKind, template;
+    /// Missing means true.
+    resolve_launcher: bool = "resolveLauncher", Anyone, SameKind, boolean;
     url: Template = "url", Anyone, SameKind, url;
     headers: TemplateMap = "headers", Anyone, SameEndpoint, template_map;
     socket: Template = "socket", User, SameKind, endpoint;

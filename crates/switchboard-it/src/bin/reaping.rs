@@ -25,8 +25,9 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let soaked = runtime
-        .and_then(|runtime| runtime.block_on(soak(Programs::beside_this_one()?, [*gateways, *reapers, *commands])));
+    let soaked = runtime.and_then(|runtime| {
+        runtime.block_on(soak(Programs::beside_this_one()?, [*gateways, *reapers, *commands]))
+    });
     match soaked {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -141,8 +141,13 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
 }
 
 /// Codes that need a real project, program or address, and have their tests there.
-const ELSEWHERE: [Code; 4] =
-    [Code::TrustRequired, Code::SignInRequired, Code::ToolChanged, Code::ToolBlocked];
+const ELSEWHERE: [Code; 5] = [
+    Code::TrustRequired,
+    Code::SignInRequired,
+    Code::ToolChanged,
+    Code::ToolBlocked,
+    Code::Starting,
+];
 
 #[tokio::test(start_paused = true)]
 async fn every_failure_says_what_why_and_what_to_do() {

@@ -22,6 +22,7 @@ mod http_guard;
 mod http_streams;
 mod import;
 mod install;
+mod launch;
 mod layers;
 mod lifecycle;
 mod listing;

@@ -1,5 +1,7 @@
 //! Where a program is looked for when it is started.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Every place, in order, at which the kernel or the library before it would try `command` for a
@@ -9,6 +11,16 @@ pub(crate) fn candidates(command: &str, path: &str, cwd: &Path) -> Vec<PathBuf> 
         return vec![cwd.join(command)];
     }
     folders(path, cwd).map(|folder| folder.join(command)).collect()
+}
+
+/// The program that would be started, if there is one.
+pub(crate) fn find(command: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
+    candidates(command, path, cwd).into_iter().find(|candidate| is_program(candidate))
+}
+
+/// Whether a file is there that may be run.
+pub(crate) fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 /// The folders of a `PATH`. Relative ones count from where the program starts, and an empty one is

@@ -3,6 +3,7 @@
 
 pub(crate) mod http;
 pub mod in_process;
+pub(crate) mod launch;
 pub(crate) mod lookup;
 pub(crate) mod secret;
 pub(crate) mod socket;

@@ -73,6 +73,18 @@ pub(crate) async fn ask_with(
     input: String,
     limits: Limits,
 ) -> Result<Secret, SecretError> {
+    // Standard error is read so that the program does not block on it, and goes nowhere.
+    ask_hearing(spawner, program, input, limits, drain).await
+}
+
+/// The same, with somebody who takes what the program writes to its standard error.
+pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
+    spawner: Arc<dyn Spawner>,
+    program: Program,
+    input: String,
+    limits: Limits,
+    errors: impl FnOnce(Box<dyn AsyncRead + Send + Unpin>) -> F,
+) -> Result<Secret, SecretError> {
     let started = spawner.start(&program).await.map_err(SecretError::Start)?;
     let mut process = started.process;
     let told = async {
@@ -87,9 +99,8 @@ pub(crate) async fn ask_with(
         process.gone().await;
         status
     };
-    // Standard error is read so that the program does not block on it, and goes nowhere.
     let output = read_bounded(started.stdout, limits.output);
-    let conversation = async { tokio::join!(output, drain(started.stderr), told, ended) };
+    let conversation = async { tokio::join!(output, errors(started.stderr), told, ended) };
     let (output, (), (), status) = tokio::time::timeout(limits.patience, conversation)
         .await
         .map_err(|_| SecretError::TimedOut(limits.patience))?;
@@ -117,7 +128,7 @@ async fn read_bounded(source: impl AsyncRead + Unpin, limit: usize) -> io::Resul
     Ok(output)
 }
 
-async fn drain(mut source: impl AsyncRead + Unpin) {
+async fn drain(mut source: Box<dyn AsyncRead + Send + Unpin>) {
     let _until_closed = tokio::io::copy(&mut source, &mut tokio::io::sink()).await;
 }
 

@@ -24,7 +24,9 @@ use super::incoming::News;
 use super::lease::{Lease, Open};
 use super::list::{self, Bounds};
 use super::recipe::Recipe;
-use super::{Command, DialError, ExitReason, LastFailure, LeaseError, State, Status, Surroundings};
+use super::{
+    Command, DialError, ExitReason, LastFailure, LeaseError, Stage, State, Status, Surroundings,
+};
 
 /// News that may wait; of more than one kind that waits, each stands for any number.
 const WAITING_NEWS: usize = 8;
@@ -81,6 +83,8 @@ pub(super) struct Actor {
     began: Instant,
     /// The connection that is up; calls find it here and enter by its door.
     open: watch::Sender<Option<Arc<Open>>>,
+    /// How far the present dial has come.
+    stage: watch::Sender<Stage>,
     /// Ends the dial that is under way.
     dialling: Option<CancellationToken>,
     waiting: HashMap<Waiter, oneshot::Sender<Result<Lease, LeaseError>>>,
@@ -98,12 +102,13 @@ pub(super) struct Actor {
 
 impl Actor {
     pub(super) fn new(
-        server: ServerName,
-        recipe: Arc<Recipe>,
-        policy: Policy,
+        (server, recipe, policy): (ServerName, Arc<Recipe>, Policy),
         surroundings: Surroundings,
-        publish: watch::Sender<Status>,
-        open: watch::Sender<Option<Arc<Open>>>,
+        (publish, open, stage): (
+            watch::Sender<Status>,
+            watch::Sender<Option<Arc<Open>>>,
+            watch::Sender<Stage>,
+        ),
     ) -> Actor {
         let (tell, news) = mpsc::channel(WAITING_NEWS);
         Actor {
@@ -115,6 +120,7 @@ impl Actor {
             publish,
             began: Instant::now(),
             open,
+            stage,
             dialling: None,
             waiting: HashMap::new(),
             relisting: Relisting::Idle,
@@ -422,7 +428,9 @@ impl Actor {
             spawner: Arc::clone(&self.surroundings.spawner),
             clients: Arc::clone(&self.surroundings.clients),
             tasks: self.surroundings.tasks.clone(),
+            stage: self.stage.clone(),
         };
+        self.stage.send_replace(Stage::Starting);
         let dials = Arc::clone(&self.surroundings.dials);
         let hearing = connection::Hearing {
             server: self.server.clone(),

@@ -45,6 +45,14 @@ pub(crate) enum DialError {
         #[source]
         cause: SecretError,
     },
+    #[error("`{command}` did not install the server, after {}", seconds(*.took))]
+    Install {
+        command: String,
+        took: Duration,
+        #[source]
+        cause: SecretError,
+        stderr: Vec<String>,
+    },
     #[error(transparent)]
     Trust(#[from] BrokenSeal),
     /// A task of ours ended early.
@@ -103,7 +111,7 @@ pub(crate) enum DialError {
 }
 
 impl DialError {
-    pub(super) fn spawn(command: String, cause: io::Error) -> DialError {
+    pub(crate) fn spawn(command: String, cause: io::Error) -> DialError {
         match cause.kind() {
             io::ErrorKind::NotFound => DialError::NotFound { command },
             _ => DialError::Spawn { command, cause },
@@ -123,7 +131,8 @@ impl DialError {
     /// The last lines that the server wrote to its standard error.
     pub(crate) fn stderr(&self) -> &[String] {
         match self {
-            DialError::TimedOut { stderr, .. }
+            DialError::Install { stderr, .. }
+            | DialError::TimedOut { stderr, .. }
             | DialError::Exited { stderr, .. }
             | DialError::Lost { stderr, .. } => stderr,
             DialError::NotFound { .. }
@@ -225,6 +234,9 @@ pub(crate) enum LeaseError {
         #[source]
         cause: Option<Arc<DialError>>,
     },
+    /// Nobody waits for that; it goes on.
+    #[error("the server is being installed, for {} so far", seconds(*.since))]
+    Installing { since: Duration },
     #[error("the server was disconnected meanwhile")]
     Disconnected,
     /// The configuration has another definition of the server now, or none.

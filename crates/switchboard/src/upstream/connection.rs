@@ -21,7 +21,7 @@ use super::incoming::{Incoming, News};
 use super::list::{self, Bounds};
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
-use super::{CLOSE_GRACE, DialError, ExitReason};
+use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
 use crate::dial::http::Clients;
 use crate::dial::spawn::{Process, Spawner};
 use crate::host::Abilities;
@@ -100,6 +100,8 @@ pub(super) struct Opening {
     audience: Arc<Audience>,
     end: End,
     stop: CancellationToken,
+    /// Longer where something may have to be installed first.
+    start_timeout: Duration,
 }
 
 /// The moving part of a connection; [`Body::run`] is its whole life.
@@ -143,16 +145,18 @@ pub(super) struct Means {
     pub(super) spawner: Arc<dyn Spawner>,
     pub(super) clients: Arc<Clients>,
     pub(super) tasks: TaskTracker,
+    pub(super) stage: watch::Sender<Stage>,
 }
 
 /// Opens the way: starts the program, or connects the in-process server. A server at a URL is
 /// reached by the first thing that is said to it.
 pub(super) async fn open(
     recipe: &Recipe,
-    Means { spawner, clients, tasks }: Means,
+    Means { spawner, clients, tasks, stage }: Means,
     hearing: Hearing,
 ) -> Result<Opened, DialError> {
     let tail = Tail::default();
+    let mut start_timeout = recipe.start_timeout;
     let limits =
         Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
     let (peer, way) = match &recipe.transport {
@@ -173,7 +177,9 @@ pub(super) async fn open(
             over_streams(Box::new(near.reader), Box::new(near.writer), far_side, limits)
         }
         Transport::Program(recipe_of_program) => {
-            let program = recipe_of_program.program(&spawner).await?;
+            let ready = recipe_of_program.ready(&spawner, &stage).await?;
+            let program = ready.program;
+            start_timeout = ready.start_timeout;
             let started = spawner
                 .start(&program)
                 .await
@@ -196,7 +202,8 @@ pub(super) async fn open(
         questions: JoinSet::new(),
     };
     let body = Body { way, incoming, exit, stop: stop.clone() };
-    let connection = Opening { peer, audience, end: End { exit: ended, tail }, stop };
+    let end = End { exit: ended, tail };
+    let connection = Opening { peer, audience, end, stop, start_timeout };
     Ok(Opened { connection, body })
 }
 
@@ -273,7 +280,7 @@ impl Opening {
             version: env!("CARGO_PKG_VERSION"),
             capabilities: &abilities.only(&recipe.askable).to_json(),
         };
-        match era::initialize(&self.peer, hello, recipe.start_timeout).await {
+        match era::initialize(&self.peer, hello, self.start_timeout).await {
             Ok(hello) => Ok(hello),
             Err(HandshakeError::Initialize(RequestError::Refused(cause))) => {
                 Err(DialError::Refused { stage: "initialize", cause })

@@ -9,7 +9,7 @@ mod incoming;
 pub(crate) mod lease;
 mod list;
 mod recipe;
-mod stderr;
+pub(crate) mod stderr;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +58,9 @@ pub(crate) struct Upstream {
     status: watch::Receiver<Status>,
     /// The connection that is up, if there is one.
     open: watch::Receiver<Option<Arc<Open>>>,
+    stage: watch::Receiver<Stage>,
+    /// How long a caller waits for an installation; for its end, if nothing is said.
+    install_patience: Option<Duration>,
     retired: CancellationToken,
     ended: CancellationToken,
 }
@@ -78,6 +81,16 @@ enum Command {
     /// Closes a connection that nobody uses.
     Rest,
     Shutdown,
+}
+
+/// How far a dial has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Starting,
+    /// A launcher installs the server first.
+    Installing {
+        since: Instant,
+    },
 }
 
 /// What everyone may know about an upstream.
@@ -128,15 +141,21 @@ impl Upstream {
         let (commands, inbox) = mpsc::channel(QUEUE);
         let (publish, status) = watch::channel(Status { state: State::Down, last_failure: None });
         let (opened, open) = watch::channel(None);
+        let (tell_stage, stage) = watch::channel(Stage::Starting);
+        let install_patience = recipe.install_patience;
         let tasks = surroundings.tasks.clone();
         let (retired, ended) = (CancellationToken::new(), CancellationToken::new());
-        let actor = actor::Actor::new(server, recipe, policy, surroundings, publish, opened);
+        let actor = actor::Actor::new(
+            (server, recipe, policy),
+            surroundings,
+            (publish, opened, tell_stage),
+        );
         let (retire, end) = (retired.clone(), ended.clone().drop_guard());
         tasks.spawn(async move {
             actor.run(inbox, retire).await;
             drop(end);
         });
-        Upstream { commands, status, open, retired, ended }
+        Upstream { commands, status, open, stage, install_patience, retired, ended }
     }
 
     /// Ends the actor once nobody uses its connection any more; nobody new gets in. What is
@@ -155,18 +174,37 @@ impl Upstream {
         self.retired.is_cancelled()
     }
 
-    /// A connection, held while the lease lives. Connects if it must.
+    /// A connection, held while the lease lives. Connects if it must, and does not wait for the end
+    /// of a long installation.
     pub(crate) async fn lease(&self) -> Result<Lease, LeaseError> {
         if let Some(lease) = self.lease_if_up() {
             return Ok(lease);
         }
-        let acquire = self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply });
-        Box::pin(acquire).await
+        Box::pin(self.soon(self.lease_in_time())).await
+    }
+
+    /// The same for whoever has time.
+    pub(crate) async fn lease_in_time(&self) -> Result<Lease, LeaseError> {
+        self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply }).await
     }
 
     /// A connection whose lists are fresh, whatever failed before.
     pub(crate) async fn refresh(&self) -> Result<Lease, LeaseError> {
-        self.acquire(|reply| Command::Refresh { reply }).await
+        self.soon(self.acquire(|reply| Command::Refresh { reply })).await
+    }
+
+    /// Gives up waiting, and nothing else, once an installation takes long.
+    async fn soon(
+        &self,
+        acquired: impl Future<Output = Result<Lease, LeaseError>>,
+    ) -> Result<Lease, LeaseError> {
+        let Some(patience) = self.install_patience else { return acquired.await };
+        tokio::select! {
+            lease = acquired => lease,
+            since = installs_for(patience, self.stage.clone()) => {
+                Err(LeaseError::Installing { since })
+            }
+        }
     }
 
     /// Closes the connection and waits until it is closed.
@@ -210,6 +248,22 @@ impl Upstream {
                 Err(LeaseError::Replaced)
             }
             answered => answered,
+        }
+    }
+}
+
+/// Waits until one installation has taken that long.
+async fn installs_for(patience: Duration, mut stage: watch::Receiver<Stage>) -> Duration {
+    loop {
+        let installing =
+            stage.wait_for(|stage| *stage != Stage::Starting).await.map(|stage| *stage);
+        let Ok(Stage::Installing { since }) = installing else {
+            // The actor is gone, and answers so.
+            return std::future::pending().await;
+        };
+        tokio::time::sleep_until(since + patience).await;
+        if *stage.borrow() == (Stage::Installing { since }) {
+            return since.elapsed();
         }
     }
 }

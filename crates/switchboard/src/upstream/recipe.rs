@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::values::{Template, TemplateMap};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::DialError;
+use super::{DialError, Stage};
 use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
+use crate::dial::launch::{Launching, Ready};
 use crate::dial::secret;
 use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::{Program, Spawner};
@@ -26,6 +28,8 @@ use crate::trust::Seal;
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
     pub(crate) start_timeout: Duration,
+    /// How long a caller waits for an installation; for its end, if nothing is said.
+    pub(crate) install_patience: Option<Duration>,
     pub(crate) request_timeout: Duration,
     pub(crate) max_frame_bytes: usize,
     pub(crate) max_pages: usize,
@@ -57,6 +61,7 @@ pub(crate) struct ProgramRecipe {
     pub(crate) environment: Environment,
     /// The approval that a project's server runs under.
     pub(crate) seal: Option<Seal>,
+    pub(crate) launching: Launching,
 }
 
 /// A command and its arguments.
@@ -103,9 +108,26 @@ impl fmt::Debug for Transport {
 }
 
 impl ProgramRecipe {
-    /// The program with every variable filled in and every secret asked for. Nothing runs unless
-    /// what would run is still what was approved.
-    pub(crate) async fn program(&self, spawner: &Arc<dyn Spawner>) -> Result<Program, DialError> {
+    /// What to start, without a launcher where that can be. Nothing runs unless what would run is
+    /// still what was approved.
+    pub(crate) async fn ready(
+        &self,
+        spawner: &Arc<dyn Spawner>,
+        stage: &watch::Sender<Stage>,
+    ) -> Result<Ready, DialError> {
+        let (program, asked) = self.program(spawner).await?;
+        let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
+        // What was given may lead to another file, and asking took its time.
+        self.check_seal(&program, &asked).await?;
+        Ok(ready)
+    }
+
+    /// The program with every variable filled in and every secret asked for, and which commands
+    /// were asked.
+    async fn program(
+        &self,
+        spawner: &Arc<dyn Spawner>,
+    ) -> Result<(Program, Vec<Vec<String>>), DialError> {
         let Filled { mut program, commands } =
             self.environment.expanding(|with| self.fill(with))?;
         let asked: Vec<Vec<String>> =
@@ -113,9 +135,6 @@ impl ProgramRecipe {
         self.check_seal(&program, &asked).await?;
         if !program.cwd.is_dir() {
             return Err(DialError::WorkingDirectory { path: program.cwd });
-        }
-        if commands.is_empty() {
-            return Ok(program);
         }
         let mut asking = JoinSet::new();
         for Command { name, helper, words } in commands {
@@ -130,9 +149,12 @@ impl ProgramRecipe {
                 Err(cause) => return Err(DialError::Secret { name, helper, cause }),
             };
         }
-        // What was given may lead to another file, and asking took its time.
-        self.check_seal(&program, &asked).await?;
-        Ok(program)
+        Ok((program, asked))
+    }
+
+    /// The program as far as it is known without asking for secrets.
+    pub(crate) fn draft(&self) -> Option<Program> {
+        self.environment.expanding(|with| self.fill(with)).ok().map(|filled| filled.program)
     }
 
     async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {

@@ -16,13 +16,13 @@ const CHUNK: usize = 16 * 1024;
 
 /// The last lines, shared between the drain and whoever reports an error.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     lines: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl Tail {
     /// The last lines, escaped and bounded.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
@@ -41,7 +41,7 @@ impl Tail {
 }
 
 /// Reads to the end, so that a server never blocks on a full pipe.
-pub(super) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: PathBuf) {
+pub(crate) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: PathBuf) {
     let mut chunk = vec![0; CHUNK];
     let mut line = Vec::new();
     while let Ok(count) = source.read(&mut chunk).await {

@@ -1,0 +1,171 @@
+//! A package as a launcher is given it, and what its manifest says to run.
+
+use serde_json::Value;
+use sha2::{Digest, Sha512};
+
+use super::{Kind, Launch, is_file_name};
+
+/// A package and which version of it is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// As it is written.
+    pub spec: String,
+    /// Empty if the package is an address.
+    pub name: String,
+    pub version: Version,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Version {
+    Exact(String),
+    /// Any that was installed for these words: the launcher itself goes on with it.
+    Installed,
+    /// What is meant changes with time, as with `latest`.
+    Moving,
+}
+
+impl Package {
+    /// `None` for what is no package of a registry: a directory, a file, a repository's short name.
+    pub(super) fn parse(kind: Kind, spec: &str) -> Option<Package> {
+        let (name, version) = match kind {
+            Kind::Npm | Kind::Bun | Kind::Pnpm => of_node(kind, spec)?,
+            Kind::Uv => of_python(spec)?,
+        };
+        Some(Package { spec: spec.to_owned(), name: name.to_owned(), version })
+    }
+
+    /// The name without its scope.
+    fn short_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The folder that npm installs it into, below `_npx` of its cache.
+    pub fn npx_folder(&self) -> String {
+        let digest = Sha512::digest(self.spec.as_bytes());
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether a program that is installed for everybody is run under this name instead: npm looks
+    /// for it by the word that it is given.
+    pub fn may_be_global(&self) -> bool {
+        self.spec == self.short_name()
+    }
+}
+
+fn of_node(kind: Kind, spec: &str) -> Option<(&str, Version)> {
+    let (scope, rest) = match spec.strip_prefix('@') {
+        Some(scoped) => scoped.split_once('/').map(|(scope, rest)| (Some(scope), rest))?,
+        None => (None, spec),
+    };
+    let (short, version) = match rest.split_once('@') {
+        Some((short, version)) => (short, Some(version)),
+        None => (rest, None),
+    };
+    if !is_plain(short) || !scope.is_none_or(is_plain) {
+        return None;
+    }
+    let name = spec.get(..spec.len() - rest.len() + short.len())?;
+    let version = match (version, kind) {
+        (None, Kind::Npm) => Version::Installed,
+        (None, Kind::Bun | Kind::Pnpm | Kind::Uv) => Version::Moving,
+        (Some(version), _) if version.contains([':', '/']) => return None,
+        (Some(version), _) if is_exact(version) => Version::Exact(version.to_owned()),
+        (Some(version), Kind::Npm) if is_range(version) => Version::Installed,
+        (Some(_), _) => Version::Moving,
+    };
+    Some((name, version))
+}
+
+fn of_python(spec: &str) -> Option<(&str, Version)> {
+    if spec.contains("://") {
+        return Some(("", Version::Moving));
+    }
+    let ends = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    let (name, rest) = spec.split_at_checked(spec.find(ends).unwrap_or(spec.len()))?;
+    if !is_plain(name) || rest.contains('/') {
+        return None;
+    }
+    let version = rest.strip_prefix('@').or(rest.strip_prefix("=="));
+    let version = match version.filter(|version| is_exact(version)) {
+        Some(version) => Version::Exact(version.to_owned()),
+        None => Version::Moving,
+    };
+    Some((name, version))
+}
+
+/// Whether it can be a name, and no path.
+fn is_plain(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
+    is_file_name(name) && name.chars().all(allowed)
+}
+
+/// Three numbers, and whatever follows them.
+fn is_exact(version: &str) -> bool {
+    let mut parts = version.splitn(3, '.');
+    let mut number = || parts.next().is_some_and(is_number);
+    let first_two = number() && number();
+    let digits = |part: &str| part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+    let third = parts.next().is_some_and(|third| {
+        let suffix = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
+        digits(third) > 0 && third.chars().all(suffix)
+    });
+    first_two && third
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_range(version: &str) -> bool {
+    version
+        .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '^' | '~' | '<' | '>' | '=' | '*'))
+}
+
+/// The program of an installed package, from its `package.json`: the path of a file below the
+/// package. `None` if it is another version, or cannot be told.
+pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
+    let manifest: Value = serde_json::from_str(manifest).ok()?;
+    if let Version::Exact(wanted) = &launch.package.version
+        && manifest.get("version")?.as_str()? != wanted
+    {
+        return None;
+    }
+    let short = launch.package.short_name();
+    let programs: Vec<(&str, &str)> = match manifest.get("bin")? {
+        Value::String(path) => vec![(short, path)],
+        Value::Object(bins) => {
+            bins.iter().filter_map(|(name, path)| Some((name.as_str(), path.as_str()?))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+    };
+    let named = |wanted: &str| {
+        programs.iter().find(|(name, _)| *name == wanted).map(|(_, path)| (*path).to_owned())
+    };
+    if let Some(bin) = &launch.bin {
+        return named(bin);
+    }
+    // Several names of one file are one program.
+    let (_, first) = programs.first()?;
+    if programs.iter().all(|(_, path)| path == first) {
+        return Some((*first).to_owned());
+    }
+    named(short)
+}
+
+/// Whether `node` has to run a file, by its name and its first bytes. What names another
+/// interpreter, or one with flags, is run as a program.
+pub fn runs_under_node(file: &str, head: &[u8]) -> bool {
+    let Some(line) = head.strip_prefix(b"#!") else {
+        return [".js", ".mjs", ".cjs"].iter().any(|ending| file.ends_with(ending));
+    };
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace();
+    let program = |word: &str| word.rsplit('/').next() == Some("node");
+    match (words.next(), words.next(), words.next()) {
+        (Some(node), None, None) => program(node),
+        (Some(env), Some("node"), None) => env.ends_with("/env"),
+        (Some(_), Some(_), _) | (None, _, _) => false,
+        (Some(_), None, Some(_)) => false,
+    }
+}

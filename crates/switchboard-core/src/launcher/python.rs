@@ -1,0 +1,65 @@
+//! Whether Python looks for modules in the directory that it is started in.
+
+use super::program_of;
+
+/// Whether the line runs a module or a text (`python -m NAME`, `-c TEXT`), which are looked for
+/// where it is started, before anything that is installed.
+pub fn imports_from_its_directory(command: &str, args: &[String]) -> bool {
+    let version = program_of(command).strip_prefix("python");
+    if !version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
+        return false;
+    }
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if arg == "--check-hash-based-pycs" {
+            args.next();
+            continue;
+        }
+        if arg.starts_with("--") {
+            continue;
+        }
+        // A script: Python looks beside it.
+        let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            return false;
+        };
+        for (at, letter) in letters.char_indices() {
+            match letter {
+                'm' | 'c' => return true,
+                'W' | 'X' => {
+                    if at + 1 == letters.len() {
+                        args.next();
+                    }
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_or_a_text_is_looked_for_where_python_starts_and_a_script_is_not() {
+        let check = |line: &str, expected: bool| {
+            let mut words = line.split(' ').map(str::to_owned);
+            let command = words.next().unwrap();
+            let args: Vec<String> = words.collect();
+            assert_eq!(imports_from_its_directory(&command, &args), expected, "{line}");
+        };
+        check("python -m mcp_server_time", true);
+        check("/usr/bin/python3 -um mcp_server_time", true);
+        check("python3.12 -X utf8 -Wd -W d -mserver", true);
+        check("python --check-hash-based-pycs always -c pass", true);
+        check("python server.py -m x", false);
+        check("python -u server.py -m x", false);
+        check("python -Xm server.py", false);
+        check("python - -m", false);
+        check("python", false);
+        check("pythonic -m x", false);
+        check("node -m x", false);
+    }
+}

@@ -1,0 +1,39 @@
+//! How a launcher is asked, once, where it installs a package: it runs a line of ours instead of the
+//! package's program.
+
+use super::{Kind, Launch};
+
+/// What the answer begins with, so that nothing else that is printed passes for it.
+const ANSWER: &str = "switchboard: ";
+
+/// Node shows the folders of programs, of which the package's comes first.
+const NODE: &str = "process.stdout.write('\\nswitchboard: '+process.env.PATH+'\\n')";
+const PYTHON: &str = "import sys; print('\\nswitchboard: '+sys.prefix)";
+
+impl Launch {
+    /// The arguments with which the launcher installs the package and answers.
+    pub fn question(&self) -> Vec<String> {
+        let spec = self.package.spec.as_str();
+        let package = format!("--package={spec}");
+        let words: &[&str] = match self.kind {
+            Kind::Npm => &["--yes", &package, "--", "node", "-e", NODE],
+            Kind::Bun => &["--package", spec, "node", "-e", NODE],
+            Kind::Pnpm => &[&package, "node", "-e", NODE],
+            Kind::Uv => &["--from", spec, "python", "-c", PYTHON],
+        };
+        self.mode.iter().chain(words).map(|word| (*word).to_owned()).collect()
+    }
+
+    /// Where the package lies, from what the launcher printed: the folder that has `node_modules`,
+    /// or the environment of Python.
+    pub fn root_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
+        let answer = printed.lines().rev().find_map(|line| line.strip_prefix(ANSWER))?;
+        let root = match self.kind {
+            Kind::Npm | Kind::Bun | Kind::Pnpm => {
+                answer.split(':').find_map(|folder| folder.strip_suffix("/node_modules/.bin"))?
+            }
+            Kind::Uv => answer.trim_end(),
+        };
+        root.starts_with('/').then_some(root)
+    }
+}

@@ -1,0 +1,262 @@
+//! What each launcher's line means, and that no line can do harm.
+
+use proptest::prelude::*;
+
+use super::package::{Version, runs_under_node, script_of};
+use super::*;
+
+fn read(line: &str) -> Option<Launch> {
+    let mut words = line.split(' ').map(str::to_owned);
+    let command = words.next().unwrap();
+    parse(&command, &words.collect::<Vec<_>>())
+}
+
+/// One line a case: what was parsed, in words.
+fn shown(lines: &[&str]) -> String {
+    let show = |line: &&str| {
+        let meaning = match read(line) {
+            None => "runs as it stands".to_owned(),
+            Some(Launch { kind, package, bin, args, .. }) => format!(
+                "{kind:?} {} {:?} bin={} args={args:?}",
+                package.name,
+                package.version,
+                bin.as_deref().unwrap_or("-"),
+            ),
+        };
+        format!("{line} => {meaning}\n")
+    };
+    lines.iter().map(show).collect()
+}
+
+#[test]
+fn a_line_names_a_package_and_what_is_left_is_for_its_program() {
+    insta::assert_snapshot!(shown(&[
+        "npx -y @scope/server .",
+        "npx --yes server@1.2.3 --port 1 -y -- x",
+        "/opt/node/bin/npx server@^1.2",
+        "npx server@latest",
+        "npx -p @scope/server@2.0.0-rc.1 serve -v",
+        "npx --package=server -- serve -v",
+        "npm exec -y server@next -- --flag",
+        "npm exec --package server -- serve --flag",
+        "npm x -- server --flag",
+        "bunx server",
+        "bun x -p server serve",
+        "pnpm dlx server@4 a",
+        "pnpm dlx --package=server serve",
+        "uvx mcp-server-time --local-timezone UTC",
+        "uvx mcp-server-time@2026.10.19",
+        "uvx mcp-server-time==2026.10.19",
+        "uvx mcp-server[extra]>=1",
+        "uvx --from git+https://example.com/x serve a",
+        "uv tool run --from=server@latest serve",
+    ]), @r#"
+    npx -y @scope/server . => Npm @scope/server Installed bin=- args=["."]
+    npx --yes server@1.2.3 --port 1 -y -- x => Npm server Exact("1.2.3") bin=- args=["--port", "1", "-y", "--", "x"]
+    /opt/node/bin/npx server@^1.2 => Npm server Installed bin=- args=[]
+    npx server@latest => Npm server Moving bin=- args=[]
+    npx -p @scope/server@2.0.0-rc.1 serve -v => Npm @scope/server Exact("2.0.0-rc.1") bin=serve args=["-v"]
+    npx --package=server -- serve -v => Npm server Installed bin=serve args=["-v"]
+    npm exec -y server@next -- --flag => Npm server Moving bin=- args=["--flag"]
+    npm exec --package server -- serve --flag => Npm server Installed bin=serve args=["--flag"]
+    npm x -- server --flag => Npm server Installed bin=- args=["--flag"]
+    bunx server => Bun server Moving bin=- args=[]
+    bun x -p server serve => Bun server Moving bin=serve args=[]
+    pnpm dlx server@4 a => Pnpm server Moving bin=- args=["a"]
+    pnpm dlx --package=server serve => Pnpm server Moving bin=serve args=[]
+    uvx mcp-server-time --local-timezone UTC => Uv mcp-server-time Moving bin=- args=["--local-timezone", "UTC"]
+    uvx mcp-server-time@2026.10.19 => Uv mcp-server-time Exact("2026.10.19") bin=- args=[]
+    uvx mcp-server-time==2026.10.19 => Uv mcp-server-time Exact("2026.10.19") bin=- args=[]
+    uvx mcp-server[extra]>=1 => Uv mcp-server Moving bin=- args=[]
+    uvx --from git+https://example.com/x serve a => Uv  Moving bin=serve args=["a"]
+    uv tool run --from=server@latest serve => Uv server Moving bin=serve args=[]
+    "#);
+}
+
+#[test]
+fn what_is_not_understood_runs_as_it_stands() {
+    let lines = [
+        "npx",
+        "npx -y",
+        "npx --yes --",
+        "npx --registry https://x.example server",
+        "npx -c server",
+        "npx -p one -p two serve",
+        "npx -p server",
+        "npx -p server ../serve",
+        "npx ./server",
+        "npx ../server",
+        "npx user/repo",
+        "npx github:user/repo",
+        "npx .",
+        "npx server@npm:other",
+        "npx @scope",
+        "npx @/x",
+        "npx @../x/y",
+        "npx /abs",
+        "npx server@file:x",
+        "npm run server",
+        "npm exec --registry x server",
+        "npm exec -p server serve",
+        "npm server",
+        "bunx --bun server",
+        "bun run server",
+        "pnpm server",
+        "pnpm --package=x dlx y",
+        "uvx",
+        "uvx --python 3.12 server",
+        "uvx --from",
+        "uvx --from ./here serve",
+        "uvx ./server",
+        "uvx git+https://example.com/x",
+        "uv run server",
+        "uv tool install server",
+        "node x",
+        "",
+    ];
+    for line in lines {
+        assert_eq!(read(line), None, "{line}");
+    }
+}
+
+#[test]
+fn a_launcher_is_known_by_its_line_whatever_the_flags() {
+    let check = |line: &str, expected: Option<Kind>| {
+        let mut words = line.split(' ').map(str::to_owned);
+        let command = words.next().unwrap();
+        assert_eq!(kind_of(&command, &words.collect::<Vec<_>>()), expected, "{line}");
+    };
+    check("npx --registry x server", Some(Kind::Npm));
+    check("/usr/bin/npx", Some(Kind::Npm));
+    check("npm --loglevel silent exec server", Some(Kind::Npm));
+    check("pnpm --package=x dlx y", Some(Kind::Pnpm));
+    check("uv --offline tool run server", Some(Kind::Uv));
+    check("bun --bun x server", Some(Kind::Bun));
+    check("npm run -- exec", None);
+    check("npm start", None);
+    check("uv run server", None);
+    check("my-npx server", None);
+}
+
+#[test]
+fn the_program_of_a_package_is_what_npm_would_run() {
+    let check = |line: &str, manifest: &str, expected: Option<&str>| {
+        let launch = read(line).unwrap();
+        assert_eq!(script_of(&launch, manifest).as_deref(), expected, "{line} {manifest}");
+    };
+    check("npx a", r#"{"bin": "cli.js"}"#, Some("cli.js"));
+    check("npx @s/a", r#"{"bin": {"other": "o.js"}}"#, Some("o.js"));
+    check("npx @s/a", r#"{"bin": {"b": "b.js", "a": "a.js"}}"#, Some("a.js"));
+    check("npx @s/a", r#"{"bin": {"b": "x.js", "c": "x.js"}}"#, Some("x.js"));
+    check("npx -p @s/a b", r#"{"bin": {"b": "b.js", "a": "a.js"}}"#, Some("b.js"));
+    check("npx -p @s/a a", r#"{"bin": "cli.js"}"#, Some("cli.js"));
+    check("npx a@1.2.3", r#"{"version": "1.2.3", "bin": "cli.js"}"#, Some("cli.js"));
+    check("npx a@1.2.3", r#"{"version": "1.2.4", "bin": "cli.js"}"#, None);
+    check("npx a@1.2.3", r#"{"bin": "cli.js"}"#, None);
+    check("npx a", r#"{"bin": {"b": "b.js", "c": "c.js"}}"#, None);
+    check("npx -p a d", r#"{"bin": {"b": "b.js"}}"#, None);
+    for manifest in ["", "[]", "{}", r#"{"bin": {}}"#, r#"{"bin": [1]}"#, r#"{"bin": {"a": 1}}"#] {
+        check("npx a", manifest, None);
+    }
+}
+
+#[test]
+fn node_runs_what_is_written_for_it() {
+    let check = |file: &str, head: &str, expected: bool| {
+        assert_eq!(runs_under_node(file, head.as_bytes()), expected, "{file} {head}");
+    };
+    check("cli.js", "import x", true);
+    check("cli.mjs", "", true);
+    check("cli", "#!/usr/bin/env node\nx", true);
+    check("cli", "#!/usr/local/bin/node\r\nx", true);
+    check("cli", "", false);
+    check("cli", "\u{7f}ELF", false);
+    check("cli.js", "#!/usr/bin/env bun\n", false);
+    check("cli.js", "#!/usr/bin/env -S node --flag\n", false);
+    check("cli.js", "#!\n", false);
+    check("cli", "#!/bin/sh\n", false);
+}
+
+#[test]
+fn a_package_lies_where_npm_puts_it() {
+    // As seen in a cache that npm 11 made.
+    let launch = read("npx -y @modelcontextprotocol/server-everything").unwrap();
+    assert_eq!(launch.package.npx_folder(), "5b2dd62b9d0bddd4");
+}
+
+#[test]
+fn a_launcher_is_asked_in_its_own_words_and_its_answer_is_found() {
+    let asked = |line: &str| {
+        let question = read(line).unwrap().question();
+        let words: Vec<&str> = question.iter().map(String::as_str).collect();
+        format!("{}\n", words.split_last().unwrap().1.join(" "))
+    };
+    let lines =
+        ["npx a b", "npm exec a", "bunx a", "bun x a", "pnpm dlx a", "uvx a", "uv tool run a"];
+    insta::assert_snapshot!(lines.map(asked).concat(), @"
+    --yes --package=a -- node -e
+    exec --yes --package=a -- node -e
+    --package a node -e
+    x --package a node -e
+    dlx --package=a node -e
+    --from a python -c
+    tool run --from a python -c
+    ");
+    let node = read("npx a").unwrap();
+    let printed =
+        "notice\nswitchboard: /c/_npx/1/node_modules/.bin:/n/node_modules/.bin:/bin\nbye\n";
+    assert_eq!(node.root_in(printed), Some("/c/_npx/1"));
+    assert_eq!(node.root_in("switchboard: /bin\n"), None);
+    assert_eq!(node.root_in("switchboard: x/node_modules/.bin\n"), None);
+    assert_eq!(node.root_in("/c/node_modules/.bin\n"), None);
+    let python = read("uvx a").unwrap();
+    assert_eq!(python.root_in("\nswitchboard: /c/uv/x\n"), Some("/c/uv/x"));
+    assert_eq!(python.root_in(""), None);
+}
+
+fn words() -> impl Strategy<Value = Vec<String>> {
+    let word = prop_oneof![
+        Just("-y".to_owned()),
+        Just("--".to_owned()),
+        Just("--package=a".to_owned()),
+        Just("-p".to_owned()),
+        Just("--from".to_owned()),
+        Just("exec".to_owned()),
+        Just("dlx".to_owned()),
+        Just("@s/a@1.0.0".to_owned()),
+        Just("a".to_owned()),
+        "\\PC{0,12}",
+    ];
+    prop::collection::vec(word, 0..8)
+}
+
+proptest! {
+    #[test]
+    fn no_line_panics_and_no_word_is_lost_or_becomes_a_path(
+        command in prop_oneof!["npx", "npm", "bunx", "bun", "pnpm", "uvx", "uv", "\\PC{0,8}"],
+        args in words(),
+    ) {
+        let _kind = kind_of(&command, &args);
+        let _python = python::imports_from_its_directory(&command, &args);
+        if let Some(launch) = parse(&command, &args) {
+            prop_assert!(kind_of(&command, &args) == Some(launch.kind));
+            // What the program gets are the last words of the line, as they were.
+            prop_assert!(args.ends_with(&launch.args) || args.contains(&"--".to_owned()));
+            let named = launch.bin.as_deref().unwrap_or(&launch.package.name);
+            prop_assert!(!named.is_empty() && !named.split('/').any(|part| part == ".."));
+            prop_assert!(!named.starts_with(['/', '.', '-']));
+            let exact = matches!(&launch.package.version, Version::Exact(v) if v.is_empty());
+            prop_assert!(!exact);
+        }
+    }
+
+    #[test]
+    fn no_manifest_and_no_answer_panics(manifest in "\\PC{0,60}", printed in "\\PC{0,60}") {
+        for line in ["npx a", "uvx a"] {
+            let launch = read(line).unwrap();
+            let _script = script_of(&launch, &manifest);
+            let _root = launch.root_in(&format!("switchboard: {printed}"));
+        }
+        let _node = runs_under_node(&manifest, printed.as_bytes());
+    }
+}

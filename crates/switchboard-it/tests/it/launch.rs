@@ -1,0 +1,373 @@
+//! `npx`, `uvx` and the like: what they install runs without them, and no project decides what that
+//! is. The launchers are made up; they look where the real ones look.
+
+use std::fs;
+use std::future::pending;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard::dial::spawn::{Process, Program, Spawner, Started};
+use switchboard::failure::Code;
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard::request::Request;
+use switchboard::{Gateway, Headless, render};
+use switchboard_it::client::Client;
+use switchboard_it::fixture::{FixtureState, Script, act};
+use switchboard_it::harness::{Home, call};
+use switchboard_it::processes::children;
+use switchboard_it::program::{Installed, Ran};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Notify;
+
+use crate::PROGRAMS;
+
+/// Notes that it ran, and acts the server.
+const NODE: &str = r#"#!/bin/sh
+[ "$1" = -e ] && { echo "switchboard: $HOME/installed/node_modules/.bin:$PATH"; exit; }
+echo "node ${1#"$HOME"/} in ${PWD#"$HOME"/}" >> "$HOME/ledger"
+shift
+exec fixture-server "$@"
+"#;
+
+/// Runs what the directory that it is started in offers, as npm does; else installs and runs.
+const NPX: &str = r#"#!/bin/sh
+echo "npx $1 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
+[ -e .npmrc ] && echo "hostile .npmrc" >> "$HOME/ledger"
+[ -e node_modules/.bin/server ] && exec node_modules/.bin/server
+[ "$1" = --yes ] || exec fixture-server "$HOME/server.toml"
+[ -e "$HOME/offline" ] && { echo 'npm error 404 no such package' >&2; exit 1; }
+package="$HOME/installed/node_modules/server"
+mkdir -p "$package"
+echo '{ "version": "1.0.0", "bin": "cli.js" }' > "$package/package.json"
+: > "$package/cli.js"
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+"#;
+
+/// Has its programs in an environment of its own, and stays until they end.
+const UVX: &str = r#"#!/bin/sh
+echo "uvx $1 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
+[ "$1" = --from ] || { fixture-server "$HOME/server.toml"; exit; }
+mkdir -p "$HOME/venv/bin"
+printf '#!/bin/sh\necho "server in ${PWD#"$HOME"/}" >> "$HOME/ledger"\nexec fixture-server "$@"\n' > "$HOME/venv/bin/server"
+chmod +x "$HOME/venv/bin/server"
+echo "switchboard: $HOME/venv"
+"#;
+
+/// Prefers a module of the directory that it is started in, unless it is told not to.
+const PYTHON: &str = r#"#!/bin/sh
+[ -z "$PYTHONSAFEPATH" ] && [ -e "$2.py" ] && exec sh "$2.py"
+echo "python $1 $2 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
+exec fixture-server "$HOME/server.toml"
+"#;
+
+/// What a repository would like to be run.
+const HOSTILE: &str = "#!/bin/sh\necho hostile >> \"$HOME/ledger\"\nexec fixture-server flaky\n";
+
+/// A user in a cloned repository that would like to have a say.
+struct User {
+    installed: Installed,
+}
+
+impl User {
+    /// One server `it` in the user's own file.
+    fn with(entry: &Value) -> User {
+        let user = User { installed: Installed::bare(PROGRAMS) };
+        user.configure(entry);
+        user.installed.write("server.toml", "[[tools]]\nname = 'echo'\n");
+        let programs = [("node", NODE), ("npx", NPX), ("uvx", UVX), ("python3", PYTHON)];
+        for (name, text) in programs {
+            user.program(&format!("bin/{name}"), text);
+        }
+        user.program("project/node_modules/.bin/server", HOSTILE);
+        user.program("project/node_modules/.bin/node", HOSTILE);
+        user.installed.write("project/node_modules/server/package.json", "{}");
+        user.installed.write("project/.npmrc", "registry=http://127.0.0.1:9/\n");
+        user.installed.write("project/server.py", HOSTILE);
+        user
+    }
+
+    fn configure(&self, entry: &Value) {
+        let config = json!({ "mcpServers": { "it": entry } });
+        self.installed.write("switchboard/mcp.json", &config.to_string());
+    }
+
+    fn program(&self, path: &str, text: &str) {
+        let path = self.installed.write(path, text);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn command(&self) -> tokio::process::Command {
+        let mut command = self.installed.command();
+        let fixtures = PathBuf::from(PROGRAMS.fixture_server);
+        let folders = [self.installed.home().join("bin"), fixtures.parent().unwrap().to_owned()];
+        let path = folders.map(|folder| folder.display().to_string()).join(":");
+        command.env("PATH", format!("{path}:/usr/bin:/bin"));
+        command.current_dir(self.installed.home().join("project"));
+        command
+    }
+
+    async fn serve(&self) -> Client {
+        let mut client = Client::start(self.command().arg("serve"));
+        client.initialize("2025-11-25", json!({})).await;
+        client
+    }
+
+    async fn run(&self, line: &str) -> Ran {
+        let output = self.command().args(line.split(' ')).output().await.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// What ran since it was asked last.
+    fn ledger(&self) -> String {
+        let file = self.installed.home().join("ledger");
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let _nothing_ran = fs::remove_file(file);
+        text
+    }
+
+    /// Connects once more and says what ran.
+    async fn connect(&self) -> String {
+        let ran = self.run("connect it").await;
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        self.ledger()
+    }
+}
+
+const PACKAGE: &str = r#"{ "version": "1.0.0", "bin": { "server": "dist/cli.js" } }"#;
+
+/// Puts the package where npm puts what `npx server` installs.
+fn install(user: &User) {
+    // Half of the SHA-512 of `server`, as npm has it.
+    let root = ".npm/_npx/fb7daafb37d21221/node_modules/server";
+    user.installed.write(&format!("{root}/package.json"), PACKAGE);
+    user.installed.write(&format!("{root}/dist/cli.js"), "");
+}
+
+#[tokio::test]
+async fn what_npm_has_installed_is_one_process_in_the_project() {
+    let user = User::with(&json!({ "command": "npx", "args": ["-y", "server", "../server.toml"] }));
+    install(&user);
+    let mut client = user.serve().await;
+    let said = client.mcp(json!({ "tool": "it_echo", "args": { "text": "hello" } })).await;
+    assert_eq!(said, "hello");
+    insta::assert_snapshot!(user.ledger(), @"node .npm/_npx/fb7daafb37d21221/node_modules/server/dist/cli.js in project");
+    let server = children(client.pid());
+    assert_eq!(server.len(), 1, "one child");
+    assert_eq!(children(server[0]), Vec::<u32>::new(), "which has none");
+}
+
+#[tokio::test]
+async fn a_launcher_is_asked_once_and_not_needed_afterwards() {
+    let npx = json!({ "command": "npx", "args": ["server@latest", "../server.toml"] });
+    let user = User::with(&npx);
+    let direct = "node installed/node_modules/server/cli.js in project\n";
+    let asked = "npx --yes in switchboard/cache/launchers/neutral\n";
+    assert_eq!(user.connect().await, format!("{asked}{direct}"));
+    assert_eq!(user.connect().await, direct);
+    // What it was told last has to do while the launcher finds nothing out.
+    let known = user.installed.home().join("switchboard/cache/launchers/known.json");
+    let text = fs::read_to_string(&known).unwrap();
+    fs::write(
+        &known,
+        regex::Regex::new(r#""at":\d+"#).unwrap().replace(&text, r#""at":1"#).as_ref(),
+    )
+    .unwrap();
+    user.installed.write("offline", "");
+    assert_eq!(user.connect().await, format!("{asked}{direct}"));
+    user.configure(&json!({ "command": "uvx", "args": ["server", "../server.toml"] }));
+    let direct = "server in project\n";
+    let asked = "uvx --from in switchboard/cache/launchers/neutral\n";
+    assert_eq!(user.connect().await, format!("{asked}{direct}"));
+    assert_eq!(user.connect().await, direct);
+    fs::remove_dir_all(user.installed.home().join("venv")).unwrap();
+    assert_eq!(user.connect().await, format!("{asked}{direct}"));
+}
+
+#[tokio::test]
+async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
+    let user = User::with(&json!({ "command": "npx", "args": ["-y", "server"] }));
+    user.installed.write("offline", "");
+    let ran = user.run("connect it").await;
+    assert_eq!(ran.code, Some(5));
+    let times = regex::Regex::new(r"\d+ m?s\b").unwrap();
+    let transcript = ran.transcript(user.installed.home());
+    insta::assert_snapshot!(times.replace(&transcript, "[TIME]"), @r"
+    exit 5
+    --- stdout
+    --- stderr
+    error: cannot use the server `it`
+      caused by: cannot connect
+      caused by: `npx` did not install the server, after [TIME]
+      caused by: it failed (exit code 1)
+
+    hint: its last words:
+      npm error 404 no such package
+    hint: read its log with `switchboard logs it`
+    ");
+}
+
+#[tokio::test]
+async fn launchers_stay_where_the_user_wants_them_to() {
+    let entry = json!({ "command": "npx", "args": ["-y", "server"] });
+    let user = User::with(&entry);
+    install(&user);
+    let mut off = user.command();
+    let off = off.env("SWITCHBOARD_LAUNCHER", "off").args(["connect", "it"]).output().await;
+    assert!(off.unwrap().status.success());
+    let plain = "npx -y in switchboard/cache/launchers/neutral\n";
+    assert_eq!(user.ledger(), plain);
+    let mut entry = entry;
+    entry["resolveLauncher"] = json!(false);
+    user.configure(&entry);
+    assert_eq!(user.connect().await, plain);
+}
+
+#[tokio::test]
+async fn a_repository_does_not_decide_what_a_server_of_the_user_is() {
+    let check = async |command: &str, args: &[&str], expected: &str| {
+        let user = User::with(&json!({ "command": command, "args": args }));
+        assert_eq!(user.connect().await, expected, "{command} {args:?}");
+    };
+    let neutral = "in switchboard/cache/launchers/neutral\n";
+    // One that is asked, one that runs as it stands, and one that looks for modules.
+    let direct = "node installed/node_modules/server/cli.js in project\n";
+    check("npx", &["server", "../server.toml"], &format!("npx --yes {neutral}{direct}")).await;
+    check("npx", &["--quiet", "server"], &format!("npx --quiet {neutral}")).await;
+    check("python3", &["-m", "server"], "python -m server in project\n").await;
+}
+
+#[tokio::test]
+async fn where_the_entry_names_a_directory_what_lies_there_counts() {
+    let check = async |command: &str, args: &[&str], expected: &str| {
+        let user = User::with(&json!({ "command": command, "args": args, "cwd": "." }));
+        install(&user);
+        assert_eq!(user.connect().await, expected, "{command} {args:?}");
+    };
+    check("npx", &["-y", "server"], "npx -y in project\nhostile .npmrc\nhostile\n").await;
+    check("python3", &["-m", "server"], "hostile\n").await;
+}
+
+#[tokio::test]
+async fn the_doctor_says_what_becomes_of_a_launcher() {
+    let user = User::with(&json!({ "command": "npx", "args": ["-y", "server", "secret"] }));
+    let examine = async || {
+        let ran = user.run("doctor").await;
+        assert_eq!(ran.code, Some(0));
+        ran.stdout.replace(&*user.installed.home().to_string_lossy(), "~")
+    };
+    insta::assert_snapshot!(examine().await, @"
+    note: it: `npx` installs it, or says where it is, at the next start
+      hint: try again with `switchboard connect it`
+    ");
+    install(&user);
+    insta::assert_snapshot!(examine().await, @"note: it: `npx` is not needed: `~/.npm/_npx/fb7daafb37d21221/node_modules/server/dist/cli.js` runs instead of it");
+    user.configure(&json!({ "command": "npx", "args": ["--quiet", "server"] }));
+    insta::assert_snapshot!(examine().await, @"note: it: `npx` starts it and stays");
+    assert_eq!(user.ledger(), "", "nothing was started");
+}
+
+/// Starts no processes: a launcher that takes its time, and the server that it installs.
+#[derive(Clone)]
+struct Slow {
+    home: Home,
+    /// Lets the installation come to its end.
+    go_on: Arc<Notify>,
+}
+
+struct Nobody;
+
+impl Process for Nobody {
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+        Box::pin(pending())
+    }
+    fn terminate(&self) {}
+    fn kill(&self) {}
+}
+
+/// A process that has done its work when `done` says so.
+struct Installer {
+    done: Arc<Notify>,
+}
+
+impl Process for Installer {
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+        Box::pin(async {
+            self.done.notified().await;
+            Ok(ExitStatus::default())
+        })
+    }
+    fn terminate(&self) {}
+    fn kill(&self) {}
+}
+
+impl Spawner for Slow {
+    fn start(&self, program: &Program) -> io::Result<Started> {
+        let (stdin, read) = tokio::io::duplex(64 * 1024);
+        let (mut write, stdout) = tokio::io::duplex(64 * 1024);
+        let process: Box<dyn Process> = if program.command == "uvx" {
+            let (done, go_on) = (Arc::new(Notify::new()), Arc::clone(&self.go_on));
+            let venv = self.home.path().join("venv");
+            let installer = Installer { done: Arc::clone(&done) };
+            tokio::spawn(async move {
+                go_on.notified().await;
+                fs::create_dir_all(venv.join("bin")).unwrap();
+                fs::write(venv.join("bin/server"), "").unwrap();
+                let mode = fs::Permissions::from_mode(0o755);
+                fs::set_permissions(venv.join("bin/server"), mode).unwrap();
+                write
+                    .write_all(format!("switchboard: {}\n", venv.display()).as_bytes())
+                    .await
+                    .unwrap();
+                done.notify_one();
+            });
+            Box::new(installer)
+        } else {
+            let script = Arc::new(Script::parse("[[tools]]\nname = 'echo'\n").unwrap());
+            tokio::spawn(act(script, FixtureState::default(), read, write, tokio::io::sink()));
+            Box::new(Nobody)
+        };
+        let stderr = Box::new(tokio::io::empty());
+        Ok(Started { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr, process })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_installation_goes_on_without_those_who_asked() {
+    let home = Home::new();
+    fs::create_dir(home.path().join("switchboard")).unwrap();
+    let config = r#"{ "mcpServers": { "it": { "command": "uvx", "args": ["server"] } } }"#;
+    fs::write(home.path().join("switchboard/mcp.json"), config).unwrap();
+    let environment = home.environment();
+    let options = LoadOptions { config: None, project: home.path().to_owned() };
+    let config = load(&environment, &Paths::of(&environment), &options).unwrap().config;
+    let slow = Slow { home: home.clone(), go_on: Arc::default() };
+    let gateway = Gateway::builder(environment).config(config).spawner(slow.clone()).build();
+    let session = gateway.session(Headless);
+    let began = tokio::time::Instant::now();
+    let ask = || session.handle(Request::Call(call("it_echo", json!({ "text": "hello" }))));
+    for _ in 0..2 {
+        // The first one waits, the second is told at once.
+        let failure = ask().await.unwrap_err();
+        assert_eq!(failure.code, Code::Starting);
+        assert_eq!(began.elapsed().as_secs(), 25);
+        insta::assert_snapshot!(render::text::failure(&failure), @"
+        starting: cannot use the server `it`: the server is being installed, for 25 s so far
+        Try again in 15s
+        ");
+    }
+    slow.go_on.notify_one();
+    let reply = ask().await.unwrap();
+    assert_eq!(render::text::reply(&reply), "hello");
+    assert!(began.elapsed() < Duration::from_secs(26), "nobody waited for anything");
+    gateway.shutdown().await;
+}

@@ -1,0 +1,97 @@
+//! Where launchers said that packages lie, kept for a day.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use switchboard_core::launcher::Launch;
+
+use crate::dial::spawn::Program;
+use crate::directory::now;
+use crate::paths;
+use crate::shared_file::{SharedFile, UpdateError};
+
+const DAY: u64 = 24 * 60 * 60;
+
+/// What nobody asked anew for this long is forgotten.
+const FORGOTTEN: u64 = 30 * DAY;
+
+/// Variables that tell a launcher what to install, and where.
+const TELLING: [&str; 6] = ["npm_config_", "uv_", "bun_", "pnpm_", "xdg_", "home"];
+
+/// What is known of one package.
+pub(super) struct Known {
+    file: PathBuf,
+    key: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    Fresh,
+    /// What is meant may have changed since.
+    Stale,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct File {
+    packages: BTreeMap<String, Place>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Place {
+    root: PathBuf,
+    /// In seconds since 1970.
+    at: u64,
+}
+
+impl Known {
+    /// Of the package that `program` launches in `place`.
+    pub(super) fn of(home: &Path, launch: &Launch, program: &Program, place: &Path) -> Known {
+        let mut digest = Sha256::new();
+        let mut add = |text: &str| {
+            digest.update(text.len().to_le_bytes());
+            digest.update(text);
+        };
+        add(&program.command);
+        launch.question().iter().for_each(|word| add(word));
+        add(&place.to_string_lossy());
+        for (name, value) in &program.env {
+            let lower = name.to_ascii_lowercase();
+            if TELLING.iter().any(|telling| lower.starts_with(telling)) {
+                add(&lower);
+                add(value);
+            }
+        }
+        let key = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Known { file: home.join("known.json"), key }
+    }
+
+    pub(super) fn recall(&self) -> Option<(PathBuf, Age)> {
+        // It decides what is run, so it has to be ours alone.
+        let bytes = paths::read_private(&self.file).ok()??;
+        let place = read(&bytes).packages.remove(&self.key)?;
+        // One from the future was written by another clock.
+        let age = match now().checked_sub(place.at) {
+            Some(0..DAY) => Age::Fresh,
+            Some(_) | None => Age::Stale,
+        };
+        Some((place.root, age))
+    }
+
+    pub(super) fn keep(&self, root: &Path) -> Result<(), UpdateError<Infallible>> {
+        SharedFile::ours(self.file.clone()).update(|before| {
+            let mut file = before.map(read).unwrap_or_default();
+            let at = now();
+            file.packages.retain(|_, place| at.saturating_sub(place.at) < FORGOTTEN);
+            file.packages.insert(self.key.clone(), Place { root: root.to_owned(), at });
+            Ok(serde_json::to_vec(&file).ok())
+        })
+    }
+}
+
+/// A file that does not read says nothing.
+fn read(bytes: &[u8]) -> File {
+    serde_json::from_slice(bytes).unwrap_or_default()
+}

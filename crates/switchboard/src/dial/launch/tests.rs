@@ -1,0 +1,243 @@
+//! Which program a launcher's line comes to, over made-up caches.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+/// A home with programs, a project in it, and what a launcher installed.
+struct Machine {
+    home: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let machine = Machine { home: tempfile::tempdir().unwrap() };
+        machine.program("bin/node");
+        machine.program("bin/npx");
+        machine
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.home.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn program(&self, path: &str) {
+        self.write(path, "#!/bin/sh\n");
+        fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A package of one script below `root`.
+    fn package(&self, root: &str, name: &str, version: &str) {
+        let package = format!("{root}/node_modules/{name}");
+        let manifest = format!(r#"{{"version": "{version}", "bin": "cli.js"}}"#);
+        self.write(&format!("{package}/package.json"), &manifest);
+        self.write(&format!("{package}/cli.js"), "");
+    }
+
+    /// Where npm installs a package.
+    fn npx(&self, spec: &str) -> String {
+        let launch = launcher::parse("npx", &[spec.to_owned()]).unwrap();
+        format!(".npm/_npx/{}", launch.package.npx_folder())
+    }
+
+    fn line(&self, line: &str) -> Program {
+        let mut words = line.split(' ').map(str::to_owned);
+        let env = [
+            ("HOME", self.at("").display().to_string()),
+            ("PATH", format!("{}:/nowhere", self.at("bin").display())),
+        ];
+        let env = env.map(|(name, value)| (name.to_owned(), value)).into_iter();
+        Program {
+            command: words.next().unwrap(),
+            args: words.collect(),
+            env: env.collect::<BTreeMap<_, _>>(),
+            cwd: self.at("project"),
+        }
+    }
+
+    fn launching(&self, ground: Ground) -> Launching {
+        Launching {
+            resolving: Resolving::On,
+            ground,
+            home: self.at("ours"),
+            log: self.at("log"),
+            start_timeout: Duration::from_secs(30),
+        }
+    }
+
+    /// What would run, without what differs from run to run.
+    fn outlook(&self, line: &str, ground: Ground) -> String {
+        let root = self.home.path().canonicalize().unwrap().display().to_string();
+        let shown = |program: &Program| {
+            let words = std::iter::once(&program.command).chain(&program.args);
+            let words: Vec<&str> = words.map(String::as_str).collect();
+            words.join(" ").replace(&self.at("").display().to_string(), "~/").replace(&root, "~")
+        };
+        match self.launching(ground).outlook(&self.line(line)) {
+            Outlook::Plain => "as it stands".to_owned(),
+            Outlook::Direct(found) => shown(&found.program),
+            Outlook::Ask(asking) => match &asking.stale {
+                None => "asks".to_owned(),
+                Some(stale) => format!("asks, or {}", shown(&stale.program)),
+            },
+        }
+    }
+
+    #[track_caller]
+    fn check(&self, line: &str, expected: &str) {
+        assert_eq!(self.outlook(line, Ground::Foreign), expected, "{line}");
+    }
+}
+
+#[test]
+fn what_npm_installed_for_a_spec_runs_under_node() {
+    let machine = Machine::new();
+    for spec in ["@s/server", "server@1.2.3", "server@1.2.4", "server@^1", "server@latest"] {
+        let name = if spec.starts_with('@') { "@s/server" } else { "server" };
+        machine.package(&machine.npx(spec), name, "1.2.3");
+    }
+    let direct = |spec: &str, name: &str, rest: &str| {
+        format!("~/bin/node ~/{}/node_modules/{name}/cli.js{rest}", machine.npx(spec))
+    };
+    machine.check("npx -y @s/server a -b", &direct("@s/server", "@s/server", " a -b"));
+    machine.check("npx server@1.2.3", &direct("server@1.2.3", "server", ""));
+    machine.check("npm exec -- server@^1 --x", &direct("server@^1", "server", " --x"));
+    // Another version lies there.
+    machine.check("npx server@1.2.4", "asks");
+    // What it is today only npm can tell.
+    machine.check("npx server@latest", "asks");
+    machine.check("npx server@next", "asks");
+    machine.check("npx --registry x @s/server", "as it stands");
+}
+
+#[test]
+fn the_settings_of_the_user_say_where_npm_installs() {
+    let machine = Machine::new();
+    machine.write(".npmrc", "cache=~/elsewhere\n");
+    let folder = machine.npx("@s/server").replace(".npm/", "elsewhere/");
+    machine.package(&folder, "@s/server", "1.0.0");
+    let expected = format!("~/bin/node ~/{folder}/node_modules/@s/server/cli.js");
+    machine.check("npx @s/server", &expected);
+}
+
+#[test]
+fn a_package_that_leads_elsewhere_or_is_broken_is_not_run() {
+    let machine = Machine::new();
+    let package = format!("{}/node_modules/@s/a", machine.npx("@s/a"));
+    machine.write(&format!("{package}/cli.js"), "");
+    let check = |manifest: &str| {
+        machine.write(&format!("{package}/package.json"), manifest);
+        machine.check("npx @s/a", "asks");
+    };
+    machine.write("outside.js", "");
+    check("");
+    check(r#"{"bin": "gone.js"}"#);
+    check(r#"{"bin": "../../../../../../outside.js"}"#);
+    check(r#"{"bin": "."}"#);
+    check(r#"{"bin": {"x": "cli.js", "y": "package.json"}}"#);
+    machine.write(&format!("{package}/tool"), "#!/bin/sh\n");
+    check(r#"{"bin": "tool"}"#);
+    machine.program(&format!("{package}/tool"));
+    machine.check("npx @s/a x", &format!("~/{package}/tool x"));
+}
+
+#[test]
+fn what_npm_would_find_elsewhere_is_left_to_it() {
+    let machine = Machine::new();
+    machine.package(&machine.npx("server"), "server", "1.0.0");
+    let direct = format!("~/bin/node ~/{}/node_modules/server/cli.js", machine.npx("server"));
+    machine.check("npx server", &direct);
+    // The project's own: only where it may have a say.
+    machine.package("project", "server", "0.0.1");
+    machine.check("npx server", &direct);
+    assert_eq!(machine.outlook("npx server", Ground::Own), "as it stands");
+    // A program that is installed for all lies beside npm.
+    machine.program("bin/server");
+    machine.check("npx server", "as it stands");
+}
+
+#[test]
+fn where_a_launcher_said_that_a_package_lies_is_known_for_a_day() {
+    let machine = Machine::new();
+    machine.program("uv/bin/serve");
+    let launching = machine.launching(Ground::Foreign);
+    let keep = |line: &str, at: u64| {
+        let program = machine.line(line);
+        let launch = launcher::parse(&program.command, &program.args).unwrap();
+        assert!(launching.installed(&launch, &program, &machine.at("uv")).is_some());
+        let file = machine.at("ours/known.json");
+        let now = regex_free_now(&fs::read_to_string(&file).unwrap());
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, text.replace(&now.to_string(), &(now - at).to_string())).unwrap();
+    };
+    machine.check("uvx serve a", "asks");
+    keep("uvx serve a", 0);
+    machine.check("uvx serve a", "~/uv/bin/serve a");
+    // The arguments of the program are none of the launcher's business.
+    machine.check("uvx serve b c", "~/uv/bin/serve b c");
+    machine.check("uvx serve@latest", "asks");
+    assert_eq!(machine.outlook("uvx serve a", Ground::Own), "asks");
+    keep("uvx serve a", 25 * 60 * 60);
+    machine.check("uvx serve a", "asks, or ~/uv/bin/serve a");
+    keep("uvx serve==1.0.0", 25 * 60 * 60);
+    machine.check("uvx serve==1.0.0", "~/uv/bin/serve");
+    fs::remove_file(machine.at("uv/bin/serve")).unwrap();
+    machine.check("uvx serve==1.0.0", "asks");
+}
+
+/// The latest time in the file.
+fn regex_free_now(text: &str) -> u64 {
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() == 10);
+    numbers.filter_map(|digits| digits.parse().ok()).max().unwrap()
+}
+
+#[test]
+fn what_others_could_have_written_is_not_known() {
+    let machine = Machine::new();
+    machine.program("uv/bin/serve");
+    let program = machine.line("uvx serve");
+    let launch = launcher::parse(&program.command, &program.args).unwrap();
+    machine.launching(Ground::Foreign).installed(&launch, &program, &machine.at("uv")).unwrap();
+    machine.check("uvx serve", "~/uv/bin/serve");
+    let file = machine.at("ours/known.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    machine.check("uvx serve", "asks");
+    machine.write("ours/known.json", "rubbish");
+    machine.check("uvx serve", "asks");
+}
+
+#[test]
+fn a_launcher_that_runs_as_it_stands_and_is_not_the_projects_runs_elsewhere() {
+    let machine = Machine::new();
+    let check = |line: &str, ground: Ground, expected: &str| {
+        let program = machine.line(line);
+        let kind = launcher::kind_of(&program.command, &program.args).unwrap();
+        let ready = machine.launching(ground).plainly(kind, program);
+        assert_eq!(ready.program.cwd, machine.at(expected), "{line}");
+        assert_eq!(ready.start_timeout, INSTALLATION, "{line}");
+    };
+    check("npx --registry x server", Ground::Foreign, "ours/neutral");
+    check("npx --registry x server", Ground::Own, "project");
+    check("bunx --bun server", Ground::Foreign, "ours/neutral");
+    check("uvx --python 3.12 server", Ground::Foreign, "project");
+}
+
+#[test]
+fn python_does_not_look_for_modules_in_a_foreign_project() {
+    let machine = Machine::new();
+    let check = |line: &str, ground: Ground, expected: Option<&str>| {
+        let program = machine.launching(ground).without_the_project(machine.line(line));
+        assert_eq!(program.env.get(SAFE_PATH).map(String::as_str), expected, "{line}");
+    };
+    check("python3 -m server", Ground::Foreign, Some("1"));
+    check("python3 -m server", Ground::Own, None);
+    check("python3 server.py", Ground::Foreign, None);
+}
