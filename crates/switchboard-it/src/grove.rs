@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::fixture::Helper;
-use crate::processes::{children, is_alive, until};
+use crate::processes::{children, is_alive, until, until_gone};
 use crate::program::{Installed, Programs};
 
 /// The home of some servers: launchers, each with a server and its helper.
@@ -140,6 +140,14 @@ impl Grove {
             }
         }
         Instant::now()
+    }
+
+    /// Kills everyone but the servers, and waits until they are dead.
+    pub async fn kill_everyone(&self, client: Client) {
+        let doomed = [self.having(Role::Reaper), self.having(Role::Keeper)].concat();
+        self.kill(Victims::Everyone);
+        client.ended().await;
+        until_gone(&doomed).await;
     }
 
     /// Everything that runs in this home: the variable is passed on to whoever is started.

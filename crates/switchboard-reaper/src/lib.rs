@@ -45,6 +45,7 @@ pub const PROGRAM: &str = "/proc/self/exe";
 pub const REAPER: &str = "switchboard-reaper";
 
 /// What the program is called when it is to be a keeper.
+#[cfg(target_os = "linux")]
 const KEEPER: &str = "switchboard-keeper";
 
 static AT_HAND: AtomicBool = AtomicBool::new(false);

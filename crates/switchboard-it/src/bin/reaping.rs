@@ -80,8 +80,7 @@ fn moment(trial: usize) -> Moment {
 
 async fn kill_everyone(grove: &Grove) -> Duration {
     let client = grove.reach(Moment::TreeUp).await;
-    grove.kill(Victims::Everyone);
-    client.ended().await;
+    grove.kill_everyone(client).await;
     assert!(!grove.having(Role::Server).is_empty(), "nobody was left to end them");
     let asked = Instant::now();
     grove.installed.run(["status"]).await;
