@@ -13,7 +13,7 @@ use switchboard_wire::peer::Patience;
 use switchboard_wire::{Raw, RequestError};
 use tokio::sync::mpsc;
 
-use super::audience::{Listener, Seat, SessionId};
+use super::audience::{Listener, SessionId};
 use super::connection::Connection;
 use super::door::{Door, Pass};
 use super::{CallError, ExitReason};
@@ -200,8 +200,10 @@ impl Lease {
                 outcome = asking => outcome,
             },
         };
-        if !matches!(outcome, Err(RequestError::TimedOut(_))) {
-            seat.map(Seat::answered);
+        if let Some(seat) = seat
+            && !matches!(outcome, Err(RequestError::TimedOut(_)))
+        {
+            seat.answered();
         }
         match outcome {
             Ok(result) => {
