@@ -33,6 +33,15 @@ pub fn children(pid: u32) -> Vec<u32> {
     found
 }
 
+/// Whether a thread of the process waits for its standard input.
+pub fn reads_its_input(pid: u32) -> bool {
+    const READ: &str = if cfg!(target_arch = "x86_64") { "0 0x0 " } else { "63 0x0 " };
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut calls =
+        threads.filter_map(|entry| fs::read_to_string(entry.path().join("syscall")).ok());
+    calls.any(|call| call.starts_with(READ))
+}
+
 /// The most memory that the process ever had, in bytes.
 pub fn peak_memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");

@@ -178,7 +178,7 @@ impl Installed {
         drop(command);
         let mut ours = File::from(ours);
         let keyboard = ours.try_clone().expect("a descriptor can be copied");
-        let mut typist = Typist::new(keyboard, typed, b"");
+        let mut typist = Typist::new(child.id().expect("it runs"), keyboard, typed, b"");
         let watched = tokio::task::spawn_blocking(move || {
             let (mut shown, mut part) = (Vec::new(), [0; 4096]);
             // The end of a terminal that nobody uses any more is an error.

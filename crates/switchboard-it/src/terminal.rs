@@ -7,10 +7,13 @@ use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tokio::process::{Child, Command};
+
+use crate::processes::{reads_its_input, send_signal};
 
 /// No command of a test takes this long, whatever else the machine does.
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -27,9 +30,11 @@ pub struct Shown {
     pub screen: String,
 }
 
-/// Someone who types a line whenever a question stands there: what is typed before is not taken for
-/// an answer.
+/// Someone who types a line whenever the program waits for one: what is typed before is not taken
+/// for an answer.
 pub(crate) struct Typist {
+    /// Who is typed to.
+    program: u32,
     keyboard: File,
     lines: VecDeque<Vec<u8>>,
     /// What is typed when the lines are used up.
@@ -39,28 +44,41 @@ pub(crate) struct Typist {
 }
 
 impl Typist {
-    pub(crate) fn new(keyboard: File, typed: &str, at_the_end: &'static [u8]) -> Typist {
+    pub(crate) fn new(
+        program: u32,
+        keyboard: File,
+        typed: &str,
+        at_the_end: &'static [u8],
+    ) -> Typist {
         let lines = typed.split_inclusive('\n').map(|line| line.as_bytes().to_vec()).collect();
-        Typist { keyboard, lines, at_the_end, answered: 0 }
+        Typist { program, keyboard, lines, at_the_end, answered: 0 }
     }
 
-    /// Sees the screen. A question ends with a mark and a blank, and waits.
+    /// Sees the screen. A question ends with a blank, and waits.
     pub(crate) fn look(&mut self, screen: &[u8]) {
         let news = screen.get(self.answered..).unwrap_or_default();
         let another = self.answered == 0 || news.contains(&b'\n');
-        let line = screen.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-        if another && is_question(line) {
+        if another && screen.ends_with(b" ") && self.is_waited_for() {
             let line = self.lines.pop_front();
             let typed = line.as_deref().unwrap_or(self.at_the_end);
             self.keyboard.write_all(typed).expect("a terminal takes a few lines");
             self.answered = screen.len();
         }
     }
-}
 
-/// Part of a longer text may end with a blank where a read ends.
-fn is_question(line: &[u8]) -> bool {
-    [&b"? "[..], b": ", b"] ", b"]\x1b[0m "].iter().any(|end| line.ends_with(end))
+    /// Whether the program reads what is typed next, rather than showing more or going away.
+    fn is_waited_for(&self) -> bool {
+        const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+        loop {
+            let mut more = [PollFd::new(&self.keyboard, PollFlags::IN)];
+            if !matches!(poll(&mut more, Some(&PAUSE)), Ok(0)) {
+                return false;
+            }
+            if reads_its_input(self.program) {
+                return true;
+            }
+        }
+    }
 }
 
 /// Runs a command to its end on a terminal of its own, where someone types `typed` and then nothing.
@@ -69,7 +87,7 @@ pub async fn run(command: &mut Command, typed: &str) -> Shown {
     let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
     // For whoever reads without a question.
     keyboard.write_all(END_OF_INPUT).expect("a terminal takes a few lines");
-    let mut typist = Typist::new(keyboard, typed, END_OF_INPUT);
+    let mut typist = Typist::new(id(&child), keyboard, typed, END_OF_INPUT);
     finish(child, ours, move |screen| typist.look(screen)).await
 }
 
@@ -79,9 +97,9 @@ pub async fn run_with_type_ahead(command: &mut Command, early: &str) -> Shown {
     let (ours, theirs) = open();
     let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
     keyboard.write_all(early.as_bytes()).expect("a terminal takes a few lines");
-    let mut typist = Typist::new(keyboard, "", END_OF_INPUT);
     let child = start_at(command, &theirs);
     drop(theirs);
+    let mut typist = Typist::new(id(&child), keyboard, "", END_OF_INPUT);
     finish(child, ours, move |screen| typist.look(screen)).await
 }
 
@@ -90,17 +108,21 @@ pub async fn run_with_type_ahead(command: &mut Command, early: &str) -> Shown {
 pub async fn interrupt(command: &mut Command, typed: &str, question: &'static str) -> Shown {
     let (child, ours) = start(command);
     let keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
-    let mut typist = Typist::new(keyboard, typed, b"");
-    let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let mut typist = Typist::new(id(&child), keyboard, typed, b"");
+    let program = id(&child);
     let mut pressed = false;
     finish(child, ours, move |screen| {
         typist.look(screen);
         if !pressed && String::from_utf8_lossy(screen).contains(question) {
             pressed = true;
-            kill_process(id.expect("it runs"), Signal::INT).expect("it is ours");
+            send_signal(program, Signal::INT);
         }
     })
     .await
+}
+
+fn id(child: &Child) -> u32 {
+    child.id().expect("it runs")
 }
 
 fn start(command: &mut Command) -> (Child, OwnedFd) {

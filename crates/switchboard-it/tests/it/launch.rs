@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard::dial::spawn::{Process, Program, Spawner, Started};
+use switchboard::dial::spawn::{Process, Program, Promise, Spawner, Started};
 use switchboard::failure::Code;
 use switchboard::load::{LoadOptions, load};
 use switchboard::paths::Paths;
@@ -311,7 +311,7 @@ impl Process for Installer {
 }
 
 impl Spawner for Slow {
-    fn start(&self, program: &Program) -> io::Result<Started> {
+    fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>> {
         let (stdin, read) = tokio::io::duplex(64 * 1024);
         let (mut write, stdout) = tokio::io::duplex(64 * 1024);
         let process: Box<dyn Process> = if program.command == "uvx" {
@@ -337,7 +337,8 @@ impl Spawner for Slow {
             Box::new(Nobody)
         };
         let stderr = Box::new(tokio::io::empty());
-        Ok(Started { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr, process })
+        let started = Started { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr, process };
+        Box::pin(async { Ok(started) })
     }
 }
 
