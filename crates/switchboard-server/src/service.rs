@@ -84,8 +84,7 @@ impl Handler for Service {
         let session = Arc::clone(&self.session);
         let caller = self.caller(&responder);
         let mirror = self.mirror.clone();
-        let asker = responder.peer().clone();
-        self.calls.run(accepted, asker, async move {
+        self.calls.run(accepted, async move {
             match mirror {
                 None => proxy::respond(&session, caller, &method, params, responder).await,
                 Some(mirror) => {
