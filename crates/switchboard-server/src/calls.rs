@@ -61,9 +61,15 @@ pub(crate) struct Accepted {
 
 impl Claim for Accepted {
     fn take(&self) -> bool {
+        self.settle().is_some()
+    }
+}
+
+impl Accepted {
+    fn settle(&self) -> Option<Call> {
         let mut unanswered = lock(&self.unanswered);
         let waits = unanswered.by_id.get(&self.id).is_some_and(|call| call.number == self.number);
-        waits && unanswered.by_id.remove(&self.id).is_some()
+        if waits { unanswered.by_id.remove(&self.id) } else { None }
     }
 }
 
@@ -95,22 +101,22 @@ impl Calls {
     pub(crate) fn run(
         &self,
         accepted: Arc<Accepted>,
-        asker: Peer,
         answering: impl Future<Output = ()> + Send + 'static,
     ) {
-        let (id, number) = (accepted.id.clone(), accepted.number);
+        let running = Arc::clone(&accepted);
         // Boxed, because spawning moves a future a dozen times.
         let task = self.running.spawn(Box::pin(async move {
             if caught(answering).await.is_err() {
                 tracing::error!("a request panicked");
             }
-            if accepted.take() {
+            if let Some(call) = accepted.settle() {
                 let error = RpcError::new(INTERNAL_ERROR, BROKEN);
-                asker.fail(Some(&accepted.id), &error).await;
+                call.asker.fail(Some(&accepted.id), &error).await;
             }
         }));
         let mut unanswered = lock(&self.unanswered);
-        if let Some(call) = unanswered.by_id.get_mut(&id).filter(|call| call.number == number) {
+        let call = unanswered.by_id.get_mut(&running.id);
+        if let Some(call) = call.filter(|call| call.number == running.number) {
             call.task = Some(task.abort_handle());
         }
     }

@@ -100,8 +100,7 @@ impl Handler for Service {
         let session = Arc::clone(&self.session);
         let caller = self.caller(&responder);
         let mirror = self.mirror.clone();
-        let asker = responder.peer().clone();
-        self.calls.run(accepted, asker, async move {
+        self.calls.run(accepted, async move {
             let (session, params, client) = (&session, params.as_ref(), responder.peer());
             let answer = match (mirror, method.as_str()) {
                 (_, "ping") => Ok(Answer::json("{}")),

@@ -48,8 +48,7 @@ impl Line {
         F: Future<Output = ()> + Send + 'static,
     {
         if let Some((accepted, responder)) = self.calls.accept(asked) {
-            let asker = responder.peer().clone();
-            self.calls.run(accepted, asker, answering(responder));
+            self.calls.run(accepted, answering(responder));
         }
     }
 
@@ -104,14 +103,16 @@ async fn a_panic_fails_its_own_request_and_no_other() {
 async fn what_takes_longer_than_the_end_is_answered_with_an_error() {
     let line = Line::new();
     let over_http = Some(Exchange(7));
+    let (release, released) = oneshot::channel::<()>();
     line.run(line.asked(1, None), |responder| async move {
-        tokio::time::sleep(Duration::from_secs(4)).await;
+        let _go = released.await;
         answer(responder).await;
     });
     line.run(line.asked(2, over_http), |responder| async move {
         std::future::pending::<()>().await;
         answer(responder).await;
     });
+    release.send(()).unwrap();
     line.calls.drain(Duration::from_secs(5)).await;
     line.run(line.asked(3, None), answer);
     tokio::task::yield_now().await;
@@ -135,7 +136,7 @@ async fn a_cancelled_request_is_not_answered_and_its_id_is_free() {
     line.calls.cancel(&Id::number(1));
     assert!(!accepted.take());
     // It was about to answer when it was cancelled.
-    line.calls.run(accepted, line.peer.clone(), async move {
+    line.calls.run(accepted, async move {
         let _go = released.await;
         answer(late).await;
     });

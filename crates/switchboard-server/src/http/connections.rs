@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const MOST: usize = 128;
 
 /// Connections beyond these, which are only told that there is no room.
-const STANDING: usize = 16;
+const DOORWAY: usize = 16;
 
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ struct Seats {
     /// By age, oldest first.
     taken: BTreeMap<u64, Arc<Manners>>,
     /// Those who found no seat, oldest first.
-    standing: BTreeMap<u64, Arc<Manners>>,
+    doorway: BTreeMap<u64, Arc<Manners>>,
 }
 
 /// What a connection has come by.
@@ -46,7 +46,7 @@ struct Seats {
 pub(super) enum Place {
     Seat,
     /// Every seat is taken by somebody who is being answered.
-    Standing,
+    Doorway,
 }
 
 /// The place of one connection; it is free again when this is dropped.
@@ -95,7 +95,7 @@ enum Standing {
 
 impl Connections {
     /// A place for a new connection. When all seats are taken, somebody has to go; if nobody can, the
-    /// newcomer stands, and so does not go without an answer.
+    /// newcomer waits in the doorway, and so does not go without an answer.
     pub(super) fn seat(&self) -> Seat {
         let mut seats = self.seats();
         seats.last += 1;
@@ -115,7 +115,7 @@ impl Connections {
     /// Throws out whoever was silent for too long.
     pub(super) fn sweep(&self, now: Instant) {
         let seats = self.seats();
-        for manners in seats.taken.values().chain(seats.standing.values()) {
+        for manners in seats.taken.values().chain(seats.doorway.values()) {
             if manners.state().is_overdue(now) {
                 manners.thrown_out.cancel();
             }
@@ -131,7 +131,7 @@ impl Seats {
     fn at(&mut self, place: Place) -> &mut BTreeMap<u64, Arc<Manners>> {
         match place {
             Place::Seat => &mut self.taken,
-            Place::Standing => &mut self.standing,
+            Place::Doorway => &mut self.doorway,
         }
     }
 
@@ -141,10 +141,10 @@ impl Seats {
             (Place::Seat, None)
         } else if let Some(number) = self.first_to_go() {
             (Place::Seat, self.taken.remove(&number))
-        } else if self.standing.len() < STANDING {
-            (Place::Standing, None)
+        } else if self.doorway.len() < DOORWAY {
+            (Place::Doorway, None)
         } else {
-            (Place::Standing, self.standing.pop_first().map(|(_, oldest)| oldest))
+            (Place::Doorway, self.doorway.pop_first().map(|(_, oldest)| oldest))
         };
         leaving.into_iter().for_each(|gone| gone.thrown_out.cancel());
         place

@@ -52,8 +52,8 @@ impl Endpoint {
         let response = match (admitted, seat.place()) {
             (Err(refusal), _) => refused(refusal),
             (Ok(Purpose::Health), Place::Seat) => text(StatusCode::OK, "ok"),
-            (Ok(Purpose::Health), Place::Standing) => closing(text(StatusCode::OK, "ok")),
-            (Ok(_), Place::Standing) => no_room(),
+            (Ok(Purpose::Health), Place::Doorway) => closing(text(StatusCode::OK, "ok")),
+            (Ok(_), Place::Doorway) => no_room(),
             (Ok(Purpose::Say(form)), Place::Seat) => self.say(&head.headers, body, form).await,
             (Ok(Purpose::Listen), Place::Seat) => self.listen(&head.headers, seat),
             (Ok(Purpose::End), Place::Seat) => self.end(&head.headers),

@@ -28,7 +28,7 @@ async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
         seat.is_known();
     }
     let mut answering: Vec<Serving> = seats.iter().map(Seat::serve).collect();
-    assert_eq!(connections.seat().place(), Place::Standing, "everyone is being answered");
+    assert_eq!(connections.seat().place(), Place::Doorway, "everyone is being answered");
     seats.pop();
     assert_eq!(connections.seat().place(), Place::Seat, "one that was left is free");
 
@@ -48,17 +48,17 @@ async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn whoever_finds_no_seat_stands_until_others_come() {
+async fn whoever_finds_no_seat_waits_in_the_doorway_until_others_come() {
     let connections = Connections::default();
     let seats: Vec<Seat> = (0..MOST).map(|_| connections.seat()).collect();
     let _answering: Vec<Serving> = seats.iter().map(Seat::serve).collect();
-    let standing: Vec<Seat> = (0..=STANDING).map(|_| connections.seat()).collect();
-    assert!(standing.iter().all(|seat| seat.place() == Place::Standing));
-    let out: Vec<usize> = (0..standing.len()).filter(|at| is_out(&standing[*at])).collect();
+    let waiting: Vec<Seat> = (0..=DOORWAY).map(|_| connections.seat()).collect();
+    assert!(waiting.iter().all(|seat| seat.place() == Place::Doorway));
+    let out: Vec<usize> = (0..waiting.len()).filter(|at| is_out(&waiting[*at])).collect();
     assert_eq!(out, [0]);
     assert!(!seats.iter().any(is_out));
-    drop(standing);
-    assert_eq!(connections.seats().standing.len(), 0);
+    drop(waiting);
+    assert_eq!(connections.seats().doorway.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
