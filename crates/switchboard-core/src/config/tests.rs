@@ -58,7 +58,7 @@ fn every_field_is_read_into_its_type() {
     let read = entry(
         r#"{
         "command": "npx", "args": ["-y", "p"], "env": {"B": "$env:B", "A": "1"}, "cwd": "~",
-        "inheritEnv": false, "headers": {"H": "v"}, "type": "stdio",
+        "resolveLauncher": false, "inheritEnv": false, "headers": {"H": "v"}, "type": "stdio",
         "auth": {"type": "basic", "username": "u", "passwordEnv": "P"}, "bearerToken": "t",
         "bearerTokenEnv": "E", "bearerTokenStore": true, "oauth": false,
         "requestHeadersCommand": {"command": "sign", "args": ["a"], "timeoutMs": 5},
@@ -78,6 +78,7 @@ fn every_field_is_read_into_its_type() {
         args: Some(vec![Template::new("-y"), Template::new("p")]),
         env: Some(pairs(&[("B", "$env:B"), ("A", "1")])),
         cwd: template("~"),
+        resolve_launcher: Some(false),
         inherit_env: Some(false),
         headers: Some(pairs(&[("H", "v")])),
         transport_type: Some(TransportType::Stdio),
