@@ -6,6 +6,7 @@ mod client;
 mod http;
 mod http_client;
 mod latency;
+mod launch;
 mod memory;
 mod process;
 mod search;
@@ -48,8 +49,9 @@ fn absolute(program: &str) -> PathBuf {
 
 /// Latency comes last, because it pins this process and everything that it starts to one core.
 type Section = (&'static str, fn(&World, &mut Table) -> Outcome<()>);
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 6] = [
     ("start", start::measure),
+    ("launch", launch::measure),
     ("search", search::measure),
     ("memory", memory::measure),
     ("http", http::measure),

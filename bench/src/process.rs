@@ -33,17 +33,28 @@ pub(crate) fn cpu(pid: u32) -> Outcome<Duration> {
 }
 
 /// Processes whose parent is `pid`.
-pub(crate) fn children(pid: u32) -> Outcome<usize> {
-    let mut count = 0;
+pub(crate) fn children(pid: u32) -> Outcome<Vec<u32>> {
+    let mut children = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        let path = entry?.path().join("stat");
-        let Ok(stat) = fs::read_to_string(path) else { continue };
+        let entry = entry?;
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
         let Some((_, after_name)) = stat.rsplit_once(')') else { continue };
         if after_name.split_whitespace().nth(1) == Some(pid.to_string().as_str()) {
-            count += 1;
+            children.push(entry.file_name().to_string_lossy().parse()?);
         }
     }
-    Ok(count)
+    Ok(children)
+}
+
+/// All that `pid` started, and that they started.
+pub(crate) fn descendants(pid: u32) -> Outcome<Vec<u32>> {
+    let mut found = children(pid)?;
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        found.extend(children(*pid)?);
+        next += 1;
+    }
+    Ok(found)
 }
 
 pub(crate) fn mebibytes(bytes: u64) -> String {

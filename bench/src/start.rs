@@ -65,7 +65,7 @@ fn tools_list(home: &Home) -> Outcome<(Duration, usize)> {
         client.initialize()?;
         client.ask("tools/list", &json!({}))?;
         let took = started.elapsed();
-        children += process::children(client.pid())?;
+        children += process::children(client.pid())?.len();
         Ok(took)
     })?;
     Ok((best, children))

@@ -74,6 +74,16 @@ impl World {
         command
     }
 
+    /// A home with this configuration.
+    pub(crate) fn home_with(&self, config: &Value) -> Outcome<Home> {
+        self.home_of(tempfile::tempdir()?, config)
+    }
+
+    /// A program of this machine.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        command(Path::new(name))
+    }
+
     /// A direct connection to a fixture.
     pub(crate) fn direct(&self, args: &[&str]) -> Outcome<Client> {
         Client::start(command(&self.fixture).args(args))

@@ -127,9 +127,14 @@ impl Form {
     }
 }
 
-/// The last part of a command's path.
+/// The name of the program. A file that is given from where it is started has none that tells
+/// anything: it is whatever lies there.
 fn program_of(command: &str) -> &str {
-    command.rsplit('/').next().unwrap_or_default()
+    match command.rsplit_once('/') {
+        Some((folder, name)) if folder.is_empty() || folder.starts_with('/') => name,
+        Some(_) => "",
+        None => command,
+    }
 }
 
 /// Whether it can stand for a file in a folder, and for nothing else.

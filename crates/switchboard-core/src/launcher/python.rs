@@ -60,6 +60,7 @@ mod tests {
         check("python - -m", false);
         check("python", false);
         check("pythonic -m x", false);
+        check(".venv/bin/python -m x", false);
         check("node -m x", false);
     }
 }

@@ -136,6 +136,8 @@ fn a_launcher_is_known_by_its_line_whatever_the_flags() {
     check("npm start", None);
     check("uv run server", None);
     check("my-npx server", None);
+    check("./npx server", None);
+    check("node_modules/.bin/npx server", None);
 }
 
 #[test]

@@ -179,7 +179,7 @@ impl Launching {
             command: program.command.clone(),
             args: launch.question(),
             env: program.env.clone(),
-            cwd: self.place(program),
+            cwd: self.entered_place(program),
         };
         let limits = Limits { patience: self.installation(), output: ANSWER };
         let (tail, began) = (Tail::default(), Instant::now());
@@ -211,7 +211,17 @@ impl Launching {
     fn place(&self, program: &Program) -> PathBuf {
         match self.ground {
             Ground::Own => program.cwd.clone(),
-            Ground::Foreign => nobodys_project(&self.home),
+            Ground::Foreign => self.home.join("neutral"),
+        }
+    }
+
+    /// The same once something runs there. Where it cannot be made, the root is nobody's project.
+    fn entered_place(&self, program: &Program) -> PathBuf {
+        let place = self.place(program);
+        match self.ground {
+            Ground::Own => place,
+            Ground::Foreign if make_neutral(&place) => place,
+            Ground::Foreign => PathBuf::from("/"),
         }
     }
 
@@ -223,7 +233,7 @@ impl Launching {
     /// they run is not in the project either.
     fn plainly(&self, kind: Kind, mut program: Program) -> Ready {
         match kind {
-            Kind::Npm | Kind::Bun | Kind::Pnpm => program.cwd = self.place(&program),
+            Kind::Npm | Kind::Bun | Kind::Pnpm => program.cwd = self.entered_place(&program),
             // `uv tool` reads nothing there.
             Kind::Uv => {}
         }
@@ -268,17 +278,11 @@ fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place:
         || (launch.kind == Kind::Npm && launch.package.may_be_global() && installed_for_all())
 }
 
-/// A directory in which nothing decides what is run, and above which nobody looks further.
-fn nobodys_project(home: &Path) -> PathBuf {
-    let place = home.join("neutral");
+/// Makes a directory in which nothing decides what is run, and above which npm looks no further.
+fn make_neutral(place: &Path) -> bool {
     let manifest = place.join("package.json");
-    if manifest.is_file() {
-        return place;
-    }
-    let made = paths::private_dir(&place).is_ok();
-    // Another process may have made it just now.
-    let _there_already = std::fs::write(manifest, "{}\n");
-    if made { place } else { PathBuf::from("/") }
+    manifest.is_file()
+        || (paths::private_dir(place).is_ok() && std::fs::write(manifest, "{}\n").is_ok())
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ fn setting<'a>(name: &str, env: &'a BTreeMap<String, String>) -> Option<&'a str>
 
 /// What an `.npmrc` says of the cache.
 fn cache_in(text: &str) -> Option<String> {
-    let assigned = text.lines().filter_map(|line| line.split_once('='));
-    let (_, value) = assigned.filter(|(key, _)| key.trim() == "cache").last()?;
+    let mut assigned = text.lines().filter_map(|line| line.split_once('='));
+    let (_, value) = assigned.rfind(|(key, _)| key.trim() == "cache")?;
     let value = value.trim().trim_matches(['"', '\'']);
     Some(value.to_owned()).filter(|value| !value.is_empty())
 }
