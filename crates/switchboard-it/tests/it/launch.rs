@@ -366,7 +366,9 @@ async fn a_long_installation_goes_on_without_those_who_asked() {
             "starting: cannot use the server `it`: the server is being installed, for 25 s so far\nTry again in 15s",
         );
     }
+    let mut catalog = gateway.watch();
     slow.go_on.notify_one();
+    catalog.changed().await.unwrap();
     let reply = ask().await.unwrap();
     assert_eq!(render::text::reply(&reply), "hello");
     assert!(began.elapsed() < Duration::from_secs(26), "nobody waited for anything");
