@@ -171,6 +171,11 @@ async fn a_program_that_cannot_be_started_says_why() {
     };
     check("nowhere-to-be-found", "the program `nowhere-to-be-found` was not found").await;
     check("./no-program", "ermission denied").await;
+    // Enough to run, and too few for another three pipes.
+    let command = format!("ulimit -n 14; exec '{}' connect s", PROGRAMS.switchboard);
+    let ran = shell(&installed, &command).output().await.unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(5) && said.contains("Too many open files"), "{said}");
 }
 
 #[tokio::test]
