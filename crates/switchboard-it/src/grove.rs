@@ -191,17 +191,15 @@ impl Grove {
         fallen.elapsed()
     }
 
-    /// A trial in which the gateway lives: how long until it has the server again, and nothing of
-    /// the old one that is not still in use.
+    /// A trial in which the gateway lives: how long until nothing of the old server is left. Then the
+    /// gateway has the server again.
     pub async fn wound(&self, victims: Victims, moment: Moment) -> Duration {
         let mut client = self.reach(moment).await;
         let before = self.having(Role::Server);
         let fallen = self.kill(victims);
-        assert_eq!(call(&mut client, 0, "again").await, "again");
-        if victims != Victims::Reaper {
-            until("the old tree is gone", || !before.iter().any(|pid| is_alive(*pid))).await;
-        }
+        until("the old tree is gone", || !before.iter().any(|pid| is_alive(*pid))).await;
         let took = fallen.elapsed();
+        assert_eq!(call(&mut client, 0, "again").await, "again");
         let zombies = || self.processes().iter().any(|(pid, _)| has_zombies(*pid));
         until("nobody has a zombie", || !zombies()).await;
         self.end(client, Victims::Gateway).await;

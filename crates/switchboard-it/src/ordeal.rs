@@ -27,10 +27,6 @@ const COMMITS: &str = "
 [[tools]]
 name = 'die'
 behaviour = { kind = 'commit', then = 'die' }
-
-[[tools]]
-name = 'hang'
-behaviour = { kind = 'commit', then = 'hang' }
 ";
 
 const STEADY: &str = "
@@ -111,10 +107,11 @@ pub async fn commits(programs: Programs, trials: usize) -> Commits {
     let mut client = installed.connect(json!({})).await;
     let mut commits = Commits::default();
     for trial in 0..trials {
+        // A server that only ever crashes is left alone for a while, unless somebody insists.
+        client.mcp(json!({ "connect": "bank" })).await;
         let args = json!({ "key": trial.to_string(), "ledger": ledger });
-        let answer = client.call(json!({ "tool": "bank_die", "args": args })).await;
-        let code = &answer["result"]["_meta"]["switchboard/details"]["code"];
-        commits.unknown += usize::from(code == "outcome_unknown");
+        let said = client.mcp(json!({ "tool": "bank_die", "args": args })).await;
+        commits.unknown += usize::from(said.starts_with("outcome_unknown"));
     }
     client.end().await;
     let mut done: HashMap<String, usize> = HashMap::new();

@@ -2,25 +2,27 @@
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::handover;
 use crate::message::{Order, Report, Request, error_number, read_request};
 use crate::processes::{Identity, kill_below};
 use crate::records::Record;
-use crate::watch::{Left, Looks, Watch, Woken, bury};
+use crate::watch::{Left, Looks, Watch, bury};
 
-/// What a server may use to end in order when there is no gateway any more.
+/// What a server may use to end in order when there is no gateway or no reaper any more.
 const GRACE: Duration = Duration::from_millis(400);
 
 /// Looks after the server that the gateway asks for, until nothing of it is left.
 pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     let watch = Watch::begin()?;
+    let reaper = watch_reaper()?;
     // A gateway that is gone already wants nothing.
     let Some((length, streams)) = handover::receive(&lifeline)? else { return Ok(()) };
     let request = read_request(&lifeline, length)?;
@@ -33,8 +35,14 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     let record = Record::write(&request.records, identity);
     // Nobody may be there to be told, which the lifeline says as well.
     let _nobody = tell(&lifeline, Report::Started(identity));
-    let keeper =
-        Keeper { watch, lifeline: Some(lifeline), server, running: true, stage: Stage::Serving };
+    let keeper = Keeper {
+        watch,
+        reaper: Some(reaper),
+        lifeline: Some(lifeline),
+        server,
+        running: true,
+        stage: Stage::Serving,
+    };
     let outcome = keeper.keep();
     drop(record);
     outcome
@@ -61,8 +69,23 @@ fn tell(mut lifeline: &UnixStream, report: Report) -> io::Result<()> {
     lifeline.write_all(&report.encode())
 }
 
+/// Readable when the reaper, which says who it is, has ended.
+fn watch_reaper() -> io::Result<OwnedFd> {
+    let named = std::env::args().nth(1).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
+    let reaper = named.ok_or(io::ErrorKind::InvalidInput)?;
+    let watched = rustix::process::pidfd_open(reaper, PidfdFlags::empty())?;
+    // Otherwise it has ended already, and somebody else may have its number.
+    if rustix::process::getppid() == Some(reaper) {
+        Ok(watched)
+    } else {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
 struct Keeper {
     watch: Watch,
+    /// `None` once the reaper is gone.
+    reaper: Option<OwnedFd>,
     /// `None` once the gateway is gone.
     lifeline: Option<UnixStream>,
     server: Pid,
@@ -73,7 +96,7 @@ struct Keeper {
 
 enum Stage {
     Serving,
-    /// The gateway is gone; the server was asked to end and may take until then.
+    /// The gateway or the reaper is gone; the server was asked to end and may take until then.
     Asked(Instant),
     /// Everything is killed until nothing is left.
     Ending(Looks),
@@ -87,8 +110,14 @@ impl Keeper {
                 Stage::Asked(until) => Some(*until),
                 Stage::Ending(looks) => Some(looks.next()),
             };
-            let woken = self.watch.wait(self.lifeline.as_ref(), until)?;
-            if let Woken::Called = woken {
+            let (lifeline, reaper) = (self.lifeline.as_ref(), self.reaper.as_ref());
+            let woken = self.watch.wait(lifeline, reaper, until)?;
+            if woken.alone {
+                // Nobody would end the server after us.
+                self.reaper = None;
+                self.ask_to_end();
+            }
+            if woken.called {
                 self.listen();
             }
             let left = self.bury();
@@ -119,16 +148,20 @@ impl Keeper {
         };
         if count == 0 {
             self.lifeline = None;
-            if let Stage::Serving = self.stage {
-                self.terminate();
-                self.stage = Stage::Asked(Instant::now() + GRACE);
-            }
+            self.ask_to_end();
         }
         for order in orders.iter().take(count).filter_map(|byte| Order::decode(*byte)) {
             match order {
                 Order::Terminate => self.terminate(),
                 Order::Kill => self.stage = Stage::Ending(Looks::begin()),
             }
+        }
+    }
+
+    fn ask_to_end(&mut self) {
+        if let Stage::Serving = self.stage {
+            self.terminate();
+            self.stage = Stage::Asked(Instant::now() + GRACE);
         }
     }
 

@@ -13,7 +13,8 @@
 //! ends the server and what is below it, then itself.
 //!
 //! The **reaper** starts the keepers and is in turn their init: what a killed keeper leaves falls
-//! to it and is killed. If the reaper is killed, the keepers and their servers go on.
+//! to it and is killed. If the reaper is killed, nobody would do that any more, so every keeper ends
+//! its server and itself, and the gateway starts both anew when they are needed.
 //!
 //! The server's pipes are made by the gateway and handed over, so no byte of a message passes
 //! through here. Nothing here has threads, a runtime, or more to do than wait.

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 
 use crate::message::{Report, error_number};
 use crate::processes::kill_below;
-use crate::watch::{Left, Looks, Watch, Woken, bury};
+use crate::watch::{Left, Looks, Watch, bury};
 use crate::{KEEPER, PROGRAM, handover};
 
 /// What keepers may use for their servers' end when there is no gateway any more.
@@ -43,9 +43,9 @@ impl Reaper {
         loop {
             let look = self.strays.as_mut().map(Looks::next);
             let until = look.into_iter().chain(self.end).min();
-            let woken = self.watch.wait(self.lifeline.as_ref(), until)?;
+            let woken = self.watch.wait(self.lifeline.as_ref(), None, until)?;
             let left = self.bury();
-            if let Woken::Called = woken {
+            if woken.called {
                 self.listen();
             }
             if self.lifeline.is_none() && left == Left::Nobody {
@@ -90,6 +90,7 @@ impl Reaper {
         let started = lifeline.try_clone().and_then(|end| {
             Command::new(PROGRAM)
                 .arg0(KEEPER)
+                .arg(rustix::process::getpid().to_string())
                 .stdin(Stdio::from(end))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -2,7 +2,7 @@
 //! requests to end itself.
 
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,12 +24,13 @@ pub(crate) struct Watch {
     children: UnixStream,
 }
 
-/// What there is to do.
-pub(crate) enum Woken {
+/// What there is to do, besides a look at the children.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Woken {
     /// The lifeline has something to say.
-    Called,
-    /// A child may have ended, or the time is up.
-    Look,
+    pub(crate) called: bool,
+    /// The process that is watched besides has ended.
+    pub(crate) alone: bool,
 }
 
 impl Watch {
@@ -46,25 +47,33 @@ impl Watch {
         Ok(Watch { children })
     }
 
-    /// Waits for the lifeline, if it is still there, for a child, or until `until`.
+    /// Waits for the lifeline and for the end of `parent`, as far as they are still there, for a
+    /// child, or until `until`.
     pub(crate) fn wait(
         &mut self,
         lifeline: Option<&UnixStream>,
+        parent: Option<&OwnedFd>,
         until: Option<Instant>,
     ) -> io::Result<Woken> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         // Rounded up, so that the time is over when it is said to be.
         let left = left.and_then(|left| Timespec::try_from(left + Duration::from_millis(1)).ok());
-        let mut watched = vec![PollFd::from_borrowed_fd(self.children.as_fd(), PollFlags::IN)];
-        watched.extend(lifeline.map(|line| PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)));
-        match rustix::event::poll(&mut watched, left.as_ref()) {
+        let watched = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        // Where there is nobody to watch, the children are, once more.
+        let children = self.children.as_fd();
+        let mut all = [
+            watched(children),
+            watched(lifeline.map_or(children, AsFd::as_fd)),
+            watched(parent.map_or(children, AsFd::as_fd)),
+        ];
+        match rustix::event::poll(&mut all, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let called = watched.get(1).is_some_and(|line| !line.revents().is_empty());
+        let [_, line, parents] = all.map(|one| !one.revents().is_empty());
         let mut noted = [0; 64];
         while let Ok(1..) = self.children.read(&mut noted) {}
-        Ok(if called { Woken::Called } else { Woken::Look })
+        Ok(Woken { called: line && lifeline.is_some(), alone: parents && parent.is_some() })
     }
 }
 

@@ -53,7 +53,7 @@ async fn soak(programs: Programs, [gateways, reapers, commands]: [usize; 3]) -> 
         let victims = [Victims::Reaper, Victims::Keepers][trial % 2];
         times.push(grove(Helper::Daemon).wound(victims, moment(trial)).await);
     }
-    report("reapers and keepers killed, their gateway served on", times)?;
+    let quick = report("reapers and keepers killed, their gateway served on", times)? && quick;
     let mut times = Vec::new();
     for _ in 0..reapers.div_ceil(5) {
         times.push(kill_everyone(&grove(Helper::Session)).await);

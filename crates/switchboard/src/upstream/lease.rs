@@ -193,12 +193,19 @@ impl Lease {
         let asking = connection.peer.request(method, params, patience);
         let outcome = match once_more {
             OnceMore::Never => asking.await,
-            OnceMore::Harmless => tokio::select! {
-                // First: what the server makes of a question that was declined is no answer.
-                biased;
-                () = connection.audience.parted() => return Err(CallError::Parted),
-                outcome = asking => outcome,
-            },
+            OnceMore::Harmless => {
+                // Boxed, for the size of all other calls.
+                let unless_parted = Box::pin(async {
+                    tokio::select! {
+                        // First: what a server makes of a declined question is no answer.
+                        biased;
+                        () = connection.audience.parted() => None,
+                        outcome = asking => Some(outcome),
+                    }
+                });
+                let Some(outcome) = unless_parted.await else { return Err(CallError::Parted) };
+                outcome
+            }
         };
         if let Some(seat) = seat
             && !matches!(outcome, Err(RequestError::TimedOut(_)))

@@ -47,7 +47,7 @@ impl Reaper {
         if let Some(known) = &*lifeline {
             match handover::send(&known.socket, 0, &[keepers_end.as_fd()]) {
                 Ok(()) => return Ok(Arc::clone(known)),
-                // It was killed. Its keepers go on without it.
+                // It was killed, and its keepers end with it.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
