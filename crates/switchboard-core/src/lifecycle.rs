@@ -14,7 +14,8 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 const LONGEST_KEEP_ALIVE_BACKOFF: Duration = Duration::from_secs(300);
 const HEALTH_CHECK: Duration = Duration::from_secs(30);
 
-/// A server that goes down this often within [`CRASH_WINDOW`] is not started again by itself.
+/// A server that goes down this often within [`CRASH_WINDOW`], and answers nothing in between, is
+/// not started again by itself.
 const CRASHES: usize = 8;
 const CRASH_WINDOW: Duration = Duration::from_secs(180);
 
@@ -299,6 +300,7 @@ impl Machine {
         if usage.worked {
             // An answer is progress: whatever failed before is over.
             self.failures = 0;
+            self.crashes.clear();
         }
         let last_use = if usage.held { Some(now) } else { usage.left_at };
         self.idle_since = self.idle_since.max(last_use.unwrap_or_default());

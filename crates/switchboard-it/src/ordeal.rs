@@ -1,6 +1,6 @@
 //! Servers at their worst, and what their clients and the other servers notice of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -38,12 +38,12 @@ behaviour = 'wait'
 ";
 
 /// How the calls of an ordeal were answered, each once and in time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
     /// With what was asked for.
     pub right: usize,
-    /// With an error, because the server went away.
-    pub refused: usize,
+    /// With an error, because the server went away: by its code.
+    pub failed: BTreeMap<String, usize>,
     /// With anything else, such as what another call asked for.
     pub wrong: usize,
 }
@@ -67,13 +67,14 @@ pub async fn answers(programs: Programs, sessions: usize, calls: usize) -> Answe
             answers
         });
     }
-    let all = clients.join_all().await.into_iter();
-    let sum = |one: Answers, other: Answers| Answers {
-        right: one.right + other.right,
-        refused: one.refused + other.refused,
-        wrong: one.wrong + other.wrong,
-    };
-    let answers = all.fold(Answers::default(), sum);
+    let mut answers = Answers::default();
+    for some in clients.join_all().await {
+        answers.right += some.right;
+        answers.wrong += some.wrong;
+        for (code, count) in some.failed {
+            *answers.failed.entry(code).or_default() += count;
+        }
+    }
     served.terminate();
     served.ended().await;
     answers
@@ -83,9 +84,12 @@ impl Answers {
     fn count(&mut self, answer: &Value, nonce: &str) {
         let said = text(answer);
         let failed = answer["result"]["isError"] == true || answer.get("error").is_some();
+        let code = said.split(':').next().unwrap_or_default();
         let counter = match answer["id"] == 1 {
             true if !failed && said == nonce => &mut self.right,
-            true if failed && !said.replace(nonce, "").contains("nonce-") => &mut self.refused,
+            true if failed && !said.replace(nonce, "").contains("nonce-") => {
+                self.failed.entry(code.to_owned()).or_default()
+            }
             _ => &mut self.wrong,
         };
         *counter += 1;

@@ -140,6 +140,17 @@ fn a_server_that_worked_and_crashed_once_is_dialled_again_by_the_next_call() {
 }
 
 #[test]
+fn a_server_that_answers_between_its_crashes_is_dialled_as_often_as_it_is_called() {
+    let mut machine = lazy();
+    for generation in 1..=3 * CRASHES as u64 {
+        check(&mut machine, &[(0, call(generation))], &[Effect::Dial { generation }]);
+        machine.on(seconds(0), Input::Dialled { generation });
+        let worked = Usage { worked: true, ..HELD };
+        machine.on(seconds(0), Input::Lost { generation, usage: worked, jitter: 1.0 });
+    }
+}
+
+#[test]
 fn a_server_that_crashes_again_before_a_call_is_done_is_left_alone_for_a_while() {
     let mut machine = lazy();
     for generation in 1..=2 {

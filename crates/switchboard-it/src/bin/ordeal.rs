@@ -45,12 +45,12 @@ async fn endure(calls: usize, trials: usize) -> io::Result<bool> {
     let programs = Programs::beside_this_one()?;
     let mut out = io::stdout();
 
-    let Answers { right, refused, wrong } =
+    let Answers { right, failed, wrong } =
         answers(programs, SESSIONS, calls.div_ceil(SESSIONS)).await;
     writeln!(
         out,
         "{calls} calls of {SESSIONS} sessions with the same ids, 5 % crashes, garbage: \
-         {right} right, {refused} failed with their server, {wrong} wrong, 0 lost"
+         {right} right, {wrong} wrong, 0 lost, failed with their server: {failed:?}"
     )?;
 
     let Commits { unknown, twice } = commits(programs, trials).await;
