@@ -51,6 +51,7 @@ const STEPS: &[Step] = &[
         when: When::Only(Depth::Full),
     },
     step("docs", "cargo xtask docs --check", When::Only(Depth::Full)),
+    step("conformance", "cargo xtask conformance", When::Only(Depth::Full)),
     step("real-hosts", "cargo xtask real-hosts", When::Only(Depth::Full)),
 ];
 
