@@ -189,6 +189,7 @@ mod tests {
                 "tests: cargo nextest run --workspace",
                 "doctests: cargo test --doc -p switchboard",
                 "docs: cargo xtask docs --check",
+                "conformance: cargo xtask conformance",
                 "real-hosts: cargo xtask real-hosts",
             ],
         );
@@ -221,6 +222,7 @@ mod tests {
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo test --workspace",
                 "docs: cargo xtask docs --check",
+                "conformance: cargo xtask conformance",
                 "real-hosts: cargo xtask real-hosts",
             ],
         );
