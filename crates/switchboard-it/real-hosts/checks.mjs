@@ -94,7 +94,8 @@ export const secondStart = async (open, target) => {
   await session(open, target, async ({ mcp, pid }) => {
     for (const server of ["everything", "files"]) await mcp({ connect: server });
     // Both ask for roots: the connection that all share closes beside the session's own.
-    await eventually("a process for each server", () => childrenOf(pid).length === 2);
+    const keepers = () => childrenOf(pid).flatMap((reaper) => childrenOf(reaper));
+    await eventually("a process for each server", () => keepers().length === 2);
   });
   await session(open, target, async ({ mcp, pid }) => {
     assert.match(await mcp({}), /^MCP: 0\/2 servers/);

@@ -81,5 +81,6 @@ export function childrenOf(pid) {
       return false; // It ended while we looked.
     }
   };
-  return readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && isChild(entry));
+  const processes = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));
+  return processes.filter(isChild).map(Number);
 }
