@@ -1,11 +1,16 @@
 //! Servers that run, written down, so that the next start finds what a kill of everything left.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use crate::processes::{Identity, boot_id, end_tree};
+
+/// More than any record has.
+const LONGEST: u64 = 1024;
 
 /// A server that runs; the file is gone when this is dropped.
 pub(crate) struct Record {
@@ -50,15 +55,39 @@ fn decode(text: &str) -> Option<(&str, Identity, Identity)> {
 
 /// Ends the servers whose records nobody stands behind any more. Costs one look at a folder if
 /// there are none.
+///
+/// Whoever can write there could have any process of ours ended, so it counts only if nobody else
+/// can.
 pub fn sweep(folder: &Path) {
+    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_ours_alone(&found)) {
+        return;
+    }
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         sweep_one(&path);
     }
 }
 
+fn is_ours_alone(found: &Metadata) -> bool {
+    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+}
+
+/// What a record says, if it is one of ours. Whatever else stands there is not waited for.
+fn read(path: &Path) -> Option<String> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let found = file.metadata().ok()?;
+    if !found.is_file() || !is_ours_alone(&found) {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 fn sweep_one(path: &Path) {
-    let Ok(text) = fs::read_to_string(path) else { return };
+    let Some(text) = read(path) else { return };
     let Some((boot, server, keeper)) = decode(&text) else {
         // Its writer was killed before the end of the line, or is not there yet.
         return;
@@ -74,6 +103,12 @@ fn sweep_one(path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::fs::Mode;
+
     use super::*;
 
     fn own() -> Identity {
@@ -98,6 +133,33 @@ mod tests {
         check(&encode("another-boot", own(), another), false);
         check("garbage", true);
         check(&format!("{boot} 1 1 1 1\n"), true);
+    }
+
+    #[test]
+    fn a_record_that_others_could_have_written_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let boot = boot_id().unwrap();
+        // Would be removed if it were read.
+        let record = encode(&boot, own(), Identity { start: own().start + 1, ..own() });
+        let gone = encode("another-boot", own(), own());
+        let path = folder.path().join("record");
+        let check = |folder_mode: u32, mode: u32, text: &str, stays: bool| {
+            write(folder.path(), &path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_mode)).unwrap();
+            sweep(folder.path());
+            assert_eq!(path.exists(), stays, "{folder_mode:o} {mode:o}");
+            let _removed = fs::remove_file(&path);
+        };
+        check(0o777, 0o600, &record, true);
+        check(0o700, 0o666, &record, true);
+        check(0o777, 0o600, &gone, true);
+        check(0o700, 0o600, &gone, false);
+        // Nobody ever writes into this one.
+        let pipe = CString::new(path.as_os_str().as_bytes()).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, pipe, Mode::from_raw_mode(0o600)).unwrap();
+        sweep(folder.path());
+        assert!(path.exists());
     }
 
     #[test]

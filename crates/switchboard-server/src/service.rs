@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use switchboard::exact::Args;
 use switchboard::{Caller, Gateway, Session};
 use switchboard_wire::envelope::Malformed;
@@ -137,15 +137,13 @@ impl Handler for Service {
 pub(crate) fn cancelled_id(notification: &Notification) -> Option<Id> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Cancelled {
-        request_id: Value,
+    struct Cancelled<'a> {
+        #[serde(borrow)]
+        request_id: &'a RawValue,
     }
     if notification.method != "notifications/cancelled" {
         return None;
     }
-    match notification.params.as_ref()?.parse::<Cancelled>().ok()?.request_id {
-        Value::Number(number) => Some(Id::Number(number)),
-        Value::String(text) => Some(Id::Text(text)),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
+    let Cancelled { request_id } = notification.params.as_ref()?.parse().ok()?;
+    Id::read(request_id)
 }

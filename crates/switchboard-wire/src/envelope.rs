@@ -53,7 +53,10 @@ impl fmt::Debug for Raw {
 /// A request id with its JSON type: `1` and `"1"` are different ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Id {
+    /// A whole number.
     Number(serde_json::Number),
+    /// A number of any other spelling or size, which comes back as it was written.
+    Odd(Box<str>),
     Text(String),
 }
 
@@ -62,9 +65,25 @@ impl Id {
         Id::Number(value.into())
     }
 
+    /// The id that this JSON value is; `None` where that is neither a number nor a string.
+    pub fn read(json: &RawValue) -> Option<Id> {
+        let json = json.get();
+        match json.as_bytes().first()? {
+            b'"' => serde_json::from_str(json).ok().map(Id::Text),
+            b'-' | b'0'..=b'9' => Some(match (json.parse::<u64>(), json.parse::<i64>()) {
+                (Ok(number), _) => Id::number(number),
+                // `-0` is no other number than `0`, but another spelling.
+                (_, Ok(number)) if number != 0 => Id::Number(number.into()),
+                (_, _) => Id::Odd(json.into()),
+            }),
+            _ => None,
+        }
+    }
+
     pub fn write(&self, out: &mut String) {
         match self {
             Id::Number(number) => out.push_str(&number.to_string()),
+            Id::Odd(number) => out.push_str(number),
             Id::Text(text) => out.push_str(&text_json(text)),
         }
     }
@@ -102,6 +121,9 @@ pub enum Malformed {
     Batch,
     #[error("the message is larger than {limit} bytes")]
     TooLong { id: Option<Id>, limit: usize },
+    /// One that says neither what came out nor what went wrong, or both.
+    #[error("not a JSON-RPC 2.0 message")]
+    Answer { id: Id },
     #[error("not a JSON-RPC 2.0 message")]
     /// The id is that of a request; one of an answer is ours, and must not come back as theirs.
     Envelope { id: Option<Id> },
@@ -111,9 +133,10 @@ impl Malformed {
     pub fn code(&self) -> i64 {
         match self {
             Malformed::Json => PARSE_ERROR,
-            Malformed::Batch | Malformed::TooLong { .. } | Malformed::Envelope { .. } => {
-                INVALID_REQUEST
-            }
+            Malformed::Batch
+            | Malformed::TooLong { .. }
+            | Malformed::Answer { .. }
+            | Malformed::Envelope { .. } => INVALID_REQUEST,
         }
     }
 
@@ -121,7 +144,7 @@ impl Malformed {
     pub fn id(&self) -> Option<&Id> {
         match self {
             Malformed::TooLong { id, .. } | Malformed::Envelope { id } => id.as_ref(),
-            Malformed::Json | Malformed::Batch => None,
+            Malformed::Json | Malformed::Batch | Malformed::Answer { .. } => None,
         }
     }
 }
@@ -139,11 +162,11 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     })?;
     if envelope.jsonrpc.as_deref() != Some("2.0") {
         let asked = envelope.method.and(envelope.id);
-        return Err(Malformed::Envelope { id: asked.and_then(|GivenId(id)| id) });
+        return Err(Malformed::Envelope { id: asked.and_then(Id::read) });
     }
     let id = match envelope.id {
         None => None,
-        Some(GivenId(id)) => Some(id.ok_or(Malformed::Envelope { id: None })?),
+        Some(id) => Some(Id::read(id).ok_or(Malformed::Envelope { id: None })?),
     };
     let params = envelope.params.map(|params| Raw::within(frame, params));
     match (envelope.method, id, envelope.result, envelope.error) {
@@ -159,6 +182,7 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
         (None, Some(id), None, Some(error)) => {
             Ok(Message::Answer { id, outcome: Err(read_error(frame, error)) })
         }
+        (None, Some(id), _, _) => Err(Malformed::Answer { id }),
         // What asks and answers at once could be taken for either.
         (_, _, _, _) => Err(Malformed::Envelope { id: None }),
     }
@@ -169,8 +193,8 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<Text<'a>>,
-    #[serde(default, deserialize_with = "present")]
-    id: Option<GivenId>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     method: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -186,59 +210,6 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     source: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(source).map(Some)
-}
-
-/// What stands as an id; `None` where that is neither a number nor a string.
-struct GivenId(Option<Id>);
-
-impl<'de> Deserialize<'de> for GivenId {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        source.deserialize_any(GivenIdVisitor)
-    }
-}
-
-struct GivenIdVisitor;
-
-impl<'de> Visitor<'de> for GivenIdVisitor {
-    type Value = GivenId;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an id")
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<GivenId, E> {
-        Ok(GivenId(Some(Id::number(number))))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<GivenId, E> {
-        Ok(GivenId(Some(Id::Number(number.into()))))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<GivenId, E> {
-        Ok(GivenId(serde_json::Number::from_f64(number).map(Id::Number)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<GivenId, E> {
-        Ok(GivenId(Some(Id::Text(text.to_owned()))))
-    }
-
-    fn visit_unit<E>(self) -> Result<GivenId, E> {
-        Ok(GivenId(None))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<GivenId, E> {
-        Ok(GivenId(None))
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<GivenId, A::Error> {
-        while list.next_element::<de::IgnoredAny>()?.is_some() {}
-        Ok(GivenId(None))
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<GivenId, A::Error> {
-        while map.next_entry::<de::IgnoredAny, de::IgnoredAny>()?.is_some() {}
-        Ok(GivenId(None))
-    }
 }
 
 /// A string that is borrowed unless it holds an escape.

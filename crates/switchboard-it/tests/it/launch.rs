@@ -11,6 +11,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use switchboard::dial::spawn::{Process, Program, Promise, Spawner, Started};
 use switchboard::failure::Code;
@@ -21,7 +22,7 @@ use switchboard::{Gateway, Headless, render};
 use switchboard_it::client::Client;
 use switchboard_it::fixture::{FixtureState, Script, act};
 use switchboard_it::harness::{Home, call};
-use switchboard_it::processes::children;
+use switchboard_it::processes::{children, send_signal, until};
 use switchboard_it::program::{Installed, Ran};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
@@ -169,6 +170,26 @@ async fn what_npm_has_installed_is_one_process_in_the_project() {
         last = below[0];
     }
     assert_eq!(children(last), Vec::<u32>::new());
+}
+
+/// Has a lock while it installs. As Node does, it survives that nobody reads what it says.
+const SLOW_NPX: &str = r#"#!/bin/sh
+exec 2>/dev/null
+trap 'rm "$HOME/lock"; exit 1' TERM
+: > "$HOME/lock"
+while :; do sleep 0.01; done
+"#;
+
+#[tokio::test]
+async fn a_launcher_that_is_interrupted_can_give_its_lock_back() {
+    let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
+    user.program("bin/npx", SLOW_NPX);
+    let lock = user.installed.home().join("lock");
+    let mut connecting = user.command().args(["connect", "it"]).spawn().unwrap();
+    until("it installs", || lock.exists()).await;
+    send_signal(connecting.id().unwrap(), Signal::INT);
+    assert_eq!(connecting.wait().await.unwrap().code(), Some(130));
+    until("the lock is gone", || !lock.exists()).await;
 }
 
 #[tokio::test]

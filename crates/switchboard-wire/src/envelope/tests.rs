@@ -94,7 +94,8 @@ fn an_over_long_request_is_not_taken_for_an_answer() {
 
 #[test]
 fn an_id_comes_back_as_it_was_sent() {
-    for id in ["1", "-5", "1.5", "18446744073709551615", r#""a\nb""#] {
+    let long = "12345678901234567890123";
+    for id in ["1", "-5", "1.5", "1e2", "-0", "18446744073709551615", long, r#""a\nb""#] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
         let Ok(Message::Request { id: parsed, .. }) = parse(&Bytes::from(frame)) else {
             panic!("a request with id {id}");

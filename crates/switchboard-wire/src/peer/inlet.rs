@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use tokio::time::Instant;
 
 use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder, Waiter};
-use crate::envelope::{self, Id, Message, Raw};
+use crate::envelope::{self, INTERNAL_ERROR, Id, Message, Raw, RpcError};
 
 /// The way into a connection. Dropping it closes the connection: nobody reads any more, however
 /// that came about, and whoever waits for an answer learns it.
@@ -27,6 +27,13 @@ impl Inlet {
     pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
         match envelope::parse(frame) {
             Ok(message) => self.take_message(message, exchange, handler),
+            // Whoever waits for it need not wait until their time is up.
+            Err(envelope::Malformed::Answer { id: Id::Number(id) })
+                if let Some(id) = id.as_u64().filter(|id| self.awaits(*id)) =>
+            {
+                let error = RpcError::new(INTERNAL_ERROR, "the server's answer is malformed");
+                self.fail(id, RequestError::Refused(error));
+            }
             Err(malformed) => {
                 self.peer.count_dropped();
                 handler.malformed(&malformed, &self.peer.within(exchange));
@@ -115,7 +122,7 @@ impl Inlet {
                 Id::Number(number) if let Some(id) = number.as_u64() => {
                     self.peer.settle(id, outcome.map_err(RequestError::Refused));
                 }
-                Id::Number(_) | Id::Text(_) => self.peer.count_dropped(),
+                Id::Number(_) | Id::Odd(_) | Id::Text(_) => self.peer.count_dropped(),
             },
             Message::Request { id, method, params } => {
                 let peer = self.peer.within(exchange);

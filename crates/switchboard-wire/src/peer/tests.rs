@@ -2,6 +2,7 @@
 
 use std::sync::mpsc as std_mpsc;
 
+use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 
 use super::*;
@@ -97,6 +98,31 @@ async fn an_error_answer_keeps_its_code_and_message() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_is_none_fails_its_request_at_once_and_no_other() {
+    for rest in ["", r#","result":1,"error":{}"#] {
+        let (near, mut far) = pipe::pair();
+        let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+        tokio::spawn(async move {
+            let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
+            let _ = tokio::join!(reader.run(&mut handler), writer.run());
+        });
+        let ask = || peer.request("a", |_| "{}".to_owned(), within(60));
+        let answer = async {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":2{rest}}}\n");
+            far.writer.write_all(line.as_bytes()).await.unwrap();
+            far.writer.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n").await.unwrap();
+        };
+        let (first, second, ()) = tokio::join!(ask(), ask(), answer);
+        assert_eq!(first.unwrap().as_str(), "1");
+        let failure = second.unwrap_err().to_string();
+        assert_eq!(
+            failure,
+            "the other side answered with error -32603: the server's answer is malformed"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_times_out_is_cancelled_on_the_other_side() {
     let (peer, heard) = connected();
     let late = peer.request("hold", |_| "{}".to_owned(), within(5)).await.unwrap_err();
@@ -174,7 +200,7 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
             };
             let text = "x".repeat(size);
             let frame = envelope::result_frame(&id, |out| out.push_str(&format!("{text:?}")));
-            tokio::io::AsyncWriteExt::write_all(&mut answers, &frame).await.unwrap();
+            answers.write_all(&frame).await.unwrap();
         }
     });
     let first = peer.request("big", |_| String::new(), Patience::default()).await.unwrap_err();
@@ -226,7 +252,7 @@ async fn an_over_long_request_is_refused_and_fails_nobody_who_waits() {
         format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":\"{long}\"}}\n");
     let answer = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":7}\n";
     for frame in [&*request, answer] {
-        tokio::io::AsyncWriteExt::write_all(&mut answers, frame.as_bytes()).await.unwrap();
+        answers.write_all(frame.as_bytes()).await.unwrap();
     }
     assert_eq!(asking.await.unwrap().unwrap().as_str(), "7");
     assert_eq!(heard.try_recv().unwrap(), "the message is larger than 1000 bytes");
@@ -239,10 +265,10 @@ async fn a_line_that_drips_for_ever_does_not_suspend_deadlines() {
     let drip = tokio::spawn(async move {
         let mut pace = tokio::time::interval(Duration::from_millis(900));
         let long = "x".repeat(5_000);
-        tokio::io::AsyncWriteExt::write_all(&mut answers, long.as_bytes()).await.unwrap();
+        answers.write_all(long.as_bytes()).await.unwrap();
         loop {
             pace.tick().await;
-            tokio::io::AsyncWriteExt::write_all(&mut answers, b"x").await.unwrap();
+            answers.write_all(b"x").await.unwrap();
         }
     });
     let mut flow = peer.shared.flow.subscribe();

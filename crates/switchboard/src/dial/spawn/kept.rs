@@ -154,6 +154,8 @@ impl Spawner for Reaper {
 
 /// The process that looks after one program, as its gateway sees it.
 struct Keeper {
+    /// When this is dropped, the program is asked to end, and killed a moment later: a launcher that
+    /// is interrupted has locks to give back.
     socket: UnixStream,
     /// A report, as far as it was read.
     heard: [u8; Report::LENGTH],
@@ -254,11 +256,5 @@ impl Process for Keeper {
                 }
             }
         })
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.order(Order::Kill);
     }
 }
