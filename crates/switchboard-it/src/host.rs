@@ -1,7 +1,9 @@
 //! A user who answers from a list and remembers what was asked.
 
 use std::collections::VecDeque;
+use std::future::{pending, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use switchboard::approval::{Answer, Question};
@@ -74,7 +76,7 @@ impl Host for ScriptedHost {
         let mut lines = self.lines();
         lines.asked.push(format!("{} {args}", question.target().shown));
         let answer = lines.answers.pop_front().ok_or(CannotAsk::NobodyThere);
-        Box::pin(std::future::ready(answer))
+        Box::pin(ready(answer))
     }
 
     fn abilities(&self) -> Abilities {
@@ -96,12 +98,39 @@ impl Host for ScriptedHost {
         lines.asked.push(format!("{} {} {params}", question.server, question.topic.method()));
         let reply = lines.replies.iter().find(|(topic, _)| *topic == question.topic);
         let reply = reply.map(|(_, reply)| Raw::from_json(reply.to_string()));
-        Box::pin(std::future::ready(reply.ok_or_else(|| question.topic.refused())))
+        Box::pin(ready(reply.ok_or_else(|| question.topic.refused())))
     }
 
     fn tell(&self, server: &ServerName, notice: &Notification) {
         let params = notice.params.as_ref().map_or("", Raw::as_str);
         self.lines().told.push(format!("{server} {} {params}", notice.method));
         self.heard.notify_one();
+    }
+}
+
+/// A user who thinks for a while before they answer a server; without a time, for ever.
+#[derive(Debug, Clone)]
+pub struct SlowHost {
+    pub thinks: Option<Duration>,
+    pub reply: Value,
+}
+
+impl Host for SlowHost {
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+        Box::pin(ready(Err(CannotAsk::NobodyThere)))
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::all()
+    }
+
+    fn answer<'a>(&'a self, _: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+        Box::pin(async {
+            match self.thinks {
+                Some(time) => tokio::time::sleep(time).await,
+                None => pending().await,
+            }
+            Ok(Raw::from_json(self.reply.to_string()))
+        })
     }
 }

@@ -1,17 +1,14 @@
 //! The first time that a server asks something of its client: nobody knows yet that it does.
 
-use std::future::{pending, ready};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard::approval::{Answer, Question};
-use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::host::Topic;
 use switchboard::render;
 use switchboard::request::Request;
 use switchboard::{Gateway, Session};
 use switchboard_it::harness::{World, call, pass};
-use switchboard_it::host::ScriptedHost;
-use switchboard_wire::{Raw, RpcError};
+use switchboard_it::host::{ScriptedHost, SlowHost};
 
 const ASKING: &str = r#"
     [[tools]]
@@ -135,37 +132,10 @@ async fn a_server_that_asks_at_its_start_has_the_answers_of_each_session_before_
 
 #[tokio::test(start_paused = true)]
 async fn the_first_call_waits_for_an_answer_but_not_for_ever() {
-    for (host, expected) in
-        [(Pondering(Some(Duration::from_millis(300))), "file:///slow"), (Pondering(None), "null")]
-    {
+    for (thinks, expected) in [(Some(Duration::from_millis(300)), "file:///slow"), (None, "null")] {
         let world = world(ASKING_AT_THE_START);
-        let session = world.gateway.session(host);
+        let session = world.gateway.session(SlowHost { thinks, reply: roots("slow") });
         let answer = ask(&session, "kit_roots").await;
         assert!(answer.contains(expected), "{answer}");
-    }
-}
-
-/// Needs this long to say what its roots are; without a time, it never does.
-struct Pondering(Option<Duration>);
-
-impl Host for Pondering {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
-        Box::pin(ready(Err(CannotAsk::NobodyThere)))
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::all()
-    }
-
-    fn answer<'a>(&'a self, _: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
-        Box::pin(async {
-            match self.0 {
-                Some(time) => {
-                    let _thought = tokio::time::timeout(time, pending::<()>()).await;
-                }
-                None => pending().await,
-            }
-            Ok(Raw::from_json(roots("slow").to_string()))
-        })
     }
 }

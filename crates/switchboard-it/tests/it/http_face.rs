@@ -7,7 +7,7 @@ use switchboard::paths::Paths;
 use switchboard::secret::Token;
 use switchboard_it::client::text;
 use switchboard_it::harness::World;
-use switchboard_it::http_client::{Connection, HttpClient, mcp_call, request};
+use switchboard_it::http_client::{Connection, HttpClient, Stream, mcp_call, request};
 use switchboard_it::program::Installed;
 use switchboard_server::Offer;
 use switchboard_server::http::Listening;
@@ -406,15 +406,21 @@ async fn a_signal_drains_and_the_program_leaves_in_peace() {
     assert_eq!(installed.serve_http().await.token, token);
 }
 
+/// A call that would take longer than any test, and runs.
+async fn long_call(client: &HttpClient) -> Stream {
+    let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 50_000 } }));
+    call["params"]["_meta"] = json!({ "progressToken": 1 });
+    let mut running = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
+    running.message().await.unwrap();
+    running
+}
+
 #[tokio::test]
 async fn a_call_that_outlasts_the_drain_ends_with_an_error() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let client = server.connect(json!({})).await;
-    let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 50_000 } }));
-    call["params"]["_meta"] = json!({ "progressToken": 1 });
-    let mut running = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
-    running.message().await.unwrap();
+    let mut running = long_call(&client).await;
     server.terminate();
     let mut last = Value::Null;
     while let Some((_, message)) = running.message().await {
@@ -429,10 +435,7 @@ async fn a_second_signal_waits_for_nobody() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let client = server.connect(json!({})).await;
-    let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 50_000 } }));
-    call["params"]["_meta"] = json!({ "progressToken": 1 });
-    let mut running = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
-    running.message().await.unwrap();
+    let _running = long_call(&client).await;
     let mut unasked = client.listen(None).await;
     server.terminate();
     // From here on it lets the call finish.

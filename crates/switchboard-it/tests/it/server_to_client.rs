@@ -1,20 +1,17 @@
 //! What servers ask of their clients and tell them reaches the session that it belongs to.
 
-use std::future::{pending, ready};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard::approval::{Answer, Question};
 use switchboard::failure::Code;
-use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::host::Topic;
 use switchboard::render;
 use switchboard::request::{CallRequest, Request};
 use switchboard::{Gateway, Session};
 use switchboard_it::client::Client;
 use switchboard_it::harness::World;
-use switchboard_it::host::ScriptedHost;
+use switchboard_it::host::{ScriptedHost, SlowHost};
 use switchboard_it::program::Installed;
-use switchboard_wire::{Raw, RpcError};
 
 use crate::PROGRAMS;
 
@@ -102,29 +99,11 @@ async fn a_call_waits_as_long_as_its_user_thinks() {
     )
     .script("asking", script)
     .start();
-    let session = world.gateway.session(SlowUser);
+    let reply = json!({ "action": "accept", "content": {} });
+    let slow = SlowHost { thinks: Some(Duration::from_secs(300)), reply };
+    let session = world.gateway.session(slow);
     let answer = call(&session, "kit_ask").await;
     assert!(answer.contains("accept"), "{answer}");
-}
-
-/// Needs five minutes to say yes.
-struct SlowUser;
-
-impl Host for SlowUser {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
-        Box::pin(ready(Err(CannotAsk::NobodyThere)))
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::all()
-    }
-
-    fn answer<'a>(&'a self, _: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
-        Box::pin(async {
-            let _later = tokio::time::timeout(Duration::from_secs(300), pending::<()>()).await;
-            Ok(Raw::from_json(json!({ "action": "accept", "content": {} }).to_string()))
-        })
-    }
 }
 
 #[tokio::test]
