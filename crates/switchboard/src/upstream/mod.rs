@@ -51,9 +51,14 @@ pub(crate) enum Partition {
     Session(SessionId),
 }
 
-/// A handle to one upstream; cheap to clone.
+/// A handle to one upstream. Every call clones it, so it is one pointer.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
+    handle: Arc<Handle>,
+}
+
+#[derive(Debug)]
+struct Handle {
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
     /// The connection that is up, if there is one.
@@ -155,23 +160,24 @@ impl Upstream {
             actor.run(inbox, retire).await;
             drop(end);
         });
-        Upstream { commands, status, open, stage, install_patience, retired, ended }
+        let handle = Handle { commands, status, open, stage, install_patience, retired, ended };
+        Upstream { handle: Arc::new(handle) }
     }
 
     /// Ends the actor once nobody uses its connection any more; nobody new gets in. What is
     /// returned tells of the end.
     pub(crate) fn retire(&self) -> CancellationToken {
-        self.retired.cancel();
-        self.ended.clone()
+        self.handle.retired.cancel();
+        self.handle.ended.clone()
     }
 
     /// Completes when another definition took the place of this one, or none.
     pub(crate) async fn retiring(&self) {
-        self.retired.cancelled().await;
+        self.handle.retired.cancelled().await;
     }
 
     pub(crate) fn is_retired(&self) -> bool {
-        self.retired.is_cancelled()
+        self.handle.retired.is_cancelled()
     }
 
     /// A connection, held while the lease lives. Connects if it must, and does not wait for the end
@@ -198,10 +204,10 @@ impl Upstream {
         &self,
         acquired: impl Future<Output = Result<Lease, LeaseError>>,
     ) -> Result<Lease, LeaseError> {
-        let Some(patience) = self.install_patience else { return acquired.await };
+        let Some(patience) = self.handle.install_patience else { return acquired.await };
         tokio::select! {
             lease = acquired => lease,
-            since = installs_for(patience, self.stage.clone()) => {
+            since = installs_for(patience, self.handle.stage.clone()) => {
                 Err(LeaseError::Installing { since })
             }
         }
@@ -210,28 +216,28 @@ impl Upstream {
     /// Closes the connection and waits until it is closed.
     pub(crate) async fn disconnect(&self) {
         let (done, closed) = oneshot::channel();
-        if self.commands.send(Command::Disconnect { done }).await.is_ok() {
+        if self.handle.commands.send(Command::Disconnect { done }).await.is_ok() {
             let _actor_gone = closed.await;
         }
     }
 
     /// Closes the connection, unless somebody uses it just now.
     pub(crate) fn rest(&self) {
-        let _busy_with_others = self.commands.try_send(Command::Rest);
+        let _busy_with_others = self.handle.commands.try_send(Command::Rest);
     }
 
     /// Ends the actor; whoever joins the gateway's tasks waits for the end.
     pub(crate) async fn shutdown(&self) {
-        let _already_gone = self.commands.send(Command::Shutdown).await;
+        let _already_gone = self.handle.commands.send(Command::Shutdown).await;
     }
 
     /// The connection that is up, if there is one.
     pub(crate) fn lease_if_up(&self) -> Option<Lease> {
-        self.open.borrow().as_ref().and_then(Open::lease)
+        self.handle.open.borrow().as_ref().and_then(Open::lease)
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.status.borrow().clone()
+        self.handle.status.borrow().clone()
     }
 
     async fn acquire(
@@ -239,7 +245,7 @@ impl Upstream {
         command: impl FnOnce(oneshot::Sender<Result<Lease, LeaseError>>) -> Command,
     ) -> Result<Lease, LeaseError> {
         let (reply, answer) = oneshot::channel();
-        let answered = match self.commands.send(command(reply)).await {
+        let answered = match self.handle.commands.send(command(reply)).await {
             Ok(()) => answer.await.unwrap_or(Err(LeaseError::ShuttingDown)),
             Err(_) => Err(LeaseError::ShuttingDown),
         };
