@@ -14,6 +14,7 @@ use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_REQUEST};
 use switchboard_wire::peer::Claim;
 use switchboard_wire::{Id, Peer, Responder, RpcError};
 use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// How long calls may take to notice that they were given up.
@@ -27,6 +28,8 @@ const BROKEN: &str = "something went wrong in the gateway; what this did is not 
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,
+    /// Set when those who only listen have to go.
+    closing: CancellationToken,
     unanswered: Arc<Mutex<Unanswered>>,
 }
 
@@ -121,6 +124,11 @@ impl Calls {
         }
     }
 
+    /// Completes when what has no end of its own has to end.
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
     /// Runs something else that the client began and that does not take long.
     pub(crate) fn spawn(&self, doing: impl Future<Output = ()> + Send + 'static) {
         self.running.spawn(doing);
@@ -137,6 +145,7 @@ impl Calls {
     /// asked is told.
     pub(crate) async fn drain(&self, limit: Duration) {
         self.running.close();
+        self.closing.cancel();
         let _too_long = tokio::time::timeout(limit, self.running.wait()).await;
         let left: Vec<(Id, Call)> = {
             let mut unanswered = lock(&self.unanswered);

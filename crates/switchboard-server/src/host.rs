@@ -1,82 +1,120 @@
-//! The user behind an MCP client, asked by elicitation where the client offers it.
+//! The user and the model behind an MCP client, asked in the way that its revision has for that.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
-use switchboard::catalog::Kind;
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
 use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
-use switchboard::render::text::about_pin;
-use switchboard::render::words::{bytes, clean_block, clean_line};
-use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
+use switchboard_wire::envelope::INTERNAL_ERROR;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 
+use crate::bulletin::Bulletin;
 use crate::levels::Levelled;
+use crate::question::{self, Longest, Manner};
+use crate::rounds::Words;
 
 /// How long a person may think.
 const THINKING: Duration = Duration::from_secs(10 * 60);
 
-/// How much of a server's message is shown.
-const SHOWN_MESSAGE: usize = 4_000;
-
-/// How much of a call's arguments is shown.
-const SHOWN_ARGUMENTS: usize = 2_000;
-
-/// Where a question says which server asks; `_meta` of the request.
-const ASKER: &str = "switchboard/server";
-
 /// Asks through one client.
 #[derive(Clone)]
 pub(crate) struct ClientHost {
-    peer: Peer,
-    /// Set by `initialize`: what the client can do.
+    way: Way,
+    /// What the client can do, as soon as it has said so.
     abilities: Arc<OnceLock<Abilities>>,
     manner: Manner,
-    /// Log lines below this are not passed on; all are, until the client says something.
-    level: Arc<Mutex<Option<LogLevel>>>,
+    longest: Longest,
+    wanted: Arc<Mutex<Wanted>>,
+    /// Where those hear of changes whom nothing can be told unasked.
+    bulletin: Bulletin,
 }
 
-/// How what a server says reaches its client.
+/// How a client is reached.
+#[derive(Clone)]
+enum Way {
+    /// By requests and notifications of ours.
+    Unasked(Peer),
+    /// By what it gets in answer to a request of its own.
+    Rounds(Words),
+    /// Not at all.
+    Nowhere,
+}
+
+/// Which log lines a client hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// As one of many servers: the client sees us, so questions say who asks, and lists are ours.
-    OneOfMany,
-    Verbatim,
+enum Wanted {
+    All,
+    From(LogLevel),
+    Nothing,
 }
 
 impl ClientHost {
+    /// A client at the other end of a connection.
     pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
-        ClientHost { peer, abilities: Arc::default(), manner, level: Arc::default() }
+        ClientHost::reached(Way::Unasked(peer), manner, Longest::Session, Wanted::All)
     }
 
-    pub(crate) fn peer(&self) -> &Peer {
-        &self.peer
+    /// All clients that are not told apart.
+    pub(crate) fn common(manner: Manner) -> ClientHost {
+        ClientHost::reached(Way::Nowhere, manner, Longest::Once, Wanted::Nothing)
+    }
+
+    fn reached(way: Way, manner: Manner, longest: Longest, wanted: Wanted) -> ClientHost {
+        let wanted = Arc::new(Mutex::new(wanted));
+        let (abilities, bulletin) = Default::default();
+        ClientHost { way, abilities, manner, longest, wanted, bulletin }
     }
 
     /// The same client, asked through this handle.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
-        ClientHost { peer: peer.clone(), ..self.clone() }
+        ClientHost { way: Way::Unasked(peer.clone()), ..self.clone() }
+    }
+
+    /// The same client, asked by answers to a request that says what it can do.
+    pub(crate) fn within(
+        &self,
+        words: Words,
+        abilities: Abilities,
+        level: Option<LogLevel>,
+    ) -> ClientHost {
+        ClientHost {
+            way: Way::Rounds(words),
+            abilities: Arc::new(OnceLock::from(abilities)),
+            wanted: Arc::new(Mutex::new(level.map_or(Wanted::Nothing, Wanted::From))),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn bulletin(&self) -> &Bulletin {
+        &self.bulletin
     }
 
     /// Takes note of how much the client wants to hear of what servers log.
     pub(crate) fn heed(&self, params: Option<&Raw>) {
         if let Some(Levelled { level }) = params.and_then(|params| params.parse().ok()) {
-            *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+            *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Wanted::From(level);
         }
     }
 
-    /// A log line that says whose it is, if the client wants to hear it.
+    fn hears(&self, level: LogLevel) -> bool {
+        match *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) {
+            Wanted::All => true,
+            Wanted::From(least) => level >= least,
+            Wanted::Nothing => false,
+        }
+    }
+
+    /// A log line, if the client wants to hear it; as one of many servers it says whose it is.
     fn log_line(&self, server: &ServerName, params: &Raw) -> Option<String> {
         let Levelled { level } = params.parse().ok()?;
-        let wanted = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
-        if wanted.is_some_and(|wanted| level < wanted) {
+        if !self.hears(level) {
             return None;
         }
         let mut line: Args = params.parse().ok()?;
@@ -93,25 +131,11 @@ impl ClientHost {
         #[derive(Deserialize)]
         struct Hello<'a> {
             #[serde(borrow, default)]
-            capabilities: Capabilities<'a>,
-        }
-        #[derive(Default, Deserialize)]
-        struct Capabilities<'a> {
-            #[serde(borrow, default)]
-            roots: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            sampling: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            elicitation: Option<&'a RawValue>,
+            capabilities: Option<&'a RawValue>,
         }
         let hello = params.and_then(|params| params.parse::<Hello<'_>>().ok());
-        let declared = hello.map(|hello| hello.capabilities).unwrap_or_default();
-        let given = |ability: Option<&RawValue>| Some(Raw::from_json(ability?.get().to_owned()));
-        let _learnt_once = self.abilities.set(Abilities {
-            roots: given(declared.roots),
-            sampling: given(declared.sampling),
-            elicitation: given(declared.elicitation),
-        });
+        let declared = hello.and_then(|hello| hello.capabilities).map_or("{}", RawValue::get);
+        let _learnt_once = self.abilities.set(abilities(declared).unwrap_or_default());
     }
 
     fn offers(&self, topic: Topic) -> bool {
@@ -122,32 +146,48 @@ impl ClientHost {
         if !self.offers(Topic::Elicitation) {
             return Err(CannotAsk::NobodyThere);
         }
-        let params = elicitation(question);
-        let answer = self.request(Topic::Elicitation.method(), params).await;
-        answer.map_err(|_| CannotAsk::NobodyThere).map(|answer| read(&answer))
+        let params = question::of_approval(question, self.longest);
+        let answer = self.request(Topic::Elicitation, None, params).await;
+        answer
+            .map_err(|_| CannotAsk::NobodyThere)
+            .map(|answer| question::decision(&answer, self.longest))
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
-        let ServerQuestion { server, topic, params } = question;
-        let params = match (self.manner, topic, params) {
-            (_, _, None) => String::new(),
-            (Manner::OneOfMany, Topic::Elicitation, Some(params)) => {
-                marked(server, &signed(server, params)?)?
-            }
-            (Manner::OneOfMany, Topic::Sampling, Some(params)) => marked(server, params.as_str())?,
-            (Manner::OneOfMany, Topic::Roots, Some(params))
-            | (Manner::Verbatim, _, Some(params)) => params.as_str().to_owned(),
-        };
-        let method = topic.method();
-        self.request(method, params).await.map_err(|error| match error {
+        let params = question::of_server(self.manner, &question)?;
+        let asked = self.request(question.topic, question.key, params).await;
+        asked.map_err(|error| match error {
             RequestError::Refused(error) => error,
             other => RpcError::new(INTERNAL_ERROR, format!("the client gave no answer: {other}")),
         })
     }
 
-    async fn request(&self, method: &str, params: String) -> Result<Raw, RequestError> {
-        let patience = Patience { timeout: Some(THINKING), progress: None };
-        self.peer.request(method, |_| params, patience).await
+    async fn request(
+        &self,
+        topic: Topic,
+        key: Option<&str>,
+        params: String,
+    ) -> Result<Raw, RequestError> {
+        match &self.way {
+            Way::Unasked(peer) => {
+                let patience = Patience { timeout: Some(THINKING), progress: None };
+                peer.request(topic.method(), |_| params, patience).await
+            }
+            Way::Rounds(words) => words.ask(topic, key, params).await,
+            Way::Nowhere => Err(RequestError::NotSent),
+        }
+    }
+
+    /// Says something that may be lost.
+    fn say(&self, method: &str, params: &str) {
+        match &self.way {
+            Way::Rounds(words) => words.say(method, params),
+            // Only whoever opened with `initialize` hears what it did not ask for.
+            Way::Unasked(peer) if self.abilities.get().is_some() => {
+                peer.try_notify(method, params);
+            }
+            Way::Unasked(_) | Way::Nowhere => self.bulletin.post(method, params),
+        }
     }
 }
 
@@ -168,6 +208,10 @@ impl Host for ClientHost {
         let params = notice.params.as_ref();
         let verbatim = || params.map_or("", Raw::as_str).to_owned();
         let params = match (self.manner, notice.method.as_str()) {
+            (Manner::Verbatim, "notifications/message") => {
+                let level = params.and_then(|params| params.parse::<Levelled>().ok());
+                level.is_none_or(|Levelled { level }| self.hears(level)).then(verbatim)
+            }
             (Manner::Verbatim, _) => Some(verbatim()),
             (Manner::OneOfMany, "notifications/message") => {
                 params.and_then(|params| self.log_line(server, params))
@@ -176,218 +220,27 @@ impl Host for ClientHost {
             (Manner::OneOfMany, _) => Some(verbatim()),
         };
         if let Some(params) = params {
-            self.peer.try_notify(&notice.method, &params);
+            self.say(&notice.method, &params);
         }
     }
 }
 
-/// The server's question with its name before the message, because the client shows ours as the
-/// asker; nothing in it is more than text, and it leads to web pages only.
-fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
-    let mut question: Args = params.parse().map_err(|_| unreadable())?;
-    let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
-    let message = clean_block(message, SHOWN_MESSAGE);
-    let signed = format!("The server `{}` asks: {message}", clean_line(server.as_str(), 200));
-    question.insert("message", Value::String(signed));
-    match question.values().get("url").map(Value::as_str) {
-        Some(Some(url)) if is_web_page(url) => {}
-        None => {}
-        Some(_) => {
-            let refused = "a question may lead to `https` and to this machine only";
-            return Err(RpcError::new(INVALID_PARAMS, refused));
-        }
+/// What a client declares, as far as it concerns servers; `None` if that is no object.
+pub(crate) fn abilities(declared: &str) -> Option<Abilities> {
+    #[derive(Default, Deserialize)]
+    struct Capabilities<'a> {
+        #[serde(borrow, default)]
+        roots: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        sampling: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        elicitation: Option<&'a RawValue>,
     }
-    Ok(question.to_string())
-}
-
-/// The same question, with the name of its server where programs find it. Nothing else of it
-/// changes, and nothing that the server says about itself there stays.
-fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
-    #[derive(Deserialize)]
-    struct About<'a> {
-        #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
-        meta: Option<&'a RawValue>,
-    }
-    let About { meta } = serde_json::from_str(params).map_err(|_| unreadable())?;
-    let members = params.trim_start().strip_prefix('{').ok_or_else(unreadable)?;
-    let about: Option<Map<String, Value>> = match meta {
-        Some(meta) => serde_json::from_str(meta.get()).map_err(|_| unreadable())?,
-        None => None,
-    };
-    let mut about = about.unwrap_or_default();
-    about.insert(ASKER.to_owned(), Value::from(server.as_str()));
-    let about = Value::Object(about);
-    let Some(meta) = meta.map(RawValue::get) else {
-        let comma = if members.trim_start().starts_with('}') { "" } else { "," };
-        return Ok(format!("{{\"_meta\":{about}{comma}{members}"));
-    };
-    let start = meta.as_ptr().addr() - params.as_ptr().addr();
-    let around = params.get(..start).zip(params.get(start + meta.len()..));
-    let (before, after) = around.ok_or_else(unreadable)?;
-    Ok(format!("{before}{about}{after}"))
-}
-
-/// Also `null` is there, and would come after our own.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-fn unreadable() -> RpcError {
-    RpcError::new(INVALID_PARAMS, "the question does not read")
-}
-
-/// Over TLS, or on this machine, and without a name that hides the host.
-fn is_web_page(url: &str) -> bool {
-    let local = ["http://localhost", "http://127.0.0.1", "http://[::1]"];
-    let rest = match url.strip_prefix("https://") {
-        Some(rest) => Some(rest),
-        None => local.iter().find_map(|host| {
-            let rest = url.strip_prefix(host)?;
-            (rest.is_empty() || rest.starts_with([':', '/', '?', '#'])).then_some(rest)
-        }),
-    };
-    let Some(rest) = rest else { return false };
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    url.is_ascii()
-        && !authority.contains('@')
-        && !url.contains(|c: char| c.is_ascii_control() || c == ' ')
-}
-
-fn elicitation(question: &Question) -> String {
-    let target = question.target();
-    let arguments = serde_json::to_string_pretty(question.args()).unwrap_or_default();
-    let mut message = format!(
-        "Allow the tool `{}` of the server `{}` to run?",
-        clean_line(target.entry.name.as_str(), 200),
-        clean_line(target.server.as_str(), 200),
-    );
-    if let Kind::Resource { uri } = &target.entry.kind {
-        message.push_str(&format!("\n\nIt reads {}", clean_line(uri, SHOWN_ARGUMENTS)));
-    }
-    let shown = clean_block(&arguments, SHOWN_ARGUMENTS);
-    message.push_str(&format!("\n\nArguments:\n{shown}"));
-    if arguments.len() > SHOWN_ARGUMENTS {
-        message.push_str(&format!("\n({}, not all are shown)", bytes(arguments.len())));
-    }
-    if let Some(about) = about_pin(target.pin) {
-        message.push_str(&format!("\n\nAttention: {about}."));
-    }
-    json!({
-        "message": message,
-        "requestedSchema": {
-            "type": "object",
-            "properties": {
-                "decision": {
-                    "type": "string",
-                    "title": "Decision",
-                    "enum": ["once", "session", "server", "no"],
-                    "enumNames": [
-                        "Allow once",
-                        "Allow this tool for the session",
-                        "Allow this server for the session",
-                        "Deny",
-                    ],
-                },
-            },
-            "required": ["decision"],
-        },
+    let declared: Capabilities<'_> = serde_json::from_str(declared).ok()?;
+    let given = |ability: Option<&RawValue>| Some(Raw::from_json(ability?.get().to_owned()));
+    Some(Abilities {
+        roots: given(declared.roots),
+        sampling: given(declared.sampling),
+        elicitation: given(declared.elicitation),
     })
-    .to_string()
-}
-
-/// Anything but a clear yes is a no. What holds beyond the session is not offered: a client may
-/// answer for its user.
-fn read(answer: &Raw) -> Answer {
-    #[derive(Deserialize)]
-    struct Elicited {
-        action: String,
-        #[serde(default)]
-        content: Value,
-    }
-    match answer.parse::<Elicited>() {
-        Ok(Elicited { action, content }) if action == "accept" => {
-            match content["decision"].as_str() {
-                Some("once") => Answer::Once,
-                Some("session") => Answer::Tool,
-                Some("server") => Answer::Server,
-                Some(_) | None => Answer::No,
-            }
-        }
-        Ok(_) | Err(_) => Answer::No,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_question_of_a_server_is_signed_and_leads_to_web_pages_only() {
-        let server = ServerName::new("kit").unwrap();
-        let ask = |question: Value| signed(&server, &Raw::from_json(question.to_string()));
-        let asked =
-            ask(json!({ "message": "\u{1b}[31mhi\u{202e}", "requestedSchema": {} })).unwrap();
-        let asked: Value = serde_json::from_str(&asked).unwrap();
-        assert_eq!(asked["message"], "The server `kit` asks: hi\\u{202e}");
-        for good in
-            ["https://example.com/sign-in?x=1", "http://localhost:8080/", "http://[::1]:1/x"]
-        {
-            assert!(ask(json!({ "message": "", "url": good })).is_ok(), "{good}");
-        }
-        for bad in [
-            "javascript:alert(1)",
-            "file:///etc/passwd",
-            "http://example.com/",
-            "http://localhost.example.com/",
-            "https://user:pw@example.com/",
-            "https://ex\u{43c}mple.com/",
-            "https://example.com/\n",
-        ] {
-            assert!(ask(json!({ "message": "", "url": bad })).is_err(), "{bad}");
-        }
-        assert!(ask(json!({ "message": "", "url": 5 })).is_err());
-        assert!(ask(json!([])).is_err());
-    }
-
-    #[test]
-    fn a_question_is_marked_with_its_server_and_nothing_else_of_it_changes() {
-        let server = ServerName::new("kit").unwrap();
-        for (question, expected) in [
-            ("{}", r#"{"_meta":{"switchboard/server":"kit"}}"#),
-            (
-                r#"{ "maxTokens": 1.00, "x": [1e400] }"#,
-                r#"{"_meta":{"switchboard/server":"kit"}, "maxTokens": 1.00, "x": [1e400] }"#,
-            ),
-            (
-                r#"{ "a": {}, "_meta": { "t": 1, "switchboard/server": "bank" }, "b": 2 }"#,
-                r#"{ "a": {}, "_meta": {"t":1,"switchboard/server":"kit"}, "b": 2 }"#,
-            ),
-            (r#"{ "_meta": null }"#, r#"{ "_meta": {"switchboard/server":"kit"} }"#),
-        ] {
-            assert_eq!(marked(&server, question).unwrap(), expected);
-        }
-        for bad in ["[]", "", r#"{ "_meta": 5 }"#, r#"{ "_meta": {}, "_meta": {} }"#] {
-            assert!(marked(&server, bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn only_an_accepted_choice_of_the_form_is_a_yes() {
-        let check = |answer: &str, expected| {
-            assert_eq!(read(&Raw::from_json(answer.to_owned())), expected, "{answer}");
-        };
-        let accept = |decision: &str| {
-            json!({ "action": "accept", "content": { "decision": decision } }).to_string()
-        };
-        check(&accept("once"), Answer::Once);
-        check(&accept("session"), Answer::Tool);
-        check(&accept("server"), Answer::Server);
-        check(&accept("no"), Answer::No);
-        check(&accept("always"), Answer::No);
-        check(r#"{"action":"accept","content":{}}"#, Answer::No);
-        check(r#"{"action":"accept"}"#, Answer::No);
-        check(r#"{"action":"decline","content":{"decision":"once"}}"#, Answer::No);
-        check(r#"{"action":"cancel"}"#, Answer::No);
-        check("[]", Answer::No);
-    }
 }

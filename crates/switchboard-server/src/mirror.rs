@@ -3,12 +3,12 @@
 
 use std::sync::OnceLock;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use switchboard::failure::Code;
 use switchboard::name::ServerName;
 use switchboard::relay::{Foreign, Lookup};
 use switchboard::{Caller, Session};
-use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND};
+use switchboard_wire::envelope::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer, as_the_server_said};
@@ -20,53 +20,85 @@ pub(crate) struct Mirror {
     /// As the user wrote it.
     wanted: String,
     /// Set once the server is connected.
-    server: OnceLock<ServerName>,
+    shown: OnceLock<Shown>,
+}
+
+/// A server, and what it said of itself.
+#[derive(Debug)]
+struct Shown {
+    server: ServerName,
+    info: Value,
+    hello: Map<String, Value>,
 }
 
 impl Mirror {
     pub(crate) fn of(server: &str) -> Mirror {
-        Mirror { wanted: server.to_owned(), server: OnceLock::new() }
+        Mirror { wanted: server.to_owned(), shown: OnceLock::new() }
     }
 
-    /// What `client` gets for a request.
+    /// What a client gets for a request; its steps go to `progress`.
     pub(crate) async fn answer(
         &self,
         session: &Session,
         caller: Caller,
         method: &str,
         params: Option<&Raw>,
-        client: &Peer,
+        progress: Option<&Peer>,
     ) -> Result<Answer, RpcError> {
         if method == "initialize" {
             return self.initialize(session, params).await.map(Answer::Json);
         }
-        let (server, passed) = (self.server()?, Passed::read(params)?);
+        let (server, passed) = (&self.shown(session).await?.server, Passed::read(params)?);
         let token = passed.progress_token.clone();
         let ask = |caller| pass_on(session, server, method, passed, caller);
-        match token {
-            None => ask(caller).await,
-            Some(token) => with_progress(caller, ask, &token, client).await,
+        match (token, progress) {
+            (Some(token), Some(client)) => with_progress(caller, ask, &token, client).await,
+            (None, _) | (_, None) => ask(caller).await,
         }
     }
 
     /// Connects the server for this client alone, as what this client is.
     async fn initialize(&self, session: &Session, params: Option<&Raw>) -> Result<Raw, RpcError> {
-        let opened = session.open(&self.wanted).await;
-        let (server, hello) = opened.map_err(|failure| answer::protocol_error(&failure))?;
-        let _connected_before = self.server.set(server);
-        let malformed = |_| RpcError::new(INTERNAL_ERROR, "the server's greeting does not read");
-        let mut hello: Map<String, Value> = hello.parse().map_err(malformed)?;
+        let shown = self.shown(session).await?;
+        let mut hello = shown.offer();
+        hello.insert("serverInfo".to_owned(), shown.info.clone());
         let revision = agreed_revision(params);
         hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
-        if let Some(capabilities) = hello.get_mut("capabilities").and_then(Value::as_object_mut) {
-            capabilities.retain(|capability, _| PASSED_ON.contains(&capability.as_str()));
-        }
         Ok(Raw::from_json(Value::Object(hello).to_string()))
     }
 
-    fn server(&self) -> Result<&ServerName, RpcError> {
-        let uninitialized = || RpcError::new(INVALID_PARAMS, "`initialize` comes first");
-        self.server.get().ok_or_else(uninitialized)
+    /// What the server offers.
+    pub(crate) async fn offer(&self, session: &Session) -> Result<Map<String, Value>, RpcError> {
+        Ok(self.shown(session).await?.offer())
+    }
+
+    /// Who the server says it is, once it is connected.
+    pub(crate) fn server_info(&self) -> Option<String> {
+        Some(self.shown.get()?.info.to_string())
+    }
+
+    /// The server, which is connected if it is not.
+    async fn shown(&self, session: &Session) -> Result<&Shown, RpcError> {
+        if let Some(shown) = self.shown.get() {
+            return Ok(shown);
+        }
+        let opened = session.open(&self.wanted).await;
+        let (server, hello) = opened.map_err(|failure| answer::protocol_error(&failure))?;
+        let malformed = |_| RpcError::new(INTERNAL_ERROR, "the server's greeting does not read");
+        let mut hello: Map<String, Value> = hello.parse().map_err(malformed)?;
+        let info = hello.remove("serverInfo").unwrap_or_else(|| json!({ "name": self.wanted }));
+        Ok(self.shown.get_or_init(|| Shown { server, info, hello }))
+    }
+}
+
+impl Shown {
+    fn offer(&self) -> Map<String, Value> {
+        let mut offer = self.hello.clone();
+        offer.remove("protocolVersion");
+        if let Some(capabilities) = offer.get_mut("capabilities").and_then(Value::as_object_mut) {
+            capabilities.retain(|capability, _| PASSED_ON.contains(&capability.as_str()));
+        }
+        offer
     }
 }
 

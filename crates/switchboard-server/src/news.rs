@@ -9,8 +9,6 @@ use switchboard_wire::Peer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::host::ClientHost;
-
 /// Which lists a client follows: those that it has asked for.
 #[derive(Default)]
 pub(crate) struct News {
@@ -32,21 +30,26 @@ impl News {
     }
 
     /// Tells the client from now on when this list is not what it was.
-    pub(crate) fn follow(&mut self, list: List, session: &Session, host: &ClientHost) {
+    pub(crate) fn follow(&mut self, list: List, session: &Session, client: &Peer) {
         if !self.followed.contains(&list) {
             self.followed.push(list);
-            let changes = session.gateway().watch();
-            self.following.spawn(tell(list, changes, host.peer().clone()));
+            let (changes, client) = (session.gateway().watch(), client.clone());
+            self.following.spawn(tell(list, changes, move |method| client.try_notify(method, "")));
         }
     }
 }
 
-async fn tell(list: List, mut changes: watch::Receiver<Arc<Catalog>>, client: Peer) {
+/// Says so whenever the list is not what it was.
+pub(crate) async fn tell(
+    list: List,
+    mut changes: watch::Receiver<Arc<Catalog>>,
+    say: impl Fn(&'static str),
+) {
     let mut known = list.number(&changes.borrow_and_update());
     while changes.changed().await.is_ok() {
         let now = list.number(&changes.borrow_and_update());
         if now != known {
-            client.try_notify(list.changed(), "");
+            say(list.changed());
             known = now;
         }
     }

@@ -12,7 +12,7 @@ use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::mpsc;
 
 /// Progress steps that may wait for a slow client before some are skipped.
-const WAITING_STEPS: usize = 16;
+pub(crate) const WAITING_STEPS: usize = 16;
 
 #[derive(Deserialize)]
 pub(crate) struct Named<'a> {
@@ -114,7 +114,7 @@ pub(crate) async fn with_progress<T, F: Future<Output = T>>(
     outcome
 }
 
-fn pass_on(step: &Raw, token: &Exact, client: &Peer) {
+pub(crate) fn pass_on(step: &Raw, token: &Exact, client: &Peer) {
     let Ok(mut step) = Args::parse(step.as_str()) else { return };
     step.insert("progressToken", token.clone());
     client.try_notify("notifications/progress", &step.to_string());

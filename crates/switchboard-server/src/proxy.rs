@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use switchboard::failure::Failure;
 use switchboard::relay::{Lookup, Reference};
 use switchboard::reply::Reply;
@@ -17,16 +17,16 @@ use crate::answer::{self, Answer, as_the_server_said};
 use crate::levels::Levelled;
 use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_progress};
 
-/// What `client` gets for a request.
+/// What a client gets for a request; its steps go to `progress`.
 pub(crate) async fn answer(
     session: &Session,
     caller: Caller,
     method: &str,
     params: Option<&Raw>,
-    client: &Peer,
+    progress: Option<&Peer>,
 ) -> Result<Answer, RpcError> {
     match method {
-        "tools/call" => call_tool(session, caller, params, client).await,
+        "tools/call" => call_tool(session, caller, params, progress).await,
         _ => Box::pin(answer_method(session, caller, method, params)).await,
     }
 }
@@ -127,22 +127,36 @@ async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Repl
 }
 
 fn initialize(params: Option<&Raw>) -> String {
+    let mut hello = offer();
+    let revision = agreed_revision(params);
+    hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
+    hello.insert("serverInfo".to_owned(), who());
+    Value::Object(hello).to_string()
+}
+
+/// What is offered here.
+pub(crate) fn offer() -> Map<String, Value> {
+    let capabilities = json!({
+        "tools": {},
+        "prompts": { "listChanged": true },
+        "resources": { "listChanged": true, "subscribe": true },
+        "completions": {},
+        "logging": {},
+    });
+    Map::from_iter([("capabilities".to_owned(), capabilities)])
+}
+
+/// Who answers here, as JSON.
+pub(crate) fn server_info() -> String {
+    who().to_string()
+}
+
+fn who() -> Value {
     json!({
-        "protocolVersion": agreed_revision(params).as_str(),
-        "capabilities": {
-            "tools": {},
-            "prompts": { "listChanged": true },
-            "resources": { "listChanged": true, "subscribe": true },
-            "completions": {},
-            "logging": {},
-        },
-        "serverInfo": {
-            "name": "switchboard",
-            "title": "Switchboard",
-            "version": env!("CARGO_PKG_VERSION"),
-        },
+        "name": "switchboard",
+        "title": "Switchboard",
+        "version": env!("CARGO_PKG_VERSION"),
     })
-    .to_string()
 }
 
 /// The one tool. Whatever goes wrong inside it is a result that the model can read.
@@ -150,7 +164,7 @@ async fn call_tool(
     session: &Session,
     caller: Caller,
     params: Option<&Raw>,
-    client: &Peer,
+    progress: Option<&Peer>,
 ) -> Result<Answer, RpcError> {
     #[derive(Deserialize)]
     struct Call<'a> {
@@ -170,12 +184,12 @@ async fn call_tool(
         Ok(parsed) => parsed,
         Err(error) => return Ok(Answer::Failure(explain::request_error(error))),
     };
-    let outcome = match call.meta.and_then(|meta| meta.progress_token) {
-        None => session.handle_as(parsed.request, caller).await,
-        Some(token) => {
+    let outcome = match (call.meta.and_then(|meta| meta.progress_token), progress) {
+        (Some(token), Some(client)) => {
             let call = |caller| session.handle_as(parsed.request, caller);
             Box::pin(with_progress(caller, call, &token, client)).await
         }
+        (None, _) | (_, None) => session.handle_as(parsed.request, caller).await,
     };
     Ok(match outcome {
         Ok(reply) => Answer::Reply(reply, parsed.ignored),

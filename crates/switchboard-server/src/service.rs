@@ -4,26 +4,25 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use switchboard::Gateway;
 use switchboard::exact::Args;
-use switchboard::{Caller, Gateway, Session};
 use switchboard_wire::envelope::Malformed;
+use switchboard_wire::modern::DISCOVER;
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
 
 use crate::answer::Answer;
-use crate::calls::Calls;
-use crate::host::{ClientHost, Manner};
-use crate::mirror::Mirror;
+use crate::calls::{Accepted, Calls};
+use crate::conversation::Conversation;
+use crate::modern;
 use crate::news::{List, News};
-use crate::proxy;
 
 /// What one client asks.
 pub(crate) struct Service {
-    session: Arc<Session>,
-    host: ClientHost,
-    /// Set where one server is shown as it is.
-    mirror: Option<Arc<Mirror>>,
+    talk: Arc<Conversation>,
+    client: Peer,
     calls: Calls,
     news: News,
+    tongue: Tongue,
 }
 
 /// What a client is shown.
@@ -35,52 +34,97 @@ pub enum Offer {
     Mirror(String),
 }
 
+/// Which era a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tongue {
+    /// Each request shows it.
+    Either,
+    /// It opened with `initialize`.
+    Legacy,
+    /// A request that does not show it is wrong.
+    Modern,
+}
+
 impl Service {
-    pub(crate) fn new(gateway: &Gateway, offer: &Offer, peer: Peer) -> Service {
-        let (session, host, mirror) = match offer {
-            Offer::Proxy => {
-                let host = ClientHost::new(peer, Manner::OneOfMany);
-                (gateway.session(host.clone()), host, None)
-            }
-            Offer::Mirror(server) => {
-                let host = ClientHost::new(peer, Manner::Verbatim);
-                let mirror = Arc::new(Mirror::of(server));
-                (gateway.private_session(host.clone()), host, Some(mirror))
-            }
-        };
-        let news = match mirror {
-            None => News::default(),
+    /// The client at the other end of a connection.
+    pub(crate) fn new(gateway: &Gateway, offer: &Offer, client: Peer) -> Service {
+        let talk = Arc::new(Conversation::with_client(gateway, offer, &client));
+        Service::in_tongue(Tongue::Either, talk, client)
+    }
+
+    /// One request of somebody of whom nothing else is known.
+    pub(crate) fn of_one_request(talk: Arc<Conversation>, client: Peer) -> Service {
+        Service::in_tongue(Tongue::Modern, talk, client)
+    }
+
+    fn in_tongue(tongue: Tongue, talk: Arc<Conversation>, client: Peer) -> Service {
+        let news = match talk.is_mirror() {
+            false => News::default(),
             // The server tells of its own lists.
-            Some(_) => News::none(),
+            true => News::none(),
         };
-        let calls = Calls::default();
-        Service { session: Arc::new(session), host, mirror, calls, news }
+        Service { talk, client, calls: Calls::default(), news, tongue }
     }
 
     pub(crate) fn calls(&self) -> Calls {
         self.calls.clone()
     }
 
+    fn is_modern(&self, method: &str, params: Option<&Raw>) -> bool {
+        match self.tongue {
+            Tongue::Legacy => false,
+            Tongue::Modern => true,
+            Tongue::Either => method == DISCOVER || modern::stated_revision(params).is_some(),
+        }
+    }
+
+    /// What has to be known of a client that opened with `initialize` before it is answered.
+    fn take_note(&mut self, method: &str, params: Option<&Raw>) {
+        match method {
+            "initialize" => {
+                self.tongue = Tongue::Legacy;
+                self.talk.host().learn(params);
+            }
+            "logging/setLevel" => self.talk.host().heed(params),
+            "prompts/list" => self.news.follow(List::Prompts, self.talk.session(), &self.client),
+            "resources/list" | "resources/templates/list" => {
+                self.news.follow(List::Resources, self.talk.session(), &self.client);
+            }
+            _ => {}
+        }
+    }
+
+    fn answer_modern(
+        &self,
+        method: String,
+        params: Option<Raw>,
+        accepted: Arc<Accepted>,
+        responder: Responder,
+    ) {
+        let (talk, closing) = (Arc::clone(&self.talk), self.calls.closing());
+        self.calls.run(accepted, talk.answer_modern(method, params, responder, closing));
+    }
+
     /// What a notification says, if servers are told of it.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
-        let params = match (&self.mirror, notification.method.as_str()) {
+        let params = match (self.talk.is_mirror(), notification.method.as_str()) {
             // Said to us, about our own connection with the client.
             (_, "notifications/initialized" | "notifications/cancelled") => return None,
-            (_, "notifications/roots/list_changed") | (Some(_), _) => notification.params.as_ref(),
-            (None, _) => return None,
+            (_, "notifications/roots/list_changed") | (true, _) => notification.params.as_ref(),
+            (false, _) => return None,
         };
         match params {
             None => Some(String::new()),
             Some(params) => Some(params.parse::<Args>().ok()?.to_string()),
         }
     }
+}
 
-    /// Questions about a request travel with it, where the transport can tell.
-    fn caller(&self, responder: &Responder) -> Caller {
-        let caller = self.session.caller();
-        match responder.exchange() {
-            None => caller,
-            Some(_) => caller.with_host(Arc::new(self.host.at(responder.peer()))),
+impl Drop for Service {
+    /// Whoever speaks for one request only has a conversation that others go on with.
+    fn drop(&mut self) {
+        if self.tongue != Tongue::Modern {
+            self.talk.end();
         }
     }
 }
@@ -88,26 +132,17 @@ impl Service {
 impl Handler for Service {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
         let Some((accepted, responder)) = self.calls.accept(responder) else { return };
-        match method.as_str() {
-            "initialize" => self.host.learn(params.as_ref()),
-            "logging/setLevel" => self.host.heed(params.as_ref()),
-            "prompts/list" => self.news.follow(List::Prompts, &self.session, &self.host),
-            "resources/list" | "resources/templates/list" => {
-                self.news.follow(List::Resources, &self.session, &self.host);
-            }
-            _ => {}
+        if self.is_modern(&method, params.as_ref()) {
+            return self.answer_modern(method, params, accepted, responder);
         }
-        let session = Arc::clone(&self.session);
-        let caller = self.caller(&responder);
-        let mirror = self.mirror.clone();
+        self.take_note(&method, params.as_ref());
+        let talk = Arc::clone(&self.talk);
+        let caller = talk.caller(&responder);
         self.calls.run(accepted, async move {
-            let (session, params, client) = (&session, params.as_ref(), responder.peer());
-            let answer = match (mirror, method.as_str()) {
-                (_, "ping") => Ok(Answer::json("{}")),
-                (None, method) => proxy::answer(session, caller, method, params, client).await,
-                (Some(mirror), method) => {
-                    Box::pin(mirror.answer(session, caller, method, params, client)).await
-                }
+            let (params, client) = (params.as_ref(), responder.peer());
+            let answer = match method.as_str() {
+                "ping" => Ok(Answer::json("{}")),
+                method => talk.answer(caller, method, params, Some(client)).await,
             };
             match answer {
                 Ok(answer) => responder.result(|out| answer.write(out)).await,
@@ -121,9 +156,9 @@ impl Handler for Service {
             self.calls.cancel(&id);
         }
         let Some(params) = self.params_to_pass_on(&notification) else { return };
-        let session = Arc::clone(&self.session);
+        let talk = Arc::clone(&self.talk);
         self.calls.spawn(async move {
-            session.tell_own_servers(&notification.method, &params).await;
+            talk.session().tell_own_servers(&notification.method, &params).await;
         });
     }
 

@@ -1,6 +1,7 @@
 //! The gateway: all servers of one process, and the sessions that use them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -39,7 +40,7 @@ use crate::paths::Paths;
 use crate::results::Results;
 use crate::session::{Connections, Session};
 use crate::upstream::{
-    Lease, Listener, Partition, Recipe, SessionId, Surroundings, Upstream, UpstreamKey,
+    Lease, Listener, Partition, Recipe, SessionId, Surroundings, Upstream, UpstreamKey, Voice,
 };
 
 /// Connects at the same time, over all servers.
@@ -47,6 +48,9 @@ const CONCURRENT_DIALS: usize = 16;
 
 /// How long the cache may take to be written before servers are stopped all the same.
 const FLUSH: Duration = Duration::from_secs(2);
+
+/// How long a large result can be read on by clients that are not told apart.
+const COMMON_RESULTS: Duration = Duration::from_secs(60 * 60);
 
 /// How long a shutdown may take before it is cut short.
 const SHUTDOWN: Duration = Duration::from_secs(6);
@@ -148,10 +152,30 @@ impl Gateway {
         self.open_session(host, Connections::Own)
     }
 
+    /// One for clients that are not told apart: each of their requests stands for itself. What one
+    /// of them was told of a large result is as good as a key to it, for a while.
+    pub fn common_session(&self, host: impl Host + 'static) -> Session {
+        let results = Results::kept_for(COMMON_RESULTS, self.results_place(), self.roster().limits);
+        self.session_with(host, Connections::Shared, results)
+    }
+
     fn open_session(&self, host: impl Host + 'static, connections: Connections) -> Session {
-        let results = Results::new(self.shared.blueprint.paths.results(), self.roster().limits);
+        let results = Results::new(self.results_place(), self.roster().limits);
+        self.session_with(host, connections, results)
+    }
+
+    fn results_place(&self) -> PathBuf {
+        self.shared.blueprint.paths.results()
+    }
+
+    fn session_with(
+        &self,
+        host: impl Host + 'static,
+        connections: Connections,
+        results: Results,
+    ) -> Session {
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
-        let listener = Listener { session, host: Arc::new(host) };
+        let listener = Listener { session, voice: Voice::Client, host: Arc::new(host) };
         Session::new(self.clone(), listener, results, connections)
     }
 

@@ -52,6 +52,8 @@ impl Host for Headless {
 pub struct ServerQuestion<'a> {
     pub server: &'a ServerName,
     pub topic: Topic,
+    /// What the server calls this question, where it asks several of one request.
+    pub key: Option<&'a str>,
     pub params: Option<&'a Raw>,
 }
 

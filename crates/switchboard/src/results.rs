@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use switchboard_core::content::guard::{self, Capped, Guarded, Limits};
 use switchboard_core::content::page::{self, Page, Window};
@@ -12,7 +13,10 @@ use switchboard_core::content::{Audio, CallOutput, Settled};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
 use switchboard_core::request::ResultView;
 
+use tokio::time::Instant;
+
 use crate::paths;
+use crate::secret::unguessable;
 
 /// What one session may keep; the oldest results go first.
 const QUOTA: usize = 256 * 1024 * 1024;
@@ -23,13 +27,30 @@ pub(crate) struct Results {
     directory: PathBuf,
     limits: Limits,
     quota: usize,
+    lifetime: Lifetime,
     kept: Mutex<Kept>,
+}
+
+/// How long a result can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lifetime {
+    /// By whoever has the session.
+    Session,
+    /// By whoever knows its id.
+    Limited(Duration),
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    files: VecDeque<(String, usize)>,
+    files: VecDeque<Stored>,
     bytes: usize,
+}
+
+#[derive(Debug)]
+struct Stored {
+    file: String,
+    size: usize,
+    at: Instant,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +66,15 @@ pub(crate) enum ResultError {
 impl Results {
     pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
-        Results { directory: parent.join(name), limits, quota: QUOTA, kept: Mutex::default() }
+        let (directory, lifetime) = (parent.join(name), Lifetime::Session);
+        Results { directory, limits, quota: QUOTA, lifetime, kept: Mutex::default() }
+    }
+
+    /// A store for many who are not told apart: only an id leads to a result, and not for ever.
+    pub(crate) fn kept_for(time: Duration, parent: PathBuf, limits: Limits) -> Results {
+        let mut results = Results::new(parent, limits);
+        results.lifetime = Lifetime::Limited(time);
+        results
     }
 
     /// Brings an output to the size that a model sees; the whole is kept under an id.
@@ -67,7 +96,10 @@ impl Results {
         self: &std::sync::Arc<Self>,
         capped: Capped<'static>,
     ) -> (CallOutput<'static>, Option<String>) {
-        let id = random_id();
+        let id = match self.lifetime {
+            Lifetime::Session => random_id(),
+            Lifetime::Limited(_) => unguessable(),
+        };
         let results = std::sync::Arc::clone(self);
         let name = id.clone();
         let stored = tokio::task::spawn_blocking(move || {
@@ -91,9 +123,11 @@ impl Results {
         view: ResultView,
     ) -> Result<Page, ResultError> {
         let file = format!("{id}.txt");
-        let known = self.kept().files.iter().any(|(kept, _)| *kept == file);
+        self.forget_old();
+        let known = self.kept().files.iter().any(|stored| stored.file == file);
         if !known {
-            let id = id.chars().filter(|c| c.is_ascii_alphanumeric()).take(32).collect();
+            let shown = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            let id = id.chars().filter(shown).take(64).collect();
             return Err(ResultError::Unknown { id });
         }
         let pattern =
@@ -157,13 +191,29 @@ impl Results {
         paths::create_private(&path)?.write_all(bytes)?;
         let mut kept = self.kept();
         kept.bytes += bytes.len();
-        kept.files.push_back((file, bytes.len()));
+        kept.files.push_back(Stored { file, size: bytes.len(), at: Instant::now() });
         while kept.bytes > self.quota && kept.files.len() > 1 {
-            let Some((oldest, size)) = kept.files.pop_front() else { break };
-            kept.bytes -= size;
-            let _gone_already = fs::remove_file(self.directory.join(oldest));
+            self.drop_oldest(&mut kept);
         }
+        drop(kept);
+        self.forget_old();
         Ok(path)
+    }
+
+    /// Removes what nobody can read any more.
+    fn forget_old(&self) {
+        let Lifetime::Limited(time) = self.lifetime else { return };
+        let mut kept = self.kept();
+        while kept.files.front().is_some_and(|stored| stored.at.elapsed() >= time) {
+            self.drop_oldest(&mut kept);
+        }
+    }
+
+    fn drop_oldest(&self, kept: &mut Kept) {
+        if let Some(Stored { file, size, .. }) = kept.files.pop_front() {
+            kept.bytes -= size;
+            let _gone_already = fs::remove_file(self.directory.join(file));
+        }
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
@@ -201,5 +251,26 @@ mod tests {
         assert_eq!(fs::read_dir(large.parent().unwrap()).unwrap().count(), 1);
         drop(results);
         assert!(!large.exists());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_many_share_is_found_by_its_id_alone_and_not_for_ever() {
+        let home = tempfile::tempdir().unwrap();
+        let hour = Duration::from_secs(3_600);
+        let limits = Limits { max_bytes: 1_000, ..Limits::default() };
+        let results = Results::kept_for(hour, home.path().to_owned(), limits);
+        let results = std::sync::Arc::new(results);
+        let text = "words ".repeat(1_000);
+        let answer = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
+        let (_, id) = results.guard(CallOutput::of_call(answer)).await;
+        let id = id.expect("it is too large");
+        assert!(id.len() >= 43, "{id}");
+        tokio::time::advance(hour - Duration::from_secs(1)).await;
+        assert!(results.read(&id, ResultView::default()).await.is_ok());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let read = results.read(&id, ResultView::default()).await;
+        assert!(matches!(read, Err(ResultError::Unknown { .. })), "{read:?}");
+        let left = fs::read_dir(&results.directory).unwrap().count();
+        assert_eq!(left, 0, "the file is gone, too");
     }
 }

@@ -1,5 +1,6 @@
 //! One conversation: what it asked for, what it was allowed, what it may still read.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -16,7 +17,7 @@ use crate::modes;
 use crate::results::Results;
 use crate::subscription::Subscription;
 use crate::upstream::lease::Caller;
-use crate::upstream::{Lease, LeaseError, Listener, SessionId, Upstream};
+use crate::upstream::{Lease, LeaseError, Listener, SessionId, Upstream, Voice};
 
 /// A conversation with the gateway. Requests run side by side; dropping one cancels it.
 pub struct Session {
@@ -26,6 +27,8 @@ pub struct Session {
     /// Held for a moment at a time, never across an await.
     grants: Mutex<Grants>,
     connections: Connections,
+    /// How many there have been.
+    lone_callers: AtomicU64,
     /// Connections that stay up for as long as the session lives.
     kept: Mutex<Kept>,
 }
@@ -53,8 +56,9 @@ impl Session {
         results: Results,
         connections: Connections,
     ) -> Session {
-        let (grants, kept) = Default::default();
-        Session { gateway, listener, results: Arc::new(results), grants, connections, kept }
+        let (grants, lone_callers, kept) = Default::default();
+        let results = Arc::new(results);
+        Session { gateway, listener, results, grants, connections, lone_callers, kept }
     }
 
     /// Answers one request.
@@ -74,6 +78,12 @@ impl Session {
     /// The session itself as one who asks.
     pub fn caller(&self) -> Caller {
         Caller::of(self.listener.clone())
+    }
+
+    /// One request as one who asks: nothing that a server says meanwhile is taken for another's.
+    pub fn lone_caller(&self) -> Caller {
+        let number = self.lone_callers.fetch_add(1, Ordering::Relaxed);
+        Caller::of(Listener { voice: Voice::Request(number), ..self.listener.clone() })
     }
 
     /// A connection to the server, held while the lease lives. A server whose definition changes

@@ -22,6 +22,7 @@ use super::connections::{Place, Seat, Serving};
 use super::guard::{Form, Guard, LAST_EVENT_ID, Purpose, Refusal, SESSION_ID, Twice, only};
 use super::session::{HttpSession, Said};
 use super::sessions::{Full, Sessions};
+use super::stateless::{self, Judged};
 use super::stream::Events;
 use crate::params::agreed_revision;
 
@@ -80,20 +81,42 @@ impl Endpoint {
             Ok(Err(_gone)) => return closing(text(StatusCode::BAD_REQUEST, "no body")),
             Err(_late) => return closing(text(StatusCode::REQUEST_TIMEOUT, "too slow")),
         };
-        match session {
-            Some(session) => said(session.say(&frame, form).await),
-            None => self.begin(&frame, form).await,
+        let Some(session) = session else {
+            let message = match envelope::parse(&frame) {
+                Ok(message) => message,
+                Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
+            };
+            return match stateless::judge(&message, headers) {
+                Judged::Fits => self.answer_alone(&frame, form).await,
+                Judged::Wrong(id, error) => stateless::refusal(id.as_ref(), &error),
+                Judged::Other => self.begin(&frame, &message, form).await,
+            };
+        };
+        said(session.say(&frame, form).await)
+    }
+
+    /// A request that stands for itself. If nobody reads its answer any more, it is given up.
+    async fn answer_alone(&self, frame: &Bytes, form: Form) -> Response<Content> {
+        let session = self.sessions.of_one_request();
+        let ending = session.ending();
+        match session.say(frame, form).await {
+            Said::Events(events) => said(Said::Events(events.until_unread(ending))),
+            Said::Whole(frame) => {
+                let status = stateless::status_of(&frame);
+                let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
+                respond(status, Content::Whole(frame), json)
+            }
+            other => said(other),
         }
     }
 
     /// The first message of a client.
-    async fn begin(&self, frame: &Bytes, form: Form) -> Response<Content> {
-        let revision = match envelope::parse(frame) {
-            Ok(Message::Request { method, params, .. }) if method == "initialize" => {
+    async fn begin(&self, frame: &Bytes, message: &Message, form: Form) -> Response<Content> {
+        let revision = match message {
+            Message::Request { method, params, .. } if method == "initialize" => {
                 agreed_revision(params.as_ref())
             }
-            Ok(_) => return rpc_error(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing"),
-            Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
+            _ => return rpc_error(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing"),
         };
         let Ok((id, session)) = self.sessions.open(revision).map_err(|Full| ()) else {
             return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are in use");
@@ -198,6 +221,9 @@ fn refused(refusal: Refusal) -> Response<Content> {
         Refusal::Method => {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
         }
+        Refusal::WithoutSession => {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        }
         Refusal::Host
         | Refusal::Origin
         | Refusal::Preflight
@@ -228,7 +254,11 @@ fn rpc_error(status: StatusCode, message: &str) -> Response<Content> {
     rpc_error_for(None, status, &RpcError::new(INVALID_REQUEST, message))
 }
 
-fn rpc_error_for(id: Option<&Id>, status: StatusCode, error: &RpcError) -> Response<Content> {
+pub(super) fn rpc_error_for(
+    id: Option<&Id>,
+    status: StatusCode,
+    error: &RpcError,
+) -> Response<Content> {
     let body = envelope::error_frame(id, error);
     let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
     respond(status, Content::Whole(body), json)

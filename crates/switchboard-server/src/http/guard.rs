@@ -11,7 +11,7 @@ use switchboard_wire::era::Revision;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 pub(super) const ENDPOINT: &str = "/mcp";
@@ -60,6 +60,8 @@ pub(super) enum Refusal {
     Token,
     #[error("this method is not allowed")]
     Method,
+    #[error("without a session there is nothing but POST")]
+    WithoutSession,
     #[error("`Content-Type` has to be `application/json`")]
     ContentType,
     #[error("`Accept` has to allow `application/json` and `text/event-stream`")]
@@ -74,7 +76,7 @@ impl Refusal {
             Refusal::Host | Refusal::Origin | Refusal::Preflight => StatusCode::FORBIDDEN,
             Refusal::Path => StatusCode::NOT_FOUND,
             Refusal::Token => StatusCode::UNAUTHORIZED,
-            Refusal::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Refusal::Method | Refusal::WithoutSession => StatusCode::METHOD_NOT_ALLOWED,
             Refusal::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Refusal::Accept => StatusCode::NOT_ACCEPTABLE,
             Refusal::Revision => StatusCode::BAD_REQUEST,
@@ -102,15 +104,24 @@ impl Guard {
             _ => return Err(Refusal::Path),
         }
         self.check_token(headers)?;
-        let purpose = match head.method {
-            Method::POST => Purpose::Say(form(headers)?),
-            Method::GET if accepts(headers, "text", "event-stream") => Purpose::Listen,
-            Method::GET => return Err(Refusal::Accept),
-            Method::DELETE => Purpose::End,
+        match head.method {
+            // Whoever has no session says its revision in the message, too, and is told what is
+            // wrong there.
+            Method::POST if !headers.contains_key(SESSION_ID) => {
+                return Ok(Purpose::Say(form(headers)?));
+            }
+            Method::GET | Method::DELETE if !headers.contains_key(SESSION_ID) => {
+                return Err(Refusal::WithoutSession);
+            }
+            Method::POST | Method::GET | Method::DELETE => check_revision(headers)?,
             _ => return Err(Refusal::Method),
-        };
-        check_revision(headers)?;
-        Ok(purpose)
+        }
+        match head.method {
+            Method::POST => Ok(Purpose::Say(form(headers)?)),
+            Method::GET if accepts(headers, "text", "event-stream") => Ok(Purpose::Listen),
+            Method::GET => Err(Refusal::Accept),
+            _ => Ok(Purpose::End),
+        }
     }
 
     /// A name that a page made to lead here is still the page's name.

@@ -5,6 +5,7 @@
 //! - `connections`: how many sockets, and who has to go;
 //! - `in_place`: one that woke itself goes on at once;
 //! - `endpoint`: a request becomes a response;
+//! - `stateless`: requests without a session, and what their headers have to say;
 //! - `sessions`, `session`: what a client says, and what it is told;
 //! - `streams`, `stream`: events, in order, to one reader, and again for whoever lost them.
 
@@ -14,6 +15,7 @@ mod guard;
 mod in_place;
 mod session;
 mod sessions;
+mod stateless;
 mod stream;
 mod streams;
 

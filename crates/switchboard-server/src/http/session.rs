@@ -17,6 +17,7 @@ use super::guard::Form;
 use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
 use crate::calls::Calls;
+use crate::conversation::Conversation;
 use crate::service::{Offer, Service, cancelled_id};
 
 /// Requests of one session that run at the same time; others wait for their turn.
@@ -31,7 +32,7 @@ const QUICK: Duration = Duration::from_secs(1);
 
 /// One client and its conversation with the gateway.
 pub(super) struct HttpSession {
-    revision: Revision,
+    streaming: Streaming,
     inlet: Inlet,
     /// Held only while a message is handed over.
     service: Mutex<Service>,
@@ -39,6 +40,17 @@ pub(super) struct HttpSession {
     streams: Streams,
     slots: Arc<Semaphore>,
     ended: CancellationToken,
+}
+
+/// How its event streams are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Streaming {
+    /// Every event has an id, so that a stream that was cut can go on.
+    Resumable,
+    /// The same, and it begins with an id.
+    Primed,
+    /// A stream that was cut is a request that was given up.
+    Once,
 }
 
 /// What a POST is answered with.
@@ -54,18 +66,49 @@ pub(super) enum Said {
     Over,
 }
 
+/// Ends a session that nobody reads any more.
+#[derive(Debug)]
+pub(super) struct Ending(CancellationToken);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 impl HttpSession {
     pub(super) fn new(
         gateway: &Gateway,
         offer: &Offer,
         revision: Revision,
     ) -> (Arc<HttpSession>, Outlet) {
+        // Clients of older revisions take every event for a message.
+        let streaming = match revision >= Revision::V2025_11_25 {
+            true => Streaming::Primed,
+            false => Streaming::Resumable,
+        };
+        HttpSession::with(gateway, streaming, |peer| Service::new(gateway, offer, peer))
+    }
+
+    /// For one request of a client of which nothing else is known.
+    pub(super) fn of_one_request(
+        gateway: &Gateway,
+        talk: Arc<Conversation>,
+    ) -> (Arc<HttpSession>, Outlet) {
+        HttpSession::with(gateway, Streaming::Once, |peer| Service::of_one_request(talk, peer))
+    }
+
+    fn with(
+        gateway: &Gateway,
+        streaming: Streaming,
+        service: impl FnOnce(Peer) -> Service,
+    ) -> (Arc<HttpSession>, Outlet) {
         let max_frame_bytes = gateway.settings().max_frame_bytes;
         let (peer, outlet, inlet) =
             peer::detached(Limits { max_frame_bytes, write_deadline: None });
-        let service = Service::new(gateway, offer, peer);
+        let service = service(peer);
         let session = HttpSession {
-            revision,
+            streaming,
             inlet,
             calls: service.calls(),
             service: Mutex::new(service),
@@ -150,9 +193,16 @@ impl HttpSession {
     }
 
     fn events(&self, tap: Tap, after: Position) -> Events {
-        let events = Events::new(self.streams.nonce(), tap);
-        // Clients of older revisions take every event for a message.
-        if self.revision >= Revision::V2025_11_25 { events.primed(after) } else { events }
+        match self.streaming {
+            Streaming::Primed => Events::new(Some(self.streams.nonce()), tap).primed(after),
+            Streaming::Resumable => Events::new(Some(self.streams.nonce()), tap),
+            Streaming::Once => Events::new(None, tap),
+        }
+    }
+
+    /// Whoever drops this gives up what runs.
+    pub(super) fn ending(&self) -> Ending {
+        Ending(self.ended.clone())
     }
 
     /// Ends the session: what runs is given up.

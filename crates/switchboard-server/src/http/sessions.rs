@@ -1,6 +1,6 @@
 //! The sessions of all clients: by ids that nobody can guess, few enough, and ended when forgotten.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::session::HttpSession;
+use crate::conversation::Conversation;
 use crate::service::Offer;
 
 /// Sessions at the same time. A new one takes the place of the one that was idle for longest.
@@ -27,7 +28,17 @@ pub(super) struct Sessions {
     gateway: Gateway,
     offer: Offer,
     by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
+    /// What all who open no session have in common; made when the first of them comes.
+    common: OnceLock<Arc<Conversation>>,
+    /// The requests of those, until each is over.
+    lone: Arc<Mutex<Lone>>,
     running: TaskTracker,
+}
+
+#[derive(Default)]
+struct Lone {
+    last: u64,
+    running: HashMap<u64, Arc<HttpSession>>,
 }
 
 /// Every session is in use.
@@ -36,7 +47,8 @@ pub(super) struct Full;
 
 impl Sessions {
     pub(super) fn new(gateway: Gateway, offer: Offer) -> Sessions {
-        Sessions { gateway, offer, by_id: Mutex::default(), running: TaskTracker::new() }
+        let (by_id, common, lone, running) = Default::default();
+        Sessions { gateway, offer, by_id, common, lone, running }
     }
 
     pub(super) fn gateway(&self) -> &Gateway {
@@ -56,6 +68,24 @@ impl Sessions {
         let id = unguessable();
         by_id.insert(id.clone(), Arc::clone(&session));
         Ok((id, session))
+    }
+
+    /// One for a single request.
+    pub(super) fn of_one_request(&self) -> Arc<HttpSession> {
+        let talk = || Arc::new(Conversation::with_anybody(&self.gateway, &self.offer));
+        let talk = Arc::clone(self.common.get_or_init(talk));
+        let (session, outlet) = HttpSession::of_one_request(&self.gateway, talk);
+        let mut lone = lock(&self.lone);
+        lone.last += 1;
+        let number = lone.last;
+        lone.running.insert(number, Arc::clone(&session));
+        drop(lone);
+        let (running, lone) = (Arc::clone(&session).run(outlet), Arc::clone(&self.lone));
+        self.running.spawn(async move {
+            running.await;
+            lock(&lone).running.remove(&number);
+        });
+        session
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<HttpSession>> {
@@ -85,11 +115,14 @@ impl Sessions {
     /// Lets what was accepted be answered, within `limit`, and ends all sessions.
     pub(super) async fn wind_down(&self, limit: Duration) {
         let sessions: Vec<_> = self.by_id().drain().map(|(_, session)| session).collect();
+        let lone: Vec<_> = lock(&self.lone).running.values().cloned().collect();
         let ending: JoinSet<()> = sessions
             .into_iter()
+            .chain(lone)
             .map(|session| async move { session.wind_down(limit).await })
             .collect();
         ending.join_all().await;
+        self.common.get().into_iter().for_each(|talk| talk.end());
         self.running.close();
         if tokio::time::timeout(ENDING, self.running.wait()).await.is_err() {
             tracing::warn!("some sessions did not end in time");
@@ -97,8 +130,12 @@ impl Sessions {
     }
 
     fn by_id(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.by_id)
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use switchboard_wire::peer::Kind;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at};
 
+use super::session::Ending;
+
 /// What may wait for a reader before it is let go, besides the event that went over it.
 const QUEUED_BYTES: usize = 8 * 1024 * 1024;
 
@@ -102,25 +104,31 @@ impl Tap {
 #[derive(Debug)]
 pub(super) struct Events {
     tap: Tap,
-    /// Begins every id of this session's events.
-    nonce: Arc<str>,
+    /// Begins every id of this session's events; none where nobody can ask for them again.
+    nonce: Option<Arc<str>>,
     /// Bytes that were not taken yet.
     pieces: VecDeque<Bytes>,
     silence: Interval,
+    /// Dropped when the reader goes.
+    ending: Option<Ending>,
 }
 
 impl Events {
-    pub(super) fn new(nonce: Arc<str>, tap: Tap) -> Events {
+    pub(super) fn new(nonce: Option<Arc<str>>, tap: Tap) -> Events {
         let silence = interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
-        Events { tap, nonce, pieces: VecDeque::new(), silence }
+        Events { tap, nonce, pieces: VecDeque::new(), silence, ending: None }
+    }
+
+    /// What is told goes no further than its reader.
+    pub(super) fn until_unread(mut self, ending: Ending) -> Events {
+        self.ending = Some(ending);
+        self
     }
 
     /// Begins with an event that only has an id, so that whatever follows can be asked for.
     pub(super) fn primed(mut self, at: Position) -> Events {
-        let Position { stream, event } = at;
-        let retry = RETRY.as_millis();
-        let opening = format!("id: {}.{stream}.{event}\nretry: {retry}\ndata:\n\n", self.nonce);
-        self.pieces.push_back(Bytes::from(opening));
+        let (id, retry) = (self.id(at), RETRY.as_millis());
+        self.pieces.push_back(Bytes::from(format!("{id}retry: {retry}\ndata:\n\n")));
         self
     }
 
@@ -132,9 +140,14 @@ impl Events {
         self
     }
 
+    /// The line that names an event.
+    fn id(&self, Position { stream, event }: Position) -> String {
+        let name = |nonce: &Arc<str>| format!("id: {nonce}.{stream}.{event}\n");
+        self.nonce.as_ref().map(name).unwrap_or_default()
+    }
+
     fn push(&mut self, event: Event) {
-        let Position { stream, event: number } = event.at;
-        let head = format!("id: {}.{stream}.{number}\ndata: ", self.nonce);
+        let head = format!("{}data: ", self.id(event.at));
         let frame = one_line(event.frame);
         if frame.len() > JOINED_BYTES {
             self.pieces.extend([Bytes::from(head), frame, Bytes::from_static(b"\n\n")]);

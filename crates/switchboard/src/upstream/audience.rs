@@ -27,7 +27,23 @@ pub(crate) struct SessionId(pub(crate) u64);
 #[derive(Clone)]
 pub(crate) struct Listener {
     pub(crate) session: SessionId,
+    pub(crate) voice: Voice,
     pub(crate) host: Arc<dyn Host>,
+}
+
+/// Who speaks within a session: what is meant for one voice is never told to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Voice {
+    /// Its one client.
+    Client,
+    /// One request of a client that nothing else is known of.
+    Request(u64),
+}
+
+impl Listener {
+    fn is_same(&self, other: &Listener) -> bool {
+        (self.session, self.voice) == (other.session, other.voice)
+    }
 }
 
 impl std::fmt::Debug for Listener {
@@ -71,7 +87,7 @@ pub(super) struct Questions {
 #[derive(Debug)]
 pub(super) enum Meant {
     One(Recipient),
-    /// More than one session waits.
+    /// More than one voice waits.
     Several(Undecided),
     Nobody,
 }
@@ -112,9 +128,9 @@ impl Audience {
         let (listener, requests) = match exchange {
             Some(Exchange(request)) => (calls.get(&request).or(self.owner.as_ref()), vec![request]),
             None => {
-                let mut sessions = calls.values().map(|listener| listener.session);
-                let first = sessions.next();
-                if sessions.any(|other| Some(other) != first) {
+                let mut listeners = calls.values();
+                let first = listeners.next();
+                if listeners.any(|other| first.is_some_and(|first| !first.is_same(other))) {
                     return Meant::Several(Undecided { abandoned: *abandoned });
                 }
                 let last = calls.iter().max_by_key(|(request, _)| **request);
@@ -224,7 +240,8 @@ mod tests {
     use crate::host::Headless;
 
     fn listener(session: u64) -> Listener {
-        Listener { session: SessionId(session), host: Arc::new(Headless) }
+        let session = SessionId(session);
+        Listener { session, voice: Voice::Client, host: Arc::new(Headless) }
     }
 
     fn session_for(audience: &Audience, exchange: Option<u64>) -> Option<u64> {
@@ -249,6 +266,18 @@ mod tests {
         drop(other);
         assert_eq!(session_for(&shared, None), Some(1));
         assert_eq!(session_for(&shared, Some(12)), None);
+    }
+
+    #[test]
+    fn requests_without_a_session_are_told_apart() {
+        let own = Audience::of(Some(listener(7)));
+        let voice = |number| Listener { voice: Voice::Request(number), ..listener(7) };
+        let _one = own.join(1, voice(1));
+        assert_eq!(session_for(&own, None), Some(7));
+        let other = own.join(2, voice(2));
+        assert_eq!(session_for(&own, None), None);
+        drop(other);
+        assert_eq!(session_for(&own, None), Some(7));
     }
 
     #[test]

@@ -125,7 +125,8 @@ impl Asked {
             return responder.error(&topic.refused()).await;
         }
         let _waiting = responder.peer().hold(requests, THINKING);
-        let question = ServerQuestion { server: &server, topic, params: params.as_ref() };
+        let question =
+            ServerQuestion { server: &server, topic, key: None, params: params.as_ref() };
         match listener.host.answer(question).await {
             Ok(answer) => responder.result(|out| out.push_str(answer.as_str())).await,
             Err(error) => responder.error(&error).await,

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use audience::{Listener, SessionId};
+pub(crate) use audience::{Listener, SessionId, Voice};
 pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError};
 pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};

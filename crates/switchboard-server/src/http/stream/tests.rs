@@ -20,7 +20,7 @@ async fn events_have_an_id_and_one_line_of_data() {
         let (feed, tap) = queue();
         feed.put(event(1, frame)).unwrap();
         drop(feed);
-        assert_eq!(written(Events::new("n".into(), tap)).await, expected);
+        assert_eq!(written(Events::new(Some("n".into()), tap)).await, expected);
     };
     check("{}\n", "id: n.3.1\ndata: {}\n\n").await;
     check("{\"a\":1}", "id: n.3.1\ndata: {\"a\":1}\n\n").await;
@@ -34,7 +34,8 @@ async fn a_primed_stream_begins_with_an_id_alone_and_then_what_was_taken_already
     feed.put(event(2, "{}\n")).unwrap();
     drop(feed);
     let before = Position { stream: 3, event: 0 };
-    let events = Events::new("n".into(), tap).primed(before).with_first(Some(event(1, "[]\n")));
+    let events =
+        Events::new(Some("n".into()), tap).primed(before).with_first(Some(event(1, "[]\n")));
     assert_eq!(
         written(events).await,
         "id: n.3.0\nretry: 1000\ndata:\n\nid: n.3.1\ndata: []\n\nid: n.3.2\ndata: {}\n\n"
@@ -48,7 +49,7 @@ async fn a_large_frame_is_written_whole() {
     feed.put(event(1, format!("{large}\n"))).unwrap();
     drop(feed);
     assert_eq!(
-        written(Events::new("n".into(), tap)).await,
+        written(Events::new(Some("n".into()), tap)).await,
         format!("id: n.3.1\ndata: {large}\n\n")
     );
 }
@@ -56,7 +57,7 @@ async fn a_large_frame_is_written_whole() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_says_that_it_lives() {
     let (feed, tap) = queue();
-    let mut events = Events::new("n".into(), tap);
+    let mut events = Events::new(Some("n".into()), tap);
     let began = Instant::now();
     for beat in 1..=3 {
         let comment = events.frame().await.unwrap().unwrap().into_data().unwrap();

@@ -1,0 +1,196 @@
+//! Changes, for clients that hear only of what they asked to hear of: each has a request open for
+//! as long as it listens, and what it is told bears that request's name.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use switchboard::exact::Args;
+use switchboard_wire::modern::meta;
+use switchboard_wire::{Id, Peer};
+
+/// News that may wait while a listener has not been told that it listens.
+const EARLY: usize = 64;
+
+/// Addresses that one listener may follow.
+const MOST_RESOURCES: usize = 256;
+
+/// What a listener wants to hear of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Filter {
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) tools_list_changed: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) prompts_list_changed: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) resources_list_changed: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) resource_subscriptions: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Filter {
+    pub(crate) fn bounded(mut self) -> Filter {
+        self.resource_subscriptions.truncate(MOST_RESOURCES);
+        self.resource_subscriptions.sort_unstable();
+        self.resource_subscriptions.dedup();
+        self
+    }
+
+    fn wants(&self, method: &str, params: &Args) -> bool {
+        match method {
+            "notifications/tools/list_changed" => self.tools_list_changed,
+            "notifications/prompts/list_changed" => self.prompts_list_changed,
+            "notifications/resources/list_changed" => self.resources_list_changed,
+            "notifications/resources/updated" => {
+                let uri = params.values().get("uri").and_then(Value::as_str);
+                uri.is_some_and(|uri| self.resource_subscriptions.iter().any(|own| own == uri))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Where news are posted; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bulletin {
+    readers: Arc<Mutex<Readers>>,
+}
+
+#[derive(Debug, Default)]
+struct Readers {
+    last: u64,
+    here: Vec<(u64, Arc<Reader>)>,
+}
+
+/// One who listens.
+#[derive(Debug)]
+struct Reader {
+    filter: Filter,
+    client: Peer,
+    /// The id of its request, as JSON.
+    tag: Value,
+    /// What came before it was told that it listens; `None` from then on.
+    early: Mutex<Option<Vec<(String, Args)>>>,
+}
+
+/// The place of a listener, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    bulletin: Bulletin,
+    number: u64,
+    reader: Arc<Reader>,
+}
+
+impl Bulletin {
+    /// Takes a place. Nothing is said before [`Seat::opened`].
+    pub(crate) fn sit(&self, filter: Filter, client: Peer, request: &Id) -> Seat {
+        let early = Mutex::new(Some(Vec::new()));
+        let reader = Arc::new(Reader { filter, client, tag: tag(request), early });
+        let mut readers = self.readers();
+        readers.last += 1;
+        let number = readers.last;
+        readers.here.push((number, Arc::clone(&reader)));
+        Seat { bulletin: self.clone(), number, reader }
+    }
+
+    /// Tells everybody who wants to hear of it.
+    pub(crate) fn post(&self, method: &str, params: &str) {
+        let readers: Vec<_> = self.readers().here.iter().map(|(_, one)| Arc::clone(one)).collect();
+        if readers.is_empty() {
+            return;
+        }
+        let params = if params.is_empty() { "{}" } else { params };
+        let Ok(params) = Args::parse(params) else { return };
+        for reader in readers.iter().filter(|reader| reader.filter.wants(method, &params)) {
+            reader.tell(method, &params);
+        }
+    }
+
+    /// Whether somebody follows the resource.
+    pub(crate) fn is_followed(&self, uri: &str) -> bool {
+        let follows =
+            |reader: &Reader| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
+        self.readers().here.iter().any(|(_, reader)| follows(reader))
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Readers> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reader {
+    fn tell(&self, method: &str, params: &Args) {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *early {
+            None => self.client.try_notify(method, &self.tagged(params)),
+            // What waits already stands for any number of the same.
+            Some(waiting) => {
+                let news = (method.to_owned(), params.clone());
+                if waiting.len() < EARLY && !waiting.contains(&news) {
+                    waiting.push(news);
+                }
+            }
+        }
+    }
+
+    fn tagged(&self, params: &Args) -> String {
+        let mut params = params.clone();
+        let about = params.take("_meta").and_then(|about| Args::try_from(about).ok());
+        let mut about = about.unwrap_or_default();
+        about.insert(meta::SUBSCRIPTION_ID, self.tag.clone());
+        params.insert("_meta", about);
+        params.to_string()
+    }
+}
+
+impl Seat {
+    /// The listener has been told: what came meanwhile follows, and whatever comes from now on.
+    pub(crate) fn opened(&self) {
+        let mut early = self.reader.early.lock().unwrap_or_else(PoisonError::into_inner);
+        for (method, params) in early.take().into_iter().flatten() {
+            self.reader.client.try_notify(&method, &self.reader.tagged(&params));
+        }
+    }
+
+    /// Tells this listener alone.
+    pub(crate) fn tell(&self, method: &str) {
+        self.reader.tell(method, &Args::default());
+    }
+
+    /// Hears nothing any more.
+    pub(crate) fn leave(&self) {
+        self.bulletin.readers().here.retain(|(number, _)| *number != self.number);
+    }
+
+    pub(crate) fn filter(&self) -> &Filter {
+        &self.reader.filter
+    }
+
+    /// The first thing that a listener hears.
+    pub(crate) fn acknowledgement(&self) -> String {
+        json!({ "notifications": self.filter(), "_meta": self.mark() }).to_string()
+    }
+
+    /// What tells whose news something is.
+    pub(crate) fn mark(&self) -> Value {
+        json!({ meta::SUBSCRIPTION_ID: self.reader.tag })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+fn tag(request: &Id) -> Value {
+    let mut json = String::new();
+    request.write(&mut json);
+    serde_json::from_str(&json).unwrap_or(Value::String(json))
+}

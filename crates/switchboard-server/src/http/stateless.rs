@@ -1,0 +1,121 @@
+//! Requests that open no session: what stands in their headers has to be what they say.
+
+use bytes::Bytes;
+use hyper::header::{HeaderMap, HeaderName};
+use hyper::{Response, StatusCode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use switchboard_wire::envelope::METHOD_NOT_FOUND;
+use switchboard_wire::era::Revision;
+use switchboard_wire::modern::{
+    HEADER_MISMATCH, MISSING_CAPABILITY, REVISION as OURS, UNSUPPORTED_VERSION,
+};
+use switchboard_wire::{Id, Message, Raw, RpcError};
+
+use super::endpoint::{Content, rpc_error_for};
+use super::guard::{REVISION, Twice, only};
+use crate::modern::{self, Said};
+
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// What a message without a session is.
+pub(super) enum Judged {
+    /// A request that says all that there is to know.
+    Fits,
+    /// One that was meant to, and does not.
+    Wrong(Option<Id>, RpcError),
+    /// Of the other era.
+    Other,
+}
+
+/// Reads the headers against the message.
+pub(super) fn judge(message: &Message, headers: &HeaderMap) -> Judged {
+    let header = match only(headers, &REVISION) {
+        Ok(header) => header,
+        Err(Twice) => return Judged::Wrong(None, mismatch(&REVISION)),
+    };
+    let (id, method, params) = match message {
+        Message::Request { id, method, params } => (Some(id.clone()), method, params.as_ref()),
+        Message::Notification { method, params } => (None, method, params.as_ref()),
+        Message::Answer { .. } => return Judged::Other,
+    };
+    let stated = modern::stated_revision(params);
+    let older = |revision: &str| Revision::parse(revision).is_some();
+    let is_meant = match (header, &stated) {
+        (_, Some(_)) => true,
+        (Some(header), None) => !older(header),
+        (None, None) => false,
+    };
+    if !is_meant {
+        return Judged::Other;
+    }
+    let checked = check_revision(header, stated.as_deref()).and_then(|()| match id {
+        Some(_) => check(method, params, headers),
+        // Nothing hangs on what needs no answer.
+        None => Ok(()),
+    });
+    match checked {
+        Ok(()) => Judged::Fits,
+        Err(error) => Judged::Wrong(id, error),
+    }
+}
+
+fn check_revision(header: Option<&str>, stated: Option<&str>) -> Result<(), RpcError> {
+    match (header, stated) {
+        (Some(header), Some(stated)) if header != stated => Err(mismatch(&REVISION)),
+        (None, _) => Err(mismatch(&REVISION)),
+        (Some(header), _) if header != OURS => Err(modern::unsupported(header)),
+        (Some(_), _) => Ok(()),
+    }
+}
+
+fn check(method: &str, params: Option<&Raw>, headers: &HeaderMap) -> Result<(), RpcError> {
+    if only(headers, &METHOD).ok().flatten() != Some(method) {
+        return Err(mismatch(&METHOD));
+    }
+    let named = match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    };
+    let said = Said::read(params)?;
+    let name = named.and_then(|named| said.request.values().get(named)?.as_str());
+    let Some(name) = name else { return Ok(()) };
+    let header = only(headers, &NAME).ok().flatten().map(str::trim);
+    if header.and_then(modern::header_text).as_deref() == Some(name) {
+        Ok(())
+    } else {
+        Err(mismatch(&NAME))
+    }
+}
+
+fn mismatch(header: &HeaderName) -> RpcError {
+    let message = format!("the header `{header}` does not say what the message says");
+    RpcError::new(HEADER_MISMATCH, message)
+}
+
+pub(super) fn refusal(id: Option<&Id>, error: &RpcError) -> Response<Content> {
+    rpc_error_for(id, StatusCode::BAD_REQUEST, error)
+}
+
+/// The status that an answer has over HTTP.
+pub(super) fn status_of(frame: &Bytes) -> StatusCode {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow, default)]
+        error: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Coded {
+        code: i64,
+    }
+    let answer = serde_json::from_slice::<Answer<'_>>(frame).ok();
+    let error = answer.and_then(|answer| answer.error);
+    let code = error.and_then(|error| serde_json::from_str::<Coded>(error.get()).ok());
+    match code.map(|Coded { code }| code) {
+        Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Some(HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION) => StatusCode::BAD_REQUEST,
+        Some(_) | None => StatusCode::OK,
+    }
+}

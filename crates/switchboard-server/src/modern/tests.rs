@@ -1,0 +1,88 @@
+use super::*;
+
+fn said(params: Value) -> Result<Said, RpcError> {
+    Said::read(Some(&Raw::from_json(params.to_string())))
+}
+
+fn stamped(method: &str, result: &str) -> Value {
+    let mut out = format!("before{result}");
+    Stamp { method, server_info: r#"{"name":"x"}"# }.put(&mut out, "before".len());
+    serde_json::from_str(out.strip_prefix("before").unwrap()).unwrap()
+}
+
+#[test]
+fn a_request_says_its_revision_and_what_its_client_can_do() {
+    let (version, can) = (meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES);
+    let good = said(json!({
+        "name": "t",
+        "arguments": { "a": 1 },
+        "requestState": "s",
+        "inputResponses": { "k": { "action": "accept" } },
+        "_meta": {
+            version: REVISION,
+            can: { "sampling": {} },
+            "io.modelcontextprotocol/logLevel": "info",
+            "progressToken": 7,
+            "own": true,
+        },
+    }))
+    .unwrap();
+    assert!(good.abilities.sampling.is_some() && good.abilities.roots.is_none());
+    assert_eq!(good.level, Some(LogLevel::Info));
+    assert_eq!(good.state.as_deref(), Some("s"));
+    assert_eq!(good.request.to_string(), r#"{"name":"t","arguments":{"a":1}}"#);
+    assert_eq!(good.answers.values().len(), 1);
+    for (bad, code) in [
+        (json!({}), INVALID_PARAMS),
+        (json!({ "_meta": {} }), INVALID_PARAMS),
+        (json!({ "_meta": { version: REVISION } }), INVALID_PARAMS),
+        (json!({ "_meta": { version: REVISION, can: 5 } }), INVALID_PARAMS),
+        (json!({ "_meta": { version: 5, can: {} } }), INVALID_PARAMS),
+        (json!({ "_meta": { version: "v9", can: {} } }), UNSUPPORTED_VERSION),
+        (json!({ "_meta": { version: REVISION, can: {} }, "requestState": 5 }), INVALID_PARAMS),
+        (
+            json!({ "_meta": { version: REVISION, can: {} }, "inputResponses": null }),
+            INVALID_PARAMS,
+        ),
+        (
+            json!({ "_meta": { version: REVISION, can: {} }, "inputResponses": { "k": 5 } }),
+            INVALID_PARAMS,
+        ),
+    ] {
+        assert_eq!(said(bad.clone()).unwrap_err().code, code, "{bad}");
+    }
+}
+
+#[test]
+fn a_revision_within_arguments_is_no_revision() {
+    let stated = |params: Value| stated_revision(Some(&Raw::from_json(params.to_string())));
+    let version = meta::PROTOCOL_VERSION;
+    assert_eq!(stated(json!({ "_meta": { version: "v1" } })).as_deref(), Some("v1"));
+    assert_eq!(stated(json!({ "arguments": { "_meta": { version: "v1" } } })), None);
+    assert_eq!(stated(json!({ "_meta": { "x": version } })), None);
+}
+
+#[test]
+fn an_answer_says_what_it_is_and_keeps_what_its_server_said() {
+    let info = meta::SERVER_INFO;
+    let complete = json!({ "resultType": "complete", "_meta": { info: { "name": "x" } } });
+    assert_eq!(stamped("tools/call", "{}"), complete);
+    assert_eq!(stamped("tools/call", " { } "), complete);
+    assert_eq!(
+        stamped("tools/list", r#"{"tools":[],"_meta":{"own":1}}"#),
+        json!({
+            "resultType": "complete",
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "tools": [],
+            "_meta": { info: { "name": "x" }, "own": 1 },
+        })
+    );
+    let theirs = json!({
+        "resultType": "task",
+        "ttlMs": 5,
+        "cacheScope": "public",
+        "_meta": { info: { "name": "theirs" } },
+    });
+    assert_eq!(stamped("tools/list", &theirs.to_string()), theirs);
+}

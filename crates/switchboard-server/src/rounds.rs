@@ -1,0 +1,290 @@
+//! Calls of clients that are asked nothing unasked: a question is the answer to a request, and the
+//! call goes on with the next one that brings what was asked for.
+//!
+//! Meanwhile the call is parked under a name that nobody can guess, and only for a while.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use serde_json::Value;
+use switchboard::exact::{Args, Exact};
+use switchboard::host::Topic;
+use switchboard::secret::unguessable;
+use switchboard_wire::envelope::INVALID_PARAMS;
+use switchboard_wire::{Peer, Raw, RequestError, RpcError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::answer::Answer;
+use crate::params::{WAITING_STEPS, pass_on};
+
+/// How long a call waits for its client to come back; a person may have to think.
+const PARKED: Duration = Duration::from_secs(10 * 60);
+
+/// Calls that wait at the same time. One more takes the place of the one that waited for longest.
+const MOST: usize = 64;
+
+/// Words of a call that may wait for its client before some are lost.
+const WAITING_WORDS: usize = 64;
+
+/// What a call says to its client meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct Words(mpsc::Sender<Word>);
+
+#[derive(Debug)]
+enum Word {
+    Ask(Ask),
+    Say { method: String, params: String },
+}
+
+#[derive(Debug)]
+struct Ask {
+    topic: Topic,
+    /// What its server calls it.
+    key: Option<String>,
+    params: String,
+    answer: oneshot::Sender<Raw>,
+}
+
+impl Words {
+    /// Asks, and waits until the client comes back with the answer.
+    pub(crate) async fn ask(
+        &self,
+        topic: Topic,
+        key: Option<&str>,
+        params: String,
+    ) -> Result<Raw, RequestError> {
+        let (answer, answered) = oneshot::channel();
+        let ask = Ask { topic, key: key.map(str::to_owned), params, answer };
+        self.0.send(Word::Ask(ask)).await.map_err(|_| RequestError::NotSent)?;
+        answered.await.map_err(|_| RequestError::Closed)
+    }
+
+    /// Says something that may be lost.
+    pub(crate) fn say(&self, method: &str, params: &str) {
+        let word = Word::Say { method: method.to_owned(), params: params.to_owned() };
+        let _lost_when_full = self.0.try_send(word);
+    }
+}
+
+type Call = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
+
+/// One call, for as many requests as it takes.
+pub(crate) struct Rounds {
+    /// What the client asked for. It has to ask for the same again.
+    request: Args,
+    call: Call,
+    words: mpsc::Receiver<Word>,
+    steps: mpsc::Receiver<Raw>,
+    /// Answers that came before they were asked for.
+    given: Args,
+    open: Vec<Open>,
+}
+
+/// A question that the client has not answered.
+struct Open {
+    key: String,
+    ask: Ask,
+}
+
+/// How far a call comes with one request.
+pub(crate) enum Turn {
+    Done(Result<Answer, RpcError>),
+    /// Not without an answer.
+    Asks(Box<Rounds>),
+}
+
+/// What is spoken through while a call runs.
+pub(crate) struct Mouth {
+    pub(crate) words: Words,
+    pub(crate) steps: mpsc::Sender<Raw>,
+}
+
+impl Rounds {
+    /// Begins a call. `given` are answers to questions that its server is expected to ask.
+    pub(crate) fn begin(
+        request: Args,
+        given: Args,
+        call: impl FnOnce(Mouth) -> Call,
+    ) -> Box<Rounds> {
+        let (say, words) = mpsc::channel(WAITING_WORDS);
+        let (step, steps) = mpsc::channel(WAITING_STEPS);
+        let call = call(Mouth { words: Words(say), steps: step });
+        Box::new(Rounds { request, call, words, steps, given, open: Vec::new() })
+    }
+
+    /// Runs on for one request of the client, to the end or to the next question.
+    pub(crate) async fn go_on(mut self: Box<Rounds>, client: &Peer, token: Option<&Exact>) -> Turn {
+        let step = |step: &Raw| token.into_iter().for_each(|token| pass_on(step, token, client));
+        while self.open.is_empty() {
+            tokio::select! {
+                biased;
+                Some(taken) = self.steps.recv() => step(&taken),
+                Some(word) = self.words.recv() => {
+                    self.hear(word, client);
+                    while let Ok(word) = self.words.try_recv() {
+                        self.hear(word, client);
+                    }
+                }
+                outcome = &mut self.call => {
+                    while let Ok(taken) = self.steps.try_recv() {
+                        step(&taken);
+                    }
+                    while let Ok(word) = self.words.try_recv() {
+                        self.hear(word, client);
+                    }
+                    return Turn::Done(outcome);
+                }
+            }
+        }
+        Turn::Asks(self)
+    }
+
+    fn hear(&mut self, word: Word, client: &Peer) {
+        match word {
+            Word::Say { method, params } => client.try_notify(&method, &params),
+            Word::Ask(ask) => {
+                // Only what a server calls so itself can be known before it asks.
+                let given = ask.key.as_deref().and_then(|key| self.given.take(key));
+                match given {
+                    Some(answer) => drop(ask.answer.send(raw(&answer))),
+                    None => self.open.push(Open { key: self.free_key(&ask), ask }),
+                }
+            }
+        }
+    }
+
+    /// A name for a question that no other has.
+    fn free_key(&self, ask: &Ask) -> String {
+        let ours = (1..).map(|number| format!("{}-{number}", ask.topic.ability()));
+        let mut keys = ask.key.clone().into_iter().chain(ours);
+        let free = |key: &String| !self.open.iter().any(|open| open.key == *key);
+        keys.find(free).expect("there is always one more number")
+    }
+
+    /// Takes what the client answers; what it leaves out is asked again.
+    fn take(&mut self, mut answers: Args) {
+        for Open { key, ask } in std::mem::take(&mut self.open) {
+            match answers.take(&key) {
+                Some(answer) => drop(ask.answer.send(raw(&answer))),
+                None => self.open.push(Open { key, ask }),
+            }
+        }
+    }
+
+    /// The result that asks; `state` leads back here.
+    fn questions(&self, state: &str) -> Result<Answer, serde_json::Error> {
+        let mut asked = serde_json::Map::new();
+        for Open { key, ask } in &self.open {
+            let params = if ask.params.is_empty() { "{}" } else { &ask.params };
+            let params: Value = serde_json::from_str(params)?;
+            asked.insert(
+                key.clone(),
+                serde_json::json!({ "method": ask.topic.method(), "params": params }),
+            );
+        }
+        let result = serde_json::json!({
+            "resultType": "input_required",
+            "inputRequests": asked,
+            "requestState": state,
+        });
+        Ok(Answer::json(result.to_string()))
+    }
+}
+
+fn raw(answer: &Exact) -> Raw {
+    Raw::from_json(serde_json::to_string(answer).unwrap_or_default())
+}
+
+/// The calls that wait for their clients.
+#[derive(Clone, Default)]
+pub(crate) struct Parking {
+    /// By what their clients bring back. Held for a moment at a time, never across an await.
+    places: Arc<Mutex<HashMap<String, Place>>>,
+}
+
+struct Place {
+    rounds: Box<Rounds>,
+    since: Instant,
+    /// Ends the call when its time is up.
+    _expiry: AbortOnDropHandle<()>,
+}
+
+impl Parking {
+    /// Puts a call aside; the result tells the client what it waits for.
+    pub(crate) fn park(&self, rounds: Box<Rounds>) -> Result<Answer, RpcError> {
+        let state = unguessable();
+        let unreadable = |_| RpcError::new(INVALID_PARAMS, "the server's question does not read");
+        let questions = rounds.questions(&state).map_err(unreadable)?;
+        let (places, name) = (Arc::downgrade(&self.places), state.clone());
+        let expiry = tokio::spawn(async move {
+            tokio::time::sleep(PARKED).await;
+            if let Some(places) = places.upgrade() {
+                let expired = Parking { places }.places().remove(&name);
+                drop(expired);
+            }
+        });
+        let place =
+            Place { rounds, since: Instant::now(), _expiry: AbortOnDropHandle::new(expiry) };
+        let mut places = self.places();
+        let oldest = places.iter().min_by_key(|(_, place)| place.since).map(|(name, _)| name);
+        let oldest = oldest.filter(|_| places.len() >= MOST).cloned();
+        let given_up = oldest.and_then(|name| places.remove(&name));
+        places.insert(state, place);
+        drop(places);
+        drop(given_up);
+        Ok(questions)
+    }
+
+    /// The call that `state` leads to, with the answers to what it asked.
+    pub(crate) fn resume(
+        &self,
+        state: &str,
+        request: &Args,
+        answers: Args,
+    ) -> Result<Box<Rounds>, RpcError> {
+        let mut places = self.places();
+        let Some(place) = places.get(state) else {
+            let message = "this `requestState` is not known here, or not any more";
+            return Err(RpcError::new(INVALID_PARAMS, message));
+        };
+        if place.rounds.request != *request {
+            let message = "this `requestState` belongs to another request";
+            return Err(RpcError::new(INVALID_PARAMS, message));
+        }
+        let place = places.remove(state);
+        drop(places);
+        let mut rounds = place.map(|place| place.rounds).expect("it was there a moment ago");
+        rounds.take(answers);
+        Ok(rounds)
+    }
+
+    /// Gives up every call.
+    pub(crate) fn clear(&self) {
+        let given_up = std::mem::take(&mut *self.places());
+        drop(given_up);
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<String, Place>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The members of an object of answers; each is an object itself.
+pub(crate) fn read_answers(answers: Exact) -> Result<Args, RpcError> {
+    let wrong = || {
+        let message = "`inputResponses` has to be an object of objects";
+        RpcError::new(INVALID_PARAMS, message)
+    };
+    let answers: Args = answers.try_into().map_err(|_| wrong())?;
+    match answers.values().values().all(Value::is_object) {
+        true => Ok(answers),
+        false => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
