@@ -9,6 +9,7 @@ use switchboard::name::ServerName;
 use switchboard::relay::{Foreign, Lookup};
 use switchboard::{Caller, Session};
 use switchboard_wire::envelope::{INTERNAL_ERROR, METHOD_NOT_FOUND};
+use switchboard_wire::modern::meta;
 use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer, as_the_server_said};
@@ -113,7 +114,12 @@ async fn pass_on(
     mut passed: Passed,
     caller: Caller,
 ) -> Result<Answer, RpcError> {
-    let caller = &caller.with_meta(std::mem::take(&mut passed.meta));
+    let mut about = std::mem::take(&mut passed.meta);
+    // What is said on each of the two connections is said for that connection.
+    for ours in [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES] {
+        about.take(ours);
+    }
+    let caller = &caller.with_meta(about);
     let answer = match method {
         "tools/call" => {
             let (name, args) = (passed.text("name")?, passed.arguments()?);
