@@ -154,7 +154,7 @@ impl App {
         let mut signals = Signals::listen();
         let spinner = Spinner::new(self.printer);
         let host = Terminal { printer: self.printer, spinner: spinner.clone(), consent };
-        let conversation = Conversation { app: self, session: gateway.session(host), spinner };
+        let conversation = Conversation::new(self, gateway.session(host), spinner);
         let outcome = tokio::select! {
             outcome = command(&conversation) => outcome,
             () = signals.stop() => Ok(Exit::Interrupted),

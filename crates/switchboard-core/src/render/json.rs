@@ -103,6 +103,10 @@ fn server(line: &ServerLine) -> Value {
         let failure = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": failure.cause });
         fields.insert("failure".into(), failure);
     }
+    if let Some(underway) = line.underway {
+        let since = underway.since.as_millis() as u64;
+        fields.insert("stage".into(), json!({ "name": underway.stage.as_str(), "forMs": since }));
+    }
     if !line.drift.is_none() {
         let DriftCount { changed, new, unknown } = line.drift;
         let drift = json!({ "changed": changed, "new": new, "unverified": unknown });

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,10 +24,15 @@ use switchboard_it::fixture::{FixtureState, Script, act};
 use switchboard_it::harness::{Home, call};
 use switchboard_it::processes::{children, send_signal, until};
 use switchboard_it::program::{Installed, Ran};
-use tokio::io::AsyncWriteExt;
+use switchboard_it::terminal;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::PROGRAMS;
+
+/// No command of a test takes this long to say something.
+const DEADLINE: Duration = Duration::from_secs(50);
 
 /// Notes that it ran, and acts the server.
 const NODE: &str = r#"#!/bin/sh
@@ -190,6 +195,26 @@ async fn a_launcher_that_is_interrupted_can_give_its_lock_back() {
     send_signal(connecting.id().unwrap(), Signal::INT);
     assert_eq!(connecting.wait().await.unwrap().code(), Some(130));
     until("the lock is gone", || !lock.exists()).await;
+}
+
+#[tokio::test]
+async fn whoever_waits_for_an_installation_is_told() {
+    let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
+    user.program("bin/npx", SLOW_NPX);
+    // The tool may be one of a server that was never listed, whatever it is called.
+    for line in ["connect it", "call nosuch_tool"] {
+        let mut command = user.command();
+        command.args(line.split(' ')).stderr(Stdio::piped());
+        let mut waiting = command.spawn().unwrap();
+        let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+        let first = timeout(DEADLINE, said.next_line()).await.unwrap().unwrap();
+        assert_eq!(first.unwrap(), "note: the server `it` is being installed first", "{line}");
+        send_signal(waiting.id().unwrap(), Signal::INT);
+        assert_eq!(waiting.wait().await.unwrap().code(), Some(130));
+    }
+    let mut command = user.command();
+    let shown = terminal::interrupt(command.args(["connect", "it"]), "", "installing it").await;
+    assert_eq!(shown.code, Some(130));
 }
 
 #[tokio::test]
@@ -392,6 +417,11 @@ async fn a_long_installation_goes_on_without_those_who_asked() {
             "starting: cannot use the server `it`: the server is being installed, for 25 s so far\nTry again in 15s",
         );
     }
+    let status = session.handle(Request::Status).await.unwrap();
+    let text = render::text::reply(&status);
+    assert!(text.contains("\n○ it (connecting, installing for 25s)\n"), "{text}");
+    let stage = json!({ "name": "installing", "forMs": 25_000 });
+    assert_eq!(render::json::reply(&status)["servers"][0]["stage"], stage);
     let mut catalog = gateway.watch();
     slow.go_on.notify_one();
     catalog.changed().await.unwrap();
