@@ -6,7 +6,7 @@ use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::config::layers::Config;
 use switchboard::discover::{Discovery, discover};
 use switchboard::edit::Editor;
-use switchboard::failure::{Code, Failure, Subject};
+use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::install::Installer;
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
@@ -170,7 +170,7 @@ impl App {
 fn not_loaded(error: load::LoadError) -> Failure {
     let load::LoadError::Missing { path } = &error;
     let subject = Subject::Config { path: path.display().to_string() };
-    Failure::new(Code::Config, subject, error)
+    Failure::new(Code::Config, subject, error).hint(Hint::ListFiles)
 }
 
 /// `error: path:line:column: what is wrong`.

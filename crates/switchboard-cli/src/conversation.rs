@@ -27,8 +27,8 @@ pub(crate) const ALL: PageRequest = PageRequest { offset: 0, limit: usize::MAX }
 const LOOK: Duration = Duration::from_millis(500);
 
 /// An installation, and a start, that take longer are worth a line there.
-const INSTALLS: Duration = Duration::from_secs(1);
-const STARTS: Duration = Duration::from_secs(5);
+const INSTALLS: Duration = Duration::from_secs(2);
+const STARTS: Duration = Duration::from_secs(10);
 
 pub(crate) struct Conversation<'a> {
     pub(crate) app: &'a App,

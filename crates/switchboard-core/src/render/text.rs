@@ -347,6 +347,12 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::SetVariable(name) => {
             format!("Ask the user to set the environment variable `{}`", clean_line(name, LINE))
         }
+        Hint::PassOn(names) => {
+            format!("If it needs {}, the user can name that in its `env`", list(names, NAMES))
+        }
+        Hint::LinkProgram => "Ask the user to call this program `switchboard`".to_owned(),
+        Hint::ChoosePort => "Ask the user to choose another port".to_owned(),
+        Hint::ListFiles => "Ask the user which configuration file is meant".to_owned(),
         Hint::Edit { path, line } => {
             format!("Ask the user to correct {}, line {line}", clean_line(path, LINE * 2))
         }
