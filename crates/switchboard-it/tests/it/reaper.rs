@@ -175,6 +175,25 @@ fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
     shell
 }
 
+/// Says nothing where a test may have no file systems of its own.
+#[tokio::test]
+async fn without_a_table_of_processes_servers_run_all_the_same() {
+    let config =
+        r#"{ "mcpServers": { "s": { "command": "fixture-server", "args": ["everything"] } } }"#;
+    let installed = Installed::with(PROGRAMS, config);
+    let apart = async |line: &str| {
+        let script = format!("exec unshare -rm sh -c \"mount -t tmpfs none /proc && {line}\"");
+        shell(&installed, &script).output().await.unwrap()
+    };
+    if !apart("true").await.status.success() {
+        return;
+    }
+    let ran = apart(&format!("exec '{}' -v tools s", PROGRAMS.switchboard)).await;
+    let [listed, said] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(ran.status.success() && listed.contains("s_echo"), "{listed}{said}");
+    assert_eq!(said.matches("no /proc here").count(), 1, "{said}");
+}
+
 #[tokio::test]
 async fn a_server_has_its_three_streams_and_no_other_descriptor() {
     let installed = Installed::bare(PROGRAMS);
