@@ -6,7 +6,7 @@ use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::config::layers::Config;
 use switchboard::discover::{Discovery, discover};
 use switchboard::edit::Editor;
-use switchboard::failure::{Code, Failure, Subject};
+use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::install::Installer;
 use switchboard::load::{self, LoadOptions, Loaded};
 use switchboard::paths::Paths;
@@ -154,7 +154,7 @@ impl App {
         let mut signals = Signals::listen();
         let spinner = Spinner::new(self.printer);
         let host = Terminal { printer: self.printer, spinner: spinner.clone(), consent };
-        let conversation = Conversation { app: self, session: gateway.session(host), spinner };
+        let conversation = Conversation::new(self, gateway.session(host), spinner);
         let outcome = tokio::select! {
             outcome = command(&conversation) => outcome,
             () = signals.stop() => Ok(Exit::Interrupted),
@@ -170,7 +170,7 @@ impl App {
 fn not_loaded(error: load::LoadError) -> Failure {
     let load::LoadError::Missing { path } = &error;
     let subject = Subject::Config { path: path.display().to_string() };
-    Failure::new(Code::Config, subject, error)
+    Failure::new(Code::Config, subject, error).hint(Hint::ListFiles)
 }
 
 /// `error: path:line:column: what is wrong`.

@@ -6,9 +6,7 @@ use serde_json::{Map, Value};
 use switchboard::exact::{Args, Exact, ReadError};
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::request::{RequestError, parse_args};
-
-/// How far `$ref` and alternatives of a schema are followed.
-const DEPTH: usize = 8;
+use switchboard::schema::{self, Word};
 
 /// Why arguments cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -94,12 +92,7 @@ pub(crate) fn typed(mut base: Args, pairs: Vec<Pair>, schema: &Value) -> Args {
     for Pair { key, value } in pairs {
         let value = match value {
             Typed::Json(value) => value,
-            Typed::Text(text) => {
-                let property = schema.get("properties").and_then(|all| all.get(&key));
-                let declared =
-                    property.map_or(Declared::Open, |property| declared(schema, property, DEPTH));
-                value_of(text, declared)
-            }
+            Typed::Text(text) => value_of(text, schema::word(schema, &key)),
         };
         base.insert(&key, value);
     }
@@ -121,23 +114,12 @@ pub(crate) fn texts(words: &[String]) -> Result<Args, ArgsError> {
     Ok(texts.into())
 }
 
-/// What a schema admits, as far as it matters to a typed word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Declared {
-    /// A string is admitted, so the word is one.
-    Text,
-    /// Something, but no string.
-    Other,
-    /// Nothing is said.
-    Open,
-}
-
-fn value_of(text: String, declared: Declared) -> Exact {
-    let parsed = match declared {
-        Declared::Text => None,
+fn value_of(text: String, word: Word) -> Exact {
+    let parsed = match word {
+        Word::Text => None,
         // What does not parse stays a text, and the check of the arguments points at it.
-        Declared::Other => Exact::parse(&text).ok(),
-        Declared::Open => Exact::parse(&text).ok().filter(|exact| match exact.value() {
+        Word::Json => Exact::parse(&text).ok(),
+        Word::Anything => Exact::parse(&text).ok().filter(|exact| match exact.value() {
             // Digits that a number would not keep are rather an id or a version.
             Value::Number(number) => number.to_string() == text,
             Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
@@ -145,52 +127,6 @@ fn value_of(text: String, declared: Declared) -> Exact {
         }),
     };
     parsed.unwrap_or_else(|| Value::String(text).into())
-}
-
-fn declared(root: &Value, schema: &Value, depth: usize) -> Declared {
-    let Some(depth) = depth.checked_sub(1) else { return Declared::Open };
-    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return target.map_or(Declared::Open, |target| declared(root, target, depth));
-    }
-    let by_name = |name: &Value| match name.as_str() {
-        Some("string") => Declared::Text,
-        Some(_) => Declared::Other,
-        None => Declared::Open,
-    };
-    let by_value = |value: &Value| match value {
-        Value::String(_) => Declared::Text,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Declared::Other
-        }
-    };
-    if let Some(names) = schema.get("type") {
-        return match names {
-            Value::Array(names) => any(names.iter().map(by_name)),
-            name => by_name(name),
-        };
-    }
-    if let Some(value) = schema.get("const") {
-        return by_value(value);
-    }
-    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return any(values.iter().map(by_value));
-    }
-    for keyword in ["anyOf", "oneOf", "allOf"] {
-        if let Some(branches) = schema.get(keyword).and_then(Value::as_array) {
-            return any(branches.iter().map(|branch| declared(root, branch, depth)));
-        }
-    }
-    Declared::Open
-}
-
-/// A text where one is admitted; something else only if everything says so.
-fn any(declared: impl Iterator<Item = Declared>) -> Declared {
-    let all: Vec<Declared> = declared.collect();
-    if all.contains(&Declared::Text) {
-        return Declared::Text;
-    }
-    if all.is_empty() || all.contains(&Declared::Open) { Declared::Open } else { Declared::Other }
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
 //! One command's conversation with its servers: asks, shows that it waits, prints what comes.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use switchboard::catalog::ResolveError;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::name::ServerName;
 use switchboard::render::json;
 use switchboard::render::words::{list, plural};
-use switchboard::reply::{Description, Reply, ServerStatus};
+use switchboard::reply::{Description, Reply, ServerLine, Stage, Underway};
 use switchboard::request::{PageRequest, Request};
 use switchboard::{Progress, Session};
+use tokio::time::{Instant, interval_at};
 
 use crate::args::Format;
 use crate::boot::App;
@@ -20,16 +23,29 @@ use crate::spinner::Spinner;
 /// Everything on one page: a person can scroll.
 pub(crate) const ALL: PageRequest = PageRequest { offset: 0, limit: usize::MAX };
 
+/// How often is looked at what is waited for where nobody watches.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// An installation, and a start, that take longer are worth a line there.
+const INSTALLS: Duration = Duration::from_secs(2);
+const STARTS: Duration = Duration::from_secs(10);
+
 pub(crate) struct Conversation<'a> {
     pub(crate) app: &'a App,
     pub(crate) session: Session,
     pub(crate) spinner: Spinner,
+    /// What was said of connects that take long.
+    noted: RefCell<BTreeSet<(ServerName, Stage)>>,
 }
 
-impl Conversation<'_> {
+impl<'a> Conversation<'a> {
+    pub(crate) fn new(app: &'a App, session: Session, spinner: Spinner) -> Conversation<'a> {
+        Conversation { app, session, spinner, noted: RefCell::default() }
+    }
+
     /// Asks; what takes long is shown as `doing`, or as the connects that it waits for.
     pub(crate) async fn ask(&self, request: Request, doing: &str) -> Result<Reply, Failure> {
-        self.spinner.during(async || self.stage(doing).await, self.session.handle(request)).await
+        self.wait(async || doing.to_owned(), self.session.handle(request)).await
     }
 
     /// The same, with the steps that the server reports.
@@ -40,20 +56,63 @@ impl Conversation<'_> {
         doing: impl AsyncFn() -> String,
     ) -> Result<Reply, Failure> {
         let caller = self.session.caller().with_progress(progress);
-        let work = self.session.handle_as(request, caller);
-        self.spinner.during(async || self.stage(&doing().await).await, work).await
+        self.wait(doing, self.session.handle_as(request, caller)).await
     }
 
-    async fn stage(&self, doing: &str) -> String {
-        let Ok(Reply::Status(overview)) = self.session.handle(Request::Status).await else {
-            return doing.to_owned();
-        };
-        let connecting = overview.servers.iter().filter(|s| s.status == ServerStatus::Connecting);
-        let names: Vec<&str> = connecting.map(|server| server.name.as_str()).collect();
-        if names.is_empty() {
-            return doing.to_owned();
+    /// Does `work`, and does not keep silent about connects that it waits for.
+    pub(crate) async fn wait<T>(
+        &self,
+        doing: impl AsyncFn() -> String,
+        work: impl Future<Output = T>,
+    ) -> T {
+        if self.app.printer.is_watched() {
+            let stage = async || match self.connecting().await {
+                Some(connecting) => connecting,
+                None => doing().await,
+            };
+            return self.spinner.during(stage, work).await;
         }
-        format!("connecting to {}", list(&names, 3))
+        let mut looks = interval_at(Instant::now() + LOOK, LOOK);
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                outcome = &mut work => return outcome,
+                _ = looks.tick() => self.note_connects().await,
+            }
+        }
+    }
+
+    /// `installing a, connecting to b and c`.
+    async fn connecting(&self) -> Option<String> {
+        let underway = self.underway().await;
+        let at = |stage: Stage, doing: &str| {
+            let names = underway.iter().filter(|(_, underway)| underway.stage == stage);
+            let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+            (!names.is_empty()).then(|| format!("{doing} {}", list(&names, 3)))
+        };
+        let parts = [at(Stage::Installing, "installing"), at(Stage::Starting, "connecting to")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    async fn note_connects(&self) {
+        for (server, Underway { stage, since }) in self.underway().await {
+            let (after, clause) = match stage {
+                Stage::Installing => (INSTALLS, "is being installed first"),
+                Stage::Starting => (STARTS, "is still starting"),
+            };
+            if after <= since && self.noted.borrow_mut().insert((server.clone(), stage)) {
+                self.app.printer.note(&format!("note: the server `{server}` {clause}"));
+            }
+        }
+    }
+
+    async fn underway(&self) -> Vec<(ServerName, Underway)> {
+        let Ok(Reply::Status(overview)) = self.session.handle(Request::Status).await else {
+            return Vec::new();
+        };
+        let underway = |line: ServerLine| Some((line.name, line.underway?));
+        overview.servers.into_iter().filter_map(underway).collect()
     }
 
     /// Lists what was never listed: one server, or all of them unless the settings forbid it. Gives
@@ -87,7 +146,7 @@ impl Conversation<'_> {
             }
         });
         let stage = async || format!("listing {}", plural(left.get(), "server"));
-        self.spinner.during(stage, listing).await;
+        self.wait(stage, listing).await;
         let catalog = gateway.catalog();
         let mut usable = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
         let nothing = usable.all(|(name, _)| catalog.listing(name).is_none());

@@ -81,7 +81,7 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::NotListedYet(servers) => not_listed(servers, palette),
         Hint::ListServers => format!("see the servers with {}", command("status")),
         Hint::ListTools(server) => format!("see its tools with {}", on("tools", server.as_str())),
-        Hint::Connect(server) => format!("try again with {}", on("connect", server.as_str())),
+        Hint::Connect(server) => format!("connect it with {}", on("connect", server.as_str())),
         Hint::Trust(server) => {
             let trust = on("trust", server.as_str());
             format!("look at its definition and approve it with {trust}")
@@ -123,6 +123,10 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::SetVariable(name) => {
             format!("set the environment variable `{}`", clean_line(name, 200))
         }
+        Hint::PassOn(names) => pass_on(names),
+        Hint::LinkProgram => "put a link to it named `switchboard` on your `PATH`".to_owned(),
+        Hint::ChoosePort => format!("take a free port with {}", command("serve --http 0")),
+        Hint::ListFiles => format!("see the files that are read with {}", command("config path")),
         Hint::Edit { path, line } => {
             format!("correct line {line} of `{}`", clean_line(path, MESSAGE))
         }
@@ -134,13 +138,22 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         }
         Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),
         Hint::MakePrivate(path) => {
-            format!(
-                "keep others out with {}",
-                palette.command(format!("`chmod 700 {}`", word(path)))
-            )
+            let chmod = palette.command(format!("`chmod 700 {}`", word(path)));
+            format!("keep others out with {chmod}")
         }
         Hint::CheckOutcome => "it may have taken effect: check before you call it again".to_owned(),
     }
+}
+
+/// Variables that a server does not see, and how one is passed on.
+fn pass_on(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let example = names.first().map(|name| format!("`\"{name}\": \"${{{name}}}\"`"));
+    format!(
+        "it does not see {}: if it needs that, put {} into its `env`",
+        list(&quoted, NAMES),
+        example.unwrap_or_default()
+    )
 }
 
 /// Servers whose tools nobody knows yet, and how to learn them.

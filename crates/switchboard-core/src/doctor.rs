@@ -43,6 +43,13 @@ pub struct Finding {
     pub fault: Fault,
 }
 
+/// Whether the log of a server has something in it, which may be why it could not be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    Empty,
+    Written,
+}
+
 /// Values of variables, arguments and headers are never part of a message.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
@@ -73,7 +80,7 @@ pub enum Fault {
     #[error("`{launcher}` is not needed: `{program}` runs instead of it")]
     Launched { launcher: String, program: String },
     #[error("`{launcher}` installs it, or says where it is, at the next start")]
-    NotInstalled { launcher: String },
+    NotInstalled { launcher: String, log: Log },
     #[error("`{launcher}` starts it and stays")]
     Attended { launcher: String },
     #[error("`{path}` cannot be run: it is not executable")]
@@ -129,9 +136,13 @@ impl Finding {
             Fault::LauncherMissing { product, .. } => vec![Hint::Install(product)],
             Fault::NotExecutable { path } => vec![Hint::MakeExecutable(path.clone())],
             Fault::WorkingDirectory { .. } => vec![Hint::Correct("cwd".to_owned())],
-            Fault::StaleCache | Fault::DamagedCache { .. } | Fault::NotInstalled { .. } => {
-                about(Hint::Connect)
+            Fault::NotInstalled { log: Log::Written, .. } => {
+                let hints: [Vec<Hint>; 2] = [about(Hint::Connect), about(Hint::ReadLog)];
+                hints.concat()
             }
+            Fault::StaleCache
+            | Fault::DamagedCache { .. }
+            | Fault::NotInstalled { log: Log::Empty, .. } => about(Hint::Connect),
             Fault::Launched { .. } | Fault::Attended { .. } => Vec::new(),
             Fault::DamagedPins { .. } => about(Hint::Accept),
             Fault::DamagedTrust { path, .. } | Fault::NoDirectory { path } => {

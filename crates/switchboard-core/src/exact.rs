@@ -18,8 +18,8 @@ use crate::render::words::clean_line;
 use reading::Reading;
 pub(crate) use reading::{Numbers, is_kept};
 
-/// Bytes of a name that a message shows.
-const SHOWN_NAME: usize = 64;
+/// Bytes of a name or a number that a message shows.
+const SHOWN: usize = 64;
 
 /// A value that is written as it was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,9 @@ type Floats = Vec<Box<str>>;
 pub enum ReadError {
     #[error("not valid JSON (line {line}, column {column})")]
     Syntax { line: usize, column: usize },
+    /// Nobody could check it.
+    #[error("the number `{number}` is out of range")]
+    OutOfRange { number: String },
     /// Two readers could take it for different things.
     #[error("`{name}` stands there twice")]
     Twice { name: String },
@@ -58,8 +61,11 @@ impl Exact {
         match read.and_then(|value| source.end().map(|()| value)) {
             Ok(value) => Ok(Exact { value, floats: reading.floats }),
             Err(error) => Err(match reading.twice {
-                Some(name) => ReadError::Twice { name: clean_line(&name, SHOWN_NAME).into_owned() },
-                None => ReadError::Syntax { line: error.line(), column: error.column() },
+                Some(name) => ReadError::Twice { name: shown(&name) },
+                None => match reading.out_of_range() {
+                    Some(number) => ReadError::OutOfRange { number: shown(number) },
+                    None => ReadError::Syntax { line: error.line(), column: error.column() },
+                },
             }),
         }
     }
@@ -170,6 +176,10 @@ fn count_floats(value: &Value) -> usize {
         Value::Object(members) => members.values().map(count_floats).sum(),
         Value::Null | Value::Bool(_) | Value::String(_) => 0,
     }
+}
+
+fn shown(text: &str) -> String {
+    clean_line(text, SHOWN).into_owned()
 }
 
 /// A JSON type in words.

@@ -193,6 +193,14 @@ pub enum Hint {
     Install(&'static str),
     /// Set an environment variable.
     SetVariable(String),
+    /// Let the server see these variables of ours, should it need them.
+    PassOn(Vec<String>),
+    /// Give this program the name by which it is known, besides the one that it has.
+    LinkProgram,
+    /// Listen at another port.
+    ChoosePort,
+    /// See which configuration files there are.
+    ListFiles,
     /// Correct a place in a configuration file.
     Edit {
         path: String,

@@ -58,6 +58,8 @@ pub struct ServerLine {
     pub lifecycle: Lifecycle,
     pub trust: TrustLevel,
     pub failure: Option<PastFailure>,
+    /// Set while it is connecting.
+    pub underway: Option<Underway>,
     /// What the configuration calls it.
     pub description: Option<String>,
     /// Something odd about its lists, such as definitions that were left out.
@@ -70,6 +72,31 @@ pub struct ServerLine {
 pub struct PastFailure {
     pub ago: Duration,
     pub cause: String,
+}
+
+/// A connect that is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Underway {
+    pub stage: Stage,
+    /// For how long it has been at this stage.
+    pub since: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// A launcher installs it first.
+    Installing,
+    Starting,
+}
+
+impl Stage {
+    /// The stable spelling for machines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::Installing => "installing",
+            Stage::Starting => "starting",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,14 +55,17 @@ pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(u64, Vec<OwnedF
     }
 }
 
+/// Whether the standard input of this process is a socket, as that of one of ours is.
+pub(crate) fn has_lifeline() -> bool {
+    rustix::net::sockopt::socket_type(io::stdin()).is_ok()
+}
+
 /// The socket that this process was given as its standard input. Everything else that it was given
 /// is let go: whoever waits for the end of a pipe must not wait for us.
 pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     close_inherited();
     let lifeline = io::stdin().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    // Whoever was started under our name by somebody else has no socket there.
-    rustix::net::sockopt::socket_type(&lifeline)?;
     Ok(UnixStream::from(lifeline))
 }
 

@@ -57,13 +57,18 @@ static AT_HAND: AtomicBool = AtomicBool::new(false);
 pub fn run_if_asked() {
     #[cfg(target_os = "linux")]
     {
-        let name = std::env::args_os().next().unwrap_or_default();
-        let role: Option<fn(_) -> _> = match name.to_str() {
-            Some(REAPER) => Some(reaper::run),
-            Some(KEEPER) => Some(keeper::run),
-            Some(_) | None => None,
+        let mut words = std::env::args_os();
+        let name = words.next().unwrap_or_default();
+        let asked: Option<(fn(_) -> _, _)> = match (name.to_str(), words.len()) {
+            (Some(REAPER), 0) => Some((reaper::run, c"switchbd-reaper")),
+            // The other word says who the reaper is.
+            (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
+            (_, _) => None,
         };
-        if let Some(role) = role {
+        // Whoever only has the name, because somebody else gave it, is what it ever was.
+        if let Some((role, shown)) = asked.filter(|_| handover::has_lifeline()) {
+            // What `ps` and `top` show, in the 15 bytes that there are; otherwise it is `exe`.
+            let _shown_as_it_is = rustix::thread::set_name(shown);
             leave(handover::take_lifeline().and_then(role));
         }
         AT_HAND.store(true, Ordering::Relaxed);

@@ -3,8 +3,12 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::PROGRAM;
 
 /// A process, told apart from any other that ever has its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,6 +149,19 @@ fn tree(rows: &[Row], root: Identity) -> Vec<Identity> {
     let mut seen = HashSet::new();
     members.retain(|member| seen.insert(*member));
     members
+}
+
+/// Whether processes can be told apart, and this program be started again: a container, or a
+/// sandbox, may have no `/proc`.
+pub fn can_be_seen() -> bool {
+    let own = Identity::of(rustix::process::getpid().as_raw_nonzero().get());
+    Path::new(PROGRAM).is_symlink() && own.is_some()
+}
+
+/// Within which the number of a process means that process: containers have one each. A kernel that
+/// knows no such thing has one.
+pub(crate) fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
 }
 
 /// What tells one run of the machine from the next.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::processes::{Identity, boot_id, end_tree};
+use crate::processes::{Identity, boot_id, end_tree, namespace};
 
 /// More than any record has.
 const LONGEST: u64 = 1024;
@@ -21,8 +21,9 @@ impl Record {
     /// Without a disk nothing is written, and servers run all the same.
     pub(crate) fn write(folder: &Path, server: Identity) -> Option<Record> {
         let keeper = Identity::of(rustix::process::getpid().as_raw_nonzero().get())?;
-        let path = folder.join(format!("{}-{}", server.pid, server.start));
-        write(folder, &path, &encode(&boot_id().ok()?, server, keeper)).ok()?;
+        let space = namespace();
+        let path = folder.join(format!("{space}-{}-{}", server.pid, server.start));
+        write(folder, &path, &encode(&boot_id().ok()?, space, server, keeper)).ok()?;
         Some(Record { path })
     }
 }
@@ -39,18 +40,19 @@ fn write(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The run of the machine, the server, and who looks after it.
-fn encode(boot: &str, server: Identity, keeper: Identity) -> String {
-    format!("{boot} {} {} {} {}\n", server.pid, server.start, keeper.pid, keeper.start)
+/// The run of the machine, in which of its containers, the server, and who looks after it.
+fn encode(boot: &str, space: u64, server: Identity, keeper: Identity) -> String {
+    format!("{boot} {space} {} {} {} {}\n", server.pid, server.start, keeper.pid, keeper.start)
 }
 
-fn decode(text: &str) -> Option<(&str, Identity, Identity)> {
+fn decode(text: &str) -> Option<(&str, u64, Identity, Identity)> {
     let words: Vec<&str> = text.strip_suffix('\n')?.split(' ').collect();
-    let [boot, pid, start, keeper_pid, keeper_start] = words[..] else { return None };
+    let [boot, space, pid, start, keeper_pid, keeper_start] = words[..] else { return None };
     let identity = |pid: &str, start: &str| {
         Some(Identity { pid: pid.parse().ok().filter(|pid| *pid > 1)?, start: start.parse().ok()? })
     };
-    Some((boot, identity(pid, start)?, identity(keeper_pid, keeper_start)?))
+    let (server, keeper) = (identity(pid, start)?, identity(keeper_pid, keeper_start)?);
+    Some((boot, space.parse().ok()?, server, keeper))
 }
 
 /// Ends the servers whose records nobody stands behind any more. Costs one look at a folder if
@@ -88,12 +90,14 @@ fn read(path: &Path) -> Option<String> {
 
 fn sweep_one(path: &Path) {
     let Some(text) = read(path) else { return };
-    let Some((boot, server, keeper)) = decode(&text) else {
+    let Some((boot, space, server, keeper)) = decode(&text) else {
         // Its writer was killed before the end of the line, or is not there yet.
         return;
     };
     if boot_id().is_ok_and(|now| now == boot) {
-        if keeper.is_running() {
+        // The numbers of another container mean other processes here, and whether those that are
+        // meant still run cannot be seen from here.
+        if space != namespace() || keeper.is_running() {
             return;
         }
         end_tree(server);
@@ -119,6 +123,7 @@ mod tests {
     fn a_record_is_swept_unless_its_keeper_runs_and_nobody_else_is_touched() {
         let folder = tempfile::tempdir().unwrap();
         let boot = boot_id().unwrap();
+        let here = namespace();
         let another = Identity { start: own().start + 1, ..own() };
         let check = |text: &str, stays: bool| {
             let path = folder.path().join("record");
@@ -128,11 +133,13 @@ mod tests {
             assert_eq!(path.exists(), stays, "{text}");
             let _removed = fs::remove_file(path);
         };
-        check(&encode(&boot, own(), own()), true);
-        check(&encode(&boot, another, another), false);
-        check(&encode("another-boot", own(), another), false);
+        check(&encode(&boot, here, own(), own()), true);
+        check(&encode(&boot, here, another, another), false);
+        check(&encode("another-boot", here, own(), another), false);
+        check(&encode(&boot, here + 1, own(), another), true);
+        check(&encode("another-boot", here + 1, own(), another), false);
         check("garbage", true);
-        check(&format!("{boot} 1 1 1 1\n"), true);
+        check(&format!("{boot} {here} 1 1 1 1\n"), true);
     }
 
     #[test]
@@ -140,8 +147,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let boot = boot_id().unwrap();
         // Would be removed if it were read.
-        let record = encode(&boot, own(), Identity { start: own().start + 1, ..own() });
-        let gone = encode("another-boot", own(), own());
+        let record =
+            encode(&boot, namespace(), own(), Identity { start: own().start + 1, ..own() });
+        let gone = encode("another-boot", namespace(), own(), own());
         let path = folder.path().join("record");
         let check = |folder_mode: u32, mode: u32, text: &str, stays: bool| {
             write(folder.path(), &path, text).unwrap();

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub const PARSE_ERROR: i64 = -32700;
@@ -158,7 +158,7 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     let frame = ByteString::try_from(frame.clone()).map_err(|_| Malformed::Json)?;
     let frame = &frame;
     let envelope: Envelope<'_> = serde_json::from_str(frame).map_err(|error| {
-        if error.is_data() { Malformed::Envelope { id: None } } else { Malformed::Json }
+        if error.is_data() { Malformed::Envelope { id: asked_in(frame) } } else { Malformed::Json }
     })?;
     if envelope.jsonrpc.as_deref() != Some("2.0") {
         let asked = envelope.method.and(envelope.id);
@@ -185,6 +185,49 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
         (None, Some(id), _, _) => Err(Malformed::Answer { id }),
         // What asks and answers at once could be taken for either.
         (_, _, _, _) => Err(Malformed::Envelope { id: None }),
+    }
+}
+
+/// The id of a request whose envelope is wrong in another way, such as with two methods.
+fn asked_in(frame: &str) -> Option<Id> {
+    let mut asks = false;
+    let mut ids: Vec<&RawValue> = Vec::new();
+    for (name, value) in serde_json::from_str::<Fields<'_>>(frame).ok()?.0 {
+        match &*name {
+            "id" => ids.push(value),
+            "method" => asks = true,
+            "result" | "error" => return None,
+            _ => {}
+        }
+    }
+    match ids[..] {
+        [id] if asks => Id::read(id),
+        _ => None,
+    }
+}
+
+/// The fields of an object, whatever stands there.
+struct Fields<'a>(Vec<(Text<'a>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = source.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        source.deserialize_map(FieldsVisitor)
     }
 }
 

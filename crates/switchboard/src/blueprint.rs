@@ -323,6 +323,7 @@ pub(crate) fn program(
         home: paths.launchers(),
         log: paths.log_of(name),
         start_timeout: start_timeout(definition, settings),
+        withheld: environment.withheld().collect(),
     };
     ProgramRecipe {
         words,

@@ -144,7 +144,11 @@ fn launcher_note(
     Some(match recipe.launching.outlook(&program) {
         Outlook::Plain => Fault::Attended { launcher },
         Outlook::Direct(found) => Fault::Launched { launcher, program: found.file },
-        Outlook::Ask(_) => Fault::NotInstalled { launcher },
+        Outlook::Ask(_) => {
+            let written = fs::metadata(means.1.log_of(name)).is_ok_and(|log| log.len() > 0);
+            let log = if written { doctor::Log::Written } else { doctor::Log::Empty };
+            Fault::NotInstalled { launcher, log }
+        }
     })
 }
 

@@ -9,6 +9,22 @@ use switchboard_core::config::expand::Surroundings;
 const PASSED_ON: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ"];
 
+/// Variables that say how the network is reached. A proxy can hold a password, so a server sees
+/// those that its entry names; they are known so that it can be said which may be missing.
+const NETWORK: &[&str] = &[
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+];
+
 /// Variables, home and working directory.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -73,6 +89,11 @@ impl Environment {
             .filter(|(name, _)| PASSED_ON.contains(&name.as_str()) || name.starts_with("LC_"))
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .filter(|(_, value)| !value.starts_with("() {"))
+    }
+
+    /// The variables about the network that are set.
+    pub(crate) fn withheld(&self) -> impl Iterator<Item = &'static str> {
+        NETWORK.iter().copied().filter(|name| self.variable(name).is_some())
     }
 
     /// Everything, for a server whose entry says `inheritEnv`.

@@ -239,6 +239,11 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         | DialError::Lost { .. }
         | DialError::Unresponsive => {}
     }
+    if let DialError::Install { withheld, .. } = error
+        && !withheld.is_empty()
+    {
+        hints.push(Hint::PassOn(withheld.iter().map(|name| (*name).to_owned()).collect()));
+    }
     if !error.stderr().is_empty() {
         hints.push(Hint::Stderr(error.stderr().to_vec()));
         hints.push(Hint::ReadLog(server.clone()));
@@ -365,7 +370,7 @@ pub fn edit(error: EditError) -> Failure {
             Failure::new(Code::Config, of_file(path), error)
         }
         EditError::Load(LoadError::Missing { ref path }) => {
-            Failure::new(Code::Config, of_file(path), error)
+            Failure::new(Code::Config, of_file(path), error).hint(Hint::ListFiles)
         }
         EditError::BadDefinition { ref server, .. } => {
             Failure::new(Code::Config, Subject::Server(server.clone()), error)
@@ -389,8 +394,9 @@ pub fn install(error: InstallError) -> Failure {
             let hint = Hint::MoveAway(path.display().to_string());
             Failure::new(Code::Storage, of_file(path), error).hint(hint)
         }
-        InstallError::NoProgram | InstallError::Renamed { .. } => {
-            Failure::new(Code::BadRequest, Subject::Request, error)
+        InstallError::NoProgram => Failure::new(Code::BadRequest, Subject::Request, error),
+        InstallError::Renamed { .. } => {
+            Failure::new(Code::BadRequest, Subject::Request, error).hint(Hint::LinkProgram)
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::gateway::FileNotices;
 use crate::relay::Reference;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
-use crate::upstream::{State, Status};
+use crate::upstream::{State, Status, Upstream};
 
 /// A failure is news for this long; afterwards the server counts as not connected again.
 const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
@@ -39,7 +39,9 @@ pub(crate) fn status(session: &Session) -> Reply {
 
 fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
     let listing = catalog.listing(name);
-    let upstream = session.upstream(name).ok().map(|upstream| upstream.status());
+    let upstream = session.upstream(name).ok();
+    let underway = upstream.as_ref().and_then(Upstream::underway);
+    let upstream = upstream.map(|upstream| upstream.status());
     let standing = catalog.shelf(name).map_or(Standing::Active, |shelf| shelf.standing);
     let status = status_of(standing, upstream.as_ref(), listing.is_some());
     let failure = upstream
@@ -54,6 +56,7 @@ fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> Serve
         lifecycle: facts.lifecycle,
         trust: if status == ServerStatus::Pending { TrustLevel::Pending } else { facts.trust },
         failure: failure.filter(|_| matches!(status, ServerStatus::Failed | ServerStatus::Pending)),
+        underway: underway.filter(|_| status == ServerStatus::Connecting),
         description: facts.description,
         note: match (facts.overridden, standing) {
             (Overridden::WhenTrusted, _) => {

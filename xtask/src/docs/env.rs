@@ -58,7 +58,13 @@ pub(super) fn page() -> Result<String, DocsError> {
          A server starts with {PASSED_ON}, and with the `env` of its entry on top.\n\
          `inheritEnv: true` passes everything instead.\n\
          Functions that a shell exported are never passed on.\n\
-         A server of yours that is `python -m NAME` and has no `cwd` also gets `PYTHONSAFEPATH=1`.\n\n\
+         A server of yours that is `python -m NAME` and has no `cwd` also gets `PYTHONSAFEPATH=1`, which Python heeds since 3.11.\n\n\
+         Proxies (`HTTPS_PROXY` and the like), `SSL_CERT_FILE`, `SSL_CERT_DIR` and `NODE_EXTRA_CA_CERTS` are not among them: \
+         a proxy's address can hold a password.\n\
+         That holds for launchers such as `npx` and `uvx` too, which run what they install.\n\
+         Where they need one to reach their registry, name it in the `env` of the entry, \
+         `\"HTTPS_PROXY\": \"${{HTTPS_PROXY}}\"`, or say it in the launcher's own settings, such as `~/.npmrc`; \
+         an installation that fails says which ones are set and were not passed on.\n\n\
          ## In values\n\n\
          `${{VAR}}`, `${{VAR:-default}}`, `${{env:VAR}}`, `$env:VAR` and `{{env:VAR}}` are replaced when a server starts; \
          [configuration](../guide/configuration.md) says where.\n",

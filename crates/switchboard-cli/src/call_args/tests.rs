@@ -24,7 +24,9 @@ fn schema() -> Value {
             "by_ref": { "$ref": "#/$defs/count" },
             "endless": { "$ref": "#/$defs/loop" },
             "open": {},
+            "positive": { "allOf": [{ "type": "number" }, { "minimum": 0 }] },
         },
+        "allOf": [{ "properties": { "apart": { "$ref": "#/$defs/count" } } }],
     })
 }
 
@@ -54,6 +56,7 @@ fn values_are_typed_by_the_schema() {
     check(&["level=2", "word=2"], json!({ "level": 2, "word": "2" }));
     check(&["by_ref=2"], json!({ "by_ref": 2 }));
     check(&["endless=2"], json!({ "endless": 2 }));
+    check(&["positive=1e2", "apart=-0"], json!({ "positive": 100.0, "apart": -0.0 }));
 }
 
 #[test]

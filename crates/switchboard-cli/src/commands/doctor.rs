@@ -72,7 +72,7 @@ async fn connect(app: &App, names: Vec<String>, findings: &mut Vec<Finding>) -> 
         for name in names {
             let stage = async || format!("trying {}", clean_line(&name, 100));
             let work = doctor::try_connecting(conversation.session.gateway(), &name);
-            findings.extend(conversation.spinner.during(stage, work).await);
+            findings.extend(conversation.wait(stage, work).await);
         }
         Ok(Exit::Done)
     });

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 use switchboard::Gateway;
-use switchboard::failure::{Code, Failure, Subject};
+use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
 use switchboard_server::{Offer, stdio};
@@ -92,9 +92,12 @@ async fn listen(app: &App, address: SocketAddr, how: &Serve) -> Result<Face, Fai
     }
     let token = Token::of(&app.paths)
         .map_err(|error| Failure::new(Code::Storage, Subject::Request, error))?;
-    let listening = Listening::at(address)
-        .await
-        .map_err(|cause| failure(Code::BadRequest, HttpError::Listen { address, cause }))?;
+    let listening = Listening::at(address).await.map_err(|cause| {
+        use io::ErrorKind::{AddrInUse, PermissionDenied};
+        let taken = matches!(cause.kind(), AddrInUse | PermissionDenied);
+        let failed = failure(Code::BadRequest, HttpError::Listen { address, cause });
+        if taken { failed.hint(Hint::ChoosePort) } else { failed }
+    })?;
     Ok(Face::Http(listening, token))
 }
 

@@ -80,7 +80,8 @@ pub(super) fn untrust(app: &App, names: &[String]) -> Outcome {
             .revoke(name, &app.environment.cwd)
             .map_err(|error| Refusal::Store(error).with(Code::Storage))?;
         if !revoked {
-            return Err(Refusal::NotApproved { name: shown }.with(Code::UnknownServer).into());
+            let failure = Refusal::NotApproved { name: shown }.with(Code::UnknownServer);
+            return Err(failure.hint(Hint::ListServers).into());
         }
         app.printer.note(&format!("`{shown}` is no longer trusted in this project"));
     }

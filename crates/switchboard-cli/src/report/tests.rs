@@ -37,7 +37,9 @@ fn hints(code: Code) -> Vec<Hint> {
         }
         Code::UnknownServer => vec![Hint::DidYouMean(vec!["files".to_owned()]), Hint::ListServers],
         Code::ServerDisabled => vec![Hint::Enable(files())],
-        Code::Config => vec![Hint::Replace, Hint::Disable(files()), Hint::Configure],
+        Code::Config => {
+            vec![Hint::Replace, Hint::Disable(files()), Hint::Configure, Hint::ListFiles]
+        }
         Code::TrustRequired => vec![Hint::Trust(name("my files"))],
         Code::SignInRequired => vec![Hint::SignIn(files())],
         Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
@@ -173,6 +175,7 @@ fn every_code_is_reported_with_its_remedies() {
     hint: replace it with `--replace`
     hint: turn it off with `switchboard disable files`
     hint: use what other hosts have with `switchboard import`, or add a server with `switchboard add`
+    hint: see the files that are read with `switchboard config path`
     --
     error: what was attempted (connect_failed)
       caused by: what stood in the way
@@ -192,13 +195,13 @@ fn every_code_is_reported_with_its_remedies() {
       caused by: what stood in the way
 
     hint: wait for 1m
-    hint: try again with `switchboard connect files`
+    hint: connect it with `switchboard connect files`
     --
     error: what was attempted (crash_loop)
       caused by: what stood in the way
 
     hint: wait for 1m
-    hint: try again with `switchboard connect files`
+    hint: connect it with `switchboard connect files`
     --
     error: what was attempted (timed_out)
       caused by: what stood in the way
@@ -224,7 +227,7 @@ fn every_code_is_reported_with_its_remedies() {
     error: what was attempted (disconnected)
       caused by: what stood in the way
 
-    hint: try again with `switchboard connect files`
+    hint: connect it with `switchboard connect files`
     --
     error: what was attempted (shutting_down)
       caused by: what stood in the way
@@ -241,7 +244,7 @@ fn colours_mark_the_error_the_hint_and_the_command() {
     ESC[1mESC[31merror:ESC[0m what was attempted (disconnected)
       caused by: what stood in the way
 
-    ESC[1mhint:ESC[0m try again with ESC[32m`switchboard connect files`ESC[0m
+    ESC[1mhint:ESC[0m connect it with ESC[32m`switchboard connect files`ESC[0m
     "#);
 }
 

@@ -32,6 +32,7 @@ fn server(server: &str, status: ServerStatus, tools: Option<usize>) -> ServerLin
         lifecycle: Lifecycle::Lazy,
         trust: TrustLevel::User,
         failure: None,
+        underway: None,
         description: None,
         note: None,
         drift: DriftCount::default(),

@@ -22,6 +22,12 @@ impl<'j> Reading<'j> {
     pub(super) fn of(json: &'j str) -> Reading<'j> {
         Reading { numbers: Numbers(json), integers: 0, floats: Floats::new(), twice: None }
     }
+
+    /// The first number that was not read, if that is why: no binary float comes near it.
+    pub(super) fn out_of_range(mut self) -> Option<&'j str> {
+        let next = self.numbers.nth(self.integers)?;
+        next.parse().is_ok_and(f64::is_infinite).then_some(next)
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reading<'_> {

@@ -34,7 +34,9 @@ fn what_cannot_be_passed_on_is_said() {
     check(r#"{"a": 1, "a": 1}"#, "`a` stands there twice");
     check(r#"{"a": [{"b": 1, "\u0062": null}]}"#, "`b` stands there twice");
     check("{\"\\u001b[31m\": 1, \"\\u001b[31m\": 2}", "`` stands there twice");
-    check(r#"{"a": 1e400}"#, "not valid JSON (line 1, column 11)");
+    check(r#"{"a": 1e400}"#, "the number `1e400` is out of range");
+    check(r#"{"1e500": [1, 1e300, 2, -1e400, 3]}"#, "the number `-1e400` is out of range");
+    check(r#"{"a": [1, 2.5, x], "b": 3}"#, "not valid JSON (line 1, column 16)");
     check(r#"{"a": "\ud800"}"#, "not valid JSON (line 1, column 14)");
     check(r#"{"a": 1} 2"#, "not valid JSON (line 1, column 10)");
     check("[1]", "not an object but an array");

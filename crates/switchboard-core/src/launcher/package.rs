@@ -169,3 +169,17 @@ pub fn runs_under_node(file: &str, head: &[u8]) -> bool {
         (Some(_), None, Some(_)) => false,
     }
 }
+
+/// The name of the program that the first line of a script has run it, such as `bun` of
+/// `#!/usr/bin/env -S bun run`.
+pub fn interpreter(head: &[u8]) -> Option<String> {
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    let name = |word: &str| word.rsplit('/').next().map(str::to_owned);
+    let mut words = line.split_whitespace();
+    let first = name(words.next()?)?;
+    if first != "env" {
+        return Some(first);
+    }
+    name(words.find(|word| !word.starts_with('-') && !word.contains('='))?)
+}

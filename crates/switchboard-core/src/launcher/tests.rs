@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::package::{Version, runs_under_node, script_of};
+use super::package::{Version, interpreter, runs_under_node, script_of};
 use super::*;
 
 fn read(line: &str) -> Option<Launch> {
@@ -177,6 +177,20 @@ fn node_runs_what_is_written_for_it() {
     check("cli.js", "#!/usr/bin/env -S node --flag\n", false);
     check("cli.js", "#!\n", false);
     check("cli", "#!/bin/sh\n", false);
+}
+
+#[test]
+fn the_first_line_of_a_script_names_what_runs_it() {
+    let check = |head: &str, expected: Option<&str>| {
+        assert_eq!(interpreter(head.as_bytes()).as_deref(), expected, "{head}");
+    };
+    check("#!/usr/bin/env bun\nx", Some("bun"));
+    check("#! /usr/bin/env -S A=1 node --flag\r\n", Some("node"));
+    check("#!/bin/sh", Some("sh"));
+    check("#!\nx", None);
+    check("#!/usr/bin/env\nx", None);
+    check("import x", None);
+    check("\u{7f}ELF", None);
 }
 
 #[test]

@@ -103,6 +103,10 @@ fn server(line: &ServerLine) -> Value {
         let failure = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": failure.cause });
         fields.insert("failure".into(), failure);
     }
+    if let Some(underway) = line.underway {
+        let since = underway.since.as_millis() as u64;
+        fields.insert("stage".into(), json!({ "name": underway.stage.as_str(), "forMs": since }));
+    }
     if !line.drift.is_none() {
         let DriftCount { changed, new, unknown } = line.drift;
         let drift = json!({ "changed": changed, "new": new, "unverified": unknown });
@@ -192,6 +196,10 @@ fn hint(hint: &Hint) -> Value {
         Hint::MakeExecutable(path) => json!({ "makeExecutable": path }),
         Hint::Install(product) => json!({ "install": product }),
         Hint::SetVariable(name) => json!({ "setVariable": name }),
+        Hint::PassOn(names) => json!({ "passOn": names }),
+        Hint::LinkProgram => json!("linkProgram"),
+        Hint::ChoosePort => json!("choosePort"),
+        Hint::ListFiles => json!("listFiles"),
         Hint::Edit { path, line } => json!({ "edit": { "path": path, "line": line } }),
         Hint::CheckConfig => json!("checkConfig"),
         Hint::Correct(field) => json!({ "correct": field }),

@@ -7,7 +7,8 @@ use crate::catalog::pin::{DriftCount, Pin};
 use crate::failure::{Failure, Hint};
 use crate::name::ServerName;
 use crate::reply::{
-    Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage,
+    Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, Stage, ToolLine, ToolPage,
+    Underway,
 };
 use crate::request::{PARAMETERS, Place};
 
@@ -114,7 +115,12 @@ pub fn server_line(server: &ServerLine) -> String {
         (ServerStatus::Connected, _) => None,
         (ServerStatus::Cached, _) => Some("cached".to_owned()),
         (ServerStatus::NotConnected, _) => Some("not connected".to_owned()),
-        (ServerStatus::Connecting, _) => Some("connecting".to_owned()),
+        (ServerStatus::Connecting, _) => Some(match server.underway {
+            Some(Underway { stage: Stage::Installing, since }) => {
+                format!("connecting, installing for {}", duration(since))
+            }
+            Some(Underway { stage: Stage::Starting, .. }) | None => "connecting".to_owned(),
+        }),
         (ServerStatus::NeedsAuth, _) => Some("needs sign-in".to_owned()),
         (ServerStatus::Pending, None) => Some("pending: the user has to trust it".to_owned()),
         (ServerStatus::Pending, Some(failure)) => Some(format!(
@@ -341,6 +347,12 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::SetVariable(name) => {
             format!("Ask the user to set the environment variable `{}`", clean_line(name, LINE))
         }
+        Hint::PassOn(names) => {
+            format!("If it needs {}, the user can name that in its `env`", list(names, NAMES))
+        }
+        Hint::LinkProgram => "Ask the user to call this program `switchboard`".to_owned(),
+        Hint::ChoosePort => "Ask the user to choose another port".to_owned(),
+        Hint::ListFiles => "Ask the user which configuration file is meant".to_owned(),
         Hint::Edit { path, line } => {
             format!("Ask the user to correct {}, line {line}", clean_line(path, LINE * 2))
         }

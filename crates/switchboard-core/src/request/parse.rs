@@ -36,6 +36,8 @@ pub enum RequestError {
     OutOfRange { name: &'static str, least: usize, most: usize },
     #[error("`args` is not valid JSON (line {line}, column {column})")]
     ArgsSyntax { line: usize, column: usize },
+    #[error("`args` holds the number `{number}`, which is out of range")]
+    ArgsOutOfRange { number: String },
     /// Nobody can tell which one was meant.
     #[error("`args` holds an object with `{name}` twice")]
     ArgsTwice { name: String },
@@ -87,6 +89,7 @@ fn args_of(given: Exact) -> Result<Args, RequestError> {
 fn unread(cause: ReadError) -> RequestError {
     match cause {
         ReadError::Syntax { line, column } => RequestError::ArgsSyntax { line, column },
+        ReadError::OutOfRange { number } => RequestError::ArgsOutOfRange { number },
         ReadError::Twice { name } => RequestError::ArgsTwice { name },
         ReadError::NotAnObject { found } => RequestError::ArgsNotAnObject { found },
     }
@@ -366,7 +369,7 @@ mod tests {
         );
         check(r#"{"a": 1, "b": 2, "a": 1}"#, "`args` holds an object with `a` twice");
         check(r#"{"a": [{"b": 1, "\u0062": 2}]}"#, "`args` holds an object with `b` twice");
-        check(r#"{"a": 1e400}"#, "`args` is not valid JSON (line 1, column 11)");
+        check(r#"{"a": 1e400}"#, "`args` holds the number `1e400`, which is out of range");
     }
 
     #[test]

@@ -2,7 +2,33 @@
 
 use serde_json::Value;
 
-use super::refs;
+use super::{object, refs};
+
+/// What a typed word may become, by the schema of the property that it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// A string is admitted, so the word is one.
+    Text,
+    /// Something, but no string.
+    Json,
+    /// The schema says nothing.
+    Anything,
+}
+
+/// What the schema of an object says of one of its properties.
+pub fn word(schema: &Value, property: &str) -> Word {
+    let fields = object::fields(schema, schema);
+    let declared = fields.iter().find(|field| field.name == property).map(|field| field.schema);
+    let types = match declared.or_else(|| object::extra(schema, schema)) {
+        Some(property) => Types::of(schema, property),
+        None => Types::ANY,
+    };
+    match types {
+        Types::ANY => Word::Anything,
+        _ if types.contain(Types::STRING) => Word::Text,
+        _ => Word::Json,
+    }
+}
 
 /// How far `allOf`, `anyOf` and `oneOf` are followed; beyond it every type counts as admitted.
 const MAX_LEVELS: usize = 6;

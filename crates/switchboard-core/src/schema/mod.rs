@@ -18,6 +18,7 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
+pub use admitted::{Word, word};
 pub use limits::SchemaError;
 pub use mismatch::{Bound, Mismatch, Problem, Unit};
 pub use outline::{expected, parameters};

@@ -243,6 +243,8 @@ async fn a_configuration_that_was_named_must_be_there() {
     --- stdout
     --- stderr
     error: the configuration file `[HOME]/nowhere.json` does not exist
+
+    hint: see the files that are read with `switchboard config path`
     "#);
     installed.write("other.json", r#"{ "mcpServers": {} }"#);
     insta::assert_snapshot!(transcript(&installed, "--config other.json config check").await, @r#"

@@ -248,6 +248,8 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
     error: `[a-` is no pattern over names of tools
     $ --config nowhere.json add x x-mcp
     error: the configuration file `[HOME]/nowhere.json` does not exist
+
+    hint: see the files that are read with `switchboard config path`
     "#);
 }
 

@@ -15,6 +15,13 @@ const SCRIPT: &str = "
     name = 'delete'
     annotations = { destructiveHint = true }
     behaviour = 'verbatim'
+    [[tools]]
+    name = 'count'
+    behaviour = 'verbatim'
+    [tools.input_schema]
+    type = 'object'
+    additionalProperties = { type = 'number' }
+    properties = { whole = { allOf = [{ type = 'integer' }, { minimum = 0 }] } }
     [[prompts]]
     name = 'plain'
     messages = [{ role = 'user', text = 'hi' }]";
@@ -71,6 +78,38 @@ async fn a_tool_is_called_with_the_numbers_that_were_written() {
 
     let ran = installed.run(["call", "kit_say", "--args", ARGS]).await;
     assert!(ran.stdout.starts_with(&arguments), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[tokio::test]
+async fn numbers_that_were_typed_as_pairs_arrive_as_they_were_typed() {
+    let installed = installed();
+    for number in ["1e2", "-0", "12345678901234567890123", "1.0"] {
+        let [whole, extra] = ["whole", "extra"].map(|name| format!("{name}={number}"));
+        let ran = installed.run(["call", "kit_count", &whole, &extra]).await;
+        let expected =
+            format!(r#"{{"name":"count","arguments":{{"whole":{number},"extra":{number}}},"#);
+        assert!(ran.stdout.starts_with(&expected), "{} {}", ran.stdout, ran.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_nobody_can_read_is_named() {
+    let installed = installed();
+    let mut client = proxied(&installed).await;
+    let call = r#"{"name":"mcp","arguments":{"tool":"kit_say","args":{"a":1e400}}}"#;
+    assert_eq!(
+        text(&ask(&mut client, "tools/call", call).await),
+        "bad_request: `args` holds the number `1e400`, which is out of range"
+    );
+    client.end().await;
+
+    let mut client = mirrored(&installed).await;
+    let call = r#"{"name":"say","arguments":{"a":1e400}}"#;
+    let answer = ask(&mut client, "tools/call", call).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the number `1e400` is out of range"), "{answer}");
+    client.end().await;
 }
 
 #[tokio::test]

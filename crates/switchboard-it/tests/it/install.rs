@@ -331,5 +331,8 @@ async fn under_another_name_nothing_is_installed() {
     let mut command = machine.command("install cursor --yes");
     let output = command.env("PATH", Path::new("/nowhere")).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let hint = "hint: put a link to it named `switchboard` on your `PATH`\n";
+    assert!(said.ends_with(hint), "{said}");
     assert_eq!(machine.files(), BTreeMap::new());
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,10 +24,18 @@ use switchboard_it::fixture::{FixtureState, Script, act};
 use switchboard_it::harness::{Home, call};
 use switchboard_it::processes::{children, send_signal, until};
 use switchboard_it::program::{Installed, Ran};
-use tokio::io::AsyncWriteExt;
+use switchboard_it::terminal;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::PROGRAMS;
+
+/// No command of a test takes this long to say something.
+const DEADLINE: Duration = Duration::from_secs(50);
+
+/// What is said of an installation where nobody watches.
+const WAITING: &str = "note: the server `it` is being installed first\n";
 
 /// Notes that it ran, and acts the server.
 const NODE: &str = r#"#!/bin/sh
@@ -193,6 +201,26 @@ async fn a_launcher_that_is_interrupted_can_give_its_lock_back() {
 }
 
 #[tokio::test]
+async fn whoever_waits_for_an_installation_is_told() {
+    let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
+    user.program("bin/npx", SLOW_NPX);
+    // The tool may be one of a server that was never listed, whatever it is called.
+    for line in ["connect it", "call nosuch_tool"] {
+        let mut command = user.command();
+        command.args(line.split(' ')).stderr(Stdio::piped());
+        let mut waiting = command.spawn().unwrap();
+        let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+        let first = timeout(DEADLINE, said.next_line()).await.unwrap().unwrap();
+        assert_eq!(first.unwrap(), WAITING.trim_end(), "{line}");
+        send_signal(waiting.id().unwrap(), Signal::INT);
+        assert_eq!(waiting.wait().await.unwrap().code(), Some(130));
+    }
+    let mut command = user.command();
+    let shown = terminal::interrupt(command.args(["connect", "it"]), "", "installing it").await;
+    assert_eq!(shown.code, Some(130));
+}
+
+#[tokio::test]
 async fn a_launcher_is_asked_once_and_not_needed_afterwards() {
     let npx = json!({ "command": "npx", "args": ["server@latest", "../server.toml"] });
     let user = User::with(&npx);
@@ -226,7 +254,8 @@ async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
     let ran = user.run("connect it").await;
     assert_eq!(ran.code, Some(5));
     let times = regex::Regex::new(r"\d+ m?s\b").unwrap();
-    let transcript = ran.transcript(user.installed.home());
+    // On a busy machine it takes long enough to be worth a note.
+    let transcript = ran.transcript(user.installed.home()).replace(WAITING, "");
     insta::assert_snapshot!(times.replace(&transcript, "[TIME]"), @r"
     exit 5
     --- stdout
@@ -240,6 +269,25 @@ async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
       npm error 404 no such package
     hint: read its log with `switchboard logs it`
     ");
+    // What it said is kept, and nothing else of it.
+    let said = user.run("doctor").await.stdout;
+    let hints =
+        "connect it with `switchboard connect it`\n  hint: read its log with `switchboard logs it`";
+    assert!(said.contains(hints), "{said}");
+}
+
+#[tokio::test]
+async fn an_installation_that_fails_names_what_the_launcher_could_not_see() {
+    let entry = json!({ "command": "npx", "args": ["-y", "server"], "env": { "NO_PROXY": "x" } });
+    let user = User::with(&entry);
+    user.installed.write("offline", "");
+    let mut command = user.command();
+    command.args(["connect", "it"]).env("NO_PROXY", "y").env("SSL_CERT_FILE", "/ca");
+    let output = command.env("https_proxy", "http://u:secret@127.0.0.1:9").output().await.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let hint = "hint: it does not see `https_proxy` and `SSL_CERT_FILE`: if it needs that, \
+        put `\"https_proxy\": \"${https_proxy}\"` into its `env`\n";
+    assert!(said.contains(hint) && !said.contains("secret"), "{said}");
 }
 
 #[tokio::test]
@@ -269,6 +317,7 @@ async fn a_repository_does_not_decide_what_a_server_of_the_user_is() {
     let direct = "node installed/node_modules/server/cli.js in project\n";
     check("npx", &["server", "../server.toml"], &format!("npx --yes {neutral}{direct}")).await;
     check("npx", &["--quiet", "server"], &format!("npx --quiet {neutral}")).await;
+    check("uvx", &["--python", "3.12", "server"], &format!("uvx --python {neutral}")).await;
     check("python3", &["-m", "server"], "python -m server in project\n").await;
 }
 
@@ -293,7 +342,7 @@ async fn the_doctor_says_what_becomes_of_a_launcher() {
     };
     insta::assert_snapshot!(examine().await, @"
     note: it: `npx` installs it, or says where it is, at the next start
-      hint: try again with `switchboard connect it`
+      hint: connect it with `switchboard connect it`
     ");
     install(&user);
     insta::assert_snapshot!(examine().await, @"note: it: `npx` is not needed: `~/.npm/_npx/fb7daafb37d21221/node_modules/server/dist/cli.js` runs instead of it");
@@ -392,6 +441,11 @@ async fn a_long_installation_goes_on_without_those_who_asked() {
             "starting: cannot use the server `it`: the server is being installed, for 25 s so far\nTry again in 15s",
         );
     }
+    let status = session.handle(Request::Status).await.unwrap();
+    let text = render::text::reply(&status);
+    assert!(text.contains("\n○ it (connecting, installing for 25s)\n"), "{text}");
+    let stage = json!({ "name": "installing", "forMs": 25_000 });
+    assert_eq!(render::json::reply(&status)["servers"][0]["stage"], stage);
     let mut catalog = gateway.watch();
     slow.go_on.notify_one();
     catalog.changed().await.unwrap();

@@ -105,6 +105,37 @@ async fn signals_that_are_meant_for_the_gateway_leave_its_servers_to_it() {
     grove.end(client, Victims::Gateway).await;
 }
 
+/// What `ps` shows.
+fn shown_name(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().trim().to_owned()
+}
+
+#[tokio::test]
+async fn reaper_and_keepers_are_recognised_in_a_table_of_processes() {
+    let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
+    let client = grove.reach(Moment::TreeUp).await;
+    let check = |role: Role, expected: &str| {
+        let names: Vec<String> = grove.having(role).into_iter().map(shown_name).collect();
+        assert_eq!(names, [expected]);
+    };
+    check(Role::Reaper, "switchbd-reaper");
+    check(Role::Keeper, "switchbd-keeper");
+    grove.end(client, Victims::Gateway).await;
+}
+
+#[tokio::test]
+async fn a_name_alone_makes_no_reaper() {
+    let installed = Installed::bare(PROGRAMS);
+    for name in ["switchboard-reaper", "switchboard-keeper"] {
+        for args in [&["--version"][..], &["config", "path"], &[]] {
+            let as_usual = installed.command().args(args).output().await.unwrap();
+            let ran = installed.command().arg0(name).args(args).output().await.unwrap();
+            assert_eq!(ran.status, as_usual.status, "{name} {args:?}");
+            assert_eq!(ran.stdout.is_empty(), as_usual.stdout.is_empty(), "{name} {args:?}");
+        }
+    }
+}
+
 /// What the descriptors of a process lead to.
 fn open_files(pid: u32) -> BTreeSet<PathBuf> {
     let listed = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -142,6 +173,25 @@ fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
         shell.env(name, value.unwrap_or_default());
     }
     shell
+}
+
+/// Says nothing where a test may have no file systems of its own.
+#[tokio::test]
+async fn without_a_table_of_processes_servers_run_all_the_same() {
+    let config =
+        r#"{ "mcpServers": { "s": { "command": "fixture-server", "args": ["everything"] } } }"#;
+    let installed = Installed::with(PROGRAMS, config);
+    let apart = async |line: &str| {
+        let script = format!("exec unshare -rm sh -c \"mount -t tmpfs none /proc && {line}\"");
+        shell(&installed, &script).output().await.unwrap()
+    };
+    if !apart("true").await.status.success() {
+        return;
+    }
+    let ran = apart(&format!("exec '{}' -v tools s", PROGRAMS.switchboard)).await;
+    let [listed, said] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(ran.status.success() && listed.contains("s_echo"), "{listed}{said}");
+    assert_eq!(said.matches("no /proc here").count(), 1, "{said}");
 }
 
 #[tokio::test]

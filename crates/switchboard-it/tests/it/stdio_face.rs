@@ -70,6 +70,7 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
         r#"{"id":12,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":13,"method":7}"#,
+        r#"{"jsonrpc":"2.0","id":20,"method":"ping","method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":14,"method":"tools/destroy"}"#,
         r#"{"jsonrpc":"2.0","id":15,"method":"tools/call"}"#,
         r#"{"jsonrpc":"2.0","id":16,"method":"tools/call","params":{"name":"demo_add"}}"#,
@@ -101,7 +102,9 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
     {"jsonrpc":"2.0","id":{},"method":"ping"}
       null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
     {"jsonrpc":"2.0","id":13,"method":7}
-      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+      13 {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+    {"jsonrpc":"2.0","id":20,"method":"ping","method":"ping"}
+      20 {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
     {"jsonrpc":"2.0","id":14,"method":"tools/destroy"}
       14 {"code":-32601,"message":"this method is not offered"}
     {"jsonrpc":"2.0","id":15,"method":"tools/call"}

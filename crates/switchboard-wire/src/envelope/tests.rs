@@ -73,6 +73,24 @@ fn a_field_that_stands_twice_is_refused() {
 }
 
 #[test]
+fn a_request_that_is_refused_is_told_by_its_id() {
+    let check = |frame: &str, expected: Option<Id>| {
+        let malformed = parse(&Bytes::copy_from_slice(frame.as_bytes())).unwrap_err();
+        assert_eq!(malformed.id(), expected.as_ref(), "{frame}");
+    };
+    let one = Some(Id::number(1));
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#, one.clone());
+    check(r#"{"jsonrpc":"2.0","method":"a","params":{},"params":{},"id":1}"#, one.clone());
+    check(r#"{"jsonrpc":"2.0","id":1,"method":7}"#, one.clone());
+    check(r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#, one);
+    // Which one is meant, or whether it is one of ours, nobody knows.
+    check(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, None);
+    check(r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#, None);
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b","error":{}}"#, None);
+    check(r#"{"jsonrpc":"2.0","id":{},"method":"a","method":"b"}"#, None);
+}
+
+#[test]
 fn keys_are_case_sensitive() {
     check(r#"{"jsonrpc":"2.0","ID":1,"method":"a"}"#, "notification a -");
 }

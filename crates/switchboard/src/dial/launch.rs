@@ -41,6 +41,9 @@ pub(crate) struct Launching {
     /// Where the standard error of the server goes.
     pub(crate) log: PathBuf,
     pub(crate) start_timeout: Duration,
+    /// Variables that say how the network is reached, and that programs do not see unless their
+    /// entry names them.
+    pub(crate) withheld: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,6 +89,15 @@ pub(crate) struct Found {
     pub(crate) program: Program,
     /// The file of the package that runs.
     pub(crate) file: String,
+    swayed: Swayed,
+}
+
+/// What besides the package decides what runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Swayed {
+    ByNothing,
+    /// Whatever runs it takes its version or its settings from the directory that it starts in.
+    ByItsDirectory,
 }
 
 impl Launching {
@@ -97,14 +109,14 @@ impl Launching {
         stage: &watch::Sender<Stage>,
         program: Program,
     ) -> Result<Ready, DialError> {
-        let Some(kind) = launcher::kind_of(&program.command, &program.args) else {
+        if launcher::kind_of(&program.command, &program.args).is_none() {
             return Ok(self.directly(self.without_the_project(program)));
-        };
+        }
         let (looking, looked_for) = (self.clone(), program.clone());
         let look = tokio::task::spawn_blocking(move || looking.outlook(&looked_for));
         let Asking { launch, stale } = match look.await.map_err(|_| DialError::Unchecked)? {
-            Outlook::Plain => return Ok(self.plainly(kind, program)),
-            Outlook::Direct(found) => return Ok(self.directly(found.program)),
+            Outlook::Plain => return Ok(self.plainly(program)),
+            Outlook::Direct(found) => return Ok(self.unswayed(found)),
             Outlook::Ask(asking) => *asking,
         };
         stage.send_replace(Stage::Installing { since: Instant::now() });
@@ -116,15 +128,15 @@ impl Launching {
                 let look = move || looking.installed(&launch, &looked_for, &root);
                 let found = tokio::task::spawn_blocking(look).await;
                 Ok(match found.map_err(|_| DialError::Unchecked)? {
-                    Some(found) => self.directly(found.program),
+                    Some(found) => self.unswayed(found),
                     // It was installed; the launcher has to know what to run.
-                    None => self.plainly(kind, program),
+                    None => self.plainly(program),
                 })
             }
             (Err(error), Some(stale)) => {
                 let command = program.command;
                 tracing::warn!(command, %error, "running what was installed before");
-                Ok(self.directly(stale.program))
+                Ok(self.unswayed(stale))
             }
             (Err(error), None) => Err(error),
         }
@@ -186,11 +198,13 @@ impl Launching {
         let hearing = |source| stderr::drain(source, tail.clone(), self.log.clone());
         let answer =
             secret::ask_hearing(Arc::clone(spawner), asked, String::new(), limits, hearing);
+        let withheld = self.withheld.iter().filter(|name| !program.env.contains_key(**name));
         let failed = |cause| DialError::Install {
             command: program.command.clone(),
             took: began.elapsed(),
             cause,
             stderr: tail.lines(),
+            withheld: withheld.clone().copied().collect(),
         };
         let answer = match answer.await {
             Ok(answer) => answer.reveal(),
@@ -229,14 +243,19 @@ impl Launching {
         Ready { program, start_timeout: self.start_timeout }
     }
 
-    /// The launcher itself. Those of Node.js look into the directory that they start in, so what
-    /// they run is not in the project either.
-    fn plainly(&self, kind: Kind, mut program: Program) -> Ready {
-        match kind {
-            Kind::Npm | Kind::Bun | Kind::Pnpm => program.cwd = self.entered_place(&program),
-            // `uv tool` reads nothing there.
-            Kind::Uv => {}
+    /// What was installed.
+    fn unswayed(&self, Found { mut program, swayed, .. }: Found) -> Ready {
+        match swayed {
+            Swayed::ByNothing => {}
+            Swayed::ByItsDirectory => program.cwd = self.entered_place(&program),
         }
+        self.directly(program)
+    }
+
+    /// The launcher itself. It, or a version manager that stands in for it, looks into the directory
+    /// that it starts in, so what it runs is not in the project either.
+    fn plainly(&self, mut program: Program) -> Ready {
+        program.cwd = self.entered_place(&program);
         Ready { program, start_timeout: self.installation() }
     }
 

@@ -74,8 +74,11 @@ pub trait Spawner: Send + Sync {
 pub(crate) fn at_hand(records: &Path) -> Arc<dyn Spawner> {
     #[cfg(target_os = "linux")]
     if switchboard_reaper::is_at_hand() {
-        switchboard_reaper::records::sweep(records);
-        return Arc::new(kept::Reaper::new(records.to_owned()));
+        if switchboard_reaper::processes::can_be_seen() {
+            switchboard_reaper::records::sweep(records);
+            return Arc::new(kept::Reaper::new(records.to_owned()));
+        }
+        tracing::warn!("no /proc here: servers can outlive a gateway that is killed");
     }
     let _nothing_is_written = records;
     Arc::new(ProcessGroups)

@@ -52,6 +52,8 @@ pub(crate) enum DialError {
         #[source]
         cause: SecretError,
         stderr: Vec<String>,
+        /// Variables about the network that we have and it was not given.
+        withheld: Vec<&'static str>,
     },
     #[error(transparent)]
     Trust(#[from] BrokenSeal),

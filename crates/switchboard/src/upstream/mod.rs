@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use switchboard_core::lifecycle::{Policy, Urgency};
 use switchboard_core::name::ServerName;
+use switchboard_core::reply::{self, Underway};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -238,6 +239,16 @@ impl Upstream {
 
     pub(crate) fn status(&self) -> Status {
         self.handle.status.borrow().clone()
+    }
+
+    /// How far a connect has come, if one is under way.
+    pub(crate) fn underway(&self) -> Option<Underway> {
+        let State::Connecting { since } = self.status.borrow().state else { return None };
+        let (stage, since) = match *self.stage.borrow() {
+            Stage::Starting => (reply::Stage::Starting, since),
+            Stage::Installing { since } => (reply::Stage::Installing, since),
+        };
+        Some(Underway { stage, since: since.elapsed() })
     }
 
     async fn acquire(

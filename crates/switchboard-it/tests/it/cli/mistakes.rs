@@ -114,6 +114,31 @@ async fn what_was_never_listed_cannot_be_accepted() {
     --- stderr
     error: the tools of `all` were never listed, so there is nothing to accept
 
-    hint: try again with `switchboard connect all`
+    hint: connect it with `switchboard connect all`
+    ");
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_as_it_was_asked_can_be_done_otherwise() {
+    let installed = configured();
+    insta::assert_snapshot!(transcript(&installed, "untrust nosuch").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `nosuch` was not approved in this project
+
+    hint: see the servers with `switchboard status`
+    ");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let told = transcript(&installed, &format!("serve --http {port}")).await;
+    insta::assert_snapshot!(told.replace(&port, "[PORT]"), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: cannot listen at `127.0.0.1:[PORT]`
+      caused by: Address already in use (os error 98)
+
+    hint: take a free port with `switchboard serve --http 0`
     ");
 }

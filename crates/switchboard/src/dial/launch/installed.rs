@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use switchboard_core::launcher::package::{runs_under_node, script_of};
+use switchboard_core::launcher::package::{interpreter, runs_under_node, script_of};
 use switchboard_core::launcher::{Kind, Launch};
 
-use super::Found;
+use super::{Found, Swayed};
 use crate::dial::lookup;
 use crate::dial::spawn::Program;
 use crate::paths;
@@ -24,21 +24,32 @@ pub(super) fn program(
     place: &Path,
 ) -> Option<Found> {
     let path = plain.env.get("PATH").map(String::as_str).unwrap_or_default();
-    let (folder, words) = match launch.kind {
+    let (folder, words, swayed) = match launch.kind {
         Kind::Npm | Kind::Bun | Kind::Pnpm => {
             let modules = root.join("node_modules");
             let script = script(launch, &modules.join(&launch.package.name))?;
-            let words = match script {
-                Script::OfNode(script) => vec![node(&plain.command, path, place)?, script],
-                Script::Program(program) => vec![program],
+            let (words, swayed) = match script {
+                Script::OfNode(script) => {
+                    let node = node(&plain.command, path, place)?;
+                    let swayed = sway_of(&node);
+                    (vec![node, script], swayed)
+                }
+                Script::Run { script, by } if by == "node" => {
+                    let node = lookup::find("node", path, place)?;
+                    (vec![script], sway_of(&node))
+                }
+                // Bun, for one, loads what a `bunfig.toml` names.
+                Script::Run { script, by: _ } => (vec![script], Swayed::ByItsDirectory),
+                Script::Program(program) => (vec![program], Swayed::ByNothing),
             };
-            (modules.join(".bin"), words)
+            (modules.join(".bin"), words, swayed)
         }
         Kind::Uv => {
             let folder = root.join("bin");
             let name = launch.bin.as_ref().unwrap_or(&launch.package.name);
             let program = Some(folder.join(name)).filter(|program| lookup::is_program(program))?;
-            (folder, vec![program])
+            // Its first line names the Python of its own environment.
+            (folder, vec![program], Swayed::ByNothing)
         }
     };
     let mut env = plain.env.clone();
@@ -49,11 +60,16 @@ pub(super) fn program(
     let mut args: Vec<String> = words.collect();
     let file = args.first().unwrap_or(&command).clone();
     args.extend(launch.args.iter().cloned());
-    Some(Found { program: Program { command, args, env, cwd: plain.cwd.clone() }, file })
+    Some(Found { program: Program { command, args, env, cwd: plain.cwd.clone() }, file, swayed })
 }
 
 enum Script {
     OfNode(PathBuf),
+    /// By what its first line names.
+    Run {
+        script: PathBuf,
+        by: String,
+    },
     Program(PathBuf),
 }
 
@@ -69,9 +85,25 @@ fn script(launch: &Launch, package: &Path) -> Option<Script> {
     let mut head = Vec::new();
     File::open(&script).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
     if runs_under_node(script.to_str()?, &head) {
-        Some(Script::OfNode(script))
+        return Some(Script::OfNode(script));
+    }
+    let script = Some(script).filter(|script| lookup::is_program(script))?;
+    Some(match interpreter(&head) {
+        Some(by) => Script::Run { script, by },
+        None => Script::Program(script),
+    })
+}
+
+/// A version manager puts a program of its own in the place of `node`, which looks for the version
+/// in the directory that it is started in.
+fn sway_of(node: &Path) -> Swayed {
+    let is_shim_folder = |folder: &Path| folder.file_name().is_some_and(|name| name == "shims");
+    let real = node.canonicalize().unwrap_or_default();
+    let is_node = real.file_name().is_some_and(|name| name == "node" || name == "nodejs");
+    if is_node && !node.parent().is_some_and(is_shim_folder) {
+        Swayed::ByNothing
     } else {
-        Some(script).filter(|script| lookup::is_program(script)).map(Script::Program)
+        Swayed::ByItsDirectory
     }
 }
 

@@ -52,7 +52,7 @@ impl Machine {
         let mut words = line.split(' ').map(str::to_owned);
         let env = [
             ("HOME", self.at("").display().to_string()),
-            ("PATH", format!("{}:/nowhere", self.at("bin").display())),
+            ("PATH", format!("{}:{}", self.at("bin").display(), self.at("shims").display())),
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value)).into_iter();
         Program {
@@ -70,6 +70,7 @@ impl Machine {
             home: self.at("ours"),
             log: self.at("log"),
             start_timeout: Duration::from_secs(30),
+            withheld: Vec::new(),
         }
     }
 
@@ -217,15 +218,49 @@ fn a_launcher_that_runs_as_it_stands_and_is_not_the_projects_runs_elsewhere() {
     let machine = Machine::new();
     let check = |line: &str, ground: Ground, expected: &str| {
         let program = machine.line(line);
-        let kind = launcher::kind_of(&program.command, &program.args).unwrap();
-        let ready = machine.launching(ground).plainly(kind, program);
+        let ready = machine.launching(ground).plainly(program);
         assert_eq!(ready.program.cwd, machine.at(expected), "{line}");
         assert_eq!(ready.start_timeout, INSTALLATION, "{line}");
     };
     check("npx --registry x server", Ground::Foreign, "ours/neutral");
     check("npx --registry x server", Ground::Own, "project");
     check("bunx --bun server", Ground::Foreign, "ours/neutral");
-    check("uvx --python 3.12 server", Ground::Foreign, "project");
+    // The `uvx` of a version manager of Python looks for a `.python-version`.
+    check("uvx --python 3.12 server", Ground::Foreign, "ours/neutral");
+}
+
+#[test]
+fn what_is_run_by_something_that_looks_around_runs_elsewhere() {
+    let machine = Machine::new();
+    machine.package(&machine.npx("server"), "server", "1.0.0");
+    let package = format!("{}/node_modules/server", machine.npx("server"));
+    let check = |ground: Ground, expected: &str| {
+        let launching = machine.launching(ground);
+        let Outlook::Direct(found) = launching.outlook(&machine.line("npx server")) else {
+            panic!("it is installed");
+        };
+        assert_eq!(launching.unswayed(found).program.cwd, machine.at(expected));
+    };
+    check(Ground::Foreign, "project");
+    // A link to the program of a version manager, and a folder of its scripts.
+    fs::remove_file(machine.at("bin/node")).unwrap();
+    machine.program("manager/volta-shim");
+    std::os::unix::fs::symlink(machine.at("manager/volta-shim"), machine.at("bin/node")).unwrap();
+    check(Ground::Foreign, "ours/neutral");
+    check(Ground::Own, "project");
+    fs::remove_file(machine.at("bin/node")).unwrap();
+    machine.program("shims/node");
+    check(Ground::Foreign, "ours/neutral");
+    // A script that has another interpreter, and a program that has none.
+    machine.write(&format!("{package}/package.json"), r#"{"version": "1.0.0", "bin": "tool"}"#);
+    machine.program(&format!("{package}/tool"));
+    check(Ground::Foreign, "ours/neutral");
+    machine.write(&format!("{package}/tool"), "\u{7f}ELF");
+    check(Ground::Foreign, "project");
+    machine.write(&format!("{package}/tool"), "#!/usr/bin/env -S node --no-warnings\n");
+    check(Ground::Foreign, "ours/neutral");
+    machine.program("bin/node");
+    check(Ground::Foreign, "project");
 }
 
 #[test]
