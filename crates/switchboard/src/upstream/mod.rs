@@ -243,8 +243,8 @@ impl Upstream {
 
     /// How far a connect has come, if one is under way.
     pub(crate) fn underway(&self) -> Option<Underway> {
-        let State::Connecting { since } = self.status.borrow().state else { return None };
-        let (stage, since) = match *self.stage.borrow() {
+        let State::Connecting { since } = self.handle.status.borrow().state else { return None };
+        let (stage, since) = match *self.handle.stage.borrow() {
             Stage::Starting => (reply::Stage::Starting, since),
             Stage::Installing { since } => (reply::Stage::Installing, since),
         };
