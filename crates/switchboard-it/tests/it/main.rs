@@ -14,6 +14,7 @@ mod doctor;
 mod edits;
 mod exact;
 mod failures;
+mod faults;
 mod filters;
 mod first_contact;
 mod hostile_repository;
