@@ -5,6 +5,7 @@
 mod approval;
 mod cache;
 mod calls;
+mod chaos;
 mod cli;
 mod content;
 mod corpus;
