@@ -22,8 +22,10 @@ impl Record {
     pub(crate) fn write(folder: &Path, server: Identity) -> Option<Record> {
         let keeper = Identity::of(rustix::process::getpid().as_raw_nonzero().get())?;
         let path = folder.join(format!("{}-{}", server.pid, server.start));
-        write(folder, &path, &encode(&boot_id().ok()?, server, keeper)).ok()?;
-        Some(Record { path })
+        // Takes what could be written of it along if that is not all.
+        let record = Record { path };
+        write(folder, &record.path, &encode(&boot_id().ok()?, server, keeper)).ok()?;
+        Some(record)
     }
 }
 

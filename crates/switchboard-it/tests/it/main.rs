@@ -43,6 +43,7 @@ mod scenarios;
 mod secrets;
 mod server_to_client;
 mod setup;
+mod state;
 mod stdio_face;
 mod switching;
 mod trust;

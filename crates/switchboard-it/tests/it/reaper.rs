@@ -133,7 +133,7 @@ async fn nobody_but_the_gateway_holds_what_its_host_gave_it() {
 }
 
 /// `sh` in the place of the program.
-fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
+pub(crate) fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
     let program = installed.command();
     #[expect(clippy::disallowed_methods, reason = "a host, which no Spawner may own")]
     let mut shell = tokio::process::Command::new("/bin/sh");
