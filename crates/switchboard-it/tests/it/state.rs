@@ -115,3 +115,17 @@ async fn on_a_full_disk_nothing_is_left_of_what_could_not_be_written() {
     let names: Vec<_> = written.map(|(file, _)| file.file_name().unwrap()).collect();
     assert_eq!(names, ["mcp.json"]);
 }
+
+#[tokio::test]
+async fn whoever_holds_the_lock_of_a_file_for_ever_does_not_hold_up_the_end() {
+    let installed = installed();
+    use_everything(installed.serve(&[])).await;
+    let files = files_below(&installed.home().join("switchboard/cache/listings"));
+    let is_lock = |file: &&PathBuf| file.extension().is_some_and(|kind| kind == "lock");
+    let lock = fs::File::open(files.keys().find(is_lock).unwrap()).unwrap();
+    lock.lock().unwrap();
+    installed.write("demo.toml", &format!("{TOOLS}[[tools]]\nname = 'more'\n"));
+    let ran = installed.run(["connect", "demo"]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("demo_more"), "{}", ran.stdout);
+}
