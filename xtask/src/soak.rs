@@ -8,9 +8,9 @@ use crate::printer::complain;
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// Minutes.
+    /// Half an hour.
     Short,
-    /// Most of an hour.
+    /// Two hours.
     Long,
 }
 
@@ -18,6 +18,7 @@ const BUILD: &str = "build --release -p switchboard-it --bins";
 const STORM: &str = "run --release -p switchboard-it --bin storm -- 32 1000";
 const REAPING: &str = "run --release -p switchboard-it --bin reaping -- 200 100 200";
 const ORDEAL: &str = "run --release -p switchboard-it --bin ordeal -- 10000 200";
+const SOAK: &str = "run --release -p switchboard-it --bin soak -- 600 50";
 const LONG_REAPING: &str = "run --release -p switchboard-it --bin reaping -- 1000 300 1000";
 
 pub(crate) fn run(length: Length) -> ExitCode {
@@ -25,7 +26,7 @@ pub(crate) fn run(length: Length) -> ExitCode {
         Length::Short => REAPING,
         Length::Long => LONG_REAPING,
     };
-    for words in [BUILD, STORM, ORDEAL, reaping] {
+    for words in [BUILD, STORM, ORDEAL, SOAK, reaping] {
         if let Err(error) = succeed(root(), "cargo", words.split(' ')) {
             complain(&format!("error: {error}: {words}"));
             return ExitCode::FAILURE;

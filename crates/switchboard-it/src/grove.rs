@@ -177,6 +177,21 @@ impl Grove {
         .await;
     }
 
+    /// Everyone who still runs in this home after a while.
+    pub async fn survivors(&self) -> Vec<u32> {
+        const A_WHILE: Duration = Duration::from_secs(5);
+        let alive =
+            || self.processes().into_iter().map(|(pid, _)| pid).filter(|pid| is_alive(*pid));
+        let asked = Instant::now();
+        loop {
+            let survivors: Vec<u32> = alive().collect();
+            if survivors.is_empty() || asked.elapsed() > A_WHILE {
+                return survivors;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// A trial in which no gateway is left: how long until nothing else is.
     pub async fn fell(&self, victims: Victims, moment: Moment) -> Duration {
         let client = self.reach(moment).await;
@@ -220,7 +235,7 @@ impl Grove {
     }
 }
 
-/// Every command that has to do with servers, for a home with one.
+/// Every command, for a home with one server. What one of them changes is changed back by another.
 pub const COMMANDS: &[&[&str]] = &[
     &["connect", "tree-0"],
     &["reconnect", "tree-0"],
@@ -237,10 +252,30 @@ pub const COMMANDS: &[&[&str]] = &[
     &["status"],
     &["disconnect", "tree-0"],
     &["pins"],
+    &["pins", "accept", "tree-0"],
     &["logs", "tree-0"],
     &["doctor"],
-    &["config", "check"],
+    &["serve"],
     &["demo"],
+    &["setup"],
+    &["trust"],
+    &["untrust", "tree-0"],
+    &["disable", "tree-0"],
+    &["enable", "tree-0"],
+    &["add", "other", "sh", "--", "-c", "exit"],
+    &["connect", "other"],
+    &["remove", "other"],
+    &["allow", "tree-0_echo"],
+    &["deny", "tree-0_nothing"],
+    &["import", "--yes"],
+    &["install", "cursor", "--yes"],
+    &["uninstall", "cursor", "--yes"],
+    &["config", "path"],
+    &["config", "show"],
+    &["config", "check"],
+    &["config", "schema"],
+    &["completions", "bash"],
+    &["conformance-client", "http://127.0.0.1:9/mcp"],
 ];
 
 /// Calls a tool; a server that went away just now is worth another try.

@@ -27,5 +27,6 @@ pub mod processes;
 pub mod program;
 pub mod relay;
 pub mod scenario;
+pub mod soak;
 pub mod storm;
 pub mod terminal;

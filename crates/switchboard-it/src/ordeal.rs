@@ -62,7 +62,7 @@ pub async fn answers(programs: Programs, sessions: usize, calls: usize) -> Answe
                 let nonce = format!("nonce-{session}-{call}.");
                 let args = json!({ "tool": "flaky_echo", "args": { "text": nonce } });
                 let answer = client.post(&mcp_call(json!(1), args)).await.json();
-                answers.count(&answer, &nonce);
+                answers.count(&answer, &json!(1), &nonce);
             }
             answers
         });
@@ -81,12 +81,13 @@ pub async fn answers(programs: Programs, sessions: usize, calls: usize) -> Answe
 }
 
 impl Answers {
-    fn count(&mut self, answer: &Value, nonce: &str) {
+    /// Counts the answer to a call whose text has the nonce as its first line.
+    pub(crate) fn count(&mut self, answer: &Value, id: &Value, nonce: &str) {
         let said = text(answer);
         let failed = answer["result"]["isError"] == true || answer.get("error").is_some();
         let code = said.split(':').next().unwrap_or_default();
-        let counter = match answer["id"] == 1 {
-            true if !failed && said == nonce => &mut self.right,
+        let counter = match answer["id"] == *id {
+            true if !failed && said.lines().next() == Some(nonce) => &mut self.right,
             true if failed && !said.replace(nonce, "").contains("nonce-") => {
                 self.failed.entry(code.to_owned()).or_default()
             }

@@ -42,12 +42,26 @@ pub fn reads_its_input(pid: u32) -> bool {
     calls.any(|call| call.starts_with(READ))
 }
 
+/// The memory that the process has, in bytes.
+pub fn memory(pid: u32) -> u64 {
+    status(pid, "VmRSS:")
+}
+
 /// The most memory that the process ever had, in bytes.
 pub fn peak_memory(pid: u32) -> u64 {
+    status(pid, "VmHWM:")
+}
+
+fn status(pid: u32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.expect("every process has a peak") * 1024
+    kilobytes.expect("every process has memory") * 1024
+}
+
+/// How many descriptors the process has.
+pub fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs").count()
 }
 
 /// Waits until `condition` holds.

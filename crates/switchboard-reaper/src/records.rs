@@ -23,8 +23,10 @@ impl Record {
         let keeper = Identity::of(rustix::process::getpid().as_raw_nonzero().get())?;
         let space = namespace();
         let path = folder.join(format!("{space}-{}-{}", server.pid, server.start));
-        write(folder, &path, &encode(&boot_id().ok()?, space, server, keeper)).ok()?;
-        Some(Record { path })
+        // Takes what could be written of it along if that is not all.
+        let record = Record { path };
+        write(folder, &record.path, &encode(&boot_id().ok()?, space, server, keeper)).ok()?;
+        Some(record)
     }
 }
 

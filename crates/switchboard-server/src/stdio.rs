@@ -75,3 +75,53 @@ async fn serve_client(gateway: Gateway, offer: Offer, stop: CancellationToken) -
         written => written,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use switchboard_wire::pipe::{self, End};
+    use tokio::io::AsyncReadExt;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// A peer with more to say than the pipe holds, and the far end of the pipe.
+    async fn talking() -> (Peer, JoinSet<io::Result<()>>, End) {
+        let (near, far) = pipe::pair();
+        let (peer, _reader, writer) = peer::open(near.reader, near.writer, Limits::default());
+        let mut writing = JoinSet::new();
+        writing.spawn(writer.run());
+        let long = format!("\"{}\"", "x".repeat(1024 * 1024));
+        peer.notify("notifications/message", &long).await.unwrap();
+        (peer, writing, far)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_holds_up_the_end_for_a_while_and_no_longer() {
+        let (peer, _writing, _far) = talking().await;
+        let began = Instant::now();
+        wind_down(&Calls::default(), &peer, DRAIN_AFTER_STOP).await;
+        assert_eq!(began.elapsed().as_secs(), DRAIN_AFTER_STOP.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_late_has_everything_before_the_end() {
+        let (peer, mut writing, mut far) = talking().await;
+        let calls = Calls::default();
+        let reading = async {
+            tokio::time::sleep(DRAIN_AFTER_STOP / 2).await;
+            let mut read = Vec::new();
+            far.reader.read_to_end(&mut read).await.unwrap();
+            read.len()
+        };
+        let ending = async {
+            tokio::select! {
+                written = writing.join_next() => written.unwrap().unwrap().unwrap(),
+                () = wind_down(&calls, &peer, DRAIN_AFTER_STOP) => panic!("it was cut"),
+            }
+            // The end of the pipe.
+            drop(peer);
+        };
+        let (read, ()) = tokio::join!(reading, ending);
+        assert!(read > 1024 * 1024, "{read} bytes");
+    }
+}

@@ -44,6 +44,8 @@ enum Lifetime {
 struct Kept {
     files: VecDeque<Stored>,
     bytes: usize,
+    /// Somebody was told that results cannot be kept.
+    told: bool,
 }
 
 #[derive(Debug)]
@@ -109,7 +111,9 @@ impl Results {
         match stored.await {
             Ok((Ok(_), capped)) => (capped.with_id(&id), Some(id)),
             Ok((Err(error), capped)) => {
-                tracing::warn!(%error, "cannot keep a large result");
+                if !std::mem::replace(&mut self.kept().told, true) {
+                    tracing::warn!(%error, "cannot keep large results");
+                }
                 (capped.with_id("not kept"), None)
             }
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
@@ -188,7 +192,11 @@ impl Results {
         paths::private_dir(&self.directory)?;
         let file = format!("{name}.{extension}");
         let path = self.directory.join(&file);
-        paths::create_private(&path)?.write_all(bytes)?;
+        if let Err(error) = paths::create_private(&path)?.write_all(bytes) {
+            let _gone_already = fs::remove_file(path);
+            let _others_are_in_it = fs::remove_dir(&self.directory);
+            return Err(error);
+        }
         let mut kept = self.kept();
         kept.bytes += bytes.len();
         kept.files.push_back(Stored { file, size: bytes.len(), at: Instant::now() });

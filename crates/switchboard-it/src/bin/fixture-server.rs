@@ -88,7 +88,7 @@ async fn play(script: Script, spawn_log: Option<&str>) -> io::Result<Ending> {
     let grandchild = prepare(&script)?;
     log_spawn(spawn_log, grandchild)?;
     let state = FixtureState::default();
-    let (stdin, stdout, stderr) = (tokio::io::stdin(), own_stdout()?, tokio::io::stderr());
+    let (stdin, stdout, stderr) = (own_stdin()?, own_stdout()?, tokio::io::stderr());
     Ok(act(Arc::new(script), state, stdin, stdout, stderr).await)
 }
 
@@ -128,6 +128,20 @@ fn be_helper(_helper: Helper) -> Result<u8, Failure> {
 #[cfg(not(unix))]
 fn prepare(_script: &Script) -> io::Result<Option<u32>> {
     Ok(None)
+}
+
+/// The only descriptor on our stdin, so that dropping it closes the pipe.
+#[cfg(unix)]
+fn own_stdin() -> io::Result<tokio::fs::File> {
+    use std::os::fd::AsFd;
+    let pipe = io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(OpenOptions::new().read(true).open("/dev/null")?)?;
+    Ok(std::fs::File::from(pipe).into())
+}
+
+#[cfg(not(unix))]
+fn own_stdin() -> io::Result<tokio::io::Stdin> {
+    Ok(tokio::io::stdin())
 }
 
 /// The only descriptor on our stdout, so that dropping it closes the pipe.

@@ -224,12 +224,18 @@ async fn what_a_server_sends_besides_answers_disturbs_no_call() {
     for faults in [
         "duplicate_answers = true",
         "wrong_ids = 'other'",
+        "wrong_ids = 'next'",
         "wrong_ids = 'string'",
+        "wrong_ids = 'float'",
         "wrong_ids = 'null'",
         "wrong_ids = 'missing'",
         "garbage_at_start = 'banner'",
         "garbage_at_start = 'binary'",
         "garbage_at_start = 'blank'",
+        "garbage_between = true",
+        "notification_storm = 1000",
+        "framing = 'crlf'",
+        "framing = 'byte_by_byte'",
     ] {
         let script = format!("[[tools]]\nname = 'echo'\n[faults]\n{faults}\n");
         let world = World::of("demo", "odd").script("odd", &script).start();

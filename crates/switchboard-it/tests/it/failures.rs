@@ -39,7 +39,7 @@ const ONE: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'lose'\nbehaviour
 const SCRIPTS: [(&str, &str); 5] = [
     ("one", ONE),
     ("broken", "[faults]\nexit_at_start = { code = 1 }\n"),
-    ("stuck", "[faults]\nnever_answer_initialize = true\n"),
+    ("stuck", "[faults]\nnever_answer = 'initialize'\n"),
     ("alien", "[faults]\nwrong_protocol_version = true\n"),
     ("circle", "[[tools]]\nname = 'echo'\n[faults]\ncursor = 'same'\n"),
 ];

@@ -21,7 +21,7 @@ fn world_where(fields: &str, script: &str) -> Setup {
 
 const ECHO: &str = "[[tools]]\nname = 'echo'\n";
 const BROKEN: &str = "[[tools]]\nname = 'echo'\n[faults]\nexit_at_start = { code = 1 }\n";
-const STUCK: &str = "[[tools]]\nname = 'echo'\n[faults]\nnever_answer_initialize = true\n";
+const STUCK: &str = "[[tools]]\nname = 'echo'\n[faults]\nnever_answer = 'initialize'\n";
 
 async fn echo(world: &World) -> Result<String, Failure> {
     world.call("demo_echo", json!({ "text": "hi" })).await

@@ -1,6 +1,9 @@
 //! Servers at their worst, in small numbers; `cargo xtask soak` has the large ones and the times.
 
+use std::time::Duration;
+
 use switchboard_it::ordeal::{Answers, Commits, Nuisance, answers, commits, neighbour, obituary};
+use switchboard_it::soak::{Soak, soak};
 
 use crate::PROGRAMS;
 
@@ -28,4 +31,16 @@ async fn a_nuisance_costs_its_neighbour_no_answer_and_the_gateway_little_memory(
 async fn whoever_waits_for_a_server_that_is_killed_is_told() {
     // How soon is measured elsewhere; a call that nobody ends would wait for a minute.
     obituary(PROGRAMS).await;
+}
+
+#[tokio::test]
+async fn whatever_servers_do_every_call_is_answered_once_and_nothing_is_left() {
+    let plan = Soak { length: Duration::from_secs(3), servers: 4, seed: 1 };
+    let soaked = soak(PROGRAMS, plan).await;
+    assert!(soaked.answers.right > 0, "{soaked:?}");
+    let [before, after] = soaked.at_rest;
+    let failures = (soaked.answers.wrong, soaked.lost, soaked.twice, after.children, soaked.left);
+    assert_eq!(failures, (0, 0, 0, 0, 0), "{soaked:?}");
+    assert_eq!(after.gateway_files, before.gateway_files, "{soaked:?}");
+    assert_eq!(after.reaper_files, before.reaper_files, "{soaked:?}");
 }

@@ -78,13 +78,15 @@ async fn a_crash_fails_its_call_at_once_and_the_next_call_starts_the_server_agai
 async fn a_server_that_is_killed_during_a_call_says_by_what() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
-    assert_eq!(client.mcp(echo("here")).await, "here");
-    let waiting = client.call(json!({ "tool": "demo_wait" })).await;
-    // Answered after the wait was sent on the same pipe.
-    assert_eq!(client.mcp(echo("there")).await, "there");
-    send_signal(installed.spawned()[0], Signal::KILL);
-    let failure = text(&client.answer_to(&waiting).await);
-    assert!(failure.contains("signal 9"), "{failure}");
+    for (signal, name) in [(Signal::KILL, "signal 9"), (Signal::ABORT, "signal 6")] {
+        assert_eq!(client.mcp(echo("here")).await, "here");
+        let waiting = client.call(json!({ "tool": "demo_wait" })).await;
+        // Answered after the wait was sent on the same pipe.
+        assert_eq!(client.mcp(echo("there")).await, "there");
+        send_signal(*installed.spawned().last().unwrap(), signal);
+        let failure = text(&client.answer_to(&waiting).await);
+        assert!(failure.contains(name), "{failure}");
+    }
     assert_eq!(client.mcp(echo("back")).await, "back");
 }
 

@@ -164,7 +164,7 @@ async fn nobody_but_the_gateway_holds_what_its_host_gave_it() {
 }
 
 /// `sh` in the place of the program.
-fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
+pub(crate) fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
     let program = installed.command();
     #[expect(clippy::disallowed_methods, reason = "a host, which no Spawner may own")]
     let mut shell = tokio::process::Command::new("/bin/sh");
@@ -241,5 +241,26 @@ async fn no_command_leaves_a_process_behind() {
         grove.installed.run(command.iter().copied()).await;
         // The gateway waited for the last of them; what the kernel has left to do takes a moment.
         until(&format!("{command:?} left nothing"), || grove.processes().is_empty()).await;
+    }
+}
+
+/// The paths of all commands that have none below them.
+fn leaves(command: &clap::Command, path: &[&str]) -> Vec<Vec<String>> {
+    let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+    let mut found: Vec<Vec<String>> =
+        inner.flat_map(|inner| leaves(inner, &[path, &[inner.get_name()]].concat())).collect();
+    if found.is_empty() {
+        found.push(path.iter().map(|&word| word.to_owned()).collect());
+    }
+    found
+}
+
+#[test]
+fn no_command_is_missing_where_all_are_tried() {
+    for leaf in leaves(&switchboard_cli::command(), &[]) {
+        let tried = COMMANDS.iter().any(|command| {
+            command.starts_with(&leaf.iter().map(String::as_str).collect::<Vec<_>>())
+        });
+        assert!(tried, "{leaf:?}");
     }
 }

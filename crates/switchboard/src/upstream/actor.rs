@@ -315,7 +315,7 @@ impl Actor {
         let error = match outcome {
             Ok((connection, listing)) => {
                 self.publish_first(listing);
-                match connection.end.known() {
+                match connection.exited() {
                     None => {
                         self.last_failure = None;
                         let open = Open {
@@ -328,7 +328,7 @@ impl Actor {
                         return self.catch_up();
                     }
                     // It ended before it was of use to anyone.
-                    Some((exit, stderr)) => DialError::Exited { exit, stderr },
+                    Some(exited) => exited,
                 }
             }
             Err(error) => error,
@@ -472,7 +472,13 @@ impl Actor {
 
     fn grant(&mut self, waiter: Waiter) {
         let Some(reply) = self.waiting.remove(&waiter) else { return };
-        let lease = self.open().and_then(|open| open.lease()).ok_or(LeaseError::Disconnected);
+        let lease = match self.open() {
+            None => Err(LeaseError::Disconnected),
+            Some(open) => open.lease().ok_or_else(|| match open.connection.exited() {
+                Some(exited) => LeaseError::Dial(Arc::new(exited)),
+                None => LeaseError::Disconnected,
+            }),
+        };
         // A caller that went away drops the lease, which ends it.
         let _caller_gone = reply.send(lease);
     }

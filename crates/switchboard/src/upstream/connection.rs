@@ -66,6 +66,18 @@ pub(super) struct End {
     tail: Tail,
 }
 
+impl Connection {
+    /// How it ended and what it said last, if it is of no use to anyone any more.
+    pub(super) fn exited(&self) -> Option<DialError> {
+        let closed = || {
+            let closed = self.peer.is_closed();
+            closed.then(|| (ExitReason::StreamClosed, self.end.last_words()))
+        };
+        let (exit, stderr) = self.end.known().or_else(closed)?;
+        Some(DialError::Exited { exit, stderr })
+    }
+}
+
 impl End {
     /// How it ended and what it said last; waits at most `patience` for the news.
     pub(super) async fn report(&self, patience: Duration) -> (ExitReason, Vec<String>) {
@@ -233,6 +245,10 @@ impl Opening {
         };
         self.tell_level(&hello, log_levels).await;
         self.hear_out().await;
+        if self.peer.is_closed() {
+            // Nobody can use it any more, and whoever waits is told how it ended.
+            let _if_known = self.end.report(EXIT_GRACE).await;
+        }
         let connection = Connection {
             peer: self.peer,
             hello: Arc::new(hello),

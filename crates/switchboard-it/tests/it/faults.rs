@@ -1,0 +1,221 @@
+//! Servers that break off, drip and lie, one fault at a time.
+
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::Signal;
+use serde_json::json;
+use switchboard::dial::spawn::{ProcessGroups, Program, Promise, Spawner, Started};
+use switchboard::failure::Code;
+use switchboard::load::{LoadOptions, load};
+use switchboard::paths::Paths;
+use switchboard::{Gateway, render};
+use switchboard_it::harness::{Home, World, pass};
+use switchboard_it::processes::{is_alive, send_signal, until_gone};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+const ECHO: &str = "[[tools]]\nname = 'echo'\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_fails_at_any_step_fails_its_caller_and_the_next_one_works() {
+    for (fault, code) in [
+        ("exit_on = 'initialize'", Code::ConnectFailed),
+        ("exit_on = 'notifications/initialized'", Code::ConnectFailed),
+        ("exit_on = 'tools/list'", Code::ConnectFailed),
+        ("never_answer = 'initialize'", Code::TimedOut),
+        ("never_answer = 'tools/list'", Code::TimedOut),
+        ("framing = 'content_length'", Code::TimedOut),
+    ] {
+        let faulty = format!("{ECHO}[faults]\n{fault}\n");
+        let world = World::of("demo", "odd").script("odd", &faulty).script("odd", ECHO).start();
+        let failure = world.call("demo_echo", json!({ "text": "hi" })).await.unwrap_err();
+        assert_eq!(failure.code, code, "{fault}: {failure}");
+        let connected = world.ask(r#"{ "connect": "demo" }"#).await;
+        assert!(connected.starts_with("demo (1 tool)"), "{fault}: {connected}");
+        assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
+        world.fixture("demo").until(|ledger| ledger.open == 1).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_comes_after_its_call_was_given_up_is_nobodys() {
+    let config = r#"{ "mcpServers": { "demo": {
+        "command": "fixture-server", "args": ["late"], "requestTimeoutMs": 1000
+    } } }"#;
+    let script = format!(
+        "{ECHO}[[tools]]\nname = 'wait'\nbehaviour = 'wait'\n[faults]\nanswer_cancelled = true\n"
+    );
+    let world = World::with(config).script("late", &script).start();
+    let failure = world.call("demo_wait", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::TimedOut);
+    world.fixture("demo").until(|ledger| ledger.cancelled.len() == 1).await;
+    pass(Duration::from_secs(1)).await;
+    for text in ["one", "two"] {
+        assert_eq!(world.call("demo_echo", json!({ "text": text })).await.unwrap(), text);
+    }
+    assert_eq!(world.fixture("demo").ledger().connections, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_an_answer_is_none_and_one_without_a_newline_is_whole() {
+    for (after, expected) in [("half", Err(Code::OutcomeUnknown)), ("all_but_newline", Ok("hi"))] {
+        let script = format!(
+            "{ECHO}[[tools]]\nname = 'leave'\nbehaviour = {{ kind = 'abandon', after = '{after}' }}\n"
+        );
+        let world = World::of("demo", "leaving").script("leaving", &script).start();
+        let outcome = world.call("demo_leave", json!({ "text": "hi" })).await;
+        let outcome = outcome.as_deref().map_err(|failure| failure.code);
+        assert_eq!(outcome, expected, "{after}");
+        assert_eq!(world.call("demo_echo", json!({ "text": "on" })).await.unwrap(), "on");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_an_odd_shape_fails_its_call_at_once_and_no_other() {
+    for rest in [
+        r#""error":"not today""#,
+        r#""error":null"#,
+        r#""error":{}"#,
+        r#""error":{"code":"E1","message":7}"#,
+        r#""error":{"code":1e400,"message":"much"}"#,
+        r#""error":{"code":-32000,"message":"m"},"result":{}"#,
+        r#""result":null"#,
+        r#""result":[]"#,
+        r#""result":"text""#,
+        r#""result":{"content":{}}"#,
+        r#""result":{"content":[null,1,"x",[]]}"#,
+        r#""result":{"content":[{"type":"image","data":"&&&","mimeType":7}]}"#,
+        r#""nothing":1"#,
+    ] {
+        let script = format!(
+            "{ECHO}[[tools]]\nname = 'odd'\nbehaviour = {{ kind = 'raw', rest = '{rest}' }}\n"
+        );
+        let world = World::of("demo", "odd").script("odd", &script).start();
+        let asked = tokio::time::Instant::now();
+        // Some can be read as an answer, and some cannot.
+        let outcome = world.call("demo_odd", json!({})).await;
+        assert!(asked.elapsed() < Duration::from_secs(5), "{rest}: {outcome:?}");
+        assert_eq!(world.call("demo_echo", json!({ "text": "on" })).await.unwrap(), "on");
+        assert_eq!(world.fixture("demo").ledger().connections, 1, "{rest}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schema_that_is_a_weapon_costs_its_tool_and_no_other() {
+    let deep = (0..50).fold("{}".to_owned(), |inner, _| {
+        format!(r#"{{"type":"object","properties":{{"a":{inner}}}}}"#)
+            .replace("\"a\":{}", "\"a\":true")
+    });
+    let laugh: String = (1..30).fold(r##""l0":{"type":"string"}"##.to_owned(), |defs, level| {
+        let below = format!(r##"{{"$ref":"#/$defs/l{}"}}"##, level - 1);
+        format!(r#"{defs},"l{level}":{{"type":"object","properties":{{"a":{below},"b":{below}}}}}"#)
+    });
+    let laugh = format!(r##"{{"type":"object","$ref":"#/$defs/l29","$defs":{{{laugh}}}}}"##);
+    let cycle = r##"{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##;
+    for schema in [deep.as_str(), &laugh, cycle] {
+        let script = format!("{ECHO}[[tools]]\nname = 'odd'\ninput_schema = '{schema}'\n");
+        let world = World::of("demo", "odd").script("odd", &script).start();
+        assert_eq!(world.call("demo_echo", json!({ "text": "on" })).await.unwrap(), "on");
+        let described = world.ask(r#"{ "describe": "demo_odd" }"#).await;
+        assert!(described.len() < 16 * 1024, "{} bytes: {described:.200}", described.len());
+        // Whether it can be called is another matter, but it is decided.
+        let _decided = world.call("demo_odd", json!({ "a": {} })).await;
+    }
+}
+
+/// As [`ECHO`], with a tool that ends the server.
+const CRASHING: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n";
+
+#[tokio::test]
+async fn the_end_of_a_server_is_noticed_though_its_child_holds_the_pipes() {
+    let script = format!("{CRASHING}[faults]\ngrandchild = true\n");
+    let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
+    let mut client = installed.connect(json!({})).await;
+    let up = json!({ "tool": "demo_echo", "args": { "text": "up" } });
+    assert_eq!(client.mcp(up.clone()).await, "up");
+    let [server, grandchild] = *installed.spawned() else { panic!("a server and its child") };
+    assert!(is_alive(grandchild));
+    let said = client.mcp(json!({ "tool": "demo_crash" })).await;
+    assert!(said.starts_with("outcome_unknown"), "{said}");
+    until_gone(&[server, grandchild]).await;
+    assert_eq!(client.mcp(up).await, "up");
+    client.end().await;
+    until_gone(&installed.spawned()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_input_and_lives_on_is_followed_by_another() {
+    // Three messages of the handshake, then the first call.
+    let script = format!("{ECHO}[faults]\nclose_stdin_after = 4\n");
+    let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
+    let mut client = installed.connect(json!({})).await;
+    for round in 1..=3 {
+        let call = json!({ "tool": "demo_echo", "args": { "text": "hi" } });
+        assert_eq!(client.mcp(call.clone()).await, "hi");
+        assert_eq!(installed.spawned().len(), round);
+        // How much of it got through is not known.
+        let said = client.mcp(call).await;
+        assert!(said.starts_with("outcome_unknown"), "{said}");
+    }
+    client.end().await;
+    until_gone(&installed.spawned()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_stopped_by_a_signal_is_stopped_for_good_in_the_end() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", ECHO);
+    let mut client = installed.connect(json!({})).await;
+    let up = json!({ "tool": "demo_echo", "args": { "text": "up" } });
+    assert_eq!(client.mcp(up).await, "up");
+    send_signal(installed.spawned()[0], Signal::STOP);
+    assert_eq!(client.end().await.code, Some(0));
+    until_gone(&installed.spawned()).await;
+}
+
+/// A machine that has no room for another process, so many times.
+struct Crowded {
+    refusals: AtomicUsize,
+}
+
+impl Spawner for Crowded {
+    fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>> {
+        let one_less = |left: usize| left.checked_sub(1);
+        let refused =
+            self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
+        match refused {
+            true => Box::pin(async { Err(Errno::AGAIN.into()) }),
+            false => ProcessGroups.start(program),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_machine_without_room_for_a_process_is_told_as_such_and_asked_again() {
+    let home = Home::new();
+    let script = home.path().join("demo.toml");
+    fs::write(&script, ECHO).unwrap();
+    let entry = json!({ "command": PROGRAMS.fixture_server, "args": [script] });
+    fs::create_dir(home.path().join("switchboard")).unwrap();
+    let config = json!({ "mcpServers": { "demo": entry } }).to_string();
+    fs::write(home.path().join("switchboard/mcp.json"), config).unwrap();
+    let environment = home.environment();
+    let options = LoadOptions { config: None, project: home.path().to_owned() };
+    let config = load(&environment, &Paths::of(&environment), &options).unwrap().config;
+    let crowded = Crowded { refusals: AtomicUsize::new(1) };
+    let gateway = Gateway::builder(environment).config(config).spawner(crowded).build();
+    let world = World::of_gateway(gateway, home);
+
+    let failure = world.call("demo_echo", json!({ "text": "hi" })).await.unwrap_err();
+    assert_eq!(failure.code, Code::ConnectFailed);
+    let said = render::text::failure(&failure);
+    assert!(said.contains("cannot start") && said.contains("temporarily unavailable"), "{said}");
+    let connected = world.ask(r#"{ "connect": "demo" }"#).await;
+    assert!(connected.starts_with("demo (1 tool)"), "{connected}");
+    assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
+    world.shut_down().await;
+}

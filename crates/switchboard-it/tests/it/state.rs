@@ -1,0 +1,131 @@
+//! A disk that is full and places that cannot be used: everything works from memory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use switchboard_it::client::Client;
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+use crate::reaper::shell;
+
+const TOOLS: &str = "
+[[tools]]
+name = 'echo'
+[[tools]]
+name = 'big'
+behaviour = { kind = 'big', bytes = 200_000 }
+[[tools]]
+name = 'image'
+behaviour = 'image'
+";
+
+fn installed() -> Installed {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("demo.toml", TOOLS);
+    let entry = json!({ "command": "fixture-server", "args": [script] });
+    installed
+        .write("switchboard/mcp.json", &json!({ "mcpServers": { "demo": entry } }).to_string());
+    installed
+}
+
+/// Uses what would be written down, more than once.
+async fn use_everything(mut client: Client) -> Vec<String> {
+    client.initialize("2025-11-25", json!({})).await;
+    for _ in 0..3 {
+        let said = client.mcp(json!({ "tool": "demo_echo", "args": { "text": "hi" } })).await;
+        assert_eq!(said, "hi");
+        let said = client.mcp(json!({ "tool": "demo_big" })).await;
+        assert!(said.starts_with("line 1 of a long answer\n"), "{said:.200}");
+        client.mcp(json!({ "tool": "demo_image" })).await;
+        let said = client.mcp(json!({ "search": "echo" })).await;
+        assert!(said.contains("demo_echo"), "{said}");
+    }
+    let ended = client.end().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let warnings = ended.stderr.lines().filter(|line| line.to_lowercase().contains("warn"));
+    warnings.map(str::to_owned).collect()
+}
+
+fn files_below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(files_below(&path)),
+            false => drop(found.insert(path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    found
+}
+
+/// Where nothing can be written: no file may have a single byte.
+fn full(installed: &Installed, command: &str) -> tokio::process::Command {
+    let program = PROGRAMS.switchboard;
+    shell(installed, &format!("trap '' XFSZ; ulimit -f 0; exec '{program}' {command}"))
+}
+
+#[tokio::test]
+async fn where_directories_cannot_be_made_everything_works_and_each_loss_is_told_once() {
+    let installed = installed();
+    installed.write("switchboard/state", "in the way");
+    installed.write("switchboard/cache", "in the way");
+    let warnings = use_everything(installed.serve(&[])).await;
+    let [approvals, pins, results] = warnings.as_slice() else { panic!("{warnings:#?}") };
+    assert!(approvals.contains("cannot use the approvals"), "{approvals}");
+    assert!(pins.contains("cannot keep what the tools are"), "{pins}");
+    assert!(results.contains("cannot keep large results"), "{results}");
+    for command in [&["status"][..], &["tools"], &["connect", "demo"], &["call", "demo_echo"]] {
+        assert_eq!(installed.run(command.iter().copied()).await.code, Some(0), "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_costs_no_answer_and_no_file_that_was_good() {
+    let installed = installed();
+    let home = installed.home().join("switchboard");
+    use_everything(installed.serve(&[])).await;
+    let before = files_below(&home);
+    assert!(before.keys().any(|file| file.extension().is_some_and(|kind| kind == "listing")));
+    // What is kept of the server would have to be written anew.
+    installed.write("demo.toml", &format!("{TOOLS}[[tools]]\nname = 'more'\n"));
+
+    use_everything(Client::start(&mut full(&installed, "serve"))).await;
+    assert_eq!(files_below(&home), before, "after serving");
+    for command in ["add other true", "disable demo", "allow demo_echo", "pins accept demo"] {
+        full(&installed, command).output().await.unwrap();
+        let mut after = files_below(&home);
+        // Locks are empty, and stay.
+        after.retain(|file, _| {
+            before.contains_key(file) || file.extension().is_none_or(|kind| kind != "lock")
+        });
+        assert_eq!(after, before, "after `{command}`");
+    }
+}
+
+#[tokio::test]
+async fn on_a_full_disk_nothing_is_left_of_what_could_not_be_written() {
+    let installed = installed();
+    use_everything(Client::start(&mut full(&installed, "serve"))).await;
+    let left = files_below(&installed.home().join("switchboard"));
+    let written =
+        left.iter().filter(|(file, _)| file.extension().is_none_or(|kind| kind != "lock"));
+    let names: Vec<_> = written.map(|(file, _)| file.file_name().unwrap()).collect();
+    assert_eq!(names, ["mcp.json"]);
+}
+
+#[tokio::test]
+async fn whoever_holds_the_lock_of_a_file_for_ever_does_not_hold_up_the_end() {
+    let installed = installed();
+    use_everything(installed.serve(&[])).await;
+    let files = files_below(&installed.home().join("switchboard/cache/listings"));
+    let is_lock = |file: &&PathBuf| file.extension().is_some_and(|kind| kind == "lock");
+    let lock = fs::File::open(files.keys().find(is_lock).unwrap()).unwrap();
+    lock.lock().unwrap();
+    installed.write("demo.toml", &format!("{TOOLS}[[tools]]\nname = 'more'\n"));
+    let ran = installed.run(["connect", "demo"]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("demo_more"), "{}", ran.stdout);
+}
