@@ -1,4 +1,4 @@
-//! Tells a client when the prompts or resources that it may list are not what they were.
+//! Tells a client when the tools, prompts or resources that it may list are not what they were.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use switchboard_wire::Peer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::direct::{Direct, TOOLS_CHANGED};
 use crate::host::ClientHost;
 
-/// Which lists a client follows: those that it has asked for.
+/// Which lists a client follows, by what it is told: those that it has asked for.
 #[derive(Default)]
 pub(crate) struct News {
-    followed: Vec<List>,
+    followed: Vec<&'static str>,
     /// They end with the client.
     following: JoinSet<()>,
 }
@@ -28,15 +29,31 @@ pub(crate) enum List {
 impl News {
     /// For a client that hears of changes in another way.
     pub(crate) fn none() -> News {
-        News { followed: vec![List::Prompts, List::Resources], following: JoinSet::new() }
+        let followed = vec![TOOLS_CHANGED, List::Prompts.changed(), List::Resources.changed()];
+        News { followed, following: JoinSet::new() }
     }
 
     /// Tells the client from now on when this list is not what it was.
     pub(crate) fn follow(&mut self, list: List, session: &Session, host: &ClientHost) {
-        if !self.followed.contains(&list) {
-            self.followed.push(list);
-            let changes = session.gateway().watch();
-            self.following.spawn(tell(list, changes, host.peer().clone()));
+        let changes = session.gateway().watch();
+        self.begin(list.changed(), tell(list, changes, host.peer().clone()));
+    }
+
+    /// The same for the tools.
+    pub(crate) fn follow_tools(
+        &mut self,
+        direct: &Arc<Direct>,
+        session: &Session,
+        host: &ClientHost,
+    ) {
+        let (direct, gateway) = (Arc::clone(direct), session.gateway().clone());
+        self.begin(TOOLS_CHANGED, direct.tell(gateway, host.peer().clone()));
+    }
+
+    fn begin(&mut self, told: &'static str, telling: impl Future<Output = ()> + Send + 'static) {
+        if !self.followed.contains(&told) {
+            self.followed.push(told);
+            self.following.spawn(telling);
         }
     }
 }

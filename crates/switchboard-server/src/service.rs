@@ -11,6 +11,7 @@ use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
 
 use crate::answer::Answer;
 use crate::calls::Calls;
+use crate::direct::Direct;
 use crate::host::{ClientHost, Manner};
 use crate::mirror::Mirror;
 use crate::news::{List, News};
@@ -22,6 +23,7 @@ pub(crate) struct Service {
     host: ClientHost,
     /// Set where one server is shown as it is.
     mirror: Option<Arc<Mirror>>,
+    direct: Arc<Direct>,
     calls: Calls,
     news: News,
 }
@@ -29,8 +31,10 @@ pub(crate) struct Service {
 /// What a client is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The one tool, for all servers.
+    /// The one tool, for all servers, and beside it the tools that the configuration names.
     Proxy,
+    /// The one tool, and beside it all tools of which the configuration says nothing else.
+    Direct,
     /// One server as it is, by its name in the configuration.
     Mirror(String),
 }
@@ -38,7 +42,7 @@ pub enum Offer {
 impl Service {
     pub(crate) fn new(gateway: &Gateway, offer: &Offer, peer: Peer) -> Service {
         let (session, host, mirror) = match offer {
-            Offer::Proxy => {
+            Offer::Proxy | Offer::Direct => {
                 let host = ClientHost::new(peer, Manner::OneOfMany);
                 (gateway.session(host.clone()), host, None)
             }
@@ -53,8 +57,9 @@ impl Service {
             // The server tells of its own lists.
             Some(_) => News::none(),
         };
+        let direct = Arc::new(Direct::new(gateway, offer));
         let calls = Calls::default();
-        Service { session: Arc::new(session), host, mirror, calls, news }
+        Service { session: Arc::new(session), host, mirror, direct, calls, news }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -91,6 +96,7 @@ impl Handler for Service {
         match method.as_str() {
             "initialize" => self.host.learn(params.as_ref()),
             "logging/setLevel" => self.host.heed(params.as_ref()),
+            "tools/list" => self.news.follow_tools(&self.direct, &self.session, &self.host),
             "prompts/list" => self.news.follow(List::Prompts, &self.session, &self.host),
             "resources/list" | "resources/templates/list" => {
                 self.news.follow(List::Resources, &self.session, &self.host);
@@ -99,12 +105,14 @@ impl Handler for Service {
         }
         let session = Arc::clone(&self.session);
         let caller = self.caller(&responder);
-        let mirror = self.mirror.clone();
+        let (mirror, direct) = (self.mirror.clone(), Arc::clone(&self.direct));
         self.calls.run(accepted, async move {
             let (session, params, client) = (&session, params.as_ref(), responder.peer());
             let answer = match (mirror, method.as_str()) {
                 (_, "ping") => Ok(Answer::json("{}")),
-                (None, method) => proxy::answer(session, caller, method, params, client).await,
+                (None, method) => {
+                    proxy::answer(session, &direct, caller, method, params, client).await
+                }
                 (Some(mirror), method) => {
                     Box::pin(mirror.answer(session, caller, method, params, client)).await
                 }

@@ -14,7 +14,9 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
-use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, Pins, Template};
+use switchboard_core::config::values::{
+    DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, Template,
+};
 use switchboard_core::content::guard::Limits;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
@@ -362,7 +364,10 @@ fn facts(
 
 fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
     let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
-    Shelf::new(prefix, standing)
+    let direct = definition.direct_tools.clone();
+    let of_all =
+        (settings.direct_tools != DirectTools::None).then(|| settings.direct_tools.clone());
+    Shelf::new(prefix, standing).with_direct(direct.or(of_all))
 }
 
 /// What the configuration says about a server, in a few words.
