@@ -62,7 +62,7 @@ const SETTINGS: &[Setting] = &[
     now(
         "toolset",
         |s| word(s.toolset),
-        "`proxy`, or `direct` for all tools beside `mcp`; `granular` is served like `proxy` yet",
+        "`proxy`, or `direct` for all tools beside `mcp`; `granular` is not there yet and means `proxy`",
     ),
     later("searchCalls", |s| word(s.search_calls), "let a search that fits one tool call it"),
     later("digest", |s| word(s.digest), "name the servers in the definition of the tool"),
