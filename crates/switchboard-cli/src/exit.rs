@@ -59,7 +59,6 @@ impl From<Code> for Exit {
             | Code::BadPattern
             | Code::ToolChanged
             | Code::NoInstructions
-            | Code::NotSupported
             | Code::Config
             | Code::Storage => Exit::Usage,
             Code::SignInRequired => Exit::SignIn,
@@ -108,7 +107,6 @@ mod tests {
         2 tool_changed
         4 tool_blocked
         2 no_instructions
-        2 not_supported
         2 config
         5 connect_failed
         5 starting

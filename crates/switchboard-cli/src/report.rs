@@ -133,9 +133,6 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::CheckConfig => format!("see every mistake with {}", command("config check")),
         Hint::Correct(field) => format!("correct `{}` of its entry", clean_line(field, 200)),
         Hint::Rename => "give it another name".to_owned(),
-        Hint::UseProgram => {
-            "configure its address over HTTP, or a server with a `command`".to_owned()
-        }
         Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),
         Hint::MakePrivate(path) => {
             let chmod = palette.command(format!("`chmod 700 {}`", word(path)));

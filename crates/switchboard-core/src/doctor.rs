@@ -69,8 +69,6 @@ pub enum Fault {
         #[source]
         cause: ExpandError,
     },
-    #[error("this version does not speak {transport}")]
-    NotSpoken { transport: &'static str },
     #[error("there is no program `{command}`")]
     CommandNotFound { command: String, nearest: Vec<String> },
     #[error("there is no `{command}`, which comes with {product}")]
@@ -127,7 +125,6 @@ impl Finding {
             Fault::Untrusted { .. } => about(Hint::Trust),
             Fault::MissingVariable { name, .. } => vec![Hint::SetVariable(name.clone())],
             Fault::BadValue { field, .. } => vec![Hint::Correct(field.clone())],
-            Fault::NotSpoken { .. } => vec![Hint::UseProgram],
             Fault::CommandNotFound { command, nearest } => {
                 let close = Some(Hint::DidYouMean(nearest.clone())).filter(|_| !nearest.is_empty());
                 close.into_iter().chain([Hint::CheckCommand(command.clone())]).collect()
@@ -171,7 +168,6 @@ impl Fault {
             Fault::Config(_)
             | Fault::MissingVariable { .. }
             | Fault::BadValue { .. }
-            | Fault::NotSpoken { .. }
             | Fault::CommandNotFound { .. }
             | Fault::LauncherMissing { .. }
             | Fault::HelperNotFound { .. }
@@ -193,7 +189,6 @@ impl Fault {
             Fault::Untrusted { .. } => "untrusted",
             Fault::MissingVariable { .. } => "missing_variable",
             Fault::BadValue { .. } => "bad_value",
-            Fault::NotSpoken { .. } => "not_supported",
             Fault::CommandNotFound { .. } => "command_not_found",
             Fault::LauncherMissing { .. } => "launcher_missing",
             Fault::HelperNotFound { .. } => "helper_not_found",

@@ -27,7 +27,6 @@ pub enum Code {
     ToolChanged,
     ToolBlocked,
     NoInstructions,
-    NotSupported,
     Config,
     ConnectFailed,
     Starting,
@@ -44,7 +43,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 31] = [
+    pub const ALL: [Code; 30] = [
         Code::BadRequest,
         Code::UnknownTool,
         Code::AmbiguousTool,
@@ -62,7 +61,6 @@ impl Code {
         Code::ToolChanged,
         Code::ToolBlocked,
         Code::NoInstructions,
-        Code::NotSupported,
         Code::Config,
         Code::ConnectFailed,
         Code::Starting,
@@ -98,7 +96,6 @@ impl Code {
             Code::ToolChanged => "tool_changed",
             Code::ToolBlocked => "tool_blocked",
             Code::NoInstructions => "no_instructions",
-            Code::NotSupported => "not_supported",
             Code::Config => "config",
             Code::ConnectFailed => "connect_failed",
             Code::Starting => "starting",
@@ -212,8 +209,6 @@ pub enum Hint {
     Correct(String),
     /// Give the server another name.
     Rename,
-    /// Use a server that is a program, or its address over HTTP.
-    UseProgram,
     /// Put a file out of the way, to begin anew.
     MoveAway(String),
     /// Let nobody but the owner into a directory.

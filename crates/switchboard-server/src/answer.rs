@@ -124,7 +124,6 @@ fn error_type(code: Code) -> ErrorType {
         | Code::ApprovalDenied
         | Code::ToolBlocked
         | Code::NoInstructions
-        | Code::NotSupported
         | Code::Config
         | Code::ConnectFailed
         | Code::Starting

@@ -11,6 +11,7 @@ use switchboard_wire::{Peer, Raw, Responder, RpcError};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
+use crate::direct::Direct;
 use crate::host::ClientHost;
 use crate::listen::Listening;
 use crate::mirror::Mirror;
@@ -29,6 +30,8 @@ pub(crate) struct Conversation {
     host: ClientHost,
     /// Set where one server is shown as it is.
     mirror: Option<Mirror>,
+    /// What is shown beside the one tool.
+    direct: Arc<Direct>,
     /// Calls that wait for what they asked their client.
     parking: Parking,
     scope: Scope,
@@ -52,7 +55,7 @@ impl Conversation {
             Manner::OneOfMany => gateway.session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
-        Conversation::of(session, host, mirror, Scope::Client)
+        Conversation::of(session, host, mirror, Direct::new(gateway, offer), Scope::Client)
     }
 
     /// With everybody who says with each request all that there is to know.
@@ -63,17 +66,22 @@ impl Conversation {
             Manner::OneOfMany => gateway.common_session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
-        Conversation::of(session, host, mirror, Scope::Request)
+        Conversation::of(session, host, mirror, Direct::new(gateway, offer), Scope::Request)
     }
 
     fn of(
         session: Session,
         host: ClientHost,
         mirror: Option<Mirror>,
+        direct: Direct,
         scope: Scope,
     ) -> Conversation {
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, mirror, parking, scope }
+        Conversation { session, host, mirror, direct: Arc::new(direct), parking, scope }
+    }
+
+    pub(crate) fn direct(&self) -> &Arc<Direct> {
+        &self.direct
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -111,7 +119,10 @@ impl Conversation {
         progress: Option<&Peer>,
     ) -> Result<Answer, RpcError> {
         match &self.mirror {
-            None => proxy::answer(&self.session, caller, method, params, progress).await,
+            None => {
+                let (session, direct) = (&self.session, &self.direct);
+                proxy::answer(session, direct, caller, method, params, progress).await
+            }
             Some(mirror) => {
                 let session = &self.session;
                 Box::pin(mirror.answer(session, caller, method, params, progress)).await
@@ -205,6 +216,7 @@ impl Conversation {
         Listening {
             session: Arc::clone(&self.session),
             bulletin: self.host.bulletin().clone(),
+            direct: Arc::clone(&self.direct),
             manner: if self.is_mirror() { Manner::Verbatim } else { Manner::OneOfMany },
             closing,
         }
@@ -228,7 +240,7 @@ impl Conversation {
 
 fn shown(offer: &Offer) -> (Manner, Option<Mirror>) {
     match offer {
-        Offer::Proxy => (Manner::OneOfMany, None),
+        Offer::Proxy | Offer::Direct => (Manner::OneOfMany, None),
         Offer::Mirror(server) => (Manner::Verbatim, Some(Mirror::of(server))),
     }
 }

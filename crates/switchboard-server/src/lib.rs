@@ -6,6 +6,7 @@
 //! - `conversation`: what its requests have in common, and how each is answered;
 //! - `calls`: its requests, until each is answered once;
 //! - `proxy`: all servers behind the one tool;
+//! - `direct`: the tools beside it;
 //! - `mirror`: one server as it is;
 //! - `answer`: replies and failures, translated to MCP results;
 //! - `modern`: what requests and answers of the stateless revision say beside themselves;
@@ -17,6 +18,7 @@ mod answer;
 mod bulletin;
 mod calls;
 mod conversation;
+mod direct;
 mod host;
 pub mod http;
 mod levels;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::bulletin::{Bulletin, Filter, Seat};
+use crate::direct::{Direct, TOOLS_CHANGED};
 use crate::news::{self, List};
 use crate::params::read;
 use crate::question::Manner;
@@ -20,6 +21,7 @@ use crate::question::Manner;
 pub(crate) struct Listening {
     pub(crate) session: Arc<Session>,
     pub(crate) bulletin: Bulletin,
+    pub(crate) direct: Arc<Direct>,
     pub(crate) manner: Manner,
     /// Set when it has to end.
     pub(crate) closing: CancellationToken,
@@ -41,10 +43,6 @@ impl Listening {
         let params = Raw::from_json(params.to_string());
         let Wishes { notifications } = read(Some(&params))?;
         let mut wanted = notifications.bounded();
-        if self.manner == Manner::OneOfMany {
-            // There is one tool, and it never changes.
-            wanted.tools_list_changed = false;
-        }
         wanted.resource_subscriptions = self.subscribe(wanted.resource_subscriptions).await;
         let seat = self.bulletin.sit(wanted, client.clone(), request);
         let following = Following { session: &self.session, bulletin: &self.bulletin, seat };
@@ -73,6 +71,13 @@ impl Listening {
     /// Tells of the lists that are ours. A server that is shown as it is tells of its own.
     async fn lists(&self, seat: &Seat) {
         let ours = self.manner == Manner::OneOfMany;
+        let tools = async {
+            if ours && seat.filter().tools_list_changed {
+                let gateway = self.session.gateway();
+                self.direct.follow(gateway, || seat.tell(TOOLS_CHANGED)).await;
+            }
+            std::future::pending::<()>().await;
+        };
         let follow = |list, wanted| async move {
             if ours && wanted {
                 let changes = self.session.gateway().watch();
@@ -81,6 +86,7 @@ impl Listening {
             std::future::pending::<()>().await;
         };
         tokio::join!(
+            tools,
             follow(List::Prompts, seat.filter().prompts_list_changed),
             follow(List::Resources, seat.filter().resources_list_changed),
         );

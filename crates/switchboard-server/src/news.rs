@@ -1,4 +1,4 @@
-//! Tells a client when the prompts or resources that it may list are not what they were.
+//! Tells a client when the tools, prompts or resources that it may list are not what they were.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -9,10 +9,12 @@ use switchboard_wire::Peer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Which lists a client follows: those that it has asked for.
+use crate::direct::{Direct, TOOLS_CHANGED};
+
+/// Which lists a client follows, by what it is told: those that it has asked for.
 #[derive(Default)]
 pub(crate) struct News {
-    followed: Vec<List>,
+    followed: Vec<&'static str>,
     /// They end with the client.
     following: JoinSet<()>,
 }
@@ -26,15 +28,27 @@ pub(crate) enum List {
 impl News {
     /// For a client that hears of changes in another way.
     pub(crate) fn none() -> News {
-        News { followed: vec![List::Prompts, List::Resources], following: JoinSet::new() }
+        let followed = vec![TOOLS_CHANGED, List::Prompts.changed(), List::Resources.changed()];
+        News { followed, following: JoinSet::new() }
     }
 
     /// Tells the client from now on when this list is not what it was.
     pub(crate) fn follow(&mut self, list: List, session: &Session, client: &Peer) {
-        if !self.followed.contains(&list) {
-            self.followed.push(list);
-            let (changes, client) = (session.gateway().watch(), client.clone());
-            self.following.spawn(tell(list, changes, move |method| client.try_notify(method, "")));
+        let (changes, client) = (session.gateway().watch(), client.clone());
+        let say = move |method: &'static str| client.try_notify(method, "");
+        self.begin(list.changed(), tell(list, changes, say));
+    }
+
+    /// The same for the tools.
+    pub(crate) fn follow_tools(&mut self, direct: &Arc<Direct>, session: &Session, client: &Peer) {
+        let (direct, gateway) = (Arc::clone(direct), session.gateway().clone());
+        self.begin(TOOLS_CHANGED, direct.tell(gateway, client.clone()));
+    }
+
+    fn begin(&mut self, told: &'static str, telling: impl Future<Output = ()> + Send + 'static) {
+        if !self.followed.contains(&told) {
+            self.followed.push(told);
+            self.following.spawn(telling);
         }
     }
 }

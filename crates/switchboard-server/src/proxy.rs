@@ -1,4 +1,4 @@
-//! All servers behind the one tool: MCP methods as requests of a session. Reads, translates,
+//! All servers behind the one tool, and tools beside it: MCP methods as requests of a session. Reads, translates,
 //! answers; decides nothing.
 
 use std::borrow::Cow;
@@ -8,25 +8,28 @@ use serde_json::{Map, Value, json};
 use switchboard::failure::Failure;
 use switchboard::relay::{Lookup, Reference};
 use switchboard::reply::Reply;
-use switchboard::request::{self, Arguments, Request};
+use switchboard::request::{self, Arguments, CallRequest, Request};
 use switchboard::{Caller, Session, explain, tool_card};
-use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer, as_the_server_said};
+use crate::direct::Direct;
 use crate::levels::Levelled;
 use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_progress};
 
 /// What a client gets for a request; its steps go to `progress`.
 pub(crate) async fn answer(
     session: &Session,
+    direct: &Direct,
     caller: Caller,
     method: &str,
     params: Option<&Raw>,
     progress: Option<&Peer>,
 ) -> Result<Answer, RpcError> {
     match method {
-        "tools/call" => call_tool(session, caller, params, progress).await,
+        "tools/call" => call_tool(session, direct, caller, params, progress).await,
+        "tools/list" => Ok(Answer::Json(direct.list(session.gateway()))),
         _ => Box::pin(answer_method(session, caller, method, params)).await,
     }
 }
@@ -39,7 +42,6 @@ async fn answer_method(
 ) -> Result<Answer, RpcError> {
     match method {
         "initialize" => Ok(Answer::json(initialize(params))),
-        "tools/list" => Ok(answer::list("tools", [&*tool_card::definition()].into_iter())),
         "prompts/list" => {
             let catalog = session.gateway().catalog();
             let rows = catalog.offered().flat_map(|listing| &listing.prompts);
@@ -137,7 +139,7 @@ fn initialize(params: Option<&Raw>) -> String {
 /// What is offered here.
 pub(crate) fn offer() -> Map<String, Value> {
     let capabilities = json!({
-        "tools": {},
+        "tools": { "listChanged": true },
         "prompts": { "listChanged": true },
         "resources": { "listChanged": true, "subscribe": true },
         "completions": {},
@@ -159,9 +161,10 @@ fn who() -> Value {
     })
 }
 
-/// The one tool. Whatever goes wrong inside it is a result that the model can read.
+/// The one tool, or one beside it. Whatever goes wrong inside it is a result that the model can read.
 async fn call_tool(
     session: &Session,
+    direct: &Direct,
     caller: Caller,
     params: Option<&Raw>,
     progress: Option<&Peer>,
@@ -176,23 +179,29 @@ async fn call_tool(
         meta: Option<Meta>,
     }
     let call: Call<'_> = read(params)?;
-    if call.name != tool_card::NAME {
-        let message = format!("there is one tool here, `{}`", tool_card::NAME);
-        return Err(RpcError::new(INVALID_PARAMS, message));
-    }
-    let parsed = match request::parse(call.arguments) {
-        Ok(parsed) => parsed,
-        Err(error) => return Ok(Answer::Failure(explain::request_error(error))),
+    let (request, ignored) = if call.name == tool_card::NAME {
+        match request::parse(call.arguments) {
+            Ok(parsed) => (parsed.request, parsed.ignored),
+            Err(error) => return Ok(Answer::Failure(explain::request_error(error))),
+        }
+    } else {
+        let target = direct.target(session.gateway(), &call.name)?;
+        let args = Passed::read(params)?.arguments()?;
+        let (tool, server) = (target.tool.to_string(), Some(target.server.to_string()));
+        (Request::Call(CallRequest { tool, server, args }), Vec::new())
     };
     let outcome = match (call.meta.and_then(|meta| meta.progress_token), progress) {
         (Some(token), Some(client)) => {
-            let call = |caller| session.handle_as(parsed.request, caller);
+            let call = |caller| session.handle_as(request, caller);
             Box::pin(with_progress(caller, call, &token, client)).await
         }
-        (None, _) | (_, None) => session.handle_as(parsed.request, caller).await,
+        (None, _) | (_, None) => session.handle_as(request, caller).await,
     };
+    if let Ok(Reply::Found(page)) = &outcome {
+        direct.take_note(session.gateway(), page);
+    }
     Ok(match outcome {
-        Ok(reply) => Answer::Reply(reply, parsed.ignored),
+        Ok(reply) => Answer::Reply(reply, ignored),
         Err(failure) => Answer::Failure(failure),
     })
 }

@@ -28,8 +28,10 @@ pub(crate) struct Service {
 /// What a client is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The one tool, for all servers.
+    /// The one tool, for all servers, and beside it the tools that the configuration names.
     Proxy,
+    /// The one tool, and beside it all tools of which the configuration says nothing else.
+    Direct,
     /// One server as it is, by its name in the configuration.
     Mirror(String),
 }
@@ -86,6 +88,9 @@ impl Service {
                 self.talk.host().learn(params);
             }
             "logging/setLevel" => self.talk.host().heed(params),
+            "tools/list" => {
+                self.news.follow_tools(self.talk.direct(), self.talk.session(), &self.client);
+            }
             "prompts/list" => self.news.follow(List::Prompts, self.talk.session(), &self.client),
             "resources/list" | "resources/templates/list" => {
                 self.news.follow(List::Resources, self.talk.session(), &self.client);

@@ -319,6 +319,17 @@ fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {
     }
 }
 
+/// The same message on one line, whatever is passed on of it. A line break between JSON values is as
+/// good as a blank, and within them there is none.
+pub(crate) fn on_one_line(message: &Bytes) -> Bytes {
+    let message = message.slice_ref(message.trim_ascii());
+    if memchr::memchr2(b'\n', b'\r', &message).is_none() {
+        return message;
+    }
+    let blank = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+    message.iter().map(blank).collect()
+}
+
 /// Whether an over-long line asks or tells something, rather than answering.
 pub(crate) fn asks_in_head(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);

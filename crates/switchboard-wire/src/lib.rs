@@ -11,7 +11,8 @@
 //! - [`stdio`]: the pipes of this process without blocking threads;
 //! - [`pipe`]: a pair of connected in-process ends;
 //! - [`sse`]: event streams, bounded;
-//! - [`http_client`]: servers at a URL.
+//! - [`http_client`]: servers at a URL;
+//! - [`websocket`]: servers over WebSocket.
 
 mod alarm;
 pub mod envelope;
@@ -24,6 +25,7 @@ pub mod peer;
 pub mod pipe;
 pub mod sse;
 pub mod stdio;
+pub mod websocket;
 
 pub use envelope::{Id, Message, Raw, RpcError};
 pub use peer::{Exchange, Handler, Notification, Peer, RequestError, Responder};

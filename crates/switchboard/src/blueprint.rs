@@ -14,14 +14,16 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
-use switchboard_core::config::values::{IdleTimeout, Lifecycle, OutputGuard, Pins, Template};
+use switchboard_core::config::values::{
+    DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, Template,
+};
 use switchboard_core::content::guard::Limits;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
 
 use crate::demo::Demo;
-use crate::dial::http::RemoteRecipe;
+use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::in_process::InProcess;
 use crate::dial::launch::{Ground, Launching, Resolving};
 use crate::dial::socket::SocketRecipe;
@@ -237,10 +239,10 @@ impl Blueprint {
             Transport::Program(Box::new(program(name, server, words, settings, means)))
         };
         let seal = seal(name, server, (&self.environment, &self.paths));
-        let remote = |url: &Template, mode| {
+        let remote = |url: &Template, speaks| {
             Transport::Remote(Box::new(RemoteRecipe {
                 url: url.clone(),
-                mode,
+                speaks,
                 headers: definition.headers.clone().unwrap_or_default(),
                 auth: definition.auth.clone(),
                 bearer_token: definition.bearer_token.clone(),
@@ -256,27 +258,14 @@ impl Blueprint {
                 program(Words::Templates { command: command.clone(), args: args.clone() })
             }
             Configured::CommandLine { words } => program(Words::Literal(words.clone())),
-            Configured::Http { url, mode } => remote(url, *mode),
+            Configured::Http { url, mode } => remote(url, Speaks::Http(*mode)),
+            Configured::WebSocket { url } => remote(url, Speaks::WebSocket),
             Configured::Socket { path } => Transport::Socket(Box::new(SocketRecipe {
                 path: path.clone(),
                 environment: self.environment.clone(),
                 seal,
             })),
-            Configured::WebSocket { .. } => Transport::Unsupported(WEB_SOCKET),
         }
-    }
-}
-
-const WEB_SOCKET: &str = "WebSocket";
-
-/// The transport by name, if this version does not speak it.
-pub(crate) fn unspoken(transport: &Configured) -> Option<&'static str> {
-    match transport {
-        Configured::Stdio { .. }
-        | Configured::CommandLine { .. }
-        | Configured::Http { .. }
-        | Configured::Socket { .. } => None,
-        Configured::WebSocket { .. } => Some(WEB_SOCKET),
     }
 }
 
@@ -363,7 +352,10 @@ fn facts(
 
 fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
     let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
-    Shelf::new(prefix, standing)
+    let direct = definition.direct_tools.clone();
+    let of_all =
+        (settings.direct_tools != DirectTools::None).then(|| settings.direct_tools.clone());
+    Shelf::new(prefix, standing).with_direct(direct.or(of_all))
 }
 
 /// What the configuration says about a server, in a few words.

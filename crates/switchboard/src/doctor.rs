@@ -16,7 +16,7 @@ use switchboard_core::launcher;
 use switchboard_core::name::ServerName;
 use switchboard_core::request::Request;
 
-use crate::blueprint::{self, unspoken};
+use crate::blueprint;
 use crate::dial::launch::Outlook;
 use crate::dial::lookup;
 use crate::directory;
@@ -79,9 +79,6 @@ fn program_faults(
     environment: &Environment,
     with: &Surroundings<'_>,
 ) -> Vec<Fault> {
-    if let Some(transport) = unspoken(&server.transport) {
-        return vec![Fault::NotSpoken { transport }];
-    }
     let definition = &server.definition;
     let cwd = match &definition.cwd {
         None => environment.cwd.clone(),

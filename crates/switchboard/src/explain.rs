@@ -173,7 +173,6 @@ struct Connecting {
 
 fn dial_code(error: &DialError) -> Code {
     match error {
-        DialError::Unsupported(_) => Code::NotSupported,
         DialError::Trust(_) => Code::TrustRequired,
         DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
             Code::TimedOut
@@ -227,7 +226,6 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         | DialError::Secret { .. }
         | DialError::Install { .. }
         | DialError::Unchecked
-        | DialError::Unsupported(_)
         | DialError::Socket { .. }
         | DialError::Tls(_)
         | DialError::Client(_)
@@ -260,6 +258,8 @@ fn http_code(error: &HttpError) -> Code {
         | HttpError::NotMcp { .. }
         | HttpError::Elsewhere { .. }
         | HttpError::Circle
+        | HttpError::Handshake
+        | HttpError::OtherProtocol
         | HttpError::Sign(_) => Code::ServerError,
     }
 }
@@ -269,9 +269,11 @@ fn http_hint(error: &HttpError, server: &ServerName) -> Option<Hint> {
         HttpError::SignIn { .. } => Some(Hint::SignIn(server.clone())),
         HttpError::Busy { retry_after: Some(wait), .. } => Some(Hint::RetryAfter(*wait)),
         HttpError::Sign(_) => Some(Hint::Correct("requestHeadersCommand".to_owned())),
-        HttpError::Elsewhere { .. } | HttpError::NotMcp { .. } | HttpError::Circle => {
-            Some(Hint::Correct("url".to_owned()))
-        }
+        HttpError::Elsewhere { .. }
+        | HttpError::NotMcp { .. }
+        | HttpError::Circle
+        | HttpError::Handshake
+        | HttpError::OtherProtocol => Some(Hint::Correct("url".to_owned())),
         HttpError::Connect { .. }
         | HttpError::Broken { .. }
         | HttpError::Busy { retry_after: None, .. }

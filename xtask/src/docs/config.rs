@@ -93,10 +93,10 @@ const FIELDS: &[Field] = &[
         "which era of the protocol to speak; `legacy` is what is spoken",
     ),
     now("exposeResources", "boolean", "`false` hides its resources from the list of tools"),
-    later(
+    now(
         "directTools",
         "boolean, `\"search\"` or list of names",
-        "tools beside `mcp` under their own names",
+        "which of its tools stand beside `mcp` under their own names",
     ),
     now(
         "toolPrefix",

@@ -52,7 +52,6 @@ fn meaning(code: Code) -> &'static str {
         Code::ToolChanged => "the tool changed or went while the call was prepared",
         Code::ToolBlocked => "the tool is not what was accepted, and `pins` says `block`",
         Code::NoInstructions => "the server gives no instructions, or was never connected",
-        Code::NotSupported => "this version does not speak the transport",
         Code::Config => "the configuration cannot be used for this",
         Code::ConnectFailed => "the server did not start, or did not answer as an MCP server",
         Code::Starting => "the server is being installed, which goes on",

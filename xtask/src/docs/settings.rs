@@ -49,16 +49,20 @@ const SETTINGS: &[Setting] = &[
         |s| millis(s.start_timeout),
         "how long a start may take, from 1000 to 300000",
     ),
-    later("directTools", |s| direct(&s.direct_tools), "tools beside `mcp` under their own names"),
-    later(
+    now(
+        "directTools",
+        |s| direct(&s.direct_tools),
+        "which tools stand beside `mcp` under their own names, where a server's entry says nothing",
+    ),
+    now(
         "freezeDirectTools",
         |s| word(s.freeze_direct_tools),
-        "keep that list as it was at the start",
+        "keep what a client was shown first for as long as it stays",
     ),
-    later(
+    now(
         "toolset",
         |s| word(s.toolset),
-        "`proxy`, `direct`, `granular`; `proxy` is what is served",
+        "`proxy`, or `direct` for all tools beside `mcp`; `granular` is not there yet and means `proxy`",
     ),
     later("searchCalls", |s| word(s.search_calls), "let a search that fits one tool call it"),
     later("digest", |s| word(s.digest), "name the servers in the definition of the tool"),

@@ -1,8 +1,8 @@
-//! How to serve: to one host on the standard streams, or to many over HTTP.
+//! How to serve: to one host on the standard streams, or to many over HTTP, and which tools.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -14,8 +14,19 @@ pub(crate) struct Serve {
     #[arg(long, requires = "http")]
     pub(crate) allow_remote: bool,
     /// Show one server as it is, under its own names, in place of the `mcp` tool
-    #[arg(long, value_name = "SERVER")]
+    #[arg(long, value_name = "SERVER", conflicts_with = "toolset")]
     pub(crate) transparent: Option<String>,
+    /// Which tools to show, whatever the setting `toolset` says
+    #[arg(long, value_name = "TOOLSET")]
+    pub(crate) toolset: Option<Toolset>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Toolset {
+    /// `mcp`, and beside it what `directTools` names
+    Proxy,
+    /// `mcp`, and beside it all tools of all servers, unless `directTools` says otherwise
+    Direct,
 }
 
 /// `HOST:PORT`, or a port of this machine.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 use switchboard::Gateway;
+use switchboard::config::values::Toolset as Configured;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
@@ -12,7 +13,7 @@ use switchboard_server::{Offer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::serve::Serve;
+use crate::args::serve::{Serve, Toolset};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -51,9 +52,11 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let mut announcing = JoinSet::new();
     announcing.spawn(announce(app.printer, gateway.clone()));
     let stop = CancellationToken::new();
-    let offer = match &how.transparent {
-        None => Offer::Proxy,
-        Some(server) => Offer::Mirror(gateway.usable(server)?.to_string()),
+    let offer = match (&how.transparent, how.toolset, gateway.settings().toolset) {
+        (Some(server), _, _) => Offer::Mirror(gateway.usable(server)?.to_string()),
+        (None, Some(Toolset::Direct), _) | (None, None, Configured::Direct) => Offer::Direct,
+        (None, Some(Toolset::Proxy), _)
+        | (None, None, Configured::Proxy | Configured::Granular) => Offer::Proxy,
     };
     let serving = async {
         match face {

@@ -65,7 +65,6 @@ fn hints(code: Code) -> Vec<Hint> {
         | Code::UnknownResult
         | Code::BadPattern
         | Code::NoInstructions
-        | Code::NotSupported
         | Code::ConnectionLost
         | Code::ServerError
         | Code::ShuttingDown
@@ -164,9 +163,6 @@ fn every_code_is_reported_with_its_remedies() {
     hint: see what changed with `switchboard pins files` and accept it with `switchboard pins accept files`
     --
     error: what was attempted (no_instructions)
-      caused by: what stood in the way
-    --
-    error: what was attempted (not_supported)
       caused by: what stood in the way
     --
     error: what was attempted (config)

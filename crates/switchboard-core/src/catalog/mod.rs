@@ -1,5 +1,6 @@
 //! What all servers offer, as one immutable snapshot.
 
+pub mod direct;
 pub mod disk;
 pub mod entry;
 pub mod find;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::config::layers::PendingCause;
-use crate::config::values::ToolPrefix;
+use crate::config::values::{DirectTools, ToolPrefix};
 use crate::name::{ServerName, ToolId, shown_names};
 
 pub use entry::{Annotations, Entry, Kind};
@@ -29,6 +30,8 @@ pub use resolve::{Resolution, ResolveError, Resolved};
 pub struct Shelf {
     pub prefix: ToolPrefix,
     pub standing: Standing,
+    /// Which of its tools are shown beside `mcp`; `None` if the configuration does not say.
+    direct: Option<DirectTools>,
     /// `None` until the server has been listed once.
     listing: Option<Arc<Listing>>,
     baseline: Baseline,
@@ -160,7 +163,20 @@ impl Shelf {
     /// A server of which nothing is known yet.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let (baseline, pins, drift) = Default::default();
-        Shelf { prefix, standing, listing: None, baseline, pins, drift, asks_client: false }
+        let (direct, listing) = (None, None);
+        Shelf { prefix, standing, direct, listing, baseline, pins, drift, asks_client: false }
+    }
+
+    /// The same server with a word on which of its tools are shown beside `mcp`.
+    #[must_use]
+    pub fn with_direct(mut self, direct: Option<DirectTools>) -> Shelf {
+        self.direct = direct;
+        self
+    }
+
+    /// Which of its tools are shown beside `mcp`, if the configuration says so.
+    pub fn direct(&self) -> Option<&DirectTools> {
+        self.direct.as_ref()
     }
 
     pub fn is_active(&self) -> bool {
@@ -170,14 +186,14 @@ impl Shelf {
     /// Equal for shelves that hold the same.
     pub fn identity(&self) -> impl PartialEq {
         let listed = self.listing.as_ref().map(|it| (Arc::as_ptr(it), Arc::as_ptr(&self.pins)));
-        (self.prefix, self.standing, listed, self.asks_client)
+        (self.prefix, self.standing, &self.direct, listed, self.asks_client)
     }
 
     /// These names and rules, with what is known of `old`.
     #[must_use]
     pub fn knowing(self, old: &Shelf) -> Shelf {
-        let Shelf { prefix, standing, .. } = self;
-        Shelf { prefix, standing, ..old.clone() }
+        let Shelf { prefix, standing, direct, .. } = self;
+        Shelf { prefix, standing, direct, ..old.clone() }
     }
 
     pub fn listing(&self) -> Option<&Arc<Listing>> {

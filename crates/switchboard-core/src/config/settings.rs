@@ -108,8 +108,8 @@ settings! {
     request_timeout: Duration
         = "requestTimeoutMs", Anyone, milliseconds, Duration::from_secs(60);
     start_timeout: Duration = "startTimeoutMs", Anyone, start_timeout, Duration::from_secs(30);
-    direct_tools: DirectTools = "directTools", Anyone, direct_tools, DirectTools::None;
-    freeze_direct_tools: bool = "freezeDirectTools", Anyone, boolean, false;
+    direct_tools: DirectTools = "directTools", User, direct_tools, DirectTools::None;
+    freeze_direct_tools: bool = "freezeDirectTools", User, boolean, false;
     toolset: Toolset = "toolset", User, choice, Toolset::Proxy;
     search_calls: bool = "searchCalls", User, boolean, false;
     digest: bool = "digest", Anyone, boolean, false;

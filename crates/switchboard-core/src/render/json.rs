@@ -204,7 +204,6 @@ fn hint(hint: &Hint) -> Value {
         Hint::CheckConfig => json!("checkConfig"),
         Hint::Correct(field) => json!({ "correct": field }),
         Hint::Rename => json!("rename"),
-        Hint::UseProgram => json!("useProgram"),
         Hint::MoveAway(path) => json!({ "moveAway": path }),
         Hint::MakePrivate(path) => json!({ "makePrivate": path }),
         Hint::CheckOutcome => json!("checkOutcome"),

@@ -359,9 +359,6 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::CheckConfig => "Ask the user to check the configuration files".to_owned(),
         Hint::Correct(field) => format!("Ask the user to correct `{}`", clean_line(field, LINE)),
         Hint::Rename => "Ask the user to give it another name".to_owned(),
-        Hint::UseProgram => {
-            "Ask the user for its address over HTTP, or for a server that is a program".to_owned()
-        }
         Hint::MoveAway(path) => {
             format!("Ask the user to move {} away", clean_line(path, LINE * 2))
         }

@@ -29,7 +29,6 @@ const CONFIG: &str = r#"{
         "circle": { "command": "fixture-server", "args": ["circle"] },
         "missing": { "command": "no-such-program-anywhere" },
         "unset": { "command": "${NO_SUCH_VARIABLE}" },
-        "remote": { "url": "wss://example.com/mcp" },
         "off": { "command": "fixture-server", "args": ["one"], "disabled": true },
     },
 }"#;
@@ -45,7 +44,7 @@ const SCRIPTS: [(&str, &str); 5] = [
 ];
 
 /// What fails, in this order.
-const REQUESTS: [&str; 27] = [
+const REQUESTS: [&str; 26] = [
     r#"{ "serach": "x" }"#,
     r#"{ "tool": "demo_add", "a": 1 }"#,
     r#"{ "select": ".x" }"#,
@@ -72,7 +71,6 @@ const REQUESTS: [&str; 27] = [
     r#"{ "connect": "circle" }"#,
     r#"{ "connect": "missing" }"#,
     r#"{ "connect": "unset" }"#,
-    r#"{ "connect": "remote" }"#,
 ];
 
 fn world() -> World {

@@ -10,6 +10,7 @@ mod cli;
 mod content;
 mod corpus;
 mod definitions;
+mod direct;
 mod docs;
 mod doctor;
 mod edits;

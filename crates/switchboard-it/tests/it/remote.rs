@@ -5,6 +5,7 @@ mod programs;
 mod recovery;
 mod tls;
 mod trouble;
+mod websocket;
 
 use std::sync::Arc;
 

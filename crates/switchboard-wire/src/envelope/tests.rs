@@ -130,3 +130,14 @@ proptest! {
         let _ = parse(&Bytes::from(bytes));
     }
 }
+
+#[test]
+fn a_message_is_passed_on_without_line_breaks() {
+    let check = |message: &'static str, expected: &str| {
+        assert_eq!(on_one_line(&Bytes::from(message)), expected);
+    };
+    check("{}", "{}");
+    check(" {}\r\n", "{}");
+    check("{\n  \"a\": \"b\\n\"\r\n}\n", "{   \"a\": \"b\\n\"  }");
+    check("\n", "");
+}

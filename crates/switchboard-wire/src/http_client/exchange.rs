@@ -1,7 +1,7 @@
 //! One request of ours: its POST, and the answer as a body or as an event stream.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::{Response, StatusCode};
@@ -13,7 +13,7 @@ use super::legacy::Answers;
 use super::link::{Ask, Busy, Link, Speaks, is_refused};
 use super::listen::Resuming;
 use super::stream::{Stream, is_event_stream};
-use super::trouble::{self, HttpError, Page, content_type, retry_after};
+use super::trouble::{self, HttpError, Page, content_type};
 use super::{Mode, legacy};
 use crate::envelope::{self, METHOD_NOT_FOUND, Message};
 use crate::peer::{Exchange, RequestError};
@@ -161,20 +161,13 @@ impl Link {
     /// What a response other than a success means for the message that was sent.
     pub(super) async fn refusal(&self, response: Response) -> RequestError {
         let (status, headers) = (response.status(), response.headers().clone());
-        match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                return RequestError::Http(HttpError::SignIn { status: status.as_u16() });
+        if let Some(error) = trouble::by_status(status, &headers) {
+            if let HttpError::Busy { status, retry_after: Some(wait) } = error
+                && let Some(until) = Instant::now().checked_add(wait)
+            {
+                self.endpoint.quiet.keep(Busy { status, until });
             }
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                let retry_after = retry_after(&headers, SystemTime::now());
-                let status = status.as_u16();
-                let until = retry_after.and_then(|wait| Instant::now().checked_add(wait));
-                if let Some(until) = until {
-                    self.endpoint.quiet.keep(Busy { status, until });
-                }
-                return RequestError::Http(HttpError::Busy { status, retry_after });
-            }
-            _ => {}
+            return RequestError::Http(error);
         }
         let body = Bytes::from(trouble::beginning(response).await);
         let error = rpc_error(&body);

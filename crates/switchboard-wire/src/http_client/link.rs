@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Method, Response, StatusCode, Url};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use tokio::sync::{Semaphore, SetOnce};
 use tokio::time::Instant;
 
 use super::carrier::Ended;
 use super::trouble::HttpError;
-use super::{Endpoint, Mode};
+use super::{Endpoint, Mode, Signer};
+use crate::envelope::on_one_line;
 use crate::peer::{Exchange, Handler, Inlet, Limits};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -230,7 +231,7 @@ impl Link {
     /// Gives one message to whom it concerns.
     pub(super) fn take(&self, frame: &Bytes, exchange: Option<Exchange>) {
         let mut handler = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
-        self.inlet.take(frame, exchange, &mut **handler);
+        self.inlet.take(&on_one_line(frame), exchange, &mut **handler);
     }
 
     /// Sends one request; the headers of its answer are there when this returns.
@@ -257,28 +258,15 @@ impl Link {
 
     async fn send_to(&self, url: &Url, ask: &Ask<'_>) -> Result<Response, HttpError> {
         let mut headers = self.headers(ask);
-        if let Some(signer) = &self.endpoint.signer {
-            let body = ask.body.map(|body| &body[..]).unwrap_or_default();
-            let signed = signer.sign(ask.method.as_str(), url, body).await;
-            for (name, value) in signed.map_err(HttpError::Sign)? {
-                headers.extend(name.map(|name| (name, value)));
-            }
-        }
+        let body = ask.body.map(|body| &body[..]).unwrap_or_default();
+        sign(self.endpoint.signer.as_deref(), (&ask.method, url, body), &mut headers).await?;
         let request =
             self.endpoint.client.request(ask.method.clone(), url.clone()).headers(headers);
         let request = match ask.body {
             Some(body) => request.body(body.clone()),
             None => request,
         };
-        request.send().await.map_err(|cause| {
-            let connecting = cause.is_connect();
-            let cause = Arc::new(cause.without_url());
-            if connecting {
-                HttpError::Connect { origin: url.origin().ascii_serialization(), cause }
-            } else {
-                HttpError::Broken { cause: Some(cause) }
-            }
-        })
+        send(request, url).await
     }
 
     fn headers(&self, ask: &Ask<'_>) -> HeaderMap {
@@ -312,6 +300,33 @@ impl Link {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Adds the headers that are made for this request alone.
+pub(crate) async fn sign(
+    signer: Option<&dyn Signer>,
+    (method, url, body): (&Method, &Url, &[u8]),
+    headers: &mut HeaderMap,
+) -> Result<(), HttpError> {
+    let Some(signer) = signer else { return Ok(()) };
+    let signed = signer.sign(method.as_str(), url, body).await;
+    for (name, value) in signed.map_err(HttpError::Sign)? {
+        headers.extend(name.map(|name| (name, value)));
+    }
+    Ok(())
+}
+
+/// Sends a request to `url`; the headers of its answer are there when this returns.
+pub(crate) async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError> {
+    request.send().await.map_err(|cause| {
+        let connecting = cause.is_connect();
+        let cause = Arc::new(cause.without_url());
+        if connecting {
+            HttpError::Connect { origin: url.origin().ascii_serialization(), cause }
+        } else {
+            HttpError::Broken { cause: Some(cause) }
+        }
+    })
 }
 
 /// A POST is sent on only by the two statuses that keep it a POST.

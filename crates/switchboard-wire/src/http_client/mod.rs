@@ -19,8 +19,10 @@ use std::sync::Arc;
 
 pub use carrier::{Carrier, Ended, Traffic};
 pub use link::Quiet;
+pub(crate) use link::{send, sign};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Client, Url};
+pub(crate) use trouble::refusal;
 pub use trouble::{HttpError, Page};
 
 use crate::peer::{Limits, Peer, detached};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 
 use super::SignError;
@@ -46,6 +46,10 @@ pub enum HttpError {
     Elsewhere { origin: String },
     #[error("the server sends us on again and again")]
     Circle,
+    #[error("the server's answer to the WebSocket handshake makes no sense")]
+    Handshake,
+    #[error("the server speaks another protocol than MCP over WebSocket")]
+    OtherProtocol,
     #[error("the headers of the request could not be made")]
     Sign(#[source] SignError),
 }
@@ -101,6 +105,39 @@ pub(super) fn content_type(headers: &HeaderMap) -> String {
     kind.trim().to_ascii_lowercase()
 }
 
+/// What a status says by itself.
+pub(super) fn by_status(status: StatusCode, headers: &HeaderMap) -> Option<HttpError> {
+    let number = status.as_u16();
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            Some(HttpError::SignIn { status: number })
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            let retry_after = retry_after(headers, SystemTime::now());
+            Some(HttpError::Busy { status: number, retry_after })
+        }
+        _ => None,
+    }
+}
+
+/// What a response says that is not what was asked for, where nothing is tried again.
+pub(crate) async fn refusal(response: Response) -> HttpError {
+    let (status, headers) = (response.status(), response.headers().clone());
+    if let Some(error) = by_status(status, &headers) {
+        return error;
+    }
+    let location = headers.get(LOCATION).filter(|_| status.is_redirection());
+    let location = location.and_then(|to| response.url().join(to.to_str().ok()?).ok());
+    if let Some(to) = location.filter(|to| to.origin() != response.url().origin()) {
+        return HttpError::Elsewhere { origin: to.origin().ascii_serialization() };
+    }
+    let page = Page::of(&headers, &beginning(response).await);
+    match status.is_success() {
+        true => HttpError::NotMcp { page },
+        false => HttpError::Status { status: status.as_u16(), page },
+    }
+}
+
 /// The beginning of a response that is no answer.
 pub(super) async fn beginning(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
@@ -118,7 +155,7 @@ pub(super) async fn beginning(mut response: Response) -> Vec<u8> {
 }
 
 /// When the server wants to be asked again: in so many seconds, or at a date.
-pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));

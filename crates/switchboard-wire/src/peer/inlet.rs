@@ -93,18 +93,21 @@ impl Inlet {
     /// wait are told.
     pub(super) fn drained(&self, overlong: Overlong, tail: &[u8]) {
         if overlong == Overlong::Whose {
-            let waiting = match envelope::id_in_tail(tail) {
-                Some(id) => vec![id],
-                None => self
-                    .peer
-                    .pending(|pending| pending.keys().copied().collect())
-                    .unwrap_or_default(),
-            };
-            for id in waiting {
-                self.fail(id, self.too_large());
+            match envelope::id_in_tail(tail) {
+                Some(id) => self.fail(id, self.too_large()),
+                None => self.too_large_for_all(),
             }
         }
         self.peer.shared.flow.send_replace(Flow::Open);
+    }
+
+    /// An answer over the limit that may be anyone's.
+    pub(crate) fn too_large_for_all(&self) {
+        let waiting: Option<Vec<u64>> =
+            self.peer.pending(|pending| pending.keys().copied().collect());
+        for id in waiting.unwrap_or_default() {
+            self.fail(id, self.too_large());
+        }
     }
 
     fn too_large(&self) -> RequestError {

@@ -60,8 +60,6 @@ pub(crate) enum DialError {
     /// A task of ours ended early.
     #[error("the server's entry could not be checked")]
     Unchecked,
-    #[error("servers over {0} are not supported yet")]
-    Unsupported(&'static str),
     #[error("the `url` of the server's entry is no address on the web")]
     BadUrl,
     #[error("`{name}` makes no header that can be sent")]
@@ -144,7 +142,6 @@ impl DialError {
             | DialError::Secret { .. }
             | DialError::Trust(_)
             | DialError::Unchecked
-            | DialError::Unsupported(_)
             | DialError::BadUrl
             | DialError::Header { .. }
             | DialError::CaFile { .. }

@@ -9,7 +9,7 @@ use switchboard_core::name::ServerName;
 use switchboard_wire::era::{self, ClientHello, HandshakeError, ServerHello};
 use switchboard_wire::http_client::{self, Carrier};
 use switchboard_wire::peer::{self, Limits, Patience, Reader, Writer};
-use switchboard_wire::{Peer, RequestError, pipe};
+use switchboard_wire::{Peer, RequestError, pipe, websocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -22,7 +22,7 @@ use super::list::{self, Bounds};
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
 use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
-use crate::dial::http::Clients;
+use crate::dial::http::{Clients, Speaks};
 use crate::dial::spawn::{Process, Spawner};
 use crate::host::Abilities;
 use crate::log_level::LogLevels;
@@ -126,8 +126,15 @@ pub(super) struct Body {
 
 /// What carries the messages.
 enum Way {
-    Streams { reader: Reader<Source>, writer: Writer<Sink>, far_side: FarSide },
+    Streams(Streams),
     Http(Box<Carrier>),
+    WebSocket(Box<websocket::Carrier>),
+}
+
+struct Streams {
+    reader: Reader<Source>,
+    writer: Writer<Sink>,
+    far_side: FarSide,
 }
 
 enum FarSide {
@@ -172,12 +179,18 @@ pub(super) async fn open(
     let limits =
         Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
     let (peer, way) = match &recipe.transport {
-        Transport::Unsupported(transport) => return Err(DialError::Unsupported(transport)),
-        Transport::Remote(remote) => {
-            let endpoint = remote.endpoint(&spawner, &clients).await?;
-            let (peer, carrier) = http_client::open(endpoint, limits);
-            (peer, Way::Http(Box::new(carrier)))
-        }
+        Transport::Remote(remote) => match remote.speaks {
+            Speaks::Http(mode) => {
+                let endpoint = remote.endpoint(mode, &spawner, &clients).await?;
+                let (peer, carrier) = http_client::open(endpoint, limits);
+                (peer, Way::Http(Box::new(carrier)))
+            }
+            Speaks::WebSocket => {
+                let endpoint = remote.handshake(&spawner, &clients).await?;
+                let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
+                (peer, Way::WebSocket(Box::new(carrier)))
+            }
+        },
         Transport::Socket(socket) => {
             let (source, sink) = socket.connect().await?.into_split();
             let far_side = FarSide::Elsewhere(Box::pin(std::future::pending()));
@@ -219,9 +232,23 @@ pub(super) async fn open(
     Ok(Opened { connection, body })
 }
 
+async fn over_websocket(
+    endpoint: websocket::Endpoint,
+    limits: Limits,
+    patience: Duration,
+) -> Result<(Peer, websocket::Carrier), DialError> {
+    match tokio::time::timeout(patience, websocket::connect(endpoint, limits)).await {
+        Ok(connected) => Ok(connected?),
+        Err(_elapsed) => {
+            let (stage, stderr) = ("upgrade", Vec::new());
+            Err(DialError::TimedOut { stage, after: patience, stderr })
+        }
+    }
+}
+
 fn over_streams(source: Source, sink: Sink, far_side: FarSide, limits: Limits) -> (Peer, Way) {
     let (peer, reader, writer) = peer::open(source, sink, limits);
-    (peer, Way::Streams { reader, writer, far_side })
+    (peer, Way::Streams(Streams { reader, writer, far_side }))
 }
 
 impl Opening {
@@ -331,16 +358,33 @@ impl Opening {
 impl Body {
     /// Runs until either side ends it, then leaves nothing behind.
     pub(super) async fn run(self) -> ExitReason {
-        let Body { way, mut incoming, exit, stop } = self;
-        let (reader, writer, far_side) = match way {
-            Way::Streams { reader, writer, far_side } => (reader, writer, far_side),
+        let Body { way, incoming, exit, stop } = self;
+        match way {
+            Way::Streams(streams) => streams.run(incoming, exit, stop).await,
             Way::Http(carrier) => {
                 let (ended, traffic) = carrier.run(incoming, stop.cancelled()).await;
                 exit.send_replace(Some(ended.into()));
                 traffic.finish(ended, stop.cancelled()).await;
-                return ended.into();
+                ended.into()
             }
-        };
+            Way::WebSocket(carrier) => {
+                let (ended, closing) = carrier.run(incoming, stop.cancelled()).await;
+                exit.send_replace(Some(ended.into()));
+                closing.finish().await;
+                ended.into()
+            }
+        }
+    }
+}
+
+impl Streams {
+    async fn run(
+        self,
+        mut incoming: Incoming,
+        exit: watch::Sender<Option<ExitReason>>,
+        stop: CancellationToken,
+    ) -> ExitReason {
+        let Streams { reader, writer, far_side } = self;
         // Tasks of their own, so that a frame wakes one half and nothing else.
         let mut halves = JoinSet::new();
         halves.spawn(async move {

@@ -46,8 +46,6 @@ pub(crate) enum Transport {
     InProcess(Arc<dyn InProcess>),
     Remote(Box<RemoteRecipe>),
     Socket(Box<SocketRecipe>),
-    /// A transport that this version does not speak.
-    Unsupported(&'static str),
 }
 
 /// A program as the configuration writes it: expanded only when it is started.
@@ -82,13 +80,11 @@ impl PartialEq for Transport {
             (Transport::InProcess(a), Transport::InProcess(b)) => Arc::ptr_eq(a, b),
             (Transport::Remote(a), Transport::Remote(b)) => a == b,
             (Transport::Socket(a), Transport::Socket(b)) => a == b,
-            (Transport::Unsupported(a), Transport::Unsupported(b)) => a == b,
             (
                 Transport::Program(_)
                 | Transport::InProcess(_)
                 | Transport::Remote(_)
-                | Transport::Socket(_)
-                | Transport::Unsupported(_),
+                | Transport::Socket(_),
                 _,
             ) => false,
         }
@@ -102,7 +98,6 @@ impl fmt::Debug for Transport {
             Transport::InProcess(_) => "InProcess",
             Transport::Remote(_) => "Remote",
             Transport::Socket(_) => "Socket",
-            Transport::Unsupported(_) => "Unsupported",
         })
     }
 }

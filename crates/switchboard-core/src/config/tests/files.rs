@@ -124,6 +124,7 @@ fn a_project_file_has_no_security_keys() {
 }, "settings": {
   "approve": "all", "adHocConnections": "off", "toolset": "proxy", "firstListing": true,
   "pins": "block", "approveTools": true, "daemon": false, "toolPrefix": "none",
+  "directTools": true, "freezeDirectTools": true,
   "trust": true, "allow": ["x"], "deny": ["x"],
 }, "imports": ["cursor"], "trusted": true}"#;
     check(
@@ -147,11 +148,13 @@ f:10:68: error: `settings.firstListing` is not allowed in a project file
 f:11:3: error: `settings.pins` is not allowed in a project file
 f:11:20: error: `settings.approveTools` is not allowed in a project file
 f:11:42: error: `settings.daemon` is not allowed in a project file
-f:12:3: error: `settings.trust` is not allowed in a project file
-f:12:18: error: `settings.allow` is not allowed in a project file
-f:12:34: error: `settings.deny` is not allowed in a project file
-f:13:4: error: `imports` is not allowed in a project file
-f:13:27: error: `trusted` is not allowed in a project file",
+f:12:3: error: `settings.directTools` is not allowed in a project file
+f:12:24: error: `settings.freezeDirectTools` is not allowed in a project file
+f:13:3: error: `settings.trust` is not allowed in a project file
+f:13:18: error: `settings.allow` is not allowed in a project file
+f:13:34: error: `settings.deny` is not allowed in a project file
+f:14:4: error: `imports` is not allowed in a project file
+f:14:27: error: `trusted` is not allowed in a project file",
     );
     let user = parse(text, &source("f", USER));
     assert!(user.diagnostics.iter().all(|diagnostic| !diagnostic.is_error()));

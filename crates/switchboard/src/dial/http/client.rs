@@ -36,8 +36,17 @@ pub(crate) struct Clients {
     /// Without encryption, so the roots of the system need not be read.
     plain: OnceCell<Client>,
     secure: OnceCell<Client>,
+    secure_http1: OnceCell<Client>,
     /// By origin: as many as the configuration has.
     quiet: Mutex<HashMap<String, Quiet>>,
+}
+
+/// What a client offers to speak over a secure connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Versions {
+    Newest,
+    /// For a connection that is to become something else.
+    Http1,
 }
 
 /// A name that stands for no address.
@@ -60,17 +69,33 @@ impl Clients {
         quiet.entry(url.origin().ascii_serialization()).or_default().clone()
     }
 
-    pub(crate) async fn client_for(&self, url: &Url) -> Result<Client, DialError> {
-        let client = match url.scheme() {
-            "https" => self.secure.get_or_try_init(|| self.build(roots_of_the_system)).await,
-            _ => self.plain.get_or_try_init(|| self.build(|| trusting(Vec::new()))).await,
+    pub(super) async fn client_for(
+        &self,
+        url: &Url,
+        versions: Versions,
+    ) -> Result<Client, DialError> {
+        let client = match (url.scheme(), versions) {
+            ("https", Versions::Newest) => {
+                self.secure.get_or_try_init(|| self.build(versions, roots_of_the_system)).await
+            }
+            ("https", Versions::Http1) => {
+                let client = &self.secure_http1;
+                client.get_or_try_init(|| self.build(versions, roots_of_the_system)).await
+            }
+            (_, _) => {
+                self.plain.get_or_try_init(|| self.build(versions, || trusting(Vec::new()))).await
+            }
         };
         client.cloned()
     }
 
     /// A client that trusts the certificates of a file and no others.
-    pub(crate) async fn client_trusting(&self, path: PathBuf) -> Result<Client, DialError> {
-        self.build(move || {
+    pub(super) async fn client_trusting(
+        &self,
+        path: PathBuf,
+        versions: Versions,
+    ) -> Result<Client, DialError> {
+        self.build(versions, move || {
             let failed = |cause: io::Error| DialError::CaFile { path: path.clone(), cause };
             let invalid = |_| failed(io::ErrorKind::InvalidData.into());
             let text = std::fs::read(&path).map_err(failed)?;
@@ -86,13 +111,18 @@ impl Clients {
 
     async fn build(
         &self,
+        versions: Versions,
         tls: impl FnOnce() -> Result<ClientConfig, DialError> + Send + 'static,
     ) -> Result<Client, DialError> {
         let builder = proxied(base(), &self.environment);
         // Reads files.
         let building = tokio::task::spawn_blocking(move || {
             let mut tls = tls()?;
-            tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            let offered: &[&[u8]] = match versions {
+                Versions::Newest => &[b"h2", b"http/1.1"],
+                Versions::Http1 => &[b"http/1.1"],
+            };
+            tls.alpn_protocols = offered.iter().map(|name| name.to_vec()).collect();
             builder.tls_backend_preconfigured(tls).build().map_err(DialError::Client)
         });
         building.await.map_err(|_| DialError::Unchecked)?

@@ -1,4 +1,5 @@
-//! Servers at a URL: where they are, and what is said to them with every request.
+//! Servers at a URL: where they are, and what is said to them with every request or when they are
+//! connected.
 
 mod client;
 mod headers;
@@ -11,8 +12,10 @@ use switchboard_core::config::auth::{Auth, RequestHeadersCommand};
 use switchboard_core::config::expand;
 use switchboard_core::config::transport::HttpMode;
 use switchboard_core::config::values::{Template, TemplateMap};
-use switchboard_wire::http_client::{Endpoint, Mode, Signer, Url};
+use switchboard_wire::http_client::{Client, Endpoint, HeaderMap, Mode, Signer, Url};
+use switchboard_wire::websocket;
 
+use client::Versions;
 pub(crate) use client::{Clients, NoSuchHost};
 
 use super::sealed;
@@ -26,7 +29,7 @@ use headers::Values;
 #[derive(PartialEq)]
 pub(crate) struct RemoteRecipe {
     pub(crate) url: Template,
-    pub(crate) mode: HttpMode,
+    pub(crate) speaks: Speaks,
     pub(crate) headers: TemplateMap,
     pub(crate) auth: Option<Auth>,
     pub(crate) bearer_token: Option<Template>,
@@ -38,17 +41,75 @@ pub(crate) struct RemoteRecipe {
     pub(crate) seal: Option<Seal>,
 }
 
+/// What is spoken at a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Http(HttpMode),
+    WebSocket,
+}
+
+/// What requests to a server are made with.
+struct Means {
+    client: Client,
+    headers: HeaderMap,
+    signer: Option<Arc<dyn Signer>>,
+}
+
 impl RemoteRecipe {
-    /// The endpoint with every variable filled in and every secret asked for. Nothing runs, and
-    /// nothing is sent, unless the definition is still what was approved.
+    /// The endpoint of a server over HTTP.
     pub(crate) async fn endpoint(
         &self,
+        mode: HttpMode,
         spawner: &Arc<dyn Spawner>,
         clients: &Clients,
     ) -> Result<Endpoint, DialError> {
+        let url = self.url()?;
+        let Means { client, headers, signer } =
+            self.means(&url, Versions::Newest, spawner, clients).await?;
+        let mode = match mode {
+            HttpMode::Negotiated => Mode::Negotiated,
+            HttpMode::Streamable => Mode::Streamable,
+            HttpMode::Sse => Mode::Sse,
+        };
+        let quiet = clients.quiet_of(&url);
+        Ok(Endpoint { url, mode, client, headers, signer, quiet })
+    }
+
+    /// The endpoint of a server over WebSocket.
+    pub(crate) async fn handshake(
+        &self,
+        spawner: &Arc<dyn Spawner>,
+        clients: &Clients,
+    ) -> Result<websocket::Endpoint, DialError> {
+        let url = self.url()?;
+        let Means { client, headers, signer } =
+            self.means(&url, Versions::Http1, spawner, clients).await?;
+        Ok(websocket::Endpoint { url, client, headers, signer })
+    }
+
+    /// The address with every variable filled in. What is said first to a server over WebSocket is
+    /// HTTP, too.
+    fn url(&self) -> Result<Url, DialError> {
         let url = self.environment.expanding(|with| expand::expand_url(&self.url, with))?;
-        let url = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.filter(Url::has_host).ok_or(DialError::BadUrl)?;
+        let mut url = Url::parse(&url).ok().filter(Url::has_host).ok_or(DialError::BadUrl)?;
+        let scheme = match (self.speaks, url.scheme()) {
+            (_, "http") | (Speaks::WebSocket, "ws") => "http",
+            (_, "https") | (Speaks::WebSocket, "wss") => "https",
+            (Speaks::Http(_) | Speaks::WebSocket, _) => return Err(DialError::BadUrl),
+        };
+        url.set_scheme(scheme).map_err(|()| DialError::BadUrl)?;
+        Ok(url)
+    }
+
+    /// Asks for every secret. Nothing runs, and nothing is sent, unless the definition is still what
+    /// was approved.
+    async fn means(
+        &self,
+        url: &Url,
+        versions: Versions,
+        spawner: &Arc<dyn Spawner>,
+        clients: &Clients,
+    ) -> Result<Means, DialError> {
         let values = self.environment.expanding(|with| Values::of(self, with))?;
         sealed(self.seal.as_ref(), &self.environment, values.commands()).await?;
         let headers = values.headers(spawner, &self.environment).await?;
@@ -57,21 +118,13 @@ impl RemoteRecipe {
             Ok::<Arc<dyn Signer>, DialError>(Arc::new(command))
         });
         let client = match &self.ca_file {
-            None => clients.client_for(&url).await?,
+            None => clients.client_for(url, versions).await?,
             Some(ca_file) => {
                 let path = self.environment.expanding(|with| expand::expand(ca_file, with))?;
-                clients.client_trusting(self.environment.cwd.join(PathBuf::from(path))).await?
+                let path = self.environment.cwd.join(PathBuf::from(path));
+                clients.client_trusting(path, versions).await?
             }
         };
-        let (quiet, signer) = (clients.quiet_of(&url), signer.transpose()?);
-        Ok(Endpoint { url, mode: self.mode(), client, headers, signer, quiet })
-    }
-
-    fn mode(&self) -> Mode {
-        match self.mode {
-            HttpMode::Negotiated => Mode::Negotiated,
-            HttpMode::Streamable => Mode::Streamable,
-            HttpMode::Sse => Mode::Sse,
-        }
+        Ok(Means { client, headers, signer: signer.transpose()? })
     }
 }

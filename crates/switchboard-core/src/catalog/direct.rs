@@ -1,0 +1,146 @@
+//! The tools that are shown beside `mcp`, under names of their own: which, in what order, as what.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::pin::Pin;
+use super::{Catalog, Item};
+use crate::config::values::{DirectTools, Pins};
+use crate::name::{ServerName, ToolId};
+use crate::render::text::about_pin;
+use crate::render::words::{clean_block, clean_line};
+use crate::tool_card;
+
+/// The most tools of all servers together, and the most bytes of their definitions. Whoever has
+/// more finds the rest with `mcp`.
+const MOST_TOOLS: usize = 1_000;
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// A definition that is larger is found with `mcp` alone.
+const LARGEST_DEFINITION: usize = 64 * 1024;
+
+/// The most that is shown of what a server says about a tool.
+const LONGEST_DESCRIPTION: usize = 16 * 1024;
+const LONGEST_TITLE: usize = 200;
+
+/// What decides which tools are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// For servers of which the configuration says nothing.
+    pub otherwise: &'a DirectTools,
+    /// What searches have found so far.
+    pub found: &'a BTreeSet<ToolId>,
+    pub pins: Pins,
+}
+
+/// A tool that is shown under a name of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectTool {
+    pub id: ToolId,
+    pub shown: Arc<str>,
+    /// As an element of `tools/list`.
+    pub definition: String,
+}
+
+/// In the order of servers' names, and within a server in its own order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DirectList {
+    pub tools: Vec<DirectTool>,
+    /// Tools for which there was no room.
+    pub left_out: usize,
+}
+
+impl Catalog {
+    /// What `choice` comes to.
+    pub fn direct(&self, choice: Choice<'_>) -> DirectList {
+        let mut list = DirectList::default();
+        let mut room = MOST_BYTES;
+        for item in self.tools().filter(|item| self.is_chosen(item, choice)) {
+            let definition = definition(&item);
+            let fits = definition.len() <= LARGEST_DEFINITION.min(room);
+            if !fits || list.tools.len() >= MOST_TOOLS {
+                list.left_out += 1;
+                continue;
+            }
+            room -= definition.len();
+            list.tools.push(DirectTool {
+                id: id(&item),
+                shown: Arc::clone(item.shown),
+                definition,
+            });
+        }
+        list
+    }
+
+    /// Which tools of this server are shown.
+    pub fn direct_tools_of<'a>(
+        &'a self,
+        server: &ServerName,
+        otherwise: &'a DirectTools,
+    ) -> &'a DirectTools {
+        self.shelf(server).and_then(|shelf| shelf.direct()).unwrap_or(otherwise)
+    }
+
+    fn is_chosen(&self, item: &Item<'_>, choice: Choice<'_>) -> bool {
+        // What is refused until the user accepts it is not put before a model either.
+        let blocked = choice.pins == Pins::Block && item.pin != Pin::Same;
+        if blocked || is_ours(item.shown) {
+            return false;
+        }
+        match self.direct_tools_of(item.server, choice.otherwise) {
+            DirectTools::None => false,
+            DirectTools::All => true,
+            DirectTools::Named(names) => {
+                let spellings = id(item).spellings();
+                names.iter().any(|name| spellings.contains(name))
+            }
+            DirectTools::Search => choice.found.contains(&id(item)),
+        }
+    }
+}
+
+/// Names of tools of this program, now or in another toolset: `mcp`, `mcp_connect` and the like. The
+/// prefix `mcp__` is none of them.
+fn is_ours(shown: &str) -> bool {
+    let shown = shown.to_ascii_lowercase();
+    match shown.strip_prefix(tool_card::NAME) {
+        Some(rest) => rest.is_empty() || rest.starts_with('_') && !rest.starts_with("__"),
+        None => false,
+    }
+}
+
+fn id(item: &Item<'_>) -> ToolId {
+    ToolId { server: item.server.clone(), tool: item.entry.name.clone() }
+}
+
+/// The schema and the annotations as the server wrote them. An output schema would promise structured
+/// results, which a result that is cut to fit cannot keep.
+fn definition(Item { shown, entry, pin, .. }: &Item<'_>) -> String {
+    let annotations = entry.raw_annotations().filter(|raw| raw.starts_with('{'));
+    let claimed = annotations.and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+    let claimed = claimed.as_ref().and_then(|claimed| claimed.get("title")?.as_str());
+    let title = entry.title.as_deref().or(claimed).unwrap_or(entry.name.as_str());
+    let about = clean_block(&entry.description, LONGEST_DESCRIPTION);
+    let description = match about_pin(*pin) {
+        None => about.into_owned(),
+        Some(mark) => format!("({mark}) {about}").trim_end().to_owned(),
+    };
+    let mut out = format!(
+        "{{\"name\":{},\"title\":{},\"description\":{},\"inputSchema\":{}",
+        Value::from(&***shown),
+        Value::from(&*clean_line(title, LONGEST_TITLE)),
+        Value::from(description),
+        entry.input_schema(),
+    );
+    if let Some(annotations) = annotations {
+        out.push_str(",\"annotations\":");
+        out.push_str(annotations);
+    }
+    out.push('}');
+    out
+}
+
+#[cfg(test)]
+mod tests;

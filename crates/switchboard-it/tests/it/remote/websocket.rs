@@ -1,0 +1,209 @@
+//! Servers over WebSocket: called, closed, and what is at an address that is none.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use switchboard::failure::{Code, Failure};
+use switchboard::render;
+use switchboard_it::fixture::{HttpFixture, WsFixture};
+use switchboard_it::harness::World;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::{at_once, served};
+
+/// A gateway with one server, `far`, at this address. `more` are further fields.
+fn world(url: &str, more: &str) -> World {
+    World::with(&format!(r#"{{ "mcpServers": {{ "far": {{ "url": "{url}"{more} }} }} }}"#)).start()
+}
+
+async fn echo(world: &World) -> Result<String, Failure> {
+    world.call("far_echo", json!({ "text": "hello" })).await
+}
+
+#[tokio::test]
+async fn a_server_over_websocket_is_called_many_times_at_once() {
+    let fixture = WsFixture::start("everything").await;
+    let world = world(&fixture.url(), "");
+    assert_eq!(echo(&world).await.unwrap(), "hello");
+    let world = Arc::new(world);
+    for (number, answer) in at_once(&world, 200, |n| json!({ "text": n.to_string() })).await {
+        assert_eq!(answer.unwrap(), number.to_string());
+    }
+    assert_eq!(fixture.state().ledger().connections, 1);
+    world.gateway.shutdown().await;
+    fixture.state().until(|ledger| ledger.open == 0).await;
+}
+
+#[tokio::test]
+async fn what_says_who_asks_is_sent_with_the_handshake() {
+    let fixture = WsFixture::start("everything").await;
+    let world =
+        world(&fixture.url(), r#", "bearerToken": "canary", "headers": { "X-Team": "blue" }"#);
+    echo(&world).await.unwrap();
+    let handshakes = fixture.handshakes();
+    assert_eq!(handshakes.len(), 1);
+    let header = |name: &str| handshakes[0].get(name).map(String::as_str);
+    assert_eq!(header("authorization"), Some("Bearer canary"));
+    assert_eq!(header("x-team"), Some("blue"));
+    assert_eq!(header("sec-websocket-protocol"), Some("mcp"));
+}
+
+#[tokio::test]
+async fn an_answer_may_be_large_and_over_the_limit_it_fails_its_call() {
+    let fixture = WsFixture::start("everything").await;
+    let large = world(&fixture.url(), "");
+    let answer = large.call("far_big", json!({ "bytes": 10 * 1024 * 1024 })).await.unwrap();
+    assert!(answer.contains("result: "), "{}", answer.len());
+    large.shut_down().await;
+
+    let config = json!({
+        "settings": { "maxFrameBytes": 100_000 },
+        "mcpServers": { "far": { "url": fixture.url() } },
+    });
+    let world = World::with(&config.to_string()).start();
+    let failure = world.call("far_big", json!({ "bytes": 300_000 })).await.unwrap_err();
+    assert_eq!(failure.code, Code::AnswerTooLarge, "{failure}");
+    // What is left of the answer cannot be skipped, so the next call is made over another connection.
+    assert_eq!(echo(&world).await.unwrap(), "hello");
+    assert_eq!(fixture.state().ledger().connections, 3);
+}
+
+#[tokio::test]
+async fn a_server_that_closes_is_lost_and_connected_again() {
+    let fixture = WsFixture::start("everything").await;
+    let world = world(&fixture.url(), "");
+    let failure = world.call("far_crash", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::OutcomeUnknown, "{failure}");
+    assert_eq!(echo(&world).await.unwrap(), "hello");
+    assert_eq!(fixture.state().ledger().connections, 2);
+}
+
+#[tokio::test]
+async fn a_server_that_falls_is_lost_in_the_middle_of_a_call() {
+    let mut fixture = WsFixture::start("everything").await;
+    let world = Arc::new(world(&fixture.url(), ""));
+    let mut calls = JoinSet::new();
+    let calling = Arc::clone(&world);
+    calls.spawn(async move { calling.call("far_wait", json!({})).await });
+    fixture.state().call_started(1).await;
+    fixture.fall().await;
+    let failure = calls.join_next().await.unwrap().unwrap().unwrap_err();
+    assert_eq!(failure.code, Code::OutcomeUnknown, "{failure}");
+    assert_eq!(echo(&world).await.unwrap_err().code, Code::ConnectFailed);
+}
+
+#[tokio::test]
+async fn text_that_is_no_message_is_passed_over_and_what_is_no_text_ends_the_connection() {
+    let script = r#"
+[[tools]]
+name = "babble"
+behaviour = "garbage"
+
+[[tools]]
+name = "blob"
+behaviour = { kind = "garbage", garbage = "binary" }
+"#;
+    let fixture = WsFixture::start(script).await;
+    let world = world(&fixture.url(), "");
+    world.call("far_babble", json!({})).await.unwrap();
+    let failure = world.call("far_blob", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::OutcomeUnknown, "{failure}");
+    world.call("far_babble", json!({})).await.unwrap();
+    assert_eq!(fixture.state().ledger().connections, 2);
+}
+
+#[tokio::test]
+async fn a_secure_server_has_to_show_a_certificate_that_is_trusted() {
+    let fixture = WsFixture::start_secure("everything").await;
+    let trusting = |file: &str| {
+        let path = format!("{}/testdata/tls/{file}", env!("CARGO_MANIFEST_DIR"));
+        world(&fixture.url(), &format!(r#", "caFile": "{path}", "bearerToken": "canary""#))
+    };
+    assert_eq!(echo(&trusting("ca.pem")).await.unwrap(), "hello");
+    let distrusted = echo(&trusting("other-ca.pem")).await.unwrap_err();
+    assert!(distrusted.to_string().contains("cannot be trusted"), "{distrusted}");
+    assert_eq!(fixture.handshakes().len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_names_no_protocol_is_taken_at_ours_and_one_that_names_another_is_not() {
+    let silent = WsFixture::start_speaking("everything", None).await;
+    assert_eq!(echo(&world(&silent.url(), "")).await.unwrap(), "hello");
+    let chat = WsFixture::start_speaking("everything", Some("chat")).await;
+    let failure = echo(&world(&chat.url(), "")).await.unwrap_err();
+    insta::assert_snapshot!(render::text::failure(&failure), @"
+    connect_failed: cannot use the server `far`: cannot connect: the server speaks another protocol than MCP over WebSocket
+    Ask the user to correct `url`
+    ");
+    assert_eq!(chat.state().ledger().connections, 0);
+}
+
+/// A server that gives these bytes to whoever asks, and says no more.
+async fn answering(bytes: &'static str) -> (String, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}/", listener.local_addr().unwrap());
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = [0; 1024];
+            let _ = stream.read(&mut head).await;
+            let _ = stream.write_all(bytes.as_bytes()).await;
+            open.push(stream);
+        }
+    });
+    (url, serving)
+}
+
+#[tokio::test]
+async fn what_an_address_is_that_does_not_agree_stands_in_the_failure() {
+    let answers = [
+        "status = 401",
+        "status = 404\nheaders = { Content-Type = 'text/html' }\nbody = '<html>not here'",
+        "status = 200\nheaders = { Content-Type = 'text/html' }\nbody = '<title>Welcome</title>'",
+        "status = 302\nheaders = { Location = 'http://elsewhere.example/mcp' }",
+        "status = 302\nheaders = { Location = '/other' }",
+    ];
+    let mut seen = Vec::new();
+    for answer in answers {
+        let script = format!("{}[[http.canned]]\n{answer}\n", served("json", "everything"));
+        let fixture = HttpFixture::start(&script).await;
+        let url = fixture.url().replace("http://", "ws://");
+        let failure = echo(&world(&url, "")).await.unwrap_err();
+        seen.push(render::text::failure(&failure));
+        assert_eq!(fixture.asked(), ["GET"], "nothing is followed or tried twice");
+    }
+    let (url, _serving) = answering(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: nonsense\r\n\r\n",
+    )
+    .await;
+    seen.push(render::text::failure(&echo(&world(&url, "")).await.unwrap_err()));
+    insta::assert_snapshot!(seen.join("\n\n"), @r#"
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: it wants a sign-in
+    Ask the user to give `far` a token: `bearerTokenEnv` or `headers`
+
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 404 and a web page
+
+    connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with a web page titled "Welcome"
+    Ask the user to correct `url`
+
+    connect_failed: cannot use the server `far`: cannot connect: the server sends us on to `http://elsewhere.example`, which is not the configured one
+    Ask the user to correct `url`
+
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 302 and nothing
+
+    connect_failed: cannot use the server `far`: cannot connect: the server's answer to the WebSocket handshake makes no sense
+    Ask the user to correct `url`
+    "#);
+}
+
+#[tokio::test]
+async fn an_address_that_never_answers_is_given_up_in_time() {
+    let (url, _serving) = answering("").await;
+    let failure = echo(&world(&url, r#", "startTimeoutMs": 1000"#)).await.unwrap_err();
+    assert_eq!(failure.code, Code::TimedOut, "{failure}");
+    assert!(failure.to_string().contains("cannot connect"), "{failure}");
+}

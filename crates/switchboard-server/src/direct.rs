@@ -1,0 +1,196 @@
+//! The tools that one client is shown beside `mcp`: what it was shown last, and when that is no
+//! longer what there is.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use switchboard::catalog::Catalog;
+use switchboard::catalog::direct::{Choice, DirectList, DirectTool};
+use switchboard::config::values::DirectTools;
+use switchboard::name::{ToolId, ToolName};
+use switchboard::render::words::clean_line;
+use switchboard::reply::SearchPage;
+use switchboard::{Gateway, tool_card};
+use switchboard_wire::envelope::INVALID_PARAMS;
+use switchboard_wire::{Peer, Raw, RpcError};
+use tokio::sync::Notify;
+
+use crate::service::Offer;
+
+/// What a client is told when it should list the tools again.
+pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+
+/// The most tools that searches of one client put into its list.
+const MOST_FOUND: usize = 1_000;
+
+/// What one client sees of the tools.
+pub(crate) struct Direct {
+    /// For servers of which the configuration says nothing.
+    otherwise: DirectTools,
+    /// Whether what was shown first stays.
+    frozen: bool,
+    /// Held for a moment at a time, never across an await.
+    state: Mutex<State>,
+    /// A search found something that belongs into the list.
+    found_more: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    found: BTreeSet<ToolId>,
+    /// What the client was shown last.
+    listed: Option<Listed>,
+}
+
+struct Listed {
+    answer: Raw,
+    /// What the list comes to, in a number.
+    number: u64,
+    /// What a name meant in that list is what it means in a call.
+    names: HashMap<Arc<str>, ToolId>,
+    /// Whether the client knows that there is another list. Until it asks for that, it need not hear
+    /// of further changes.
+    stale: bool,
+}
+
+impl Direct {
+    pub(crate) fn new(gateway: &Gateway, offer: &Offer) -> Direct {
+        let otherwise = match offer {
+            Offer::Direct => DirectTools::All,
+            Offer::Proxy | Offer::Mirror(_) => DirectTools::None,
+        };
+        let frozen = gateway.settings().freeze_direct_tools;
+        Direct { otherwise, frozen, state: Mutex::default(), found_more: Notify::new() }
+    }
+
+    /// The answer to `tools/list`: from what is known, with nothing connected.
+    pub(crate) fn list(&self, gateway: &Gateway) -> Raw {
+        let mut state = self.state();
+        if let Some(listed) = state.listed.as_ref().filter(|_| self.frozen) {
+            return listed.answer.clone();
+        }
+        // Looked at while the state is ours: what is published later is noticed by `tell`.
+        let DirectList { tools, left_out } = self.present(gateway, &state.found);
+        if left_out > 0 {
+            tracing::warn!(left_out, "more tools than are shown beside `mcp`");
+        }
+        let card = tool_card::definition();
+        let mut answer = format!("{{\"tools\":[{card}");
+        for tool in &tools {
+            answer.push(',');
+            answer.push_str(&tool.definition);
+        }
+        answer.push_str("]}");
+        let answer = Raw::from_json(answer);
+        let number = number(&tools);
+        let names = tools.into_iter().map(|tool| (tool.shown, tool.id)).collect();
+        state.listed = Some(Listed { answer: answer.clone(), number, names, stale: false });
+        answer
+    }
+
+    /// The tool that a name means: as the client was shown it, or as it would be now.
+    pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<ToolId, RpcError> {
+        let state = self.state();
+        let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
+        if let Some(id) = shown {
+            return Ok(id.clone());
+        }
+        let mut tools = self.present(gateway, &state.found).tools;
+        if let Some(at) = tools.iter().position(|tool| *tool.shown == *name) {
+            return Ok(tools.swap_remove(at).id);
+        }
+        let message = if tools.is_empty() {
+            format!("there is one tool here, `{}`", tool_card::NAME)
+        } else {
+            format!("no tool `{}` is listed here", clean_line(name, 64))
+        };
+        Err(RpcError::new(INVALID_PARAMS, message))
+    }
+
+    /// What a search found belongs into the list from now on, where the configuration says so.
+    pub(crate) fn take_note(&self, gateway: &Gateway, page: &SearchPage) {
+        let catalog = gateway.catalog();
+        let mut state = self.state();
+        let before = state.found.len();
+        for hit in &page.hits {
+            let wanted = catalog.direct_tools_of(&hit.line.server, &self.otherwise);
+            if *wanted == DirectTools::Search
+                && state.found.len() < MOST_FOUND
+                && let Ok(tool) = ToolName::new(&hit.line.tool)
+            {
+                state.found.insert(ToolId { server: hit.line.server.clone(), tool });
+            }
+        }
+        if state.found.len() > before {
+            self.found_more.notify_one();
+        }
+    }
+
+    /// Tells `client` from now on when what it was shown is not what there is.
+    pub(crate) async fn tell(self: Arc<Direct>, gateway: Gateway, client: Peer) {
+        if self.frozen {
+            return;
+        }
+        let mut changes = gateway.watch();
+        loop {
+            // At once, too: something may have changed since the client was answered.
+            if self.has_news(&gateway) {
+                client.try_notify(TOOLS_CHANGED, "");
+            }
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = self.found_more.notified() => {}
+            }
+        }
+    }
+
+    /// Says so whenever the list is not what it was, to one who listens and may never list.
+    pub(crate) async fn follow(&self, gateway: &Gateway, say: impl Fn()) {
+        if self.frozen {
+            return;
+        }
+        let mut changes = gateway.watch();
+        let now = || number(&self.present(gateway, &self.state().found).tools);
+        let mut known = now();
+        while changes.changed().await.is_ok() {
+            if std::mem::replace(&mut known, now()) != known {
+                say();
+            }
+        }
+    }
+
+    /// Whether the client has to be told.
+    fn has_news(&self, gateway: &Gateway) -> bool {
+        let mut state = self.state();
+        let State { found, listed } = &mut *state;
+        let Some(listed) = listed.as_mut().filter(|listed| !listed.stale) else { return false };
+        listed.stale = number(&self.present(gateway, found).tools) != listed.number;
+        listed.stale
+    }
+
+    fn present(&self, gateway: &Gateway, found: &BTreeSet<ToolId>) -> DirectList {
+        // Where nothing is shown but `mcp`, the lists of the servers need not be read.
+        if self.otherwise == DirectTools::None && !names_tools(&gateway.watch().borrow()) {
+            return DirectList::default();
+        }
+        let pins = gateway.settings().pins;
+        gateway.catalog().direct(Choice { otherwise: &self.otherwise, found, pins })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the configuration puts any tools beside `mcp`.
+fn names_tools(catalog: &Catalog) -> bool {
+    catalog.shelves().any(|(_, shelf)| shelf.direct().is_some_and(|it| *it != DirectTools::None))
+}
+
+fn number(tools: &[DirectTool]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    tools.iter().for_each(|tool| tool.definition.hash(&mut hasher));
+    hasher.finish()
+}
