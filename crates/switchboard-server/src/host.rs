@@ -181,12 +181,13 @@ impl ClientHost {
     /// Says something that may be lost.
     fn say(&self, method: &str, params: &str) {
         match &self.way {
-            Way::Rounds(words) => words.say(method, params),
+            // Changes come to those who listen, and belong to no request.
+            Way::Rounds(words) if method == "notifications/message" => words.say(method, params),
             // Only whoever opened with `initialize` hears what it did not ask for.
             Way::Unasked(peer) if self.abilities.get().is_some() => {
                 peer.try_notify(method, params);
             }
-            Way::Unasked(_) | Way::Nowhere => self.bulletin.post(method, params),
+            Way::Unasked(_) | Way::Rounds(_) | Way::Nowhere => self.bulletin.post(method, params),
         }
     }
 }

@@ -29,6 +29,10 @@ use crate::params::agreed_revision;
 /// How long the body of a request may take.
 const BODY: Duration = Duration::from_secs(30);
 
+/// As much of what nobody is let in for is read past, and for as long.
+const PASSED_OVER: usize = 64 * 1024;
+const PASSING_OVER: Duration = Duration::from_millis(250);
+
 pub(super) struct Endpoint {
     guard: Guard,
     sessions: Sessions,
@@ -51,7 +55,10 @@ impl Endpoint {
             seat.is_known();
         }
         let response = match (admitted, seat.place()) {
-            (Err(refusal), _) => refused(refusal),
+            (Err(refusal), _) => {
+                pass_over(body).await;
+                refused(refusal)
+            }
             (Ok(Purpose::Health), Place::Seat) => text(StatusCode::OK, "ok"),
             (Ok(Purpose::Health), Place::Doorway) => closing(text(StatusCode::OK, "ok")),
             (Ok(_), Place::Doorway) => no_room(),
@@ -211,7 +218,13 @@ fn too_large(limit: usize) -> Response<Content> {
     closing(malformed_response(StatusCode::PAYLOAD_TOO_LARGE, &malformed))
 }
 
-/// Nothing of the body was read, so the connection ends with the refusal.
+/// Reads past a small body: if a connection ends with unread bytes, its client may lose the answer.
+async fn pass_over(body: Incoming) {
+    let passing = Limited::new(body, PASSED_OVER).collect();
+    let _too_large_or_slow = tokio::time::timeout(PASSING_OVER, passing).await;
+}
+
+/// Nothing that was said counts, so the connection ends with the refusal.
 fn refused(refusal: Refusal) -> Response<Content> {
     let mut response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {
