@@ -7,6 +7,7 @@
 //! - [`envelope`]: the JSON-RPC envelope, ids with their type, raw payloads;
 //! - [`peer`]: requests, answers, notifications, cancellation and progress over one connection;
 //! - [`era`]: which revision of the protocol is spoken, and the handshake;
+//! - [`modern`]: names and codes of the stateless revision;
 //! - [`stdio`]: the pipes of this process without blocking threads;
 //! - [`pipe`]: a pair of connected in-process ends;
 //! - [`sse`]: event streams, bounded;
@@ -17,6 +18,7 @@ pub mod envelope;
 pub mod era;
 pub mod frame;
 pub mod http_client;
+pub mod modern;
 mod outbox;
 pub mod peer;
 pub mod pipe;
