@@ -5,6 +5,7 @@
 
 mod checkable;
 mod limits;
+mod mirror;
 mod mismatch;
 mod object;
 mod outline;
@@ -19,6 +20,7 @@ mod validate;
 mod tests;
 
 pub use limits::SchemaError;
+pub use mirror::{MirrorError, mirrored};
 pub use mismatch::{Bound, Mismatch, Problem, Unit};
 pub use outline::{expected, parameters};
 pub use shape::{output_shape, signature};

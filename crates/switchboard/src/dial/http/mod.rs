@@ -67,6 +67,11 @@ impl RemoteRecipe {
         Ok(Endpoint { url, mode: self.mode(), client, headers, signer, quiet })
     }
 
+    /// Whether nothing but the older event stream is spoken there.
+    pub(crate) fn is_event_stream(&self) -> bool {
+        self.mode() == Mode::Sse
+    }
+
     fn mode(&self) -> Mode {
         match self.mode {
             HttpMode::Negotiated => Mode::Negotiated,
