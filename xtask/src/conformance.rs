@@ -16,7 +16,7 @@ use crate::packages::InstallError;
 use crate::printer::{complain, report, say};
 use baseline::{Baseline, BaselineError};
 use results::ResultsError;
-use subject::StartError;
+use subject::{Eras, StartError};
 use suite::{Suite, SuiteError};
 use table::Cell;
 
@@ -45,6 +45,14 @@ impl Subject {
             Self::Direct => "direct",
         }
     }
+
+    /// What it is tested at where nothing else is said.
+    fn revisions(self) -> &'static [Revision] {
+        match self {
+            Self::Client => &[Revision::V2025_11_25, Revision::V2026_07_28],
+            Self::Server | Self::Stdio | Self::Direct => &[Revision::V2025_11_25],
+        }
+    }
 }
 
 /// The revision of the specification that is asked for.
@@ -65,18 +73,24 @@ impl Revision {
             Self::V2026_07_28 => "2026-07-28",
         }
     }
+
+    /// What the fixture behind the gateway speaks.
+    fn eras(self) -> Eras {
+        match self {
+            Self::V2025_11_25 => Eras::Legacy,
+            Self::V2026_07_28 => Eras::Both,
+        }
+    }
 }
 
+/// Who is tested at what.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
-    subjects: Vec<Subject>,
-    revision: Revision,
-}
+struct Plan(Vec<(Subject, Revision)>);
 
 impl Plan {
-    /// Without a subject it is the gateway, both ways.
+    /// Without a subject it is the gateway, both ways; without a revision, all that it passes.
     fn parse(words: &[&str]) -> Option<Self> {
-        let (mut subjects, mut revision) = (Vec::new(), Revision::V2025_11_25);
+        let (mut subjects, mut revision) = (Vec::new(), None);
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
@@ -84,14 +98,18 @@ impl Plan {
                 "--stdio" => subjects.push(Subject::Stdio),
                 "--client" => subjects.push(Subject::Client),
                 "--direct" => subjects.push(Subject::Direct),
-                "--revision" => revision = Revision::parse(words.next()?)?,
+                "--revision" => revision = Some(Revision::parse(words.next()?)?),
                 _ => return None,
             }
         }
         if subjects.is_empty() {
             subjects = vec![Subject::Server, Subject::Client];
         }
-        Some(Self { subjects, revision })
+        let runs = |subject: Subject| match revision {
+            Some(revision) => vec![(subject, revision)],
+            None => subject.revisions().iter().map(|revision| (subject, *revision)).collect(),
+        };
+        Some(Self(subjects.into_iter().flat_map(runs).collect()))
     }
 }
 
@@ -134,24 +152,25 @@ fn carry_out(plan: &Plan) -> Result<Vec<Cell>, ConformanceError> {
     let baseline = Baseline::read()?;
     let suite = Suite::install()?;
     let mut cells = Vec::new();
-    for &subject in &plan.subjects {
-        let (name, revision) = (subject.name(), plan.revision.name());
+    for &(subject, revision) in &plan.0 {
+        let eras = revision.eras();
+        let (name, revision) = (subject.name(), revision.name());
         build(subject)?;
         complain(&format!("── {name} at {revision}"));
         let out = fresh_results(&format!("{name}-{revision}"))?;
         let started = Instant::now();
         match subject {
             Subject::Direct => {
-                let fixture = subject::Fixture::start()?;
+                let fixture = subject::Fixture::start(Eras::Both)?;
                 suite.test_server(&fixture.url, revision, &out)?;
             }
             Subject::Server => {
-                let fixture = subject::Fixture::start()?;
+                let fixture = subject::Fixture::start(eras)?;
                 let gateway = subject::Gateway::start(&fixture.entry(), &out)?;
                 suite.test_server(gateway.url(), revision, &out)?;
             }
             Subject::Stdio => {
-                let gateway = subject::Gateway::start(&subject::fixture_on_stdio(), &out)?;
+                let gateway = subject::Gateway::start(&subject::fixture_on_stdio(eras), &out)?;
                 suite.test_server(gateway.url(), revision, &out)?;
             }
             Subject::Client => suite.test_client(&subject::client(), revision, &out)?,
@@ -196,21 +215,18 @@ mod tests {
     fn without_a_subject_the_gateway_is_tested_both_ways() {
         let [server, client, stdio, direct] =
             [Subject::Server, Subject::Client, Subject::Stdio, Subject::Direct];
+        let (old, new) = (Revision::V2025_11_25, Revision::V2026_07_28);
         for (line, expected) in [
-            ("", Some((vec![server, client], Revision::V2025_11_25))),
-            ("--direct", Some((vec![direct], Revision::V2025_11_25))),
-            ("--stdio --server", Some((vec![stdio, server], Revision::V2025_11_25))),
-            (
-                "--client --revision 2026-07-28 --server",
-                Some((vec![client, server], Revision::V2026_07_28)),
-            ),
+            ("", Some(vec![(server, old), (client, old), (client, new)])),
+            ("--direct", Some(vec![(direct, old)])),
+            ("--stdio --server", Some(vec![(stdio, old), (server, old)])),
+            ("--client --revision 2026-07-28 --server", Some(vec![(client, new), (server, new)])),
             ("--revision", None),
             ("--revision 2024-11-05", None),
             ("server", None),
         ] {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let expected = expected.map(|(subjects, revision)| Plan { subjects, revision });
-            assert_eq!(Plan::parse(&words), expected, "{line}");
+            assert_eq!(Plan::parse(&words), expected.map(Plan), "{line}");
         }
     }
 }

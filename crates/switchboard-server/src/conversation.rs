@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-use switchboard::{Caller, Gateway, Session};
+use serde_json::{Map, Value, json};
+use switchboard::schema::mirrored;
+use switchboard::{Caller, Gateway, Session, tool_card};
 use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::{Peer, Raw, Responder, RpcError};
@@ -184,7 +185,7 @@ impl Conversation {
     ) -> Result<Answer, RpcError> {
         let Said { abilities, level, about, progress_token, mut request, state, answers } = said;
         // What it asks for is as much what it calls.
-        request.insert("method", serde_json::Value::from(method));
+        request.insert("method", Value::from(method));
         let rounds = match state {
             Some(state) => self.parking.resume(&state, &request, answers)?,
             None => {
@@ -203,6 +204,23 @@ impl Conversation {
             Turn::Done(outcome) => outcome,
             Turn::Asks(rounds) => self.parking.park(rounds),
         }
+    }
+
+    /// The parameters of a call that have to stand in its headers, too: names, and what they say.
+    pub(crate) fn mirrored(&self, tool: &str, args: &Map<String, Value>) -> Vec<(String, String)> {
+        let gateway = self.session.gateway();
+        let catalog = gateway.catalog();
+        let target = match self.mirror.as_ref().map(Mirror::server) {
+            Some(server) => server.and_then(|server| catalog.own_tool(server, tool)),
+            None if tool == tool_card::NAME => None,
+            None => {
+                let target = self.direct.target(gateway, tool).ok();
+                target.and_then(|id| catalog.own_tool(&id.server, id.tool.as_str()))
+            }
+        };
+        let named = target.filter(|target| target.entry.input_schema().contains("x-mcp-header"));
+        let found = named.and_then(|target| mirrored(&target.entry.input_value(), args).ok());
+        found.unwrap_or_default()
     }
 
     fn lone_caller(&self) -> Caller {
@@ -228,7 +246,7 @@ impl Conversation {
             Some(mirror) => mirror.offer(&self.session).await?,
         };
         discovered.insert("supportedVersions".to_owned(), json!(modern::revisions()));
-        Ok(Answer::json(serde_json::Value::Object(discovered).to_string()))
+        Ok(Answer::json(Value::Object(discovered).to_string()))
     }
 
     /// Who answers, as JSON.

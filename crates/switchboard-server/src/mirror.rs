@@ -73,6 +73,11 @@ impl Mirror {
         Ok(self.shown(session).await?.offer())
     }
 
+    /// Its name, once it is connected.
+    pub(crate) fn server(&self) -> Option<&ServerName> {
+        self.shown.get().map(|shown| &shown.server)
+    }
+
     /// Who the server says it is, once it is connected.
     pub(crate) fn server_info(&self) -> Option<String> {
         Some(self.shown.get()?.info.to_string())

@@ -411,7 +411,7 @@ pub fn error_frame(id: Option<&Id>, error: &RpcError) -> Bytes {
     Bytes::from(out)
 }
 
-fn text_json(text: &str) -> String {
+pub(crate) fn text_json(text: &str) -> String {
     serde_json::to_string(text).expect("a string always serialises")
 }
 

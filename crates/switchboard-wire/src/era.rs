@@ -1,12 +1,11 @@
-//! Which revision of the protocol a connection speaks, and the handshake that settles it.
+//! Which revision of the protocol a connection speaks, and what a server said of itself in it.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::envelope::Raw;
-use crate::peer::{Patience, Peer, RequestError};
+use crate::envelope::{Raw, text_json};
+use crate::modern;
 
 /// The revisions that open with `initialize`, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,20 +50,27 @@ impl fmt::Display for Revision {
     }
 }
 
-/// How the two sides talk. Only the stateful era so far; the stateless one joins here.
+/// The revisions without a session, in which every request says who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ModernRevision {
+    V2026_07_28,
+}
+
+impl ModernRevision {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ModernRevision::V2026_07_28 => modern::REVISION,
+        }
+    }
+}
+
+/// How the two sides talk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// `initialize`, then a session that lasts as long as the connection.
     Legacy(Revision),
-}
-
-/// What we say of ourselves.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientHello<'a> {
-    pub name: &'a str,
-    pub version: &'a str,
-    /// JSON object.
-    pub capabilities: &'a str,
+    /// No session: a server asks by its answers, and tells only whoever listens.
+    Modern(ModernRevision),
 }
 
 /// What a server said of itself.
@@ -75,11 +81,13 @@ pub struct ServerHello {
     pub server_name: String,
     pub server_version: String,
     pub instructions: Option<String>,
-    /// The whole answer to `initialize`.
-    pub raw: Raw,
+    /// Its `capabilities`, as it wrote them.
+    pub raw_capabilities: Raw,
+    /// Its `serverInfo`, as it wrote it.
+    pub raw_info: Raw,
 }
 
-/// The lists that a server offers; only these are asked for.
+/// What a server offers; only this is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCapabilities {
     pub tools: bool,
@@ -87,90 +95,170 @@ pub struct ServerCapabilities {
     pub prompts: bool,
     pub completions: bool,
     pub logging: bool,
+    /// The lists whose changes it tells of.
+    pub changes: Changes,
 }
 
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum HandshakeError {
-    #[error("`initialize` failed")]
-    Initialize(#[source] RequestError),
-    #[error("the answer to `initialize` is not one that MCP knows")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub tools: bool,
+    pub resources: bool,
+    pub prompts: bool,
+}
+
+impl ServerHello {
+    /// Reads the answer to `initialize`.
+    pub(crate) fn of_initialize(answer: &Raw) -> Result<ServerHello, Unreadable> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Answer<'a> {
+            protocol_version: String,
+            #[serde(borrow, default)]
+            capabilities: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            server_info: Option<&'a RawValue>,
+            #[serde(default)]
+            instructions: Option<String>,
+        }
+        let answer: Answer<'_> = answer.parse().map_err(|_| Unreadable::Answer)?;
+        let Some(revision) = Revision::parse(&answer.protocol_version) else {
+            return Err(Unreadable::Revision(answer.protocol_version));
+        };
+        let era = Era::Legacy(revision);
+        ServerHello::new(era, answer.capabilities, answer.server_info, answer.instructions)
+    }
+
+    /// Reads the answer to `server/discover`.
+    pub(crate) fn of_discover(answer: &Raw) -> Result<ServerHello, Unreadable> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Answer<'a> {
+            supported_versions: Vec<String>,
+            #[serde(borrow, default)]
+            capabilities: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            server_info: Option<&'a RawValue>,
+            #[serde(default)]
+            instructions: Option<String>,
+            #[serde(borrow, default, rename = "_meta")]
+            meta: Option<Meta<'a>>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Meta<'a> {
+            #[serde(borrow, default, rename = "io.modelcontextprotocol/serverInfo")]
+            server_info: Option<&'a RawValue>,
+        }
+        let answer: Answer<'_> = answer.parse().map_err(|_| Unreadable::Answer)?;
+        if !answer.supported_versions.iter().any(|version| version == modern::REVISION) {
+            let newest = answer.supported_versions.into_iter().max().unwrap_or_default();
+            return Err(Unreadable::Revision(newest));
+        }
+        let info = answer.meta.and_then(|meta| meta.server_info).or(answer.server_info);
+        let era = Era::Modern(ModernRevision::V2026_07_28);
+        ServerHello::new(era, answer.capabilities, info, answer.instructions)
+    }
+
+    fn new(
+        era: Era,
+        capabilities: Option<&RawValue>,
+        info: Option<&RawValue>,
+        instructions: Option<String>,
+    ) -> Result<ServerHello, Unreadable> {
+        #[derive(serde::Deserialize, Default)]
+        struct Info {
+            #[serde(default)]
+            name: String,
+            #[serde(default)]
+            version: String,
+        }
+        let (capabilities, info) = (object(capabilities), object(info));
+        let Info { name, version } = info.parse().map_err(|_| Unreadable::Answer)?;
+        Ok(ServerHello {
+            era,
+            capabilities: ServerCapabilities::read(&capabilities)?,
+            server_name: name,
+            server_version: version,
+            instructions: instructions.filter(|text| !text.trim().is_empty()),
+            raw_capabilities: capabilities,
+            raw_info: info,
+        })
+    }
+
+    /// The same as an answer to `initialize`, at the newest revision that has one.
+    pub fn to_initialize_result(&self) -> Raw {
+        let revision = match self.era {
+            Era::Legacy(revision) => revision,
+            Era::Modern(_) => Revision::NEWEST,
+        };
+        let (capabilities, info) = (self.raw_capabilities.as_str(), self.raw_info.as_str());
+        let mut json = format!(
+            "{{\"protocolVersion\":\"{revision}\",\"capabilities\":{capabilities},\"serverInfo\":{info}"
+        );
+        if let Some(instructions) = &self.instructions {
+            json.push_str(",\"instructions\":");
+            json.push_str(&text_json(instructions));
+        }
+        json.push('}');
+        Raw::from_json(json)
+    }
+
+    /// Whether there is no session: every request says who asks.
+    pub fn is_modern(&self) -> bool {
+        matches!(self.era, Era::Modern(_))
+    }
+}
+
+/// Why an answer says nothing of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
     Answer,
-    #[error("the server speaks protocol revision `{0}`, which is not known here")]
+    /// It speaks none of ours; the newest of those that it has.
     Revision(String),
 }
 
-/// Opens a connection as a client, at the newest legacy revision.
-pub async fn initialize(
-    peer: &Peer,
-    hello: ClientHello<'_>,
-    timeout: Duration,
-) -> Result<ServerHello, HandshakeError> {
-    let params = serde_json::json!({
-        "protocolVersion": Revision::NEWEST.as_str(),
-        "capabilities": RawValue::from_string(hello.capabilities.to_owned()).ok(),
-        "clientInfo": { "name": hello.name, "version": hello.version },
-    })
-    .to_string();
-    let patience = Patience { timeout: Some(timeout), progress: None };
-    let answer = peer
-        .request("initialize", |_| params, patience)
-        .await
-        .map_err(HandshakeError::Initialize)?;
-    let hello = read_hello(&answer)?;
-    peer.notify("notifications/initialized", "").await.map_err(HandshakeError::Initialize)?;
-    Ok(hello)
+fn object(json: Option<&RawValue>) -> Raw {
+    Raw::from_json(json.map_or("{}", RawValue::get).to_owned())
 }
 
-fn read_hello(answer: &Raw) -> Result<ServerHello, HandshakeError> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Answer<'a> {
-        protocol_version: String,
-        #[serde(borrow, default)]
-        capabilities: Capabilities<'a>,
+impl ServerCapabilities {
+    fn read(json: &Raw) -> Result<ServerCapabilities, Unreadable> {
+        #[derive(serde::Deserialize, Default)]
         #[serde(default)]
-        server_info: Info,
-        #[serde(default)]
-        instructions: Option<String>,
+        struct Capabilities<'a> {
+            tools: Option<List>,
+            resources: Option<List>,
+            prompts: Option<List>,
+            #[serde(borrow)]
+            completions: Option<&'a RawValue>,
+            #[serde(borrow)]
+            logging: Option<&'a RawValue>,
+        }
+        let read: Capabilities<'_> = json.parse().map_err(|_| Unreadable::Answer)?;
+        let changes = |list: &Option<List>| list.as_ref().is_some_and(|list| list.changes);
+        Ok(ServerCapabilities {
+            tools: read.tools.is_some(),
+            resources: read.resources.is_some(),
+            prompts: read.prompts.is_some(),
+            completions: read.completions.is_some(),
+            logging: read.logging.is_some(),
+            changes: Changes {
+                tools: changes(&read.tools),
+                resources: changes(&read.resources),
+                prompts: changes(&read.prompts),
+            },
+        })
     }
-    #[derive(serde::Deserialize, Default)]
-    struct Capabilities<'a> {
-        #[serde(borrow, default)]
-        tools: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        resources: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        prompts: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        completions: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        logging: Option<&'a RawValue>,
-    }
-    #[derive(serde::Deserialize, Default)]
-    struct Info {
-        #[serde(default)]
-        name: String,
-        #[serde(default)]
-        version: String,
-    }
+}
 
-    let raw = answer.clone();
-    let answer: Answer<'_> = answer.parse().map_err(|_| HandshakeError::Answer)?;
-    let Some(revision) = Revision::parse(&answer.protocol_version) else {
-        return Err(HandshakeError::Revision(answer.protocol_version));
-    };
-    Ok(ServerHello {
-        era: Era::Legacy(revision),
-        capabilities: ServerCapabilities {
-            tools: answer.capabilities.tools.is_some(),
-            resources: answer.capabilities.resources.is_some(),
-            prompts: answer.capabilities.prompts.is_some(),
-            completions: answer.capabilities.completions.is_some(),
-            logging: answer.capabilities.logging.is_some(),
-        },
-        server_name: answer.server_info.name,
-        server_version: answer.server_info.version,
-        instructions: answer.instructions.filter(|text| !text.trim().is_empty()),
-        raw,
-    })
+/// A list that a server offers, whatever else it says of it.
+struct List {
+    changes: bool,
+}
+
+impl<'de> serde::Deserialize<'de> for List {
+    fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<List, D::Error> {
+        let said = serde_json::Value::deserialize(source)?;
+        let changes = said.get("listChanged").and_then(serde_json::Value::as_bool);
+        Ok(List { changes: changes == Some(true) })
+    }
 }

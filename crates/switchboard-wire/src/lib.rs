@@ -6,7 +6,8 @@
 //! - [`frame`]: newline-delimited frames, bounded;
 //! - [`envelope`]: the JSON-RPC envelope, ids with their type, raw payloads;
 //! - [`peer`]: requests, answers, notifications, cancellation and progress over one connection;
-//! - [`era`]: which revision of the protocol is spoken, and the handshake;
+//! - [`era`]: which revision of the protocol is spoken, and what a server says of itself;
+//! - [`handshake`]: how a client finds that out;
 //! - [`modern`]: names and codes of the stateless revision;
 //! - [`stdio`]: the pipes of this process without blocking threads;
 //! - [`pipe`]: a pair of connected in-process ends;
@@ -18,6 +19,7 @@ mod alarm;
 pub mod envelope;
 pub mod era;
 pub mod frame;
+pub mod handshake;
 pub mod http_client;
 pub mod modern;
 mod outbox;

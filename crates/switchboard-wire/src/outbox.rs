@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -28,7 +29,13 @@ pub struct Parcel {
     pub frame: Bytes,
     pub exchange: Option<Exchange>,
     pub kind: Kind,
+    /// For whoever handles the message without reading it.
+    pub labels: Option<Labels>,
 }
+
+/// Names and values, each as a header has it before its value is encoded. A thin pointer: every
+/// message has a place for it.
+pub type Labels = Arc<Vec<(String, String)>>;
 
 /// What a message is to its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

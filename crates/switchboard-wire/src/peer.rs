@@ -26,7 +26,7 @@ use crate::envelope::{self, Id, Raw, RpcError};
 use crate::frame::DEFAULT_MAX_FRAME_BYTES;
 use crate::http_client::HttpError;
 use crate::outbox::{self, Outgoing};
-pub use crate::outbox::{Kind, Outlet, Parcel};
+pub use crate::outbox::{Kind, Labels, Outlet, Parcel};
 
 /// What a connection may use.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
         max_frame_bytes: limits.max_frame_bytes,
         alarm: Alarm::default(),
     });
-    let peer = Peer { shared, exchange: None };
+    let peer = Peer { shared, exchange: None, labels: None };
     (peer.clone(), outlet, Inlet::new(peer))
 }
 
@@ -102,6 +102,8 @@ pub struct Peer {
     shared: Arc<Shared>,
     /// What this handle sends belongs to it.
     exchange: Option<Exchange>,
+    /// Stands on what this handle sends, where the transport has a place for it.
+    labels: Option<Labels>,
 }
 
 #[derive(Debug)]
@@ -209,7 +211,12 @@ impl Peer {
 
     /// The same connection; what this handle sends belongs to `exchange`.
     pub fn within(&self, exchange: Option<Exchange>) -> Peer {
-        Peer { shared: Arc::clone(&self.shared), exchange }
+        Peer { shared: Arc::clone(&self.shared), exchange, labels: None }
+    }
+
+    /// The same connection; what this handle sends has these headers, where there are headers.
+    pub fn labelled(&self, labels: Labels) -> Peer {
+        Peer { labels: Some(labels), ..self.clone() }
     }
 
     /// Answers a line that was no message, under its id if it asked for something.
@@ -255,7 +262,8 @@ impl Peer {
     }
 
     fn parcel(&self, frame: Bytes, kind: Kind) -> Outgoing {
-        Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind })
+        let labels = self.labels.clone();
+        Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind, labels })
     }
 
     /// Waits out an over-long line, so that no answer is asked for that would be drained with it.

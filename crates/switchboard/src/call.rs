@@ -68,7 +68,11 @@ pub(crate) async fn run(
             Err(error) if repetition == 0 && may_be_repeated(error, &approved.target().entry) => {}
             Ok(_) | Err(_) => break,
         }
-        let lease = session.lease(&approved.target().server).await?;
+        let server = &approved.target().server;
+        let lease = match &outcome {
+            Err(CallError::Outdated(_)) => Box::pin(session.refreshed(server)).await?,
+            Ok(_) | Err(_) => Box::pin(session.lease(server)).await?,
+        };
         approved = confirm(session, catalog, approved, caller).await?;
         outcome = Box::pin(lease.call(&approved, caller)).await;
     }
@@ -83,11 +87,12 @@ pub(crate) async fn run(
 /// the server, or whatever did changes nothing.
 fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
     match error {
-        CallError::NotSent | CallError::Parted => true,
+        CallError::NotSent | CallError::Parted | CallError::Outdated(_) => true,
         CallError::Lost { .. } => entry.annotations.is_harmless(),
         CallError::Refused(_)
         | CallError::TimedOut(_)
         | CallError::TooLarge { .. }
+        | CallError::Unfinished(_)
         | CallError::Http(_) => false,
     }
 }

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
 use switchboard_core::catalog::pin::{Baseline, Record};
-use switchboard_core::catalog::{Catalog, Listing, ListingPolicy, RawListing, Shelf};
+use switchboard_core::catalog::{Catalog, Era, Listing, ListingPolicy, RawListing, Shelf};
 use switchboard_core::name::ServerName;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
@@ -114,7 +114,7 @@ impl Directory {
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         let mut first = None;
         self.change(server, |shelf| {
-            let shelf = shelf.with_listing(listing);
+            let shelf = shelf.with_listing(listing).of_era(raw.era);
             match shelf.baseline() {
                 Baseline::Open => {
                     let record = first.insert(Record::of(&raw));
@@ -176,6 +176,12 @@ impl Directory {
     /// Whether the server is known to ask something of its client.
     pub(crate) fn asks_client(&self, server: &ServerName) -> bool {
         self.shared.catalog.borrow().shelf(server).is_some_and(Shelf::asks_client)
+    }
+
+    /// What the server was when it was last connected, in this process or before.
+    pub(crate) fn era(&self, server: &ServerName) -> Option<Era> {
+        self.shared.loaded.get_or_init(|| self.load());
+        self.shared.catalog.borrow().shelf(server)?.era()
     }
 
     pub(crate) fn has_listed(&self, server: &ServerName) -> bool {
@@ -264,11 +270,11 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
             tracing::warn!(%server, "what was accepted of its tools does not read");
         }
     }
-    if shelf.is_active()
-        && shelf.listing().is_none()
-        && let Some(file) = &plan.file
-        && let Some(raw) = read(file, now)
-    {
+    let unknown = shelf.is_active() && shelf.listing().is_none();
+    let Some(file) = plan.file.as_ref().filter(|_| unknown) else { return };
+    let Ok(Some(bytes)) = paths::read(&file.path) else { return };
+    *shelf = shelf.clone().of_era(disk::era(&bytes, &file.definition));
+    if let Ok(raw) = disk::decode(&bytes, &file.definition, now) {
         let listing = Listing::build(server.clone(), &raw, &plan.policy);
         *shelf = shelf.clone().with_listing(Arc::new(listing));
         if raw.asks_client {
@@ -282,11 +288,6 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
             *shelf = shelf.clone().with_baseline(baseline);
         }
     }
-}
-
-fn read(file: &CacheFile, now: u64) -> Option<RawListing> {
-    let bytes = paths::read(&file.path).ok()??;
-    disk::decode(&bytes, &file.definition, now).ok()
 }
 
 /// Seconds since the epoch.

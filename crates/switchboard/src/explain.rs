@@ -299,7 +299,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         CallError::Http(HttpError::Status { status: 500.., .. }) if !harmless => {
             failure.hints.push(Hint::CheckOutcome);
         }
-        CallError::Refused(_) => {
+        CallError::Refused(_) | CallError::Outdated(_) => {
             let expected = schema::expected(&target.entry.input_value());
             failure.hints.push(Hint::Expected(expected));
         }
@@ -307,6 +307,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         | CallError::TimedOut(_)
         | CallError::TooLarge { .. }
         | CallError::Http(_)
+        | CallError::Unfinished(_)
         | CallError::Parted
         | CallError::NotSent => {}
     }
@@ -315,7 +316,9 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
 
 fn request(error: CallError, server: &ServerName) -> Failure {
     let (code, hints) = match &error {
-        CallError::Refused(_) => (Code::ServerError, Vec::new()),
+        CallError::Refused(_) | CallError::Outdated(_) | CallError::Unfinished(_) => {
+            (Code::ServerError, Vec::new())
+        }
         CallError::TimedOut(_) => (Code::TimedOut, vec![Hint::Setting("requestTimeoutMs")]),
         CallError::TooLarge { .. } => (Code::AnswerTooLarge, vec![Hint::Setting("maxFrameBytes")]),
         CallError::Lost { stderr, .. } if stderr.is_empty() => (Code::ConnectionLost, Vec::new()),

@@ -56,6 +56,19 @@ impl Lookup {
         }
     }
 
+    /// Whether it is said once, for as long as a session lasts.
+    fn is_kept(self) -> bool {
+        match self {
+            Lookup::LogLevel | Lookup::Unsubscribe => true,
+            Lookup::Tools
+            | Lookup::Resources
+            | Lookup::ResourceTemplates
+            | Lookup::Prompts
+            | Lookup::Completion
+            | Lookup::Subscribe => false,
+        }
+    }
+
     pub fn of_method(method: &str) -> Option<Lookup> {
         Lookup::ALL.into_iter().find(|lookup| lookup.method() == method)
     }
@@ -119,7 +132,9 @@ impl Session {
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let Some(Subscription { server, .. }) = self.take_subscription(uri) else { return Ok(()) };
         let upstream = self.gateway().own_upstream(&server, &caller.listener)?;
-        let Some(lease) = upstream.lease_if_up() else { return Ok(()) };
+        let Some(lease) = upstream.lease_if_up().filter(|lease| !lease.is_stateless()) else {
+            return Ok(());
+        };
         let params = Args::of("uri", Value::from(uri));
         let ended = lease.look_up(Lookup::Unsubscribe.method(), params, caller).await;
         ended.map(drop).map_err(|error| explain::lookup(error, &server))
@@ -131,7 +146,8 @@ impl Session {
         let levels = self.gateway().log_levels();
         levels.want(self.id(), level);
         for lease in self.connected() {
-            let wanted = levels.of(lease.owner()).filter(|_| lease.hello().capabilities.logging);
+            let heeds = lease.hello().capabilities.logging && !lease.is_stateless();
+            let wanted = levels.of(lease.owner()).filter(|_| heeds);
             if let Some(level) = wanted {
                 let asked = lease.look_up(Lookup::LogLevel.method(), level.params(), caller);
                 let _its_own_affair = asked.await;
@@ -139,12 +155,12 @@ impl Session {
         }
     }
 
-    /// Connects the server and keeps it for as long as the session lives; what it said of itself
-    /// in answer to `initialize`.
+    /// Connects the server and keeps it for as long as the session lives; what it said of itself,
+    /// as an answer to `initialize`.
     pub async fn open(&self, server: &str) -> Result<(ServerName, Raw), Failure> {
         let server = self.gateway().usable(server)?;
         let lease = self.lease(&server).await?;
-        let hello = lease.hello().raw.clone();
+        let hello = lease.hello().to_initialize_result();
         self.keep(lease);
         Ok((server, hello))
     }
@@ -162,6 +178,10 @@ impl Session {
         if let (Lookup::Subscribe, Some(uri)) = (lookup, uri) {
             let caller = Caller { meta: caller.meta.clone(), ..self.caller() };
             return self.subscribe_at(server, &uri, params, caller).await;
+        }
+        if lookup.is_kept() && self.lease(server).await?.is_stateless() {
+            // It was taken note of, and each request says it from now on.
+            return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
         Ok(if lookup == Lookup::Tools { self.callable(server, answer) } else { answer })

@@ -102,6 +102,12 @@ impl Session {
         Ok(lease)
     }
 
+    /// The same, after the server was asked for its lists anew.
+    pub(crate) async fn refreshed(&self, server: &ServerName) -> Result<Lease, Failure> {
+        let refreshed = self.upstream(server)?.refresh().await;
+        refreshed.map_err(|error| explain::lease(error, server))
+    }
+
     /// What this session uses to reach the server.
     pub(crate) fn upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
         match self.connections {

@@ -6,12 +6,14 @@ use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::clean_line;
 use switchboard_wire::{Notification, Raw};
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::explain;
 use crate::gateway::Gateway;
 use crate::relay::Lookup;
-use crate::upstream::lease::Caller;
+use crate::upstream::lease::{Caller, Listening};
+use crate::upstream::stateless::Patience;
 use crate::upstream::{ExitReason, Lease, Upstream};
 
 /// As much of a resource's address as a message has.
@@ -37,6 +39,8 @@ pub(crate) struct Wish {
 struct Kept {
     upstream: Upstream,
     lease: Lease,
+    /// Where the server keeps no session, the request that the news answer.
+    listening: Option<Listening>,
 }
 
 impl Wish {
@@ -53,19 +57,38 @@ impl Wish {
         let upstream = self.gateway.own_upstream(&self.server, &self.caller.listener)?;
         let leased = upstream.lease().await;
         let lease = leased.map_err(|error| explain::lease(error, &self.server))?;
+        let failed = |error| explain::lookup(error, &self.server);
+        if lease.is_stateless() {
+            let listening = lease.listen(&self.uri, &self.caller).await.map_err(failed)?;
+            let answer = Raw::from_json("{}".to_owned());
+            return Ok((answer, Kept { upstream, lease, listening: Some(listening) }));
+        }
         let method = Lookup::Subscribe.method();
         let answer = lease.look_up(method, self.params.clone(), &self.caller).await;
-        let answer = answer.map_err(|error| explain::lookup(error, &self.server))?;
-        Ok((answer, Kept { upstream, lease }))
+        Ok((answer.map_err(failed)?, Kept { upstream, lease, listening: None }))
     }
 
-    /// Subscribes again whenever the connection ends by itself or the server's definition changes.
+    /// Subscribes again whenever the connection ends by itself, the server ends the subscription, or
+    /// its definition changes.
     async fn keep(self, mut kept: Kept) {
+        let mut patience = Patience::default();
         loop {
-            let Kept { upstream, lease } = kept;
+            let Kept { upstream, lease, listening } = kept;
+            let began = Instant::now();
             let ended = tokio::select! {
+                biased;
                 ended = lease.ended() => ended,
                 () = upstream.retiring() => ExitReason::Stopped,
+                () = over(listening) => match lease.is_up() {
+                    false => lease.ended().await,
+                    true => match patience.after(began.elapsed()) {
+                        Some(pause) => {
+                            tokio::time::sleep(pause).await;
+                            ExitReason::StreamClosed
+                        }
+                        None => return self.give_up("the server ends them again and again"),
+                    },
+                },
             };
             if ended == ExitReason::Stopped && !upstream.is_retired() {
                 return self.give_up("the server was disconnected");
@@ -89,5 +112,13 @@ impl Wish {
             exchange: None,
         };
         self.caller.listener.host.tell(&self.server, &notice);
+    }
+}
+
+/// Completes when the server has ended what it tells; never where it tells anyway.
+async fn over(listening: Option<Listening>) {
+    match listening {
+        Some(mut listening) => listening.over().await,
+        None => std::future::pending().await,
     }
 }

@@ -39,6 +39,23 @@ pub(crate) fn client() -> String {
     format!("{} conformance-client", built("switchboard").display())
 }
 
+/// What the fixture speaks. Its tools ask their client in the way of the revision under test, so
+/// the gateway must not find the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Eras {
+    Legacy,
+    Both,
+}
+
+impl Eras {
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Legacy => Some("legacy"),
+            Self::Both => None,
+        }
+    }
+}
+
 /// The fixture server by itself.
 pub(crate) struct Fixture {
     pub(crate) url: String,
@@ -46,8 +63,9 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    pub(crate) fn start() -> Result<Self, StartError> {
-        let (url, process) = announced("conformance-server", &["0"])?;
+    pub(crate) fn start(eras: Eras) -> Result<Self, StartError> {
+        let args: Vec<&str> = ["0"].into_iter().chain(eras.word()).collect();
+        let (url, process) = announced("conformance-server", &args)?;
         Ok(Self { url, _process: process })
     }
 
@@ -58,8 +76,9 @@ impl Fixture {
 }
 
 /// What a configuration says about a fixture that the gateway starts itself.
-pub(crate) fn fixture_on_stdio() -> Value {
-    json!({ "command": built("conformance-server"), "args": ["stdio"] })
+pub(crate) fn fixture_on_stdio(eras: Eras) -> Value {
+    let args: Vec<&str> = ["stdio"].into_iter().chain(eras.word()).collect();
+    json!({ "command": built("conformance-server"), "args": args })
 }
 
 /// The gateway as a user runs it, with the relay before it.

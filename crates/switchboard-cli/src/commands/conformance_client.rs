@@ -3,7 +3,7 @@
 
 mod script;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
 use switchboard::config::parse;
@@ -52,6 +52,14 @@ async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
     for call in calls(context, &tools) {
         let (tool, server) = (call.tool, Some(SERVER.to_owned()));
         session.handle(Request::Call(CallRequest { tool, server, args: call.args.into() })).await?;
+    }
+    let listed = catalog.offered().flat_map(|listing| &listing.prompts);
+    for prompt in listed {
+        let required = prompt.arguments.iter().filter(|argument| argument.required);
+        let args: Map<String, Value> =
+            required.map(|argument| (argument.name.clone(), json!("test"))).collect();
+        let (name, server) = (prompt.name.clone(), Some(SERVER.to_owned()));
+        session.handle(Request::Prompt { name, server, args: args.into() }).await?;
     }
     Ok(())
 }

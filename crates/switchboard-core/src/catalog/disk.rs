@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::RawListing;
 use super::sealed::Seal;
+use super::{Era, RawListing};
 
 const SEAL: Seal = Seal { magic: "switchboard-listing", version: 2 };
 
@@ -52,6 +52,18 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<RawListing, Mis
     if fresh { Ok(listing) } else { Err(Miss::Stale) }
 }
 
+/// What the server of a file that is whole and about this definition was, however long ago.
+pub fn era(file: &[u8], definition: &str) -> Option<Era> {
+    #[derive(serde::Deserialize)]
+    struct Known {
+        #[serde(default)]
+        era: Option<Era>,
+    }
+    let ([owner, _listed_at], body) = SEAL.open(file)?;
+    let known: Known = serde_json::from_slice(body).ok()?;
+    known.era.filter(|_| owner == definition)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -92,6 +104,18 @@ mod tests {
         check(Some(60_000), "abc", 1_000_061, Err(Miss::Stale));
         check(Some(60_000), "abc", 1_000_059, Ok(()));
         check(Some(0), "abc", 1_000_000, Err(Miss::Stale));
+    }
+
+    #[test]
+    fn what_a_server_was_is_known_for_as_long_as_its_definition_is_the_same() {
+        let stamp = Stamp { definition: "abc", listed_at: 1_000_000 };
+        let of = |era| encode(&RawListing { era, ..listing(Some(0)) }, stamp);
+        let modern = of(Some(Era::Modern));
+        assert_eq!(decode(&modern, "abc", 1_000_000).map(drop), Err(Miss::Stale));
+        assert_eq!(era(&modern, "abc"), Some(Era::Modern));
+        assert_eq!(era(&modern, "abd"), None);
+        assert_eq!(era(&modern[1..], "abc"), None);
+        assert_eq!(era(&of(None), "abc"), None);
     }
 
     #[test]

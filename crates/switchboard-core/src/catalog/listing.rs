@@ -30,9 +30,23 @@ pub struct RawListing {
     /// The server asked something of its client: roots, words of its model, of its user.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks_client: bool,
-    /// How long the server says that its lists hold.
+    /// How long the server says that its lists hold. Whether it lets others have them is of no
+    /// concern: what is kept is kept for one user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
+    /// What the server was when it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub era: Option<Era>,
+}
+
+/// How a server speaks: it is remembered, so that it is greeted in the right way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// With sessions, which `initialize` opens.
+    Legacy,
+    /// Without: every request says who asks.
+    Modern,
 }
 
 /// What the configuration says about a server's tools.

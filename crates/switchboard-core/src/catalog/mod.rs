@@ -22,7 +22,7 @@ use crate::name::{ServerName, ToolId, shown_names};
 pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
 
-pub use listing::{Listing, ListingPolicy, Prompt, RawListing, Resource, ResourceTemplate};
+pub use listing::{Era, Listing, ListingPolicy, Prompt, RawListing, Resource, ResourceTemplate};
 pub use resolve::{Resolution, ResolveError, Resolved};
 
 /// A configured server, as far as names and tools are concerned.
@@ -40,6 +40,8 @@ pub struct Shelf {
     pins: Arc<[Pin]>,
     drift: DriftCount,
     asks_client: bool,
+    /// What the server was when it was last connected.
+    era: Option<Era>,
 }
 
 /// Whether a server may be used.
@@ -163,8 +165,9 @@ impl Shelf {
     /// A server of which nothing is known yet.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let (baseline, pins, drift) = Default::default();
-        let (direct, listing) = (None, None);
-        Shelf { prefix, standing, direct, listing, baseline, pins, drift, asks_client: false }
+        let (direct, listing, era) = Default::default();
+        let asks_client = false;
+        Shelf { prefix, standing, direct, listing, baseline, pins, drift, asks_client, era }
     }
 
     /// The same server with a word on which of its tools are shown beside `mcp`.
@@ -209,6 +212,18 @@ impl Shelf {
     #[must_use]
     pub fn asking(mut self) -> Shelf {
         self.asks_client = true;
+        self
+    }
+
+    /// What the server was, as far as is known.
+    pub fn era(&self) -> Option<Era> {
+        self.era
+    }
+
+    /// The same server, now known to be of this era.
+    #[must_use]
+    pub fn of_era(mut self, era: Option<Era>) -> Shelf {
+        self.era = era;
         self
     }
 

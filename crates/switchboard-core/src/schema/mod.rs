@@ -5,6 +5,7 @@
 
 mod checkable;
 mod limits;
+mod mirror;
 mod mismatch;
 mod object;
 mod outline;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use admitted::{Word, word};
 pub use limits::SchemaError;
+pub use mirror::{MirrorError, mirrored};
 pub use mismatch::{Bound, Mismatch, Problem, Unit};
 pub use outline::{expected, parameters};
 pub use shape::{output_shape, signature};

@@ -106,7 +106,7 @@ async fn a_server_without_tools_is_asked_for_none() {
     assert_eq!(connected, "demo (0 tools):\nit offers no tools");
     assert!(world.ask("{}").await.contains("✓ demo (0 tools, it offers no tools)"));
     let methods = world.fixture("demo").ledger().methods;
-    assert_eq!(methods, ["initialize", "notifications/initialized"]);
+    assert_eq!(methods, ["server/discover", "initialize", "notifications/initialized"]);
 }
 
 #[tokio::test(start_paused = true)]

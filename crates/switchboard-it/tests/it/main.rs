@@ -30,6 +30,7 @@ mod layers;
 mod lifecycle;
 mod listing;
 mod mirror;
+mod modern;
 mod nine_hosts;
 mod ordeal;
 mod pi_list;

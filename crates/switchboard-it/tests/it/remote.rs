@@ -91,8 +91,9 @@ async fn what_is_sent_says_which_session_and_revision_it_belongs_to() {
         })
         .collect();
     // Lists are asked for side by side with the stream.
-    seen[2..].sort();
+    seen[3..].sort();
     insta::assert_snapshot!(seen.join("\n"), @r#"
+    server/discover | application/json, text/event-stream | - | 2026-07-28
     initialize | application/json, text/event-stream | - | -
     notifications/initialized | application/json, text/event-stream | session-1 | 2025-11-25
     DELETE | text/event-stream | session-1 | 2025-11-25

@@ -22,6 +22,8 @@ use switchboard::dial::in_process::InProcess;
 use switchboard_it::harness::{Home, World};
 use switchboard_it::program::Installed;
 use switchboard_wire::pipe::End;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
 
 use crate::PROGRAMS;
 
@@ -257,4 +259,49 @@ async fn an_rmcp_server_works_behind_us() {
     - regex: take the search as a regular expression
     - includeSchemas: false leaves signatures out of a search
     "#);
+}
+
+const CONFORMANCE_SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
+
+/// The server of the official SDK at a URL, for as long as the child lives.
+#[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
+async fn at_a_url() -> (String, Child) {
+    let mut command = tokio::process::Command::new(CONFORMANCE_SERVER);
+    let mut child = command.arg("0").stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+    (said.next_line().await.unwrap().unwrap(), child)
+}
+
+/// It speaks both eras, and its questions come as answers only in the stateless one.
+#[tokio::test]
+async fn an_rmcp_server_without_sessions_asks_a_client_that_has_one() {
+    let (url, _child) = at_a_url().await;
+    let form = json!({ "action": "accept", "content": { "name": "Ada" } });
+    let words = json!({
+        "role": "assistant", "content": { "type": "text", "text": "Paris" }, "model": "tester",
+    });
+    let roots = json!({ "roots": [{ "uri": "file:///home" }] });
+    for entry in
+        [json!({ "command": CONFORMANCE_SERVER, "args": ["stdio"] }), json!({ "url": url })]
+    {
+        let config = json!({ "mcpServers": { "peer": entry } });
+        let installed = Installed::with(PROGRAMS, &config.to_string());
+        let able = json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": {} });
+        let mut client = installed.connect(able).await;
+        for (tool, answers) in [
+            ("elicitation", vec![&form]),
+            ("sampling", vec![&words]),
+            ("list_roots", vec![&roots]),
+            ("request_state", vec![&form]),
+            ("multi_round", vec![&form, &form]),
+        ] {
+            let before = client.user.asked.len();
+            client.user.answers.extend(answers.iter().copied().cloned());
+            let tool = format!("peer_test_input_required_result_{tool}");
+            let text = client.mcp(json!({ "tool": tool })).await;
+            assert!(!text.contains("error"), "{tool}: {text}");
+            assert_eq!(client.user.asked.len() - before, answers.len(), "{tool}: {text}");
+        }
+        client.end().await;
+    }
 }

@@ -93,7 +93,7 @@ impl Endpoint {
                 Ok(message) => message,
                 Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
             };
-            return match stateless::judge(&message, headers) {
+            return match stateless::judge(&message, headers, self.sessions.common()) {
                 Judged::Fits => self.answer_alone(&frame, form).await,
                 Judged::Wrong(id, error) => stateless::refusal(id.as_ref(), &error),
                 Judged::Other => self.begin(&frame, &message, form).await,

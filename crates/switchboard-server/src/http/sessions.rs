@@ -72,8 +72,7 @@ impl Sessions {
 
     /// One for a single request.
     pub(super) fn of_one_request(&self) -> Arc<HttpSession> {
-        let talk = || Arc::new(Conversation::with_anybody(&self.gateway, &self.offer));
-        let talk = Arc::clone(self.common.get_or_init(talk));
+        let talk = Arc::clone(self.common());
         let (session, outlet) = HttpSession::of_one_request(&self.gateway, talk);
         let mut lone = lock(&self.lone);
         lone.last += 1;
@@ -86,6 +85,11 @@ impl Sessions {
             lock(&lone).running.remove(&number);
         });
         session
+    }
+
+    pub(super) fn common(&self) -> &Arc<Conversation> {
+        let talk = || Arc::new(Conversation::with_anybody(&self.gateway, &self.offer));
+        self.common.get_or_init(talk)
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<HttpSession>> {

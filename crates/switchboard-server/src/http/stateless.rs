@@ -14,6 +14,7 @@ use switchboard_wire::{Id, Message, Raw, RpcError};
 
 use super::endpoint::{Content, rpc_error_for};
 use super::guard::{REVISION, Twice, only};
+use crate::conversation::Conversation;
 use crate::modern::{self, Said};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -30,7 +31,7 @@ pub(super) enum Judged {
 }
 
 /// Reads the headers against the message.
-pub(super) fn judge(message: &Message, headers: &HeaderMap) -> Judged {
+pub(super) fn judge(message: &Message, headers: &HeaderMap, talk: &Conversation) -> Judged {
     let header = match only(headers, &REVISION) {
         Ok(header) => header,
         Err(Twice) => return Judged::Wrong(None, mismatch(&REVISION)),
@@ -51,7 +52,7 @@ pub(super) fn judge(message: &Message, headers: &HeaderMap) -> Judged {
         return Judged::Other;
     }
     let checked = check_revision(header, stated.as_deref()).and_then(|()| match id {
-        Some(_) => check(method, params, headers),
+        Some(_) => check(method, params, headers, talk),
         // Nothing hangs on what needs no answer.
         None => Ok(()),
     });
@@ -70,7 +71,12 @@ fn check_revision(header: Option<&str>, stated: Option<&str>) -> Result<(), RpcE
     }
 }
 
-fn check(method: &str, params: Option<&Raw>, headers: &HeaderMap) -> Result<(), RpcError> {
+fn check(
+    method: &str,
+    params: Option<&Raw>,
+    headers: &HeaderMap,
+    talk: &Conversation,
+) -> Result<(), RpcError> {
     if only(headers, &METHOD).ok().flatten() != Some(method) {
         return Err(mismatch(&METHOD));
     }
@@ -82,12 +88,27 @@ fn check(method: &str, params: Option<&Raw>, headers: &HeaderMap) -> Result<(), 
     let said = Said::read(params)?;
     let name = named.and_then(|named| said.request.values().get(named)?.as_str());
     let Some(name) = name else { return Ok(()) };
-    let header = only(headers, &NAME).ok().flatten().map(str::trim);
-    if header.and_then(modern::header_text).as_deref() == Some(name) {
-        Ok(())
-    } else {
-        Err(mismatch(&NAME))
+    if !says(headers, &NAME, name) {
+        return Err(mismatch(&NAME));
     }
+    if method != "tools/call" {
+        return Ok(());
+    }
+    let args = said.request.values().get("arguments").and_then(|args| args.as_object());
+    for (parameter, value) in args.map(|args| talk.mirrored(name, args)).unwrap_or_default() {
+        let header = HeaderName::try_from(format!("mcp-param-{parameter}"));
+        if let Ok(header) = header
+            && !says(headers, &header, &value)
+        {
+            return Err(mismatch(&header));
+        }
+    }
+    Ok(())
+}
+
+fn says(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {
+    let header = only(headers, name).ok().flatten().map(str::trim);
+    header.and_then(modern::header_text).as_deref() == Some(value)
 }
 
 fn mismatch(header: &HeaderName) -> RpcError {

@@ -9,8 +9,10 @@ use hashbrown::HashMap;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::Endpoint;
+use super::exchange::Request;
 use super::legacy::Answers;
 use super::link::Link;
+use super::stateless;
 use crate::envelope::{self, Id, Message, Raw};
 use crate::outbox::{Outlet, Parcel};
 use crate::peer::{Handler, Inlet, Limits, RequestError};
@@ -84,10 +86,24 @@ pub struct Traffic {
     link: Arc<Link>,
     outlet: Outlet,
     exchanges: JoinSet<Done>,
-    /// The tasks of requests that wait for their answer.
-    in_flight: HashMap<u64, AbortHandle>,
+    /// The requests that wait for their answer.
+    in_flight: HashMap<u64, Flight>,
     /// What goes on for as long as the connection does.
     beside: JoinSet<()>,
+}
+
+/// A request that waits for its answer.
+struct Flight {
+    task: AbortHandle,
+    /// How the server learns that nobody waits any more.
+    cancelled_by: CancelledBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CancelledBy {
+    Notification,
+    /// The end of its response says all.
+    HangingUp,
 }
 
 /// A message of ours that was seen to.
@@ -124,24 +140,32 @@ impl Traffic {
         }
     }
 
-    fn carry(&mut self, Parcel { frame, .. }: Parcel) {
+    fn carry(&mut self, Parcel { frame, labels, .. }: Parcel) {
         let link = Arc::clone(&self.link);
         match envelope::parse(&frame) {
-            Ok(Message::Request { id: Id::Number(id), method, .. })
+            Ok(Message::Request { id: Id::Number(id), method, params })
                 if let Some(id) = id.as_u64() =>
             {
+                let stateless = stateless::headers(&method, params.as_ref(), labels.as_deref());
+                let cancelled_by = match stateless {
+                    Some(_) => CancelledBy::HangingUp,
+                    None => CancelledBy::Notification,
+                };
+                let request = Request { id, method, frame, stateless };
                 let task = self.exchanges.spawn(async move {
-                    let answers = link.exchange(id, &method, frame).await;
+                    let answers = link.exchange(request).await;
                     Done::Asked { id, answers }
                 });
-                self.in_flight.insert(id, task);
+                self.in_flight.insert(id, Flight { task, cancelled_by });
             }
             Ok(Message::Notification { method, .. }) if method == "notifications/initialized" => {
                 self.beside.spawn(async move { link.begin(frame).await });
             }
             Ok(Message::Notification { method, params }) => {
-                if method == "notifications/cancelled" {
-                    self.give_up(params.as_ref());
+                if method == "notifications/cancelled"
+                    && self.give_up(params.as_ref()) == CancelledBy::HangingUp
+                {
+                    return;
                 }
                 self.tell(frame);
             }
@@ -161,16 +185,22 @@ impl Traffic {
     }
 
     /// Nobody waits for an answer any more, so nobody reads it.
-    fn give_up(&mut self, params: Option<&Raw>) {
+    fn give_up(&mut self, params: Option<&Raw>) -> CancelledBy {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Cancelled {
             request_id: u64,
         }
         let cancelled = params.and_then(|params| params.parse::<Cancelled>().ok());
-        let task = cancelled.and_then(|cancelled| self.in_flight.remove(&cancelled.request_id));
-        if let Some(task) = task {
-            task.abort();
+        let flight = cancelled.and_then(|cancelled| self.in_flight.remove(&cancelled.request_id));
+        match flight {
+            Some(Flight { task, cancelled_by }) => {
+                task.abort();
+                cancelled_by
+            }
+            // Without a session nothing is left of a request that is over.
+            None if self.link.ready.get().is_none() => CancelledBy::HangingUp,
+            None => CancelledBy::Notification,
         }
     }
 
@@ -180,7 +210,7 @@ impl Traffic {
                 self.link.inlet.fail(id, RequestError::NotSent);
             }
             Ok(Message::Notification { method, params }) if method == "notifications/cancelled" => {
-                self.give_up(params.as_ref());
+                let _nobody_to_tell = self.give_up(params.as_ref());
             }
             Ok(_) | Err(_) => {}
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -16,6 +17,7 @@ use super::stream::{Stream, is_event_stream};
 use super::trouble::{self, HttpError, Page, content_type};
 use super::{Mode, legacy};
 use crate::envelope::{self, METHOD_NOT_FOUND, Message};
+use crate::modern::LISTEN;
 use crate::peer::{Exchange, RequestError};
 use crate::sse::Event;
 
@@ -36,21 +38,41 @@ const LINGER: Duration = Duration::from_millis(500);
 /// What some servers answer, with status 400, under a session that they do not know.
 const NO_SESSION: i64 = -32000;
 
+/// A request on its way out.
+pub(super) struct Request {
+    pub(super) id: u64,
+    pub(super) method: String,
+    pub(super) frame: Bytes,
+    /// The headers of one that belongs to no session.
+    pub(super) stateless: Option<HeaderMap>,
+}
+
 /// Which request is being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// `initialize`, whose answer settles how to go on.
     Opening,
     Open,
+    /// One that belongs to no session: its answer comes on its response, or not at all.
+    Stateless,
 }
 
 impl Link {
     /// Sends the request and sees to its answer: it is answered or failed when this returns, unless
     /// there are answers to be read from a stream.
-    pub(super) async fn exchange(&self, id: u64, method: &str, frame: Bytes) -> Option<Answers> {
-        let asked = match method {
-            "initialize" => self.initialize(id, &frame).await,
-            _ => self.ask(id, &frame).await.map(|()| None),
+    pub(super) async fn exchange(&self, request: Request) -> Option<Answers> {
+        let Request { id, method, frame, stateless } = request;
+        let asked = match (stateless, method.as_str()) {
+            (Some(headers), LISTEN) => {
+                self.ask_stateless(id, &frame, &headers).await.map(|()| None)
+            }
+            (Some(headers), _) => {
+                // Never closed, so there is always a turn.
+                let _turn = self.turns.acquire().await;
+                self.ask_stateless(id, &frame, &headers).await.map(|()| None)
+            }
+            (None, "initialize") => self.initialize(id, &frame).await,
+            (None, _) => self.ask(id, &frame).await.map(|()| None),
         };
         asked.unwrap_or_else(|error| {
             self.inlet.fail(id, error);
@@ -60,7 +82,7 @@ impl Link {
 
     /// Sends what needs no answer.
     pub(super) async fn tell(&self, frame: &Bytes) -> Result<(), RequestError> {
-        let response = self.post(frame, None).await?;
+        let response = self.post(&Ask::post(frame), None).await?;
         // Read to its end, so that the connection can be used again.
         trouble::beginning(response).await;
         Ok(())
@@ -72,7 +94,7 @@ impl Link {
         if self.speaks() == Speaks::Legacy {
             return legacy::open(self, frame).await.map(Some);
         }
-        let response = self.send(Ask::post(frame)).await.map_err(RequestError::Http)?;
+        let response = self.send(&Ask::post(frame)).await.map_err(RequestError::Http)?;
         let status = response.status();
         if status.is_success() {
             self.open_session(&response);
@@ -90,7 +112,7 @@ impl Link {
         self.ready.wait().await;
         // Never closed, so there is always a turn.
         let _turn = self.turns.acquire().await;
-        let response = self.post(frame, Some(id)).await?;
+        let response = self.post(&Ask::post(frame), Some(id)).await?;
         match self.speaks() {
             Speaks::Streamable => self.take_response(id, response, Stage::Open).await,
             // The answer comes on the stream.
@@ -101,14 +123,39 @@ impl Link {
         }
     }
 
+    /// The first such request finds out whether there is a server: whatever stands in its way is
+    /// told as it is.
+    async fn ask_stateless(
+        &self,
+        id: u64,
+        frame: &Bytes,
+        headers: &HeaderMap,
+    ) -> Result<(), RequestError> {
+        let ask = Ask::stateless(frame, headers);
+        let response = match self.met.get() {
+            Some(()) => self.post(&ask, Some(id)).await?,
+            None => {
+                self.rest(Some(id)).await?;
+                let response = self.send(&ask).await.map_err(RequestError::Http)?;
+                if !response.status().is_success() {
+                    return Err(self.refusal(response).await);
+                }
+                response
+            }
+        };
+        let taken = self.take_response(id, response, Stage::Stateless).await;
+        let _met_before = self.met.set(());
+        taken
+    }
+
     /// Sends a message; the response is a success.
-    async fn post(&self, frame: &Bytes, id: Option<u64>) -> Result<Response, RequestError> {
+    async fn post(&self, ask: &Ask<'_>, id: Option<u64>) -> Result<Response, RequestError> {
         let quiet = &self.endpoint.quiet;
         quiet.sending();
         let mut rests = 0;
         loop {
             self.rest(id).await?;
-            let response = self.reach(frame).await?;
+            let response = self.reach(ask).await?;
             if response.status().is_success() {
                 return Ok(response);
             }
@@ -136,11 +183,11 @@ impl Link {
     }
 
     /// Sends a message to a server that has answered before and may be restarting.
-    async fn reach(&self, frame: &Bytes) -> Result<Response, RequestError> {
+    async fn reach(&self, ask: &Ask<'_>) -> Result<Response, RequestError> {
         let give_up = Instant::now() + RESTART;
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.send(Ask::post(frame)).await {
+            match self.send(ask).await {
                 Ok(response) => return Ok(response),
                 Err(HttpError::Connect { cause, .. })
                     if is_refused(&cause) && Instant::now() + pause < give_up =>
@@ -257,7 +304,12 @@ impl Link {
                     return Ok(());
                 }
             }
-            stream = self.resume(stream, &mut resuming).await?;
+            stream = match stage {
+                Stage::Opening | Stage::Open => self.resume(stream, &mut resuming).await?,
+                Stage::Stateless => {
+                    return Err(RequestError::Http(HttpError::Broken { cause: None }));
+                }
+            };
         }
     }
 

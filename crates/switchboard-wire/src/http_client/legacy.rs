@@ -19,7 +19,7 @@ pub(super) struct Answers {
 
 /// Opens the stream, and asks for the first time.
 pub(super) async fn open(link: &Link, initialize: &Bytes) -> Result<Answers, RequestError> {
-    let response = link.send(Ask::get(None)).await.map_err(RequestError::Http)?;
+    let response = link.send(&Ask::get(None)).await.map_err(RequestError::Http)?;
     if !response.status().is_success() {
         return Err(link.refusal(response).await);
     }

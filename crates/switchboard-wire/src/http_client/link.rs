@@ -17,7 +17,7 @@ use crate::envelope::on_one_line;
 use crate::peer::{Exchange, Handler, Inlet, Limits};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Requests that wait for their answer at the same time.
@@ -38,8 +38,10 @@ pub(super) struct Link {
     /// tasks, and what a server asks or tells can stand on any of them.
     handler: Mutex<Box<dyn Handler>>,
     state: Mutex<State>,
-    /// Set when anything but `initialize` may be sent.
+    /// Set when anything but `initialize` may be sent of what belongs to a session.
     pub(super) ready: SetOnce<()>,
+    /// Set when the server has answered something that belongs to none.
+    pub(super) met: SetOnce<()>,
     pub(super) ended: SetOnce<Ended>,
     pub(super) turns: Semaphore,
 }
@@ -142,15 +144,21 @@ pub(super) struct Ask<'a> {
     pub(super) body: Option<&'a Bytes>,
     /// The last event that was seen of a stream that is to go on.
     pub(super) after: Option<&'a str>,
+    /// What stands above a message without a session, in place of one.
+    pub(super) stateless: Option<&'a HeaderMap>,
 }
 
 impl<'a> Ask<'a> {
     pub(super) fn post(frame: &'a Bytes) -> Ask<'a> {
-        Ask { method: Method::POST, body: Some(frame), after: None }
+        Ask { method: Method::POST, body: Some(frame), after: None, stateless: None }
+    }
+
+    pub(super) fn stateless(frame: &'a Bytes, headers: &'a HeaderMap) -> Ask<'a> {
+        Ask { stateless: Some(headers), ..Ask::post(frame) }
     }
 
     pub(super) fn get(after: Option<&'a str>) -> Ask<'a> {
-        Ask { method: Method::GET, body: None, after }
+        Ask { method: Method::GET, body: None, after, stateless: None }
     }
 }
 
@@ -177,6 +185,7 @@ impl Link {
             handler: Mutex::new(handler),
             state: Mutex::new(state),
             ready: SetOnce::new(),
+            met: SetOnce::new(),
             ended: SetOnce::new(),
             turns: Semaphore::new(TURNS),
         }
@@ -235,10 +244,10 @@ impl Link {
     }
 
     /// Sends one request; the headers of its answer are there when this returns.
-    pub(super) async fn send(&self, ask: Ask<'_>) -> Result<Response, HttpError> {
+    pub(super) async fn send(&self, ask: &Ask<'_>) -> Result<Response, HttpError> {
         let mut url = self.url();
         for _ in 0..=REDIRECTS {
-            let response = self.send_to(&url, &ask).await?;
+            let response = self.send_to(&url, ask).await?;
             if !is_redirect(response.status(), &ask.method) {
                 return Ok(response);
             }
@@ -251,8 +260,8 @@ impl Link {
     /// Ends the session on the other side, if there is one and time for it.
     pub(super) async fn say_goodbye(&self) {
         if self.speaks() == Speaks::Streamable && self.has_session() {
-            let ask = Ask { method: Method::DELETE, body: None, after: None };
-            let _best_effort = tokio::time::timeout(GOODBYE, self.send(ask)).await;
+            let ask = Ask { method: Method::DELETE, ..Ask::get(None) };
+            let _best_effort = tokio::time::timeout(GOODBYE, self.send(&ask)).await;
         }
     }
 
@@ -281,6 +290,10 @@ impl Link {
         }
         let after = ask.after.and_then(|id| HeaderValue::from_str(id).ok());
         headers.extend(after.map(|id| (LAST_EVENT_ID, id)));
+        if let Some(stateless) = ask.stateless {
+            headers.extend(stateless.clone());
+            return headers;
+        }
         let state = self.state();
         headers.extend(state.session.clone().map(|id| (SESSION, id)));
         headers.extend(state.revision.clone().map(|revision| (REVISION, revision)));

@@ -69,7 +69,7 @@ impl Link {
             && let Some(pause) = resuming.pause(parser.retry())
         {
             tokio::time::sleep(pause).await;
-            match self.send(Ask::get(parser.last_event_id())).await {
+            match self.send(&Ask::get(parser.last_event_id())).await {
                 Ok(response) if response.status().is_success() && is_event_stream(&response) => {
                     return Ok(Stream::go_on(response, parser));
                 }
@@ -88,7 +88,7 @@ impl Link {
         let mut parser = Parser::new(self.limits.max_frame_bytes);
         let mut heard_before = false;
         loop {
-            match self.send(Ask::get(parser.last_event_id())).await {
+            match self.send(&Ask::get(parser.last_event_id())).await {
                 Ok(response) if response.status().is_success() => {
                     if !is_event_stream(&response) {
                         return;

@@ -2,13 +2,15 @@
 //!
 //! [`open`] gives a [`Peer`] and the [`Carrier`] that the owner runs. The carrier asks for nothing
 //! but what the peer sends: the answer to `initialize` decides which of the two transports of HTTP
-//! is spoken, and there is no connection besides that only tries.
+//! is spoken, and there is no connection besides that only tries. A request that says in itself who
+//! asks belongs to no session: it has headers of its own, and no stream is kept for it.
 
 mod carrier;
 mod exchange;
 mod legacy;
 mod link;
 mod listen;
+mod stateless;
 mod stream;
 mod trouble;
 

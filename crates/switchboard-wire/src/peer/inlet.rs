@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder, Waiter};
 use crate::envelope::{self, INTERNAL_ERROR, Id, Message, Raw, RpcError};
+use crate::modern;
 
 /// The way into a connection. Dropping it closes the connection: nobody reads any more, however
 /// that came about, and whoever waits for an answer learns it.
@@ -132,7 +133,12 @@ impl Inlet {
                 handler.request(method, params, Responder { id, peer, claim: None });
             }
             Message::Notification { method, params } => {
-                if method == "notifications/progress" && self.route_progress(params.as_ref()) {
+                let routed = match method.as_str() {
+                    "notifications/progress" => self.route_progress(params.as_ref()),
+                    modern::ACKNOWLEDGED => self.route_acknowledgement(params.as_ref()),
+                    _ => false,
+                };
+                if routed {
                     return;
                 }
                 handler.notification(Notification { method, params, exchange });
@@ -151,8 +157,30 @@ impl Inlet {
         let Ok(Token { token }) = params.parse() else {
             return false;
         };
+        self.step(token, params)
+    }
+
+    /// The beginning of a subscription is a step of the request that it is named after.
+    fn route_acknowledgement(&self, params: Option<&Raw>) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Tagged {
+            #[serde(rename = "_meta")]
+            meta: Tag,
+        }
+        #[derive(serde::Deserialize)]
+        struct Tag {
+            #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+            subscription: u64,
+        }
+        let Some(params) = params else { return false };
+        let Ok(Tagged { meta }) = params.parse() else { return false };
+        self.step(meta.subscription, params)
+    }
+
+    /// A sign of life of the request with this id; whether there is one.
+    fn step(&self, id: u64, params: &Raw) -> bool {
         let known = self.peer.pending(|pending| {
-            let Some(waiter) = pending.get_mut(&token) else {
+            let Some(waiter) = pending.get_mut(&id) else {
                 return false;
             };
             if let Some(deadline) = &mut waiter.patience {

@@ -12,6 +12,8 @@ use switchboard_core::lifecycle::{
     Effect, Generation, Input, Machine, Phase, Policy, Urgency, Waiter,
 };
 use switchboard_core::name::ServerName;
+use switchboard_wire::handshake::Greeting;
+use switchboard_wire::modern;
 use switchboard_wire::peer::Patience;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -23,6 +25,7 @@ use super::door::Door;
 use super::incoming::News;
 use super::lease::{Lease, Open};
 use super::list::{self, Bounds};
+use super::opening::{self, Dialled};
 use super::recipe::Recipe;
 use super::{
     Command, DialError, ExitReason, LastFailure, LeaseError, Stage, State, Status, Surroundings,
@@ -38,6 +41,7 @@ enum Done {
     Dialled {
         generation: Generation,
         outcome: Result<(Connection, RawListing), DialError>,
+        taught: Option<Greeting>,
     },
     Ended {
         generation: Generation,
@@ -95,6 +99,8 @@ pub(super) struct Actor {
     refreshing: Vec<oneshot::Sender<Result<Lease, LeaseError>>>,
     next_waiter: Waiter,
     last_failure: Option<LastFailure>,
+    /// The greeting that the server bears, where it did not bear another one.
+    taught: Option<Greeting>,
     work: JoinSet<Done>,
     tell: mpsc::Sender<News>,
     news: mpsc::Receiver<News>,
@@ -128,6 +134,7 @@ impl Actor {
             refreshing: Vec::new(),
             next_waiter: 0,
             last_failure: None,
+            taught: None,
             work: JoinSet::new(),
             tell,
             news,
@@ -279,7 +286,10 @@ impl Actor {
         };
         let jitter = fastrand::f64();
         match done {
-            Done::Dialled { generation, outcome } => self.dialled(generation, outcome, jitter),
+            Done::Dialled { generation, outcome, taught } => {
+                self.taught = taught.or(self.taught);
+                self.dialled(generation, outcome, jitter);
+            }
             Done::Ended { generation, reason } => self.ended(generation, reason, jitter),
             Done::Pinged { generation, alive: true } => self.feed(Input::Pong { generation }),
             Done::Pinged { generation, alive: false } => {
@@ -321,7 +331,9 @@ impl Actor {
                         let open = Open {
                             connection,
                             door: Door::new(self.began),
-                            timeout: self.recipe.request_timeout,
+                            server: self.server.clone(),
+                            recipe: Arc::clone(&self.recipe),
+                            log_levels: self.surroundings.log_levels.clone(),
                         };
                         self.open.send_replace(Some(Arc::new(open)));
                         self.feed(Input::Dialled { generation });
@@ -441,31 +453,33 @@ impl Actor {
         let after = self.surroundings.after.clone();
         let give_up = CancellationToken::new();
         self.dialling = Some(give_up.clone());
-        let (body_out, body_in) = oneshot::channel::<connection::Body>();
+        let known = self.surroundings.directory.era(&self.server);
+        let greeting = self.taught.unwrap_or_else(|| opening::greeting(&recipe, known));
+        let (body_out, mut body_in) = mpsc::channel::<connection::Body>(1);
         self.work.spawn(async move {
             let dialled = async {
                 if let Some(predecessor) = after {
                     predecessor.cancelled().await;
                 }
                 let _turn = dials.acquire().await;
-                let opened = connection::open(&recipe, means, hearing).await?;
-                let _actor_gone = body_out.send(opened.body);
-                opened.connection.complete(&recipe, &log_levels).await
+                let greeted = (greeting, body_out);
+                opening::dial(&recipe, &means, hearing, &log_levels, greeted).await
             };
-            let outcome = tokio::select! {
-                outcome = dialled => outcome,
-                () = give_up.cancelled() => {
-                    Err(DialError::Lost { exit: ExitReason::Stopped, stderr: Vec::new() })
-                }
+            let Dialled { outcome, taught } = tokio::select! {
+                dialled = dialled => dialled,
+                () = give_up.cancelled() => Dialled {
+                    outcome: Err(DialError::Lost { exit: ExitReason::Stopped, stderr: Vec::new() }),
+                    taught: None,
+                },
             };
-            Done::Dialled { generation, outcome }
+            Done::Dialled { generation, outcome, taught }
         });
         self.work.spawn(async move {
-            let reason = match body_in.await {
-                Ok(body) => body.run().await,
-                // The dial failed before there was anything to run.
-                Err(_) => ExitReason::Stopped,
-            };
+            // None if the dial fails before there is anything to run, two if it starts anew.
+            let mut reason = ExitReason::Stopped;
+            while let Some(body) = body_in.recv().await {
+                reason = body.run().await;
+            }
             Done::Ended { generation, reason }
         });
     }
@@ -495,10 +509,16 @@ impl Actor {
 
     fn ping(&mut self, generation: Generation) {
         let Some(open) = self.open() else { return };
-        let peer = open.connection.peer.clone();
         self.work.spawn(async move {
             let patience = Patience { timeout: Some(PING_TIMEOUT), progress: None };
-            let answer = peer.request("ping", |_| String::new(), patience).await;
+            let Connection { peer, meta, .. } = &open.connection;
+            let answer = match meta {
+                None => peer.request("ping", |_| String::new(), patience).await,
+                Some(meta) => {
+                    let params = format!("{{\"_meta\":{meta}}}");
+                    peer.request(modern::DISCOVER, |_| params, patience).await
+                }
+            };
             // An error is an answer: the server lives.
             let alive = matches!(answer, Ok(_) | Err(switchboard_wire::RequestError::Refused(_)));
             Done::Pinged { generation, alive }
@@ -513,14 +533,9 @@ impl Actor {
         let Some(open) = self.open() else { return };
         self.relisting = Relisting::Running;
         let generation = self.machine.generation();
-        let bounds = Bounds {
-            timeout: self.recipe.start_timeout,
-            max_pages: self.recipe.max_pages,
-            max_items: self.recipe.max_tools,
-        };
         self.work.spawn(async move {
-            let outcome =
-                list::list_all(&open.connection.peer, &open.connection.hello, bounds).await;
+            let asking = opening::asking(&open.connection, &open.recipe);
+            let outcome = list::list_all(asking, Bounds::of(&open.recipe)).await;
             Done::Listed { generation, outcome }
         });
     }

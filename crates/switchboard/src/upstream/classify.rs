@@ -11,10 +11,11 @@ use std::time::Duration;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::lifecycle::Refusal;
 use switchboard_core::render::words::clean_line;
-use switchboard_wire::era::HandshakeError;
+use switchboard_wire::handshake::HandshakeError;
 use switchboard_wire::http_client::{Ended, HttpError};
 use switchboard_wire::{RequestError, RpcError};
 
+use super::stateless::DialogueError;
 use crate::dial::http::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
@@ -279,6 +280,12 @@ pub(crate) enum CallError {
     TooLarge { limit: usize },
     #[error("the server went away before it answered ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
+    /// It has another definition of the tool than the one that the headers were made by, and did
+    /// nothing.
+    #[error("the server answered with an error")]
+    Outdated(#[source] RpcError),
+    #[error("the server did not finish the call")]
+    Unfinished(#[from] DialogueError),
     /// Nothing reached the server, so another try is safe.
     #[error("the connection was closed before the request was sent")]
     NotSent,

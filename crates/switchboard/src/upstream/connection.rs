@@ -1,15 +1,15 @@
-//! One live connection: opened, listed, run to its end, and buried.
+//! One live connection: opened, run to its end, and buried.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_core::catalog::RawListing;
+use serde_json::value::RawValue;
 use switchboard_core::name::ServerName;
-use switchboard_wire::era::{self, ClientHello, HandshakeError, ServerHello};
+use switchboard_wire::era::ServerHello;
 use switchboard_wire::http_client::{self, Carrier};
-use switchboard_wire::peer::{self, Limits, Patience, Reader, Writer};
-use switchboard_wire::{Peer, RequestError, pipe, websocket};
+use switchboard_wire::peer::{self, Limits, Reader, Writer};
+use switchboard_wire::{Peer, pipe, websocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -18,14 +18,12 @@ use tokio_util::task::TaskTracker;
 
 use super::audience::{Audience, Listener};
 use super::incoming::{Incoming, News};
-use super::list::{self, Bounds};
+use super::opening::Opening;
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
 use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
 use crate::dial::http::{Clients, Speaks};
 use crate::dial::spawn::{Process, Spawner};
-use crate::host::Abilities;
-use crate::log_level::LogLevels;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -35,15 +33,6 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// The last words of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-
-/// How long the answers to what a server asks at its start may hold up the first call.
-const FIRST_ANSWERS: Duration = Duration::from_millis(500);
-
-/// How long a server may take to act on them.
-const SETTLING: Duration = Duration::from_millis(50);
-
-/// How long a server may take to heed a log level before it is used all the same.
-const LEVEL_SET: Duration = Duration::from_secs(1);
 
 type Source = Box<dyn AsyncRead + Send + Unpin>;
 type Sink = Box<dyn AsyncWrite + Send + Unpin>;
@@ -57,6 +46,8 @@ pub(super) struct Connection {
     pub(super) end: End,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
+    /// What a request of the gateway's own carries, where there is no session.
+    pub(super) meta: Option<Arc<RawValue>>,
 }
 
 /// What is known about a connection's end, as soon as it is known.
@@ -107,15 +98,6 @@ pub(super) struct Opened {
     pub(super) body: Body,
 }
 
-pub(super) struct Opening {
-    peer: Peer,
-    audience: Arc<Audience>,
-    end: End,
-    stop: CancellationToken,
-    /// Longer where something may have to be installed first.
-    start_timeout: Duration,
-}
-
 /// The moving part of a connection; [`Body::run`] is its whole life.
 pub(super) struct Body {
     way: Way,
@@ -153,6 +135,7 @@ enum Half {
 }
 
 /// Who hears what the server says of its own accord.
+#[derive(Clone)]
 pub(super) struct Hearing {
     pub(super) server: ServerName,
     pub(super) news: mpsc::Sender<News>,
@@ -171,9 +154,10 @@ pub(super) struct Means {
 /// reached by the first thing that is said to it.
 pub(super) async fn open(
     recipe: &Recipe,
-    Means { spawner, clients, tasks, stage }: Means,
+    means: &Means,
     hearing: Hearing,
 ) -> Result<Opened, DialError> {
+    let Means { spawner, clients, tasks, stage } = means;
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
     let limits =
@@ -181,12 +165,12 @@ pub(super) async fn open(
     let (peer, way) = match &recipe.transport {
         Transport::Remote(remote) => match remote.speaks {
             Speaks::Http(mode) => {
-                let endpoint = remote.endpoint(mode, &spawner, &clients).await?;
+                let endpoint = remote.endpoint(mode, spawner, clients).await?;
                 let (peer, carrier) = http_client::open(endpoint, limits);
                 (peer, Way::Http(Box::new(carrier)))
             }
             Speaks::WebSocket => {
-                let endpoint = remote.handshake(&spawner, &clients).await?;
+                let endpoint = remote.handshake(spawner, clients).await?;
                 let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
                 (peer, Way::WebSocket(Box::new(carrier)))
             }
@@ -202,7 +186,7 @@ pub(super) async fn open(
             over_streams(Box::new(near.reader), Box::new(near.writer), far_side, limits)
         }
         Transport::Program(recipe_of_program) => {
-            let ready = recipe_of_program.ready(&spawner, &stage).await?;
+            let ready = recipe_of_program.ready(spawner, stage).await?;
             let program = ready.program;
             start_timeout = ready.start_timeout;
             let started = spawner
@@ -219,16 +203,19 @@ pub(super) async fn open(
     let stop = CancellationToken::new();
     let Hearing { server, news, owner } = hearing;
     let audience = Audience::of(owner);
+    let era = Arc::default();
     let incoming = Incoming {
         server,
-        news,
+        era: Arc::clone(&era),
+        news: news.clone(),
         audience: Arc::clone(&audience),
         askable: recipe.askable.clone(),
         questions: JoinSet::new(),
     };
     let body = Body { way, incoming, exit, stop: stop.clone() };
     let end = End { exit: ended, tail };
-    let connection = Opening { peer, audience, end, stop, start_timeout };
+    let tasks = tasks.clone();
+    let connection = Opening { peer, audience, end, stop, start_timeout, era, news, tasks };
     Ok(Opened { connection, body })
 }
 
@@ -249,110 +236,6 @@ async fn over_websocket(
 fn over_streams(source: Source, sink: Sink, far_side: FarSide, limits: Limits) -> (Peer, Way) {
     let (peer, reader, writer) = peer::open(source, sink, limits);
     (peer, Way::Streams(Streams { reader, writer, far_side }))
-}
-
-impl Opening {
-    /// Shakes hands, lists, and says how much is to be logged. Dropping the future ends the
-    /// connection.
-    pub(super) async fn complete(
-        self,
-        recipe: &Recipe,
-        log_levels: &LogLevels,
-    ) -> Result<(Connection, RawListing), DialError> {
-        let guard = self.stop.clone().drop_guard();
-        let hello = self.handshake(recipe).await?;
-        let bounds = Bounds {
-            timeout: recipe.start_timeout,
-            max_pages: recipe.max_pages,
-            max_items: recipe.max_tools,
-        };
-        let listing = match list::list_all(&self.peer, &hello, bounds).await {
-            Ok(listing) => listing,
-            Err(error) => return Err(self.with_last_words(error).await),
-        };
-        self.tell_level(&hello, log_levels).await;
-        self.hear_out().await;
-        if self.peer.is_closed() {
-            // Nobody can use it any more, and whoever waits is told how it ended.
-            let _if_known = self.end.report(EXIT_GRACE).await;
-        }
-        let connection = Connection {
-            peer: self.peer,
-            hello: Arc::new(hello),
-            audience: self.audience,
-            end: self.end,
-            stop: guard.disarm(),
-        };
-        Ok((connection, listing))
-    }
-
-    /// What its sessions said before it was there holds for it, too.
-    async fn tell_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
-        let owner = self.audience.owner().map(|owner| owner.session);
-        if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
-            let patience = Patience { timeout: Some(LEVEL_SET), progress: None };
-            let asked =
-                self.peer.request("logging/setLevel", |_| level.params().to_string(), patience);
-            let _its_own_affair = asked.await;
-        }
-    }
-
-    /// Some servers ask for directories as soon as they are connected, and deny access until they
-    /// have them. What was asked by now is answered before the first call.
-    async fn hear_out(&self) {
-        let hear_out = async {
-            if self.audience.answered().await.ever > 0 {
-                // They look at each directory first, and nothing tells when they have; but they have
-                // read the answer when they have read what comes behind it.
-                let _pong = self.peer.request("ping", |_| String::new(), Patience::default()).await;
-                tokio::time::sleep(SETTLING).await;
-            }
-        };
-        let _as_far_as_it_went = tokio::time::timeout(FIRST_ANSWERS, hear_out).await;
-    }
-
-    async fn handshake(&self, recipe: &Recipe) -> Result<ServerHello, DialError> {
-        // Where no session is meant, all that some session may offer: it shows what the server has,
-        // and whether it asks.
-        let abilities = match self.audience.owner() {
-            Some(owner) => owner.host.abilities(),
-            None => Abilities::all(),
-        };
-        let hello = ClientHello {
-            name: "switchboard",
-            version: env!("CARGO_PKG_VERSION"),
-            capabilities: &abilities.only(&recipe.askable).to_json(),
-        };
-        match era::initialize(&self.peer, hello, self.start_timeout).await {
-            Ok(hello) => Ok(hello),
-            Err(HandshakeError::Initialize(RequestError::Refused(cause))) => {
-                Err(DialError::Refused { stage: "initialize", cause })
-            }
-            Err(HandshakeError::Initialize(RequestError::TimedOut(after))) => {
-                let stderr = self.end.tail.lines();
-                Err(DialError::TimedOut { stage: "initialize", after, stderr })
-            }
-            Err(HandshakeError::Initialize(RequestError::Closed | RequestError::NotSent)) => {
-                let (exit, stderr) = self.end.report(EXIT_GRACE).await;
-                Err(DialError::Exited { exit, stderr })
-            }
-            Err(HandshakeError::Initialize(RequestError::Http(error))) => Err(error.into()),
-            Err(error) => Err(DialError::Handshake(error)),
-        }
-    }
-
-    async fn with_last_words(&self, error: DialError) -> DialError {
-        match error {
-            DialError::Exited { .. } => {
-                let (exit, stderr) = self.end.report(EXIT_GRACE).await;
-                DialError::Exited { exit, stderr }
-            }
-            DialError::TimedOut { stage, after, .. } => {
-                DialError::TimedOut { stage, after, stderr: self.end.tail.lines() }
-            }
-            other => other,
-        }
-    }
 }
 
 impl Body {

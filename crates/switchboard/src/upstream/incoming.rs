@@ -1,11 +1,14 @@
 //! What a server asks of us or tells us.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Malformed};
-use switchboard_wire::{Handler, Notification, Peer, Raw, Responder, RpcError};
+use switchboard_wire::era::Era;
+use switchboard_wire::modern::meta;
+use switchboard_wire::{Exchange, Handler, Notification, Peer, Raw, Responder, RpcError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -16,10 +19,10 @@ use crate::host::{ServerQuestion, Topic};
 const QUESTIONS: usize = 16;
 
 /// A question that is larger is refused.
-const LARGEST_QUESTION: usize = 1024 * 1024;
+pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
 /// How long a person may think; the calls that wait on account of it wait as long.
-const THINKING: Duration = Duration::from_secs(10 * 60);
+pub(super) const THINKING: Duration = Duration::from_secs(10 * 60);
 
 /// News that the actor acts upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub(super) enum News {
 /// Hears one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
+    /// Set once it is known.
+    pub(super) era: Arc<OnceLock<Era>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) audience: Arc<Audience>,
     pub(super) askable: Vec<Topic>,
@@ -46,7 +51,9 @@ impl Handler for Incoming {
         if method == "ping" {
             return responder.try_result("{}");
         }
-        let Some(topic) = Topic::of_method(&method) else {
+        // Without a session there is nobody to ask but by an answer.
+        let known = Topic::of_method(&method).filter(|_| !self.is_stateless());
+        let Some(topic) = known else {
             let error = RpcError::new(METHOD_NOT_FOUND, "this client does not offer that");
             return responder.try_error(&error);
         };
@@ -79,6 +86,7 @@ impl Handler for Incoming {
     }
 
     fn notification(&mut self, notification: Notification) {
+        let notification = untagged(notification);
         match notification.method.as_str() {
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
@@ -98,6 +106,30 @@ impl Handler for Incoming {
     fn malformed(&mut self, error: &Malformed, _: &Peer) {
         tracing::debug!(%error, "skipped a line");
     }
+}
+
+impl Incoming {
+    fn is_stateless(&self) -> bool {
+        matches!(self.era.get(), Some(Era::Modern(_)))
+    }
+}
+
+/// What comes by a subscription says so; it belongs to the request that began it, and the tag is no
+/// concern of anybody else.
+fn untagged(mut notification: Notification) -> Notification {
+    let tagged = |params: &&Raw| params.as_str().contains(meta::SUBSCRIPTION_ID);
+    let Some(params) = notification.params.as_ref().filter(tagged) else { return notification };
+    let Ok(mut params) = Args::parse(params.as_str()) else { return notification };
+    let members = params.take("_meta").and_then(|members| Args::try_from(members).ok());
+    let mut members = members.unwrap_or_default();
+    let tag = members.take(meta::SUBSCRIPTION_ID);
+    if !members.is_empty() {
+        params.insert("_meta", members);
+    }
+    let request = tag.and_then(|tag| tag.value().as_u64());
+    notification.exchange = request.map(Exchange).or(notification.exchange);
+    notification.params = Some(Raw::from_json(params.to_string()));
+    notification
 }
 
 /// A question on its way to an answer.
@@ -140,4 +172,29 @@ fn undecided() -> RpcError {
     let message = "several clients share this connection and it cannot be told which one is meant; \
                    from now on each has its own, so the same call can be made again";
     RpcError::new(INTERNAL_ERROR, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_says_whose_it_is_and_goes() {
+        let check = |params: &str, expected: (&str, Option<u64>)| {
+            let notification = untagged(Notification {
+                method: "notifications/resources/updated".to_owned(),
+                params: Some(Raw::from_json(params.to_owned())),
+                exchange: None,
+            });
+            let params = notification.params.as_ref().map_or("", Raw::as_str);
+            assert_eq!((params, notification.exchange.map(|it| it.0)), expected);
+        };
+        let tag = r#""io.modelcontextprotocol/subscriptionId":7"#;
+        check(&format!(r#"{{"uri":"a","_meta":{{{tag}}}}}"#), (r#"{"uri":"a"}"#, Some(7)));
+        check(
+            &format!(r#"{{"_meta":{{{tag},"x":1.0}},"uri":"a"}}"#),
+            (r#"{"uri":"a","_meta":{"x":1.0}}"#, Some(7)),
+        );
+        check(r#"{"uri":"a","_meta":{"x":1}}"#, (r#"{"uri":"a","_meta":{"x":1}}"#, None));
+    }
 }

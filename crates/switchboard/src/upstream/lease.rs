@@ -1,23 +1,28 @@
 //! The right to use a connection: while one is held, the server is not stopped for being idle.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use switchboard_core::approval::Approved;
 use switchboard_core::catalog::Kind;
 use switchboard_core::exact::Args;
-use switchboard_wire::envelope::write_text;
+use switchboard_core::name::ServerName;
+use switchboard_wire::envelope::{INVALID_PARAMS, write_text};
 use switchboard_wire::era::ServerHello;
 use switchboard_wire::peer::Patience;
-use switchboard_wire::{Raw, RequestError};
+use switchboard_wire::{Peer, Raw, RequestError, RpcError, modern};
 use tokio::sync::mpsc;
 
-use super::audience::{Listener, SessionId};
+use super::audience::{Listener, Seat, SessionId};
 use super::connection::Connection;
 use super::door::{Door, Pass};
-use super::{CallError, ExitReason};
+use super::recipe::Recipe;
+use super::{CallError, ExitReason, stateless};
 use crate::host::Host;
+use crate::log_level::LogLevels;
 
 /// The exit code of a server that crashed is worth this much waiting.
 const OBITUARY: Duration = Duration::from_millis(150);
@@ -34,8 +39,9 @@ enum OnceMore {
 pub(super) struct Open {
     pub(super) connection: Connection,
     pub(super) door: Arc<Door>,
-    /// How long a request may take.
-    pub(super) timeout: Duration,
+    pub(super) server: ServerName,
+    pub(super) recipe: Arc<Recipe>,
+    pub(super) log_levels: LogLevels,
 }
 
 impl Open {
@@ -106,6 +112,9 @@ impl Lease {
         if self.open.connection.audience.has_parted() {
             return Err(CallError::NotSent);
         }
+        if self.is_stateless() {
+            return Box::pin(self.call_stateless(approved, caller)).await;
+        }
         let entry = &approved.target().entry;
         let once_more = match entry.annotations.is_harmless() {
             true => OnceMore::Harmless,
@@ -141,6 +150,24 @@ impl Lease {
         self.open.connection.end.report(OBITUARY).await.0
     }
 
+    /// Whether the connection has not ended.
+    pub(crate) fn is_up(&self) -> bool {
+        !self.peer().is_closed()
+    }
+
+    pub(super) fn open(&self) -> &Open {
+        &self.open
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.open.connection.peer
+    }
+
+    /// Whether the server keeps no session: what is said once is forgotten.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.hello().is_modern()
+    }
+
     /// What the server said of itself.
     pub(crate) fn hello(&self) -> &ServerHello {
         &self.open.connection.hello
@@ -163,15 +190,60 @@ impl Lease {
         caller: &Caller,
         once_more: OnceMore,
     ) -> Result<Raw, CallError> {
-        let nothing = Args::default();
-        let meta = caller.meta.as_deref().unwrap_or(&nothing);
         let wanted = caller.progress.is_some();
-        let params = |token: u64| with_meta(params, meta, wanted.then_some(token));
+        let params = |token: u64| {
+            let token = wanted.then_some(token);
+            if self.is_stateless() {
+                let mut params = params;
+                params.insert("_meta", self.meta(caller, token));
+                return params.to_string();
+            }
+            with_meta(params, caller.meta.as_deref().unwrap_or(&Args::default()), token)
+        };
         self.ask(method, params, caller, once_more).await
     }
 
-    /// Tells the server something in passing.
+    /// Hears of changes of a resource until what is returned is dropped.
+    pub(crate) async fn listen(&self, uri: &str, caller: &Caller) -> Result<Listening, CallError> {
+        let (steps, mut acknowledged) = mpsc::channel(1);
+        let mut params = Args::of("notifications", json!({ "resourceSubscriptions": [uri] }));
+        params.insert("_meta", self.meta(caller, None));
+        let (connection, listener) = (self.open.connection.clone(), caller.listener.clone());
+        let mut ended: Pending = Box::pin(async move {
+            let mut seat = None;
+            let params = |id: u64| {
+                seat = Some(connection.audience.join(id, listener));
+                params.to_string()
+            };
+            let patience = Patience { timeout: None, progress: Some(steps) };
+            let ended = connection.peer.request(modern::LISTEN, params, patience).await;
+            drop(seat);
+            ended
+        });
+        let not_told = || {
+            let message = "the server does not tell of changes of this resource";
+            CallError::Refused(RpcError::new(INVALID_PARAMS, message))
+        };
+        let timeout = self.open.recipe.request_timeout;
+        tokio::select! {
+            biased;
+            Some(told) = acknowledged.recv() => match tells_of_resources(&told) {
+                true => Ok(Listening { ended }),
+                false => Err(not_told()),
+            },
+            ended = &mut ended => Err(match ended {
+                Ok(_) => not_told(),
+                Err(error) => self.classify(error).await,
+            }),
+            () = tokio::time::sleep(timeout) => Err(CallError::TimedOut(timeout)),
+        }
+    }
+
+    /// Tells the server something in passing, if it keeps what it is told.
     pub(crate) async fn notify(&self, method: &str, params: &str) {
+        if self.is_stateless() {
+            return;
+        }
         let _it_may_be_gone = self.open.connection.peer.notify(method, params).await;
     }
 
@@ -184,7 +256,8 @@ impl Lease {
     ) -> Result<Raw, CallError> {
         let connection = &self.open.connection;
         let progress = caller.progress.clone();
-        let patience = Patience { timeout: Some(self.open.timeout), progress };
+        let timeout = Some(self.open.recipe.request_timeout);
+        let patience = Patience { timeout, progress };
         let mut seat = None;
         let params = |id: u64| {
             seat = Some(connection.audience.join(id, caller.listener.clone()));
@@ -207,23 +280,65 @@ impl Lease {
                 outcome
             }
         };
+        match self.settle(seat, outcome) {
+            Ok(result) => Ok(result),
+            Err(error) => Err(Box::pin(self.classify(error)).await),
+        }
+    }
+
+    /// The request with this seat is over.
+    pub(super) fn settle(
+        &self,
+        seat: Option<Seat<'_>>,
+        outcome: Result<Raw, RequestError>,
+    ) -> Result<Raw, RequestError> {
         if let Some(seat) = seat
             && !matches!(outcome, Err(RequestError::TimedOut(_)))
         {
             seat.answered();
         }
-        match outcome {
-            Ok(result) => {
-                self.pass.worked();
-                Ok(result)
-            }
-            Err(error @ RequestError::Closed) => {
-                let report = Box::pin(connection.end.report(OBITUARY)).await;
-                Err(CallError::of(error, || report))
-            }
-            Err(error) => Err(CallError::of(error, || (ExitReason::StreamClosed, Vec::new()))),
+        if outcome.is_ok() {
+            self.pass.worked();
         }
+        outcome
     }
+
+    pub(super) async fn classify(&self, error: RequestError) -> CallError {
+        let ended = match matches!(error, RequestError::Closed) {
+            true => self.open.connection.end.report(OBITUARY).await,
+            false => (ExitReason::StreamClosed, Vec::new()),
+        };
+        CallError::of(error, || ended)
+    }
+}
+
+/// A request whose answer is waited for by and by.
+type Pending = Pin<Box<dyn Future<Output = Result<Raw, RequestError>> + Send>>;
+
+/// A subscription at a server without sessions; dropping it ends it.
+pub(crate) struct Listening {
+    ended: Pending,
+}
+
+impl Listening {
+    /// Completes when the server, or the connection, has ended it.
+    pub(crate) async fn over(&mut self) {
+        let _whatever_it_said = (&mut self.ended).await;
+    }
+}
+
+fn tells_of_resources(acknowledgement: &Raw) -> bool {
+    #[derive(Deserialize)]
+    struct Acknowledged {
+        notifications: Accepted,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Accepted {
+        resource_subscriptions: Vec<String>,
+    }
+    let accepted = acknowledgement.parse::<Acknowledged>();
+    accepted.is_ok_and(|accepted| !accepted.notifications.resource_subscriptions.is_empty())
 }
 
 /// Written from the values that were checked and approved, never from what came in.
@@ -240,7 +355,7 @@ fn call_params(approved: &Approved, token: u64) -> String {
 }
 
 /// The same where the client has something to say in `_meta`, and for a prompt.
-fn named(approved: &Approved) -> Args {
+pub(super) fn named(approved: &Approved) -> Args {
     let mut params = Args::of("name", Value::from(approved.target().entry.name.as_str()));
     params.insert("arguments", approved.args().clone());
     params
@@ -248,6 +363,7 @@ fn named(approved: &Approved) -> Args {
 
 fn with_meta(mut params: Args, meta: &Args, token: Option<u64>) -> String {
     let mut meta = meta.clone();
+    stateless::forget_reserved(&mut meta);
     if let Some(token) = token {
         meta.insert("progressToken", Value::from(token));
     }

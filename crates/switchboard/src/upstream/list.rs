@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
 use serde_json::value::RawValue;
-use switchboard_core::catalog::RawListing;
-use switchboard_wire::era::ServerHello;
+use switchboard_core::catalog::{self, RawListing};
+use switchboard_core::schema;
+use switchboard_wire::era::{Era, ServerHello};
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Peer, Raw, RequestError};
 
 use super::DialError;
+use super::recipe::Recipe;
 
 /// What a walk over a list may cost.
 #[derive(Clone, Copy, Debug)]
@@ -20,45 +23,71 @@ pub(super) struct Bounds {
     pub(super) max_items: usize,
 }
 
-/// Everything that the server advertises, within one deadline for all pages.
-pub(super) async fn list_all(
-    peer: &Peer,
-    hello: &ServerHello,
-    bounds: Bounds,
-) -> Result<RawListing, DialError> {
-    let after = bounds.timeout;
-    let late = DialError::TimedOut { stage: "tools/list", after, stderr: Vec::new() };
-    tokio::time::timeout(after, walk_all(peer, hello, bounds)).await.unwrap_or(Err(late))
+impl Bounds {
+    pub(super) fn of(recipe: &Recipe) -> Bounds {
+        Bounds {
+            timeout: recipe.start_timeout,
+            max_pages: recipe.max_pages,
+            max_items: recipe.max_tools,
+        }
+    }
 }
 
-/// Only the tools are vital: a server whose other lists
-/// fail is still of use.
-async fn walk_all(
-    peer: &Peer,
-    hello: &ServerHello,
-    bounds: Bounds,
-) -> Result<RawListing, DialError> {
+/// Whom the lists are asked of, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) peer: &'a Peer,
+    pub(super) hello: &'a ServerHello,
+    /// What every request carries, where there is no session.
+    pub(super) meta: Option<&'a RawValue>,
+    pub(super) mirrors: Mirrors,
+}
+
+/// Whether parameters go into headers, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mirrors {
+    Headers,
+    Nothing,
+}
+
+/// Everything that the server advertises, within one deadline for all pages.
+pub(super) async fn list_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, DialError> {
+    let after = bounds.timeout;
+    let late = DialError::TimedOut { stage: "tools/list", after, stderr: Vec::new() };
+    tokio::time::timeout(after, walk_all(asking, bounds)).await.unwrap_or(Err(late))
+}
+
+/// Only the tools are vital: a server whose other lists fail is still of use.
+async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, DialError> {
+    let hello = asking.hello;
     let mut listing = RawListing {
         instructions: hello.instructions.clone(),
         server_name: hello.server_name.clone(),
         server_version: hello.server_version.clone(),
         without_tools: !hello.capabilities.tools,
+        era: Some(match hello.era {
+            Era::Legacy(_) => catalog::Era::Legacy,
+            Era::Modern(_) => catalog::Era::Modern,
+        }),
         ..RawListing::default()
     };
     if hello.capabilities.tools {
-        let (tools, ttl_ms) = walk(peer, "tools/list", "tools", bounds).await?;
-        listing.tools = tools;
+        let (tools, ttl_ms) = walk(asking, "tools/list", "tools", bounds).await?;
+        listing.tools = match asking.mirrors {
+            Mirrors::Headers => tools.into_iter().filter(|tool| can_be_called(tool)).collect(),
+            Mirrors::Nothing => tools,
+        };
         listing.ttl_ms = ttl_ms;
     }
     if hello.capabilities.resources
-        && let Ok((resources, _)) = walk(peer, "resources/list", "resources", bounds).await
+        && let Ok((resources, _)) = walk(asking, "resources/list", "resources", bounds).await
     {
         listing.resources = resources;
-        let templates = walk(peer, "resources/templates/list", "resourceTemplates", bounds).await;
+        let templates = walk(asking, "resources/templates/list", "resourceTemplates", bounds).await;
         listing.resource_templates = templates.map(|(items, _)| items).unwrap_or_default();
     }
     if hello.capabilities.prompts
-        && let Ok((prompts, _)) = walk(peer, "prompts/list", "prompts", bounds).await
+        && let Ok((prompts, _)) = walk(asking, "prompts/list", "prompts", bounds).await
     {
         listing.prompts = prompts;
     }
@@ -67,8 +96,27 @@ async fn walk_all(
 
 type Items = (Vec<Box<RawValue>>, Option<u64>);
 
+/// Whether every header that the tool wants can be sent; otherwise nothing of it may be.
+fn can_be_called(tool: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Definition {
+        input_schema: serde_json::Value,
+    }
+    // Nearly all have none, and are not read for it.
+    if !tool.get().contains("x-mcp-header") {
+        return true;
+    }
+    let definition = serde_json::from_str::<Definition>(tool.get());
+    let checked = definition.map(|tool| schema::mirrored(&tool.input_schema, &Map::new()));
+    if let Ok(Err(error)) = &checked {
+        tracing::warn!(%error, "left out a tool");
+    }
+    matches!(checked, Ok(Ok(_)))
+}
+
 async fn walk(
-    peer: &Peer,
+    asking: Asking<'_>,
     method: &'static str,
     what: &'static str,
     bounds: Bounds,
@@ -78,7 +126,7 @@ async fn walk(
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..bounds.max_pages {
-        let page = ask(peer, method, cursor.as_deref(), bounds.timeout).await?;
+        let page = ask(asking, method, cursor.as_deref(), bounds.timeout).await?;
         let page = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
         items.extend(page.items);
         ttl_ms = ttl_ms.or(page.ttl_ms);
@@ -96,15 +144,19 @@ async fn walk(
 }
 
 async fn ask(
-    peer: &Peer,
+    Asking { peer, meta, .. }: Asking<'_>,
     method: &'static str,
     cursor: Option<&str>,
     timeout: Duration,
 ) -> Result<Raw, DialError> {
-    let params = match cursor {
-        Some(cursor) => serde_json::json!({ "cursor": cursor }).to_string(),
-        None => "{}".to_owned(),
-    };
+    #[derive(Serialize)]
+    struct Params<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cursor: Option<&'a str>,
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<&'a RawValue>,
+    }
+    let params = serde_json::to_string(&Params { cursor, meta }).unwrap_or_default();
     let patience = Patience { timeout: Some(timeout), progress: None };
     peer.request(method, |_| params, patience).await.map_err(|error| match error {
         RequestError::Refused(cause) => DialError::Refused { stage: method, cause },
@@ -141,7 +193,7 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
         #[serde(default)]
         next_cursor: Option<String>,
         #[serde(default)]
-        ttl_ms: Option<u64>,
+        ttl_ms: Option<serde_json::Value>,
     }
     let fields: Fields = raw.parse().ok()?;
     let items = match what {
@@ -150,14 +202,16 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
         "resourceTemplates" => fields.resource_templates,
         _ => fields.prompts,
     };
-    Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms: fields.ttl_ms })
+    // What is no time from now on has passed.
+    let ttl_ms = fields.ttl_ms.map(|ttl| ttl.as_u64().unwrap_or_default());
+    Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms })
 }
 
 #[cfg(test)]
 mod tests {
     use switchboard_core::catalog::RawListing;
     use switchboard_wire::envelope::Malformed;
-    use switchboard_wire::era::{Era, Revision, ServerCapabilities};
+    use switchboard_wire::era::{Revision, ServerCapabilities};
     use switchboard_wire::peer::{self, Limits};
     use switchboard_wire::{Handler, Notification, Responder, pipe};
 
@@ -192,12 +246,14 @@ mod tests {
             server_name: "dripping".to_owned(),
             server_version: String::new(),
             instructions: None,
-            raw: Raw::from_json("{}".to_owned()),
+            raw_capabilities: Raw::from_json("{}".to_owned()),
+            raw_info: Raw::from_json("{}".to_owned()),
         };
         let bounds = Bounds { timeout, max_pages: 1_000, max_items: 1_000 };
         let (mut one, mut other) = (Dripping(0), Dripping(0));
+        let asking = Asking { peer: &peer, hello: &hello, meta: None, mirrors: Mirrors::Nothing };
         tokio::select! {
-            listed = list_all(&peer, &hello, bounds) => listed,
+            listed = list_all(asking, bounds) => listed,
             _ = reader.run(&mut one) => panic!("the reader ended"),
             _ = writer.run() => panic!("the writer ended"),
             _ = far_reader.run(&mut other) => panic!("the far reader ended"),

@@ -8,7 +8,9 @@ mod door;
 mod incoming;
 pub(crate) mod lease;
 mod list;
+mod opening;
 mod recipe;
+pub(crate) mod stateless;
 pub(crate) mod stderr;
 
 use std::sync::Arc;

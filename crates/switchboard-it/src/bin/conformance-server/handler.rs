@@ -1,6 +1,7 @@
 //! The server's side of each method, looked up in the fixtures.
 #![expect(deprecated, reason = "the revisions under test have what the SDK is about to drop")]
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::handler::server::ServerHandler;
@@ -8,7 +9,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CompleteRequestParams,
     CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams, GetPromptResponse,
     GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
     ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
     UnsubscribeRequestParams,
@@ -28,6 +29,15 @@ const CHANGES_KEPT: usize = 16;
 pub(crate) struct Shared {
     pub(crate) fixtures: Fixtures,
     pub(crate) changes: broadcast::Sender<Change>,
+    eras: Eras,
+}
+
+/// Which revisions are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Eras {
+    /// Those with an `initialize`.
+    Legacy,
+    Both,
 }
 
 /// What a tool says to have changed.
@@ -38,9 +48,9 @@ pub(crate) enum Change {
 }
 
 impl Shared {
-    pub(crate) fn load() -> serde_json::Result<Self> {
+    pub(crate) fn load(eras: Eras) -> serde_json::Result<Self> {
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
-        Ok(Self { fixtures: Fixtures::load()?, changes })
+        Ok(Self { fixtures: Fixtures::load()?, changes, eras })
     }
 }
 
@@ -74,6 +84,17 @@ impl Handler {
 }
 
 impl ServerHandler for Handler {
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        let known = ProtocolVersion::KNOWN_VERSIONS;
+        match self.shared.eras {
+            Eras::Both => Cow::Borrowed(known),
+            Eras::Legacy => {
+                let legacy = known.iter().filter(|it| **it != ProtocolVersion::V_2026_07_28);
+                Cow::Owned(legacy.cloned().collect())
+            }
+        }
+    }
+
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_completions()

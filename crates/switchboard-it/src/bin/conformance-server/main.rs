@@ -20,9 +20,9 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use handler::{Handler, Shared};
+use handler::{Eras, Handler, Shared};
 
-const USAGE: &str = "usage: conformance-server PORT|stdio";
+const USAGE: &str = "usage: conformance-server PORT|stdio [legacy]";
 
 fn main() -> ExitCode {
     match run() {
@@ -39,10 +39,16 @@ type Failure = Box<dyn std::error::Error>;
 
 fn run() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [place] = words.as_slice() else { return Err(USAGE.into()) };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (place, eras) = match words[..] {
+        [place] => (place, Eras::Both),
+        // As servers were before there was another era.
+        [place, "legacy"] => (place, Eras::Legacy),
+        _ => return Err(USAGE.into()),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let shared = Arc::new(Shared::load()?);
-    let served = match &**place {
+    let shared = Arc::new(Shared::load(eras)?);
+    let served = match place {
         "stdio" => runtime.block_on(serve_stdio(shared)),
         port => runtime.block_on(serve_http(shared, port.parse().map_err(|_| USAGE)?)),
     };

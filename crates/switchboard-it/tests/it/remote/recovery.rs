@@ -214,7 +214,7 @@ async fn a_server_that_is_busy_is_not_dialled_before_its_time() {
     for _ in 0..3 {
         world.ask(r#"{ "connect": "far" }"#).await;
     }
-    assert_eq!(fixture.asked(), ["initialize"]);
+    assert_eq!(fixture.asked(), ["server/discover"]);
 }
 
 /// Two steps and the answer.

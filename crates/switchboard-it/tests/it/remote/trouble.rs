@@ -101,7 +101,7 @@ async fn only_four_statuses_are_a_reason_to_try_the_older_transport() {
             let fixture = HttpFixture::start(&script).await;
             let world = world(&fixture, &format!(r#", "type": "{kind}""#));
             world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
-            let tried = fixture.asked() == ["initialize", "GET"];
+            let tried = fixture.asked() == ["server/discover", "initialize", "GET"];
             let expected = kind == "http" && [404, 405, 406, 415].contains(&status);
             assert_eq!(tried, expected, "{status} {kind}: {:?}", fixture.asked());
         }

@@ -14,7 +14,8 @@ fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {
 }
 
 fn say(streams: &Streams, exchange: Option<Exchange>, kind: Kind, frame: &str) {
-    streams.route(Parcel { frame: Bytes::from(frame.to_owned()), exchange, kind });
+    let frame = Bytes::from(frame.to_owned());
+    streams.route(Parcel { frame, exchange, kind, labels: None });
 }
 
 fn tell(streams: &Streams, exchange: Option<Exchange>, frame: &str) {

@@ -127,4 +127,14 @@ impl RemoteRecipe {
         };
         Ok(Means { client, headers, signer: signer.transpose()? })
     }
+
+    /// Whether a message has headers of its own there.
+    pub(crate) fn has_headers(&self) -> bool {
+        matches!(self.speaks, Speaks::Http(_))
+    }
+
+    /// Whether nothing but the older event stream is spoken there.
+    pub(crate) fn is_event_stream(&self) -> bool {
+        matches!(self.speaks, Speaks::Http(HttpMode::Sse))
+    }
 }

@@ -1,0 +1,207 @@
+//! Servers without sessions: found out, remembered, asked as whoever asks, and heard.
+
+mod dialogue;
+mod far;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard::failure::Code;
+use switchboard::host::Topic;
+use switchboard::log_level::LogLevel;
+use switchboard::request::{CallRequest, Request};
+use switchboard::{Session, render};
+use switchboard_it::fixture::FixtureState;
+use switchboard_it::harness::{Home, World};
+use switchboard_it::host::ScriptedHost;
+
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// A server with a tool, of this era and with these faults.
+fn script(era: &str, faults: &str) -> String {
+    format!(
+        "[server]\nera = '{era}'\n[server.capabilities]\nlist_changed = false\n\
+         [faults]\n{faults}\n[[tools]]\nname = 'echo'\n"
+    )
+}
+
+pub(crate) async fn call(session: &Session, tool: &str, args: Value) -> String {
+    let args = args.as_object().cloned().unwrap_or_default();
+    let call = CallRequest { tool: tool.to_owned(), server: None, args: args.into() };
+    match session.handle(Request::Call(call)).await {
+        Ok(reply) => render::text::reply(&reply),
+        Err(failure) => render::text::failure(&failure),
+    }
+}
+
+/// Connects the server, calls it, and says what it was sent before it was of use.
+async fn greeted(script: &str, home: Home) -> (String, usize, Home) {
+    let world = World::of("kit", "one").script("one", script).home(home).start();
+    assert_eq!(world.call("kit_echo", json!({ "text": "hello" })).await.unwrap(), "hello");
+    let ledger = world.fixture("kit").ledger();
+    let before = ledger.methods.iter().take_while(|method| *method != "tools/list");
+    let greeting = before.cloned().collect::<Vec<_>>().join(" ");
+    (greeting, ledger.connections, world.shut_down().await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_found_out_once_and_greeted_rightly_ever_after() {
+    let handshake = "initialize notifications/initialized";
+    let (found_out, discovered) = (format!("server/discover {handshake}"), "server/discover");
+    let both = format!("server/discover {handshake}");
+    let given_up = format!("{both} notifications/cancelled");
+    let slow = "start_delay_ms = 12000";
+    for (era, faults, first, again) in [
+        ("legacy", "", found_out.as_str(), handshake),
+        ("modern", "", discovered, discovered),
+        ("dual", "", discovered, discovered),
+        ("dual", "pins = true", discovered, discovered),
+        // PROTOCOL.md 2.5: both openings are on their way when it begins to read.
+        ("legacy", slow, &both, handshake),
+        ("modern", slow, "server/discover initialize", discovered),
+        ("dual", &format!("{slow}\npins = true"), "server/discover initialize", discovered),
+        ("legacy", "ignore_unknown = true", &given_up, handshake),
+    ] {
+        let what = format!("{era} {faults}");
+        let script = script(era, faults);
+        let (greeting, connections, home) = greeted(&script, Home::new()).await;
+        assert_eq!((greeting.as_str(), connections), (first, 1), "{what}");
+        let (greeting, connections, _home) = greeted(&script, home).await;
+        assert_eq!((greeting.as_str(), connections), (again, 1), "{what}, again");
+    }
+}
+
+/// SAFETY.md F10.
+#[tokio::test]
+async fn a_server_that_leaves_when_it_is_probed_is_started_twice_and_then_once() {
+    let script = script("legacy", "exit_on_discover = { code = 3 }");
+    let (greeting, connections, home) = greeted(&script, Home::new()).await;
+    let expected = "server/discover initialize notifications/initialized";
+    assert_eq!((greeting.as_str(), connections), (expected, 2));
+    let (greeting, connections, _home) = greeted(&script, home).await;
+    assert_eq!((greeting.as_str(), connections), ("initialize notifications/initialized", 1));
+}
+
+#[tokio::test]
+async fn a_server_that_changed_its_era_is_met_in_the_new_one() {
+    for (old, new, greeting, connections) in [
+        ("legacy", "modern", "initialize server/discover", 1),
+        ("modern", "legacy", "server/discover initialize notifications/initialized", 1),
+    ] {
+        let (_, _, home) = greeted(&script(old, ""), Home::new()).await;
+        let (greeted, made, _home) = greeted(&script(new, ""), home).await;
+        assert_eq!((greeted.as_str(), made), (greeting, connections), "{old} to {new}");
+    }
+}
+
+/// A stuck server is not waited for longer than before, and what failed is told as before.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_nothing_fails_in_time() {
+    let config = r#"{ "mcpServers": { "kit": {
+        "command": "fixture-server", "args": ["one"], "startTimeoutMs": 20000
+    } } }"#;
+    let faults = "ignore_unknown = true\nnever_answer_initialize = true";
+    let world = World::with(config).script("one", &script("legacy", faults)).start();
+    let begun = tokio::time::Instant::now();
+    let failure = world.call("kit_echo", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, Code::TimedOut, "{failure}");
+    assert_eq!(begun.elapsed().as_secs(), 20);
+    let chain = failure.chain().join(": ");
+    assert!(chain.contains("did not answer `initialize` within 20 s"), "{chain}");
+}
+
+/// The `_meta` of each call, in order.
+fn metas(state: &FixtureState) -> Vec<Value> {
+    let ledger = state.ledger();
+    ledger.metas.into_iter().filter(|(method, _)| method == "tools/call").map(|it| it.1).collect()
+}
+
+#[tokio::test]
+async fn each_call_says_what_its_own_client_can_do_over_one_connection() {
+    let world = World::of("kit", "everything@modern").start();
+    let hosts = [ScriptedHost::default(), ScriptedHost::default()];
+    hosts[0].will_reply(Topic::Roots, json!({ "roots": [] }));
+    hosts[1].will_reply(Topic::Elicitation, json!({ "action": "decline" }));
+    for host in hosts {
+        let session = world.gateway.session(host);
+        call(&session, "kit_echo", json!({ "text": "x" })).await;
+    }
+    let [one, other] = &metas(world.fixture("kit"))[..] else { panic!("two calls were made") };
+    assert_eq!(one[CAPABILITIES], json!({ "roots": {} }));
+    assert_eq!(other[CAPABILITIES], json!({ "elicitation": {} }));
+    assert_eq!(one["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    assert_eq!(one["io.modelcontextprotocol/clientInfo"]["name"], "switchboard");
+    assert!(one["progressToken"].is_u64());
+    assert_eq!(world.fixture("kit").ledger().connections, 1);
+    // The gateway itself passes on whatever any client may offer.
+    let ledger = world.fixture("kit").ledger();
+    let (_, listing) = ledger.metas.iter().find(|(method, _)| method == "tools/list").unwrap();
+    let offered: Vec<&String> = listing[CAPABILITIES].as_object().unwrap().keys().collect();
+    assert_eq!(offered, ["roots", "sampling", "elicitation"]);
+}
+
+#[tokio::test]
+async fn a_log_level_is_said_with_each_call_and_never_set() {
+    let world = World::of("kit", "everything@modern").start();
+    let host = ScriptedHost::default();
+    let session = world.gateway.session(host.clone());
+    assert_eq!(call(&session, "kit_log", json!({})).await, "nobody wants to hear it");
+    session.set_log_level(LogLevel::Info, &session.caller()).await;
+    assert_eq!(call(&session, "kit_log", json!({})).await, "logged");
+    let levels: Vec<Value> =
+        metas(world.fixture("kit")).iter().map(|m| m[LOG_LEVEL].clone()).collect();
+    assert_eq!(levels, [Value::Null, json!("info")]);
+    assert!(host.told()[0].starts_with("kit notifications/message "), "{:?}", host.told());
+    assert_eq!(world.fixture("kit").ledger().levels, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_change_of_the_tools_is_heard_of() {
+    let world = World::of("kit", "everything@modern").start();
+    let mut catalogs = world.gateway.watch();
+    world.call("kit_change_tools", json!({ "name": "later" })).await.unwrap();
+    let listed = catalogs
+        .wait_for(|catalog| catalog.tools().any(|item| item.entry.name.as_str() == "later"));
+    assert!(listed.await.is_ok());
+    let methods = world.fixture("kit").ledger().methods;
+    assert_eq!(methods.iter().filter(|method| *method == "subscriptions/listen").count(), 1);
+    // There is no session that anything could be said to once.
+    for gone in ["initialize", "notifications/initialized", "ping", "logging/setLevel"] {
+        assert!(!methods.contains(&gone.to_owned()), "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn a_resource_is_listened_to_until_nobody_wants_to_hear_of_it() {
+    let world = World::of("kit", "everything@modern").start();
+    let host = ScriptedHost::default();
+    let session = world.gateway.private_session(host.clone());
+    session.open("kit").await.unwrap();
+    session.subscribe("file:///readme.md").await.unwrap();
+    call(&session, "kit_update_resource", json!({})).await;
+    let told = host.until_told().await;
+    assert_eq!(told, r#"kit notifications/resources/updated {"uri":"file:///readme.md"}"#);
+    session.unsubscribe("file:///readme.md", &session.caller()).await.unwrap();
+    let ledger = world.fixture("kit").until(|ledger| !ledger.cancelled.is_empty()).await;
+    call(&session, "kit_update_resource", json!({})).await;
+    assert_eq!(host.told().len(), 1);
+    let subscribes = |method: &&String| method.ends_with("subscribe");
+    assert_eq!(ledger.methods.iter().filter(subscribes).count(), 0);
+}
+
+/// There is no ping: a server without sessions is asked what it is.
+#[tokio::test(start_paused = true)]
+async fn a_kept_server_is_asked_what_it_is_to_see_whether_it_lives() {
+    let config = r#"{ "mcpServers": { "kit": {
+        "command": "fixture-server", "args": ["one"], "lifecycle": "keep-alive"
+    } } }"#;
+    let world = World::with(config).script("one", &script("modern", "")).start();
+    let asked = |ledger: &switchboard_it::fixture::Ledger| {
+        ledger.methods.iter().filter(|method| *method == "server/discover").count() > 2
+    };
+    tokio::time::timeout(Duration::from_secs(3_600), world.fixture("kit").until(asked))
+        .await
+        .unwrap();
+    assert_eq!(world.fixture("kit").ledger().connections, 1);
+}

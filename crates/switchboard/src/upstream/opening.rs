@@ -1,0 +1,290 @@
+//! A connection on its way up: greeted, listed, and started anew if its server did not bear the
+//! greeting.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use switchboard_core::catalog::{self, RawListing};
+use switchboard_wire::era::{Changes, Era, ServerHello};
+use switchboard_wire::handshake::{self, ClientHello, Greeting, HandshakeError};
+use switchboard_wire::peer::Patience;
+use switchboard_wire::{Peer, RequestError, modern};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::audience::Audience;
+use super::connection::{self, Body, Connection, End, Hearing, Means, Opened};
+use super::incoming::News;
+use super::list::{self, Asking, Bounds, Mirrors};
+use super::recipe::{Recipe, Transport};
+use super::{CLOSE_GRACE, DialError, stateless};
+use crate::host::Abilities;
+use crate::log_level::LogLevels;
+
+/// How long a program may outlive its output before it is ended.
+const EXIT_GRACE: Duration = Duration::from_secs(1);
+
+/// How long the answers to what a server asks at its start may hold up the first call.
+const FIRST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// How long a server may take to act on them.
+const SETTLING: Duration = Duration::from_millis(50);
+
+/// How long a server may take to heed a log level before it is used all the same.
+const LEVEL_SET: Duration = Duration::from_secs(1);
+
+/// What a dial came to.
+pub(super) struct Dialled {
+    pub(super) outcome: Result<(Connection, RawListing), DialError>,
+    /// The greeting that a server which did not bear another was given, for the next time.
+    pub(super) taught: Option<Greeting>,
+}
+
+/// How to greet a server that was of this era when it was last met.
+pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
+    match (&recipe.transport, era) {
+        // There is only one kind of server there.
+        (Transport::Remote(remote), _) if remote.is_event_stream() => Greeting::Initialize,
+        (_, None) => Greeting::Probe,
+        (_, Some(catalog::Era::Legacy)) => Greeting::Initialize,
+        (_, Some(catalog::Era::Modern)) => Greeting::Discover,
+    }
+}
+
+/// Connects. A server that ends at a greeting of the other era, or sticks to one, is started once
+/// more; that is no failure of it.
+pub(super) async fn dial(
+    recipe: &Recipe,
+    means: &Means,
+    hearing: Hearing,
+    log_levels: &LogLevels,
+    (greeting, bodies): (Greeting, mpsc::Sender<Body>),
+) -> Dialled {
+    let mut taught = None;
+    let outcome = loop {
+        let opened = match connection::open(recipe, means, hearing.clone()).await {
+            Ok(opened) => opened,
+            Err(error) => break Err(error),
+        };
+        let Opened { connection, body } = opened;
+        let _actor_gone = bodies.send(body).await;
+        let end = connection.end.clone();
+        let tried = taught.unwrap_or(greeting);
+        match connection.complete(recipe, log_levels, tried).await {
+            Ok(up) => break Ok(up),
+            Err(Incomplete { another: Some(another), .. }) if taught.is_none() => {
+                taught = Some(another);
+                end.report(CLOSE_GRACE * 3).await;
+            }
+            Err(Incomplete { error, .. }) => break Err(error),
+        }
+    };
+    Dialled { outcome, taught }
+}
+
+/// Why a connection did not come up.
+struct Incomplete {
+    error: DialError,
+    /// How else the server could be greeted.
+    another: Option<Greeting>,
+}
+
+impl From<DialError> for Incomplete {
+    fn from(error: DialError) -> Incomplete {
+        Incomplete { error, another: None }
+    }
+}
+
+pub(super) struct Opening {
+    pub(super) peer: Peer,
+    pub(super) audience: Arc<Audience>,
+    pub(super) end: End,
+    pub(super) stop: CancellationToken,
+    /// Longer where something may have to be installed first.
+    pub(super) start_timeout: Duration,
+    /// Set once it is known.
+    pub(super) era: Arc<OnceLock<Era>>,
+    pub(super) news: mpsc::Sender<News>,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Opening {
+    /// Shakes hands, lists, and says how much is to be logged. Dropping the future ends the
+    /// connection.
+    async fn complete(
+        self,
+        recipe: &Recipe,
+        log_levels: &LogLevels,
+        greeting: Greeting,
+    ) -> Result<(Connection, RawListing), Incomplete> {
+        let guard = self.stop.clone().drop_guard();
+        // Where no session is meant, all that some session may offer: it shows what the server has,
+        // and whether it asks.
+        let abilities = match self.audience.owner() {
+            Some(owner) => owner.host.abilities(),
+            None => Abilities::all(),
+        };
+        let capabilities = abilities.only(&recipe.askable).to_json();
+        let (name, version) = ("switchboard", env!("CARGO_PKG_VERSION"));
+        let client = ClientHello { name, version, capabilities: &capabilities };
+        let hello = self.greet(client, greeting).await?;
+        let meta = hello.is_modern().then(|| client.meta());
+        let meta = meta.and_then(|meta| RawValue::from_string(meta).ok()).map(Arc::from);
+        let connection = Connection {
+            peer: self.peer.clone(),
+            hello: Arc::new(hello),
+            audience: Arc::clone(&self.audience),
+            end: self.end.clone(),
+            stop: self.stop.clone(),
+            meta,
+        };
+        self.listen(&connection);
+        let listing = match list::list_all(asking(&connection, recipe), Bounds::of(recipe)).await {
+            Ok(listing) => listing,
+            Err(error) => return Err(self.with_last_words(error).await.into()),
+        };
+        if !connection.hello.is_modern() {
+            self.tell_level(&connection.hello, log_levels).await;
+            self.hear_out().await;
+        }
+        if self.peer.is_closed() {
+            // Nobody can use it any more, and whoever waits is told how it ended.
+            let _if_known = self.end.report(EXIT_GRACE).await;
+        }
+        drop(guard.disarm());
+        Ok((connection, listing))
+    }
+
+    async fn greet(
+        &self,
+        client: ClientHello<'_>,
+        greeting: Greeting,
+    ) -> Result<ServerHello, Incomplete> {
+        let error = match handshake::greet(&self.peer, client, greeting, self.start_timeout).await {
+            Ok(hello) => {
+                let _once = self.era.set(hello.era);
+                return Ok(hello);
+            }
+            Err(error) => error,
+        };
+        let another = error.another_greeting(greeting);
+        let (stage, failed) = match error {
+            HandshakeError::Initialize(error) => ("initialize", error),
+            HandshakeError::Discover(error) => (modern::DISCOVER, error),
+            HandshakeError::Answer | HandshakeError::Revision(_) => {
+                return Err(DialError::Handshake(error).into());
+            }
+        };
+        let error = match failed {
+            RequestError::Refused(cause) => DialError::Refused { stage, cause },
+            RequestError::TimedOut(_) => {
+                let (after, stderr) = (self.start_timeout, self.end.last_words());
+                DialError::TimedOut { stage, after, stderr }
+            }
+            RequestError::Closed | RequestError::NotSent => {
+                let (exit, stderr) = self.end.report(EXIT_GRACE).await;
+                DialError::Exited { exit, stderr }
+            }
+            RequestError::Http(error) => error.into(),
+            error @ RequestError::AnswerTooLarge { .. } => {
+                DialError::Handshake(HandshakeError::Initialize(error))
+            }
+        };
+        Err(Incomplete { error, another })
+    }
+
+    /// A server without sessions tells of its lists only those who ask for it. Asked before the
+    /// lists are, so that no change is missed.
+    fn listen(&self, connection: &Connection) {
+        let Changes { tools, resources, prompts } = connection.hello.capabilities.changes;
+        let Some(meta) = connection.meta.clone() else { return };
+        if tools || resources || prompts {
+            let mut wanted = serde_json::Map::new();
+            for (list, changes) in [
+                ("toolsListChanged", tools),
+                ("promptsListChanged", prompts),
+                ("resourcesListChanged", resources),
+            ] {
+                if changes {
+                    wanted.insert(list.to_owned(), json!(true));
+                }
+            }
+            let params = json!({ "notifications": wanted, "_meta": meta }).to_string();
+            self.tasks.spawn(hear_of_changes(self.peer.clone(), params, self.news.clone()));
+        }
+    }
+
+    /// What its sessions said before it was there holds for it, too.
+    async fn tell_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
+        let owner = self.audience.owner().map(|owner| owner.session);
+        if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
+            let patience = Patience { timeout: Some(LEVEL_SET), progress: None };
+            let asked =
+                self.peer.request("logging/setLevel", |_| level.params().to_string(), patience);
+            let _its_own_affair = asked.await;
+        }
+    }
+
+    /// Some servers ask for directories as soon as they are connected, and deny access until they
+    /// have them. What was asked by now is answered before the first call.
+    async fn hear_out(&self) {
+        let hear_out = async {
+            if self.audience.answered().await.ever > 0 {
+                // They look at each directory first, and nothing tells when they have; but they have
+                // read the answer when they have read what comes behind it.
+                let _pong = self.peer.request("ping", |_| String::new(), Patience::default()).await;
+                tokio::time::sleep(SETTLING).await;
+            }
+        };
+        let _as_far_as_it_went = tokio::time::timeout(FIRST_ANSWERS, hear_out).await;
+    }
+
+    async fn with_last_words(&self, error: DialError) -> DialError {
+        match error {
+            DialError::Exited { .. } => {
+                let (exit, stderr) = self.end.report(EXIT_GRACE).await;
+                DialError::Exited { exit, stderr }
+            }
+            DialError::TimedOut { stage, after, .. } => {
+                DialError::TimedOut { stage, after, stderr: self.end.last_words() }
+            }
+            other => other,
+        }
+    }
+}
+
+/// How the lists of a connection are asked for.
+pub(super) fn asking<'a>(connection: &'a Connection, recipe: &Recipe) -> Asking<'a> {
+    let mirrors = match (&recipe.transport, connection.hello.era) {
+        (Transport::Remote(remote), Era::Modern(_)) if remote.has_headers() => Mirrors::Headers,
+        (_, Era::Modern(_) | Era::Legacy(_)) => Mirrors::Nothing,
+    };
+    let Connection { peer, hello, meta, .. } = connection;
+    Asking { peer, hello, meta: meta.as_deref(), mirrors }
+}
+
+/// Listens for as long as the connection lives. Whatever changed while nobody did is asked for.
+async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
+    let mut patience = stateless::Patience::default();
+    loop {
+        let began = Instant::now();
+        match peer.request(modern::LISTEN, |_| params.clone(), Patience::default()).await {
+            Ok(_) | Err(RequestError::Http(_) | RequestError::AnswerTooLarge { .. }) => {}
+            Err(RequestError::TimedOut(_) | RequestError::Closed | RequestError::NotSent) => return,
+            Err(RequestError::Refused(error)) => {
+                tracing::debug!(%error, "the server does not tell of changes");
+                return;
+            }
+        }
+        let Some(pause) = patience.after(began.elapsed()) else { return };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = peer.closed() => return,
+        }
+        let _told_already = news.try_send(News::ListChanged);
+    }
+}

@@ -1,0 +1,383 @@
+//! Calls of a server without sessions: every request says who asks, and where the server has to
+//! know more, it says so in its answer and is asked again.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use switchboard_core::approval::Approved;
+use switchboard_core::catalog::Kind;
+use switchboard_core::exact::{Args, Exact};
+use switchboard_core::render::words::clean_line;
+use switchboard_core::schema;
+use switchboard_wire::modern::{self, meta};
+use switchboard_wire::{Peer, Raw, RequestError, peer};
+
+use super::CallError;
+use super::incoming::{LARGEST_QUESTION, THINKING};
+use super::lease::{Caller, Lease, named};
+use super::recipe::Transport;
+use crate::host::{ServerQuestion, Topic};
+
+/// How often a server may ask before it answers.
+const ROUNDS: usize = 8;
+
+/// How much it may ask at once.
+const QUESTIONS: usize = 16;
+
+/// What it gives us to hold meanwhile is no larger than this.
+const LARGEST_STATE: usize = 64 * 1024;
+
+/// As much of a word of the server as a message has.
+const SHOWN: usize = 64;
+
+/// Why a server that asked something before it answers got no further.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum DialogueError {
+    #[error("its answer is of the type `{0}`, which is not known here")]
+    ResultType(String),
+    #[error("its answer does not read")]
+    Malformed,
+    #[error("it asked {ROUNDS} times and wants to ask again")]
+    Rounds,
+    #[error("it asks more than {QUESTIONS} things at once")]
+    Questions,
+    #[error("it asks something that is larger than {LARGEST_QUESTION} bytes")]
+    QuestionTooLarge,
+    #[error("what we should hold for it is larger than {LARGEST_STATE} bytes")]
+    StateTooLarge,
+    #[error("it asks for `{0}`, which no client offers")]
+    Method(String),
+    #[error("it asks for {0}, which this client does not offer")]
+    NotOffered(&'static str),
+    #[error("it asked for {ability}, and the client answered with an error: {said}")]
+    Refused { ability: &'static str, said: String },
+    #[error("it asked for {0}, and there was no answer in time")]
+    Unanswered(&'static str),
+}
+
+impl Lease {
+    /// Makes an approved call.
+    pub(super) async fn call_stateless(
+        &self,
+        approved: &Approved,
+        caller: &Caller,
+    ) -> Result<Raw, CallError> {
+        let peer = &self.open().connection.peer;
+        let entry = &approved.target().entry;
+        match &entry.kind {
+            Kind::Resource { uri } => {
+                let params = Args::of("uri", Value::from(uri.as_str()));
+                self.converse(peer, "resources/read", params, caller).await
+            }
+            Kind::Prompt => self.converse(peer, "prompts/get", named(approved), caller).await,
+            Kind::Tool => {
+                let labels = self.labels(approved);
+                let labelled = (!labels.is_empty()).then(|| peer.labelled(labels.into()));
+                let peer = labelled.as_ref().unwrap_or(peer);
+                self.converse(peer, "tools/call", named(approved), caller).await
+            }
+        }
+    }
+
+    /// The parameters that go into headers, where there are headers.
+    fn labels(&self, approved: &Approved) -> Vec<(String, String)> {
+        let entry = &approved.target().entry;
+        let over_http = match &self.open().recipe.transport {
+            Transport::Remote(remote) => remote.has_headers(),
+            Transport::Socket(_) | Transport::InProcess(_) | Transport::Program(_) => false,
+        };
+        if !over_http || !entry.input_schema().contains("x-mcp-header") {
+            return Vec::new();
+        }
+        let mirrored = schema::mirrored(&entry.input_value(), approved.args().values());
+        // A tool that is wrong about it was not listed.
+        mirrored.unwrap_or_default()
+    }
+
+    /// Asks until the server has all that it needs. Each request is another one to it, and none is
+    /// ever sent twice.
+    async fn converse(
+        &self,
+        peer: &Peer,
+        method: &str,
+        mut params: Args,
+        caller: &Caller,
+    ) -> Result<Raw, CallError> {
+        for _ in 0..ROUNDS {
+            let answer = self.ask_stateless(peer, method, &params, caller).await?;
+            let Some(wanted) = Wanted::of(&answer)? else { return Ok(answer) };
+            params.insert("inputResponses", self.answers(&wanted, caller).await?);
+            drop(params.take("requestState"));
+            if let Some(state) = wanted.state {
+                params.insert("requestState", state);
+            }
+        }
+        let answer = self.ask_stateless(peer, method, &params, caller).await?;
+        match Wanted::of(&answer)? {
+            None => Ok(answer),
+            Some(_) => Err(DialogueError::Rounds.into()),
+        }
+    }
+
+    async fn ask_stateless(
+        &self,
+        peer: &Peer,
+        method: &str,
+        params: &Args,
+        caller: &Caller,
+    ) -> Result<Raw, CallError> {
+        let open = self.open();
+        let mut seat = None;
+        let params = |id: u64| {
+            seat = Some(open.connection.audience.join(id, caller.listener.clone()));
+            let mut params = params.clone();
+            params.insert("_meta", self.meta(caller, Some(id)));
+            params.to_string()
+        };
+        let (timeout, progress) = (Some(open.recipe.request_timeout), caller.progress.clone());
+        let asked = peer.request(method, params, peer::Patience { timeout, progress }).await;
+        match self.settle(seat, asked) {
+            Ok(answer) => Ok(answer),
+            Err(RequestError::Refused(refusal)) if refusal.code == modern::HEADER_MISMATCH => {
+                Err(CallError::Outdated(refusal))
+            }
+            Err(error) => Err(self.classify(error).await),
+        }
+    }
+
+    /// Who asks: the client of the session, as far as servers may know.
+    pub(super) fn meta(&self, caller: &Caller, token: Option<u64>) -> Args {
+        let open = self.open();
+        let mut members = caller.meta.as_deref().cloned().unwrap_or_default();
+        let (info, level) = (members.take(meta::CLIENT_INFO), members.take(meta::LOG_LEVEL));
+        forget_reserved(&mut members);
+        let abilities = caller.listener.host.abilities().only(&open.recipe.askable);
+        members.insert(meta::PROTOCOL_VERSION, Value::from(modern::REVISION));
+        members.insert(meta::CLIENT_INFO, info.unwrap_or_else(|| own_info().into()));
+        let abilities = Exact::parse(&abilities.to_json());
+        members.insert(meta::CLIENT_CAPABILITIES, abilities.unwrap_or_else(|_| json!({}).into()));
+        let of_session = || open.log_levels.of(Some(caller.listener.session));
+        let level = level.or_else(|| Some(Value::from(of_session()?.as_str()).into()));
+        if let Some(level) = level {
+            members.insert(meta::LOG_LEVEL, level);
+        }
+        if let Some(token) = token {
+            members.insert("progressToken", Value::from(token));
+        }
+        members
+    }
+
+    /// What the client says to each question. All of them are looked at before it hears of any.
+    async fn answers(&self, wanted: &Wanted, caller: &Caller) -> Result<Args, DialogueError> {
+        let host = &caller.listener.host;
+        let mut questions = Vec::new();
+        for (key, question) in &wanted.questions {
+            let topic = Topic::of_method(&question.method).ok_or_else(|| {
+                DialogueError::Method(clean_line(&question.method, SHOWN).into_owned())
+            })?;
+            let allowed = self.open().recipe.askable.contains(&topic);
+            if !allowed || host.abilities().of(topic).is_none() {
+                return Err(DialogueError::NotOffered(topic.ability()));
+            }
+            questions.push((key, topic, question.params.as_ref()));
+        }
+        // At the same time: some clients can be asked only once for all.
+        let asking = questions.into_iter().map(|(key, topic, params)| async move {
+            let server = &self.open().server;
+            let question = ServerQuestion { server, topic, key: Some(key), params };
+            let ability = topic.ability();
+            let answered = tokio::time::timeout(THINKING, host.answer(question)).await;
+            let answer = answered.map_err(|_| DialogueError::Unanswered(ability))?;
+            let answer = answer.map_err(|error| DialogueError::Refused {
+                ability,
+                said: clean_line(&error.message, SHOWN).into_owned(),
+            })?;
+            let answer = Exact::parse(answer.as_str()).map_err(|_| DialogueError::Malformed)?;
+            Ok((key, answer))
+        });
+        let mut answers = Args::default();
+        for (key, answer) in try_join_all(asking).await? {
+            answers.insert(key, answer);
+        }
+        Ok(answers)
+    }
+}
+
+/// What these say is for one hop: the next one says it anew, or not at all.
+pub(super) fn forget_reserved(members: &mut Args) {
+    for reserved in
+        [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL]
+    {
+        drop(members.take(reserved));
+    }
+}
+
+fn own_info() -> Value {
+    json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// What a server has to know before it answers.
+#[derive(Debug)]
+struct Wanted {
+    questions: BTreeMap<String, InputRequest>,
+    /// Comes back to the server as it is.
+    state: Option<Exact>,
+}
+
+#[derive(Debug)]
+struct InputRequest {
+    method: String,
+    params: Option<Raw>,
+}
+
+impl Wanted {
+    /// `None` for an answer that is one.
+    fn of(answer: &Raw) -> Result<Option<Wanted>, DialogueError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Answer<'a> {
+            #[serde(borrow, default)]
+            result_type: Option<Cow<'a, str>>,
+            #[serde(borrow, default)]
+            input_requests: Option<BTreeMap<String, &'a RawValue>>,
+            #[serde(borrow, default)]
+            request_state: Option<&'a RawValue>,
+        }
+        #[derive(Deserialize)]
+        struct Request<'a> {
+            method: String,
+            #[serde(borrow, default)]
+            params: Option<&'a RawValue>,
+        }
+        let answer: Answer<'_> = answer.parse().map_err(|_| DialogueError::Malformed)?;
+        match answer.result_type.as_deref() {
+            None | Some("complete") => return Ok(None),
+            Some("input_required") => {}
+            Some(other) => {
+                return Err(DialogueError::ResultType(clean_line(other, SHOWN).into_owned()));
+            }
+        }
+        let requests = answer.input_requests.unwrap_or_default();
+        if requests.len() > QUESTIONS {
+            return Err(DialogueError::Questions);
+        }
+        if answer.request_state.is_some_and(|state| state.get().len() > LARGEST_STATE) {
+            return Err(DialogueError::StateTooLarge);
+        }
+        let mut questions = BTreeMap::new();
+        for (key, request) in requests {
+            if request.get().len() > LARGEST_QUESTION {
+                return Err(DialogueError::QuestionTooLarge);
+            }
+            let request: Request<'_> =
+                serde_json::from_str(request.get()).map_err(|_| DialogueError::Malformed)?;
+            let params = request.params.map(|params| Raw::from_json(params.get().to_owned()));
+            questions.insert(key, InputRequest { method: request.method, params });
+        }
+        let state = answer.request_state.map(|state| Exact::parse(state.get())).transpose();
+        Ok(Some(Wanted { questions, state: state.map_err(|_| DialogueError::Malformed)? }))
+    }
+}
+
+/// How long to wait until a server that ended a subscription is asked again.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    short: u32,
+}
+
+impl Patience {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    const LASTING: Duration = Duration::from_secs(30);
+    /// So many that ended early in a row are enough.
+    const SHORT: u32 = 5;
+
+    /// `None` if there is no use in asking again.
+    pub(crate) fn after(&mut self, lasted: Duration) -> Option<Duration> {
+        if lasted >= Self::LASTING {
+            self.short = 0;
+        }
+        if self.short == Self::SHORT {
+            return None;
+        }
+        let pause = Self::SHORTEST * 2_u32.pow(self.short);
+        self.short += 1;
+        Some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(answer: &str, expected: &str) {
+        let wanted = Wanted::of(&Raw::from_json(answer.to_owned()));
+        let shown = match wanted {
+            Ok(None) => "an answer".to_owned(),
+            Ok(Some(Wanted { questions, state })) => {
+                let asked: Vec<String> = questions
+                    .iter()
+                    .map(|(key, asked)| format!("{key} {}", asked.method))
+                    .collect();
+                let state = state.map(|state| state.into_value().to_string());
+                format!("{} {}", asked.join(", "), state.unwrap_or_default())
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(shown, expected, "{answer:.100}");
+    }
+
+    #[test]
+    fn an_answer_says_whether_it_is_one() {
+        check("{}", "an answer");
+        check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer does not read");
+        check(r#"{"resultType":"complete","content":[]}"#, "an answer");
+        check(
+            r#"{"resultType":"task"}"#,
+            "its answer is of the type `task`, which is not known here",
+        );
+        check(r#"{"resultType":3}"#, "its answer does not read");
+        check(r#"{"resultType":"input_required"}"#, " ");
+        check(
+            r#"{"resultType":"input_required","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x","params":{}}},"requestState":"s"}"#,
+            r#"a x, b roots/list "s""#,
+        );
+        check(
+            r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
+            "its answer does not read",
+        );
+    }
+
+    #[test]
+    fn what_a_server_asks_is_bounded() {
+        let asking = |requests: &str, state: &str| {
+            format!(
+                r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{state}"}}"#
+            )
+        };
+        let many: Vec<String> =
+            (0..=QUESTIONS).map(|n| format!(r#""{n}":{{"method":"roots/list"}}"#)).collect();
+        check(&asking(&many.join(","), ""), "it asks more than 16 things at once");
+        let large = format!(r#""a":{{"method":"{}"}}"#, "x".repeat(LARGEST_QUESTION));
+        check(&asking(&large, ""), "it asks something that is larger than 1048576 bytes");
+        check(
+            &asking("", &"x".repeat(LARGEST_STATE)),
+            "what we should hold for it is larger than 65536 bytes",
+        );
+    }
+
+    #[test]
+    fn a_subscription_that_never_lasts_is_given_up() {
+        let mut patience = Patience::default();
+        let mut pauses = Vec::new();
+        while let Some(pause) = patience.after(Duration::ZERO) {
+            pauses.push(pause.as_secs());
+        }
+        assert_eq!(pauses, [1, 2, 4, 8, 16]);
+        assert_eq!(patience.after(Patience::LASTING), Some(Patience::SHORTEST));
+    }
+}
