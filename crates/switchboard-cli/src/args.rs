@@ -91,7 +91,8 @@ pub(crate) enum Command {
     /// Serve the `mcp` tool to a host on standard input and output, or to many over HTTP
     #[command(after_help = "Over HTTP every client has to show the bearer token that \
         `switchboard status` prints on a terminal.\n\n\
-        Examples:\n  switchboard serve --http\n  switchboard serve --http 127.0.0.1:9000\n\n\
+        Examples:\n  switchboard serve --toolset direct\n  switchboard serve --http\n  \
+        switchboard serve --http 127.0.0.1:9000\n\n\
         In the configuration of a host:\n  \
         { \"mcpServers\": { \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"serve\"] } } }")]
     Serve(Serve),

@@ -45,7 +45,8 @@ struct State {
 }
 
 struct Listed {
-    answer: Raw,
+    /// The answer itself, where it stays.
+    frozen: Option<Raw>,
     /// What the list comes to, in a number.
     number: u64,
     /// What a name meant in that list is what it means in a call.
@@ -68,8 +69,8 @@ impl Direct {
     /// The answer to `tools/list`: from what is known, with nothing connected.
     pub(crate) fn list(&self, gateway: &Gateway) -> Raw {
         let mut state = self.state();
-        if let Some(listed) = state.listed.as_ref().filter(|_| self.frozen) {
-            return listed.answer.clone();
+        if let Some(answer) = state.listed.as_ref().and_then(|listed| listed.frozen.clone()) {
+            return answer;
         }
         // Looked at while the state is ours: what is published later is noticed by `tell`.
         let DirectList { tools, left_out } = self.present(gateway, &state.found);
@@ -86,7 +87,8 @@ impl Direct {
         let answer = Raw::from_json(answer);
         let number = number(&tools);
         let names = tools.into_iter().map(|tool| (tool.shown, tool.id)).collect();
-        state.listed = Some(Listed { answer: answer.clone(), number, names, stale: false });
+        let frozen = self.frozen.then(|| answer.clone());
+        state.listed = Some(Listed { frozen, number, names, stale: false });
         answer
     }
 
@@ -136,8 +138,8 @@ impl Direct {
         let mut changes = gateway.watch();
         loop {
             // At once, too: something may have changed since the client was answered.
-            if self.has_news(&gateway) {
-                client.try_notify(TOOLS_CHANGED, "");
+            if self.has_news(&gateway) && client.notify(TOOLS_CHANGED, "").await.is_err() {
+                return;
             }
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },

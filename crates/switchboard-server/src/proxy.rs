@@ -1,5 +1,5 @@
-//! All servers behind the one tool, and tools beside it: MCP methods as requests of a session. Reads, translates,
-//! answers; decides nothing.
+//! All servers behind the one tool, and tools beside it: MCP methods as requests of a session.
+//! Reads, translates, answers; decides nothing.
 
 use std::borrow::Cow;
 
@@ -161,7 +161,7 @@ fn who() -> Value {
     })
 }
 
-/// The one tool, or one beside it. Whatever goes wrong inside it is a result that the model can read.
+/// The one tool, or one beside it. Whatever goes wrong inside is a result that the model can read.
 async fn call_tool(
     session: &Session,
     direct: &Direct,

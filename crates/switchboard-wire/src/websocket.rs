@@ -75,8 +75,10 @@ async fn upgrade(endpoint: Endpoint) -> Result<Upgraded, HttpError> {
         return Err(refusal(response).await);
     }
     agreed(&response, &key)?;
-    let broken = |cause: reqwest::Error| HttpError::Broken { cause: Some(Arc::new(cause)) };
-    response.upgrade().await.map_err(broken)
+    response.upgrade().await.map_err(|cause| {
+        // An address can hold secrets.
+        HttpError::Broken { cause: Some(Arc::new(cause.without_url())) }
+    })
 }
 
 /// Whether the server has understood what we asked for (RFC 6455, 4.1). One that names no protocol

@@ -16,7 +16,7 @@ use crate::tool_card;
 /// The most tools of all servers together, and the most bytes of their definitions. Whoever has
 /// more finds the rest with `mcp`.
 const MOST_TOOLS: usize = 1_000;
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MOST_BYTES: usize = 1024 * 1024;
 
 /// A definition that is larger is found with `mcp` alone.
 const LARGEST_DEFINITION: usize = 64 * 1024;

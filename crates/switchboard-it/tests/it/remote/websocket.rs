@@ -137,7 +137,7 @@ async fn a_server_that_names_no_protocol_is_taken_at_ours_and_one_that_names_ano
     connect_failed: cannot use the server `far`: cannot connect: the server speaks another protocol than MCP over WebSocket
     Ask the user to correct `url`
     ");
-    assert_eq!(chat.state().ledger().connections, 0);
+    assert_eq!(chat.state().ledger().methods, [""; 0], "nothing was said");
 }
 
 /// A server that gives these bytes to whoever asks, and says no more.
