@@ -8,12 +8,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Kind;
+use switchboard::connection::Wanted;
 use switchboard::exact::Args;
-use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
 use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
 use switchboard::render::text::about_pin;
-use switchboard::render::words::{bytes, clean_block, clean_line};
+use switchboard::render::words::{bytes, clean_block, clean_line, visible};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
@@ -28,6 +29,9 @@ const SHOWN_MESSAGE: usize = 4_000;
 
 /// How much of a call's arguments is shown.
 const SHOWN_ARGUMENTS: usize = 2_000;
+
+/// The answer that connects a server.
+const CONNECT: &str = "connect";
 
 /// Where a question says which server asks; `_meta` of the request.
 const ASKER: &str = "switchboard/server";
@@ -127,6 +131,18 @@ impl ClientHost {
         answer.map_err(|_| CannotAsk::NobodyThere).map(|answer| read(&answer))
     }
 
+    async fn ask_to_connect(&self, wanted: &Wanted) -> Result<Consent, CannotAsk> {
+        if !self.offers(Topic::Elicitation) {
+            return Err(CannotAsk::NobodyThere);
+        }
+        let answer = self.request(Topic::Elicitation.method(), connection_form(wanted)).await;
+        let answer = answer.map_err(|_| CannotAsk::NobodyThere)?;
+        Ok(match decision(&answer).as_deref() {
+            Some(CONNECT) => Consent::Given,
+            Some(_) | None => Consent::Refused,
+        })
+    }
+
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
         let ServerQuestion { server, topic, params } = question;
         let params = match (self.manner, topic, params) {
@@ -154,6 +170,13 @@ impl ClientHost {
 impl Host for ClientHost {
     fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
         Box::pin(self.ask(question))
+    }
+
+    fn approve_connection<'a>(
+        &'a self,
+        wanted: &'a Wanted,
+    ) -> Asked<'a, Result<Consent, CannotAsk>> {
+        Box::pin(self.ask_to_connect(wanted))
     }
 
     fn abilities(&self) -> Abilities {
@@ -295,26 +318,60 @@ fn elicitation(question: &Question) -> String {
     .to_string()
 }
 
+/// Shows every character of what would run, or of where it leads.
+fn connection_form(wanted: &Wanted) -> String {
+    let quoted = |text: &str| visible(&format!("{text:?}"));
+    let what = match wanted.command() {
+        Some(words) => {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            format!("This program would be started, with your rights:\n{}", words.join(" "))
+        }
+        None => format!("It would be reached at:\n{}", quoted(&wanted.address)),
+    };
+    let message = format!(
+        "Connect the server `{}`, which is in none of your configuration files?\n\n{what}",
+        wanted.id
+    );
+    json!({
+        "message": message,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "enum": [CONNECT, "no"],
+                    "enumNames": ["Connect it for this session", "Deny"],
+                },
+            },
+            "required": ["decision"],
+        },
+    })
+    .to_string()
+}
+
 /// Anything but a clear yes is a no. What holds beyond the session is not offered: a client may
 /// answer for its user.
 fn read(answer: &Raw) -> Answer {
+    match decision(answer).as_deref() {
+        Some("once") => Answer::Once,
+        Some("session") => Answer::Tool,
+        Some("server") => Answer::Server,
+        Some(_) | None => Answer::No,
+    }
+}
+
+/// What the user chose, if they sent the form.
+fn decision(answer: &Raw) -> Option<String> {
     #[derive(Deserialize)]
     struct Elicited {
         action: String,
         #[serde(default)]
         content: Value,
     }
-    match answer.parse::<Elicited>() {
-        Ok(Elicited { action, content }) if action == "accept" => {
-            match content["decision"].as_str() {
-                Some("once") => Answer::Once,
-                Some("session") => Answer::Tool,
-                Some("server") => Answer::Server,
-                Some(_) | None => Answer::No,
-            }
-        }
-        Ok(_) | Err(_) => Answer::No,
-    }
+    let Elicited { action, content } = answer.parse().ok()?;
+    let chosen = content["decision"].as_str().filter(|_| action == "accept");
+    chosen.map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -5,12 +5,14 @@
 //! - `service`: one client, what it asks and tells;
 //! - `calls`: its requests, until each is answered once;
 //! - `proxy`: all servers behind the one tool;
+//! - `granular`: all servers behind a tool for each step;
 //! - `mirror`: one server as it is;
 //! - `answer`: replies and failures, translated to MCP results;
 //! - `host`: the user behind the client, asked by elicitation.
 
 mod answer;
 mod calls;
+mod granular;
 mod host;
 pub mod http;
 mod levels;

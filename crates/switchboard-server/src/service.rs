@@ -11,6 +11,7 @@ use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
 
 use crate::answer::Answer;
 use crate::calls::Calls;
+use crate::granular;
 use crate::host::{ClientHost, Manner};
 use crate::mirror::Mirror;
 use crate::news::{List, News};
@@ -20,8 +21,7 @@ use crate::proxy;
 pub(crate) struct Service {
     session: Arc<Session>,
     host: ClientHost,
-    /// Set where one server is shown as it is.
-    mirror: Option<Arc<Mirror>>,
+    face: Face,
     calls: Calls,
     news: News,
 }
@@ -31,30 +31,40 @@ pub(crate) struct Service {
 pub enum Offer {
     /// The one tool, for all servers.
     Proxy,
+    /// A tool for each step, for all servers.
+    Granular,
     /// One server as it is, by its name in the configuration.
     Mirror(String),
 }
 
+/// Who answers.
+#[derive(Clone)]
+enum Face {
+    Proxy,
+    Granular,
+    Mirror(Arc<Mirror>),
+}
+
 impl Service {
     pub(crate) fn new(gateway: &Gateway, offer: &Offer, peer: Peer) -> Service {
-        let (session, host, mirror) = match offer {
-            Offer::Proxy => {
-                let host = ClientHost::new(peer, Manner::OneOfMany);
-                (gateway.session(host.clone()), host, None)
-            }
-            Offer::Mirror(server) => {
-                let host = ClientHost::new(peer, Manner::Verbatim);
-                let mirror = Arc::new(Mirror::of(server));
-                (gateway.private_session(host.clone()), host, Some(mirror))
-            }
+        let face = match offer {
+            Offer::Proxy => Face::Proxy,
+            Offer::Granular => Face::Granular,
+            Offer::Mirror(server) => Face::Mirror(Arc::new(Mirror::of(server))),
         };
-        let news = match mirror {
-            None => News::default(),
-            // The server tells of its own lists.
-            Some(_) => News::none(),
+        let (session, host, news) = match face {
+            Face::Proxy | Face::Granular => {
+                let host = ClientHost::new(peer, Manner::OneOfMany);
+                (gateway.session(host.clone()), host, News::default())
+            }
+            Face::Mirror(_) => {
+                let host = ClientHost::new(peer, Manner::Verbatim);
+                // The server tells of its own lists.
+                (gateway.private_session(host.clone()), host, News::none())
+            }
         };
         let calls = Calls::default();
-        Service { session: Arc::new(session), host, mirror, calls, news }
+        Service { session: Arc::new(session), host, face, calls, news }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -63,11 +73,13 @@ impl Service {
 
     /// What a notification says, if servers are told of it.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
-        let params = match (&self.mirror, notification.method.as_str()) {
+        let params = match (&self.face, notification.method.as_str()) {
             // Said to us, about our own connection with the client.
             (_, "notifications/initialized" | "notifications/cancelled") => return None,
-            (_, "notifications/roots/list_changed") | (Some(_), _) => notification.params.as_ref(),
-            (None, _) => return None,
+            (_, "notifications/roots/list_changed") | (Face::Mirror(_), _) => {
+                notification.params.as_ref()
+            }
+            (Face::Proxy | Face::Granular, _) => return None,
         };
         match params {
             None => Some(String::new()),
@@ -99,13 +111,19 @@ impl Handler for Service {
         }
         let session = Arc::clone(&self.session);
         let caller = self.caller(&responder);
-        let mirror = self.mirror.clone();
+        let face = self.face.clone();
         self.calls.run(accepted, async move {
             let (session, params, client) = (&session, params.as_ref(), responder.peer());
-            let answer = match (mirror, method.as_str()) {
+            let answer = match (face, method.as_str()) {
                 (_, "ping") => Ok(Answer::json("{}")),
-                (None, method) => proxy::answer(session, caller, method, params, client).await,
-                (Some(mirror), method) => {
+                (Face::Granular, "tools/list") => Ok(granular::list()),
+                (Face::Granular, "tools/call") => {
+                    Box::pin(granular::call(session, caller, params, client)).await
+                }
+                (Face::Proxy | Face::Granular, method) => {
+                    proxy::answer(session, caller, method, params, client).await
+                }
+                (Face::Mirror(mirror), method) => {
                     Box::pin(mirror.answer(session, caller, method, params, client)).await
                 }
             };

@@ -55,10 +55,10 @@ const SETTINGS: &[Setting] = &[
         |s| word(s.freeze_direct_tools),
         "keep that list as it was at the start",
     ),
-    later(
+    now(
         "toolset",
         |s| word(s.toolset),
-        "`proxy`, `direct`, `granular`; `proxy` is what is served",
+        "what hosts are shown: `proxy`, the one tool, or `granular`, a tool for each step",
     ),
     later("searchCalls", |s| word(s.search_calls), "let a search that fits one tool call it"),
     later("digest", |s| word(s.digest), "name the servers in the definition of the tool"),
@@ -70,7 +70,8 @@ const SETTINGS: &[Setting] = &[
     now(
         "approve",
         |s| word(s.approve),
-        "which tools need a yes: `destructive`, `writes`, `all`, `none`",
+        "which tools need a yes: `destructive`, `writes` (the default of the granular toolset), \
+         `all`, `none`",
     ),
     now(
         "approveTools",
@@ -83,7 +84,7 @@ const SETTINGS: &[Setting] = &[
         "patterns of tools that run unasked; the lists of all files add up",
     ),
     now("deny", |s| list(&s.deny), "patterns of tools that never run, whatever else is said"),
-    later(
+    now(
         "adHocConnections",
         |s| word(s.ad_hoc_connections),
         "connections that a model asks for: `ask`, `allow`, `off`",

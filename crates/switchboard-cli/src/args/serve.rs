@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use switchboard::config::values::Toolset;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -16,6 +18,16 @@ pub(crate) struct Serve {
     /// Show one server as it is, under its own names, in place of the `mcp` tool
     #[arg(long, value_name = "SERVER")]
     pub(crate) transparent: Option<String>,
+    /// What hosts are shown, whatever the setting `toolset` says: the `mcp` tool, or a tool for
+    /// each step
+    #[arg(long, conflicts_with = "transparent", value_parser = toolset())]
+    pub(crate) toolset: Option<Toolset>,
+}
+
+fn toolset() -> impl TypedValueParser<Value = Toolset> {
+    let served = [Toolset::Proxy, Toolset::Granular];
+    PossibleValuesParser::new(served.map(Toolset::as_str))
+        .map(|word| Toolset::from_word(&word).expect("a possible value is a toolset"))
 }
 
 /// `HOST:PORT`, or a port of this machine.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 use switchboard::Gateway;
+use switchboard::config::values::Toolset;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
@@ -44,16 +45,21 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         Some(address) => listen(app, address, how).await?,
     };
     let loaded = app.load_and_warn()?;
-    let gateway = app.gateway(loaded.config).build();
+    let mut builder = app.gateway(loaded.config);
+    if let Some(toolset) = how.toolset {
+        builder = builder.toolset(toolset);
+    }
+    let gateway = builder.build();
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
     gateway.follow(app.load_options(), loaded.good);
     let mut announcing = JoinSet::new();
     announcing.spawn(announce(app.printer, gateway.clone()));
     let stop = CancellationToken::new();
-    let offer = match &how.transparent {
-        None => Offer::Proxy,
-        Some(server) => Offer::Mirror(gateway.usable(server)?.to_string()),
+    let offer = match (&how.transparent, gateway.settings().toolset) {
+        (Some(server), _) => Offer::Mirror(gateway.usable(server)?.to_string()),
+        (None, Toolset::Granular) => Offer::Granular,
+        (None, Toolset::Proxy | Toolset::Direct) => Offer::Proxy,
     };
     let serving = async {
         match face {

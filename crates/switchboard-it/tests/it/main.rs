@@ -16,6 +16,7 @@ mod exact;
 mod failures;
 mod filters;
 mod first_contact;
+mod granular;
 mod hostile_repository;
 mod http_face;
 mod http_guard;

@@ -26,6 +26,7 @@ use crate::dial::http::Clients;
 use crate::dial::spawn::{Process, Spawner};
 use crate::host::Abilities;
 use crate::log_level::LogLevels;
+use crate::notices::Notices;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -138,6 +139,7 @@ pub(super) struct Hearing {
     pub(super) server: ServerName,
     pub(super) news: mpsc::Sender<News>,
     pub(super) owner: Option<Listener>,
+    pub(super) notices: Notices,
 }
 
 /// What servers are reached with.
@@ -192,11 +194,12 @@ pub(super) async fn open(
     };
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
-    let Hearing { server, news, owner } = hearing;
+    let Hearing { server, news, owner, notices } = hearing;
     let audience = Audience::of(owner);
     let incoming = Incoming {
         server,
         news,
+        notices,
         audience: Arc::clone(&audience),
         askable: recipe.askable.clone(),
         questions: JoinSet::new(),
