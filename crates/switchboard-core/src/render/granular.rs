@@ -10,6 +10,7 @@ use crate::connection::{
     ToolsFrom,
 };
 use crate::failure::{Code, Failure, Hint};
+use crate::name::ServerName;
 use crate::notice::{Filter, HandlerId};
 use crate::reply::SearchPage;
 
@@ -167,7 +168,7 @@ pub fn reloaded(reloaded: &Reloaded) -> Result<String, String> {
         true => "Reloaded MCP config: there is no file".to_owned(),
         false => format!("Reloaded MCP config from {}", files.join(", ")),
     });
-    let names = |servers: &[crate::name::ServerName]| {
+    let names = |servers: &[ServerName]| {
         servers.iter().map(|server| server.as_str()).collect::<Vec<_>>().join(", ")
     };
     if !reloaded.connected.is_empty() {

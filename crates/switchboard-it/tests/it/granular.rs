@@ -164,7 +164,7 @@ async fn programs_and_addresses_are_connected_side_by_side() {
     let fixture = HttpFixture::start("everything").await;
     let mut story =
         Story::begin(&installed, 2).await.replacing(&fixture.url(), "http://api.example.com/mcp");
-    let line = "npx -y @anthropic/mcp-server-filesystem /home/user";
+    let line = "npx -y @anthropic/mcp-server-filesystem /srv/files";
     story.tell("mcp_connect", json!({ "id": "filesystem", "url": line })).await;
     story.ask("mcp_connect", json!({ "id": "remote-api", "url": fixture.url() })).await;
     story.tell("mcp_list_connections", json!({})).await;
@@ -172,7 +172,7 @@ async fn programs_and_addresses_are_connected_side_by_side() {
     story.tell("mcp_disconnect", json!({ "id": "filesystem" })).await;
     insta::assert_snapshot!(story.told(), @r"
     mcp_connect:
-    Successfully connected to npx -y @anthropic/mcp-server-filesystem /home/user
+    Successfully connected to npx -y @anthropic/mcp-server-filesystem /srv/files
     Connection ID: filesystem
     Transport: stdio
     Available tools (3): read_file, write_file, list_directory
@@ -180,7 +180,7 @@ async fn programs_and_addresses_are_connected_side_by_side() {
 
     mcp_list_connections:
     Active MCP Connections (2):
-    - filesystem: npx -y @anthropic/mcp-server-filesystem /home/user [connected] (3 tools) - mcp-server-filesystem/1.0.0
+    - filesystem: npx -y @anthropic/mcp-server-filesystem /srv/files [connected] (3 tools) - mcp-server-filesystem/1.0.0
     - remote-api: http://api.example.com/mcp [connected] (28 tools) - everything/1.0.0
 
     mcp_search:
@@ -190,10 +190,10 @@ async fn programs_and_addresses_are_connected_side_by_side() {
     1 of 3; next page: offset 1
 
     mcp_disconnect:
-    Disconnected from 'filesystem' (npx -y @anthropic/mcp-server-filesystem /home/user)
+    Disconnected from 'filesystem' (npx -y @anthropic/mcp-server-filesystem /srv/files)
     ");
     let started = fs::read_to_string(installed.home().join("started")).unwrap();
-    assert_eq!(started, "-y @anthropic/mcp-server-filesystem /home/user\n");
+    assert_eq!(started, "-y @anthropic/mcp-server-filesystem /srv/files\n");
 }
 
 #[tokio::test]

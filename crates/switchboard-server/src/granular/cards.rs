@@ -9,7 +9,7 @@ pub(super) enum Tool {
     Disconnect,
     ListConnections,
     ListTools,
-    CallTool,
+    Call,
     ListResources,
     ReadResource,
     ReloadConfig,
@@ -84,7 +84,7 @@ pub(super) const CARDS: &[Card] = &[
         parameters: &[optional("id", Kind::Text, "Connection")],
     },
     Card {
-        tool: Tool::CallTool,
+        tool: Tool::Call,
         name: "mcp_call_tool",
         about: "Call a tool of a connection.",
         parameters: &[
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_definition_is_an_object_schema() {
-        let card = CARDS.iter().find(|card| card.tool == Tool::CallTool).unwrap();
+        let card = CARDS.iter().find(|card| card.tool == Tool::Call).unwrap();
         insta::assert_snapshot!(card.definition(), @r#"{"name":"mcp_call_tool","description":"Call a tool of a connection.","inputSchema":{"type":"object","properties":{"connection_id":{"type":"string","description":"Connection"},"tool_name":{"type":"string","description":"Tool"},"arguments":{"type":"object","description":"Arguments of the tool"}},"required":["connection_id","tool_name"]}}"#);
     }
 }

@@ -97,7 +97,7 @@ async fn run(session: &Session, mut given: Given, caller: Caller) -> Result<Outc
             let failed = |failure| wrong(&failure, id.as_deref().unwrap_or_default(), "");
             tools.map(|tools| Outcome::Text(words::tools(&tools))).map_err(failed)
         }
-        Tool::CallTool => {
+        Tool::Call => {
             let (server, tool) = (given.text("connection_id")?, given.text("tool_name")?);
             let args = given.object("arguments")?;
             let call = CallRequest { tool: tool.clone(), server: Some(server.clone()), args };
