@@ -111,6 +111,7 @@ fn failure(out: &mut String, failure: &Failure) {
     out.push('}');
 }
 
+/// Words of a tool of ours; with a code they are an error.
 fn words(out: &mut String, text: &str, code: Option<Code>) {
     text_result(out, text);
     if let Some(code) = code {
