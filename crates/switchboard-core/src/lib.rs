@@ -18,5 +18,7 @@ pub mod lifecycle;
 pub mod launcher;
 pub mod content;
 pub mod reply;
+pub mod connection;
+pub mod notice;
 pub mod render;
 pub mod doctor;

@@ -68,6 +68,12 @@ impl ServerName {
     }
 }
 
+/// The id of a server in lists that allow nothing but plain letters, digits, `_` and `-`.
+pub fn plain_id(id: &str) -> Option<ServerName> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    ServerName::new(id).ok().filter(|_| id.chars().all(plain))
+}
+
 impl ToolName {
     pub fn new(name: &str) -> Result<ToolName, NameError> {
         checked(name).map(ToolName)

@@ -18,6 +18,10 @@ pub(crate) enum Answer {
     Reply(Reply, Vec<&'static str>),
     /// What went wrong in a tool: a result that a model can read.
     Failure(Failure),
+    /// What a server gave, and a line of ours below it.
+    Output(Box<Output>, Option<String>),
+    /// Words of ours, and the code of what went wrong.
+    Text(String, Option<Code>),
 }
 
 impl Answer {
@@ -31,6 +35,8 @@ impl Answer {
             Answer::Json(json) => out.push_str(json.as_str()),
             Answer::Reply(found, ignored) => reply(out, found, ignored),
             Answer::Failure(wrong) => failure(out, wrong),
+            Answer::Output(output, note) => output_result(out, output, note.as_deref()),
+            Answer::Text(text, code) => words(out, text, *code),
         }
     }
 }
@@ -102,6 +108,18 @@ fn failure(out: &mut String, failure: &Failure) {
         code: failure.code.as_str(),
     };
     meta(out, |out| details::of_fault(out, &asked, &fault));
+    out.push('}');
+}
+
+/// Words of a tool of ours; with a code they are an error.
+fn words(out: &mut String, text: &str, code: Option<Code>) {
+    text_result(out, text);
+    if let Some(code) = code {
+        out.push_str(",\"isError\":true");
+        let asked = Asked { mode: "call", server: "", tool: "" };
+        let fault = Fault { error_type: error_type(code), original: text, code: code.as_str() };
+        meta(out, |out| details::of_fault(out, &asked, &fault));
+    }
     out.push('}');
 }
 

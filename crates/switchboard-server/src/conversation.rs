@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::direct::Direct;
+use crate::granular;
 use crate::host::ClientHost;
 use crate::listen::Listening;
 use crate::mirror::Mirror;
@@ -29,13 +30,37 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 pub(crate) struct Conversation {
     session: Arc<Session>,
     host: ClientHost,
-    /// Set where one server is shown as it is.
-    mirror: Option<Mirror>,
-    /// What is shown beside the one tool.
-    direct: Arc<Direct>,
+    face: Face,
     /// Calls that wait for what they asked their client.
     parking: Parking,
     scope: Scope,
+}
+
+/// Who answers.
+enum Face {
+    /// All servers behind one tool, and what is shown beside it.
+    Proxy(Arc<Direct>),
+    /// All servers behind a tool for each step.
+    Granular,
+    /// One server as it is.
+    Mirror(Mirror),
+}
+
+impl Face {
+    fn of(offer: &Offer, gateway: &Gateway) -> Face {
+        match offer {
+            Offer::Proxy | Offer::Direct => Face::Proxy(Arc::new(Direct::new(gateway, offer))),
+            Offer::Granular => Face::Granular,
+            Offer::Mirror(server) => Face::Mirror(Mirror::of(server)),
+        }
+    }
+
+    fn manner(&self) -> Manner {
+        match self {
+            Face::Proxy(_) | Face::Granular => Manner::OneOfMany,
+            Face::Mirror(_) => Manner::Verbatim,
+        }
+    }
 }
 
 /// What is known of whoever asks.
@@ -50,39 +75,41 @@ enum Scope {
 impl Conversation {
     /// With the client at the other end of a connection.
     pub(crate) fn with_client(gateway: &Gateway, offer: &Offer, client: &Peer) -> Conversation {
-        let (manner, mirror) = shown(offer);
-        let host = ClientHost::new(client.clone(), manner);
-        let session = match manner {
+        let face = Face::of(offer, gateway);
+        let host = ClientHost::new(client.clone(), face.manner());
+        let session = match face.manner() {
             Manner::OneOfMany => gateway.session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
-        Conversation::of(session, host, mirror, Direct::new(gateway, offer), Scope::Client)
+        let (session, parking) = (Arc::new(session), Parking::default());
+        Conversation { session, host, face, parking, scope: Scope::Client }
     }
 
     /// With everybody who says with each request all that there is to know.
     pub(crate) fn with_anybody(gateway: &Gateway, offer: &Offer) -> Conversation {
-        let (manner, mirror) = shown(offer);
-        let host = ClientHost::common(manner);
-        let session = match manner {
+        let face = Face::of(offer, gateway);
+        let host = ClientHost::common(face.manner());
+        let session = match face.manner() {
             Manner::OneOfMany => gateway.common_session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
-        Conversation::of(session, host, mirror, Direct::new(gateway, offer), Scope::Request)
-    }
-
-    fn of(
-        session: Session,
-        host: ClientHost,
-        mirror: Option<Mirror>,
-        direct: Direct,
-        scope: Scope,
-    ) -> Conversation {
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, mirror, direct: Arc::new(direct), parking, scope }
+        Conversation { session, host, face, parking, scope: Scope::Request }
     }
 
-    pub(crate) fn direct(&self) -> &Arc<Direct> {
-        &self.direct
+    /// What is shown beside the one tool, where it is shown.
+    pub(crate) fn direct(&self) -> Option<&Arc<Direct>> {
+        match &self.face {
+            Face::Proxy(direct) => Some(direct),
+            Face::Granular | Face::Mirror(_) => None,
+        }
+    }
+
+    fn mirror(&self) -> Option<&Mirror> {
+        match &self.face {
+            Face::Mirror(mirror) => Some(mirror),
+            Face::Proxy(_) | Face::Granular => None,
+        }
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -94,7 +121,7 @@ impl Conversation {
     }
 
     pub(crate) fn is_mirror(&self) -> bool {
-        self.mirror.is_some()
+        self.mirror().is_some()
     }
 
     /// Nothing that waits for a client is waited for any more.
@@ -119,13 +146,19 @@ impl Conversation {
         params: Option<&Raw>,
         progress: Option<&Peer>,
     ) -> Result<Answer, RpcError> {
-        match &self.mirror {
-            None => {
-                let (session, direct) = (&self.session, &self.direct);
+        let session = &*self.session;
+        match (&self.face, method) {
+            (Face::Proxy(direct), method) => {
                 proxy::answer(session, direct, caller, method, params, progress).await
             }
-            Some(mirror) => {
-                let session = &self.session;
+            (Face::Granular, "tools/list") => Ok(granular::list()),
+            (Face::Granular, "tools/call") => {
+                Box::pin(granular::call(session, caller, params, progress)).await
+            }
+            (Face::Granular, method) => {
+                Box::pin(proxy::answer_method(session, caller, method, params)).await
+            }
+            (Face::Mirror(mirror), method) => {
                 Box::pin(mirror.answer(session, caller, method, params, progress)).await
             }
         }
@@ -210,13 +243,13 @@ impl Conversation {
     pub(crate) fn mirrored(&self, tool: &str, args: &Map<String, Value>) -> Vec<(String, String)> {
         let gateway = self.session.gateway();
         let catalog = gateway.catalog();
-        let target = match self.mirror.as_ref().map(Mirror::server) {
-            Some(server) => server.and_then(|server| catalog.own_tool(server, tool)),
-            None if tool == tool_card::NAME => None,
-            None => {
-                let target = self.direct.target(gateway, tool).ok();
+        let target = match &self.face {
+            Face::Mirror(mirror) => mirror.server().and_then(|own| catalog.own_tool(own, tool)),
+            Face::Proxy(direct) if tool != tool_card::NAME => {
+                let target = direct.target(gateway, tool).ok();
                 target.and_then(|id| catalog.own_tool(&id.server, id.tool.as_str()))
             }
+            Face::Proxy(_) | Face::Granular => None,
         };
         let named = target.filter(|target| target.entry.input_schema().contains("x-mcp-header"));
         let found = named.and_then(|target| mirrored(&target.entry.input_value(), args).ok());
@@ -234,14 +267,14 @@ impl Conversation {
         Listening {
             session: Arc::clone(&self.session),
             bulletin: self.host.bulletin().clone(),
-            direct: Arc::clone(&self.direct),
-            manner: if self.is_mirror() { Manner::Verbatim } else { Manner::OneOfMany },
+            direct: self.direct().cloned(),
+            manner: self.face.manner(),
             closing,
         }
     }
 
     async fn discover(&self) -> Result<Answer, RpcError> {
-        let mut discovered = match &self.mirror {
+        let mut discovered = match self.mirror() {
             None => proxy::offer(),
             Some(mirror) => mirror.offer(&self.session).await?,
         };
@@ -251,15 +284,8 @@ impl Conversation {
 
     /// Who answers, as JSON.
     fn server_info(&self) -> String {
-        let theirs = self.mirror.as_ref().and_then(Mirror::server_info);
+        let theirs = self.mirror().and_then(Mirror::server_info);
         theirs.unwrap_or_else(proxy::server_info)
-    }
-}
-
-fn shown(offer: &Offer) -> (Manner, Option<Mirror>) {
-    match offer {
-        Offer::Proxy | Offer::Direct => (Manner::OneOfMany, None),
-        Offer::Mirror(server) => (Manner::Verbatim, Some(Mirror::of(server))),
     }
 }
 

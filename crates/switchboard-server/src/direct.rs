@@ -60,7 +60,7 @@ impl Direct {
     pub(crate) fn new(gateway: &Gateway, offer: &Offer) -> Direct {
         let otherwise = match offer {
             Offer::Direct => DirectTools::All,
-            Offer::Proxy | Offer::Mirror(_) => DirectTools::None,
+            Offer::Proxy | Offer::Granular | Offer::Mirror(_) => DirectTools::None,
         };
         let frozen = gateway.settings().freeze_direct_tools;
         Direct { otherwise, frozen, state: Mutex::default(), found_more: Notify::new() }

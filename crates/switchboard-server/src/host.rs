@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard::approval::{Answer, Question};
+use switchboard::connection::Wanted;
 use switchboard::exact::Args;
-use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
 use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
 use switchboard_wire::envelope::INTERNAL_ERROR;
@@ -31,7 +32,7 @@ pub(crate) struct ClientHost {
     abilities: Arc<OnceLock<Abilities>>,
     manner: Manner,
     longest: Longest,
-    wanted: Arc<Mutex<Wanted>>,
+    heard: Arc<Mutex<Heard>>,
     /// Where those hear of changes whom nothing can be told unasked.
     bulletin: Bulletin,
 }
@@ -49,7 +50,7 @@ enum Way {
 
 /// Which log lines a client hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum Heard {
     All,
     From(LogLevel),
     Nothing,
@@ -58,18 +59,18 @@ enum Wanted {
 impl ClientHost {
     /// A client at the other end of a connection.
     pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Unasked(peer), manner, Longest::Session, Wanted::All)
+        ClientHost::reached(Way::Unasked(peer), manner, Longest::Session, Heard::All)
     }
 
     /// All clients that are not told apart.
     pub(crate) fn common(manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Nowhere, manner, Longest::Once, Wanted::Nothing)
+        ClientHost::reached(Way::Nowhere, manner, Longest::Once, Heard::Nothing)
     }
 
-    fn reached(way: Way, manner: Manner, longest: Longest, wanted: Wanted) -> ClientHost {
-        let wanted = Arc::new(Mutex::new(wanted));
+    fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
+        let heard = Arc::new(Mutex::new(heard));
         let (abilities, bulletin) = Default::default();
-        ClientHost { way, abilities, manner, longest, wanted, bulletin }
+        ClientHost { way, abilities, manner, longest, heard, bulletin }
     }
 
     /// The same client, asked through this handle.
@@ -87,7 +88,7 @@ impl ClientHost {
         ClientHost {
             way: Way::Rounds(words),
             abilities: Arc::new(OnceLock::from(abilities)),
-            wanted: Arc::new(Mutex::new(level.map_or(Wanted::Nothing, Wanted::From))),
+            heard: Arc::new(Mutex::new(level.map_or(Heard::Nothing, Heard::From))),
             ..self.clone()
         }
     }
@@ -99,15 +100,15 @@ impl ClientHost {
     /// Takes note of how much the client wants to hear of what servers log.
     pub(crate) fn heed(&self, params: Option<&Raw>) {
         if let Some(Levelled { level }) = params.and_then(|params| params.parse().ok()) {
-            *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Wanted::From(level);
+            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Heard::From(level);
         }
     }
 
     fn hears(&self, level: LogLevel) -> bool {
-        match *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) {
-            Wanted::All => true,
-            Wanted::From(least) => level >= least,
-            Wanted::Nothing => false,
+        match *self.heard.lock().unwrap_or_else(PoisonError::into_inner) {
+            Heard::All => true,
+            Heard::From(least) => level >= least,
+            Heard::Nothing => false,
         }
     }
 
@@ -153,6 +154,15 @@ impl ClientHost {
             .map(|answer| question::decision(&answer, self.longest))
     }
 
+    async fn ask_to_connect(&self, wanted: &Wanted) -> Result<Consent, CannotAsk> {
+        if !self.offers(Topic::Elicitation) {
+            return Err(CannotAsk::NobodyThere);
+        }
+        let params = question::of_connection(wanted);
+        let answer = self.request(Topic::Elicitation, None, params).await;
+        answer.map_err(|_| CannotAsk::NobodyThere).map(|answer| question::consent(&answer))
+    }
+
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
         let params = question::of_server(self.manner, &question)?;
         let asked = self.request(question.topic, question.key, params).await;
@@ -195,6 +205,13 @@ impl ClientHost {
 impl Host for ClientHost {
     fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
         Box::pin(self.ask(question))
+    }
+
+    fn approve_connection<'a>(
+        &'a self,
+        wanted: &'a Wanted,
+    ) -> Asked<'a, Result<Consent, CannotAsk>> {
+        Box::pin(self.ask_to_connect(wanted))
     }
 
     fn abilities(&self) -> Abilities {

@@ -7,6 +7,7 @@
 //! - `calls`: its requests, until each is answered once;
 //! - `proxy`: all servers behind the one tool;
 //! - `direct`: the tools beside it;
+//! - `granular`: all servers behind a tool for each step;
 //! - `mirror`: one server as it is;
 //! - `answer`: replies and failures, translated to MCP results;
 //! - `modern`: what requests and answers of the stateless revision say beside themselves;
@@ -19,6 +20,7 @@ mod bulletin;
 mod calls;
 mod conversation;
 mod direct;
+mod granular;
 mod host;
 pub mod http;
 mod levels;

@@ -21,7 +21,8 @@ use crate::question::Manner;
 pub(crate) struct Listening {
     pub(crate) session: Arc<Session>,
     pub(crate) bulletin: Bulletin,
-    pub(crate) direct: Arc<Direct>,
+    /// What is shown beside the one tool.
+    pub(crate) direct: Option<Arc<Direct>>,
     pub(crate) manner: Manner,
     /// Set when it has to end.
     pub(crate) closing: CancellationToken,
@@ -72,9 +73,11 @@ impl Listening {
     async fn lists(&self, seat: &Seat) {
         let ours = self.manner == Manner::OneOfMany;
         let tools = async {
-            if ours && seat.filter().tools_list_changed {
+            if let Some(direct) = &self.direct
+                && seat.filter().tools_list_changed
+            {
                 let gateway = self.session.gateway();
-                self.direct.follow(gateway, || seat.tell(TOOLS_CHANGED)).await;
+                direct.follow(gateway, || seat.tell(TOOLS_CHANGED)).await;
             }
             std::future::pending::<()>().await;
         };

@@ -34,7 +34,8 @@ pub(crate) async fn answer(
     }
 }
 
-async fn answer_method(
+/// The same for everything but tools.
+pub(crate) async fn answer_method(
     session: &Session,
     caller: Caller,
     method: &str,

@@ -5,11 +5,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Kind;
+use switchboard::connection::Wanted;
 use switchboard::exact::Args;
-use switchboard::host::{ServerQuestion, Topic};
+use switchboard::host::{Consent, ServerQuestion, Topic};
 use switchboard::name::ServerName;
 use switchboard::render::text::about_pin;
-use switchboard::render::words::{bytes, clean_block, clean_line};
+use switchboard::render::words::{bytes, clean_block, clean_line, visible};
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
 
@@ -18,6 +19,9 @@ const SHOWN_MESSAGE: usize = 4_000;
 
 /// How much of a call's arguments is shown.
 const SHOWN_ARGUMENTS: usize = 2_000;
+
+/// The answer that connects a server.
+const CONNECT: &str = "connect";
 
 /// Where a question says which server asks; `_meta` of the request.
 const ASKER: &str = "switchboard/server";
@@ -179,22 +183,64 @@ pub(crate) fn of_approval(question: &Question, longest: Longest) -> String {
     .to_string()
 }
 
+/// Shows every character of what would run, or of where it leads.
+pub(crate) fn of_connection(wanted: &Wanted) -> String {
+    let quoted = |text: &str| visible(&format!("{text:?}"));
+    let what = match wanted.command() {
+        Some(words) => {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            format!("This program would be started, with your rights:\n{}", words.join(" "))
+        }
+        None => format!("It would be reached at:\n{}", quoted(&wanted.address)),
+    };
+    let message = format!(
+        "Connect the server `{}`, which is in none of your configuration files?\n\n{what}",
+        wanted.id
+    );
+    json!({
+        "message": message,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "enum": [CONNECT, "no"],
+                    "enumNames": ["Connect it for this session", "Deny"],
+                },
+            },
+            "required": ["decision"],
+        },
+    })
+    .to_string()
+}
+
 /// Anything but a clear yes is a no.
 pub(crate) fn decision(answer: &Raw, longest: Longest) -> Answer {
+    let chosen = chosen(answer);
+    let choice = choices(longest).find(|(name, _, _)| chosen.as_deref() == Some(*name));
+    choice.map_or(Answer::No, |(_, _, answer)| answer)
+}
+
+/// The same for a connection.
+pub(crate) fn consent(answer: &Raw) -> Consent {
+    match chosen(answer).as_deref() {
+        Some(CONNECT) => Consent::Given,
+        Some(_) | None => Consent::Refused,
+    }
+}
+
+/// What the user chose, if they sent the form.
+fn chosen(answer: &Raw) -> Option<String> {
     #[derive(Deserialize)]
     struct Elicited {
         action: String,
         #[serde(default)]
         content: Value,
     }
-    match answer.parse::<Elicited>() {
-        Ok(Elicited { action, content }) if action == "accept" => {
-            let chosen = content["decision"].as_str().unwrap_or_default();
-            let choice = choices(longest).find(|(name, _, _)| *name == chosen);
-            choice.map_or(Answer::No, |(_, _, answer)| answer)
-        }
-        Ok(_) | Err(_) => Answer::No,
-    }
+    let Elicited { action, content } = answer.parse().ok()?;
+    let chosen = content["decision"].as_str().filter(|_| action == "accept");
+    chosen.map(str::to_owned)
 }
 
 #[cfg(test)]

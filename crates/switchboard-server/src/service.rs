@@ -32,6 +32,8 @@ pub enum Offer {
     Proxy,
     /// The one tool, and beside it all tools of which the configuration says nothing else.
     Direct,
+    /// A tool for each step, for all servers.
+    Granular,
     /// One server as it is, by its name in the configuration.
     Mirror(String),
 }
@@ -89,7 +91,9 @@ impl Service {
             }
             "logging/setLevel" => self.talk.host().heed(params),
             "tools/list" => {
-                self.news.follow_tools(self.talk.direct(), self.talk.session(), &self.client);
+                if let Some(direct) = self.talk.direct() {
+                    self.news.follow_tools(direct, self.talk.session(), &self.client);
+                }
             }
             "prompts/list" => self.news.follow(List::Prompts, self.talk.session(), &self.client),
             "resources/list" | "resources/templates/list" => {

@@ -1,6 +1,7 @@
 //! From a configuration to what a gateway runs: recipes, policies, shelves and facts.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
 use switchboard_core::config::values::{
-    DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, Template,
+    ApprovePolicy, DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, Template, Toolset,
 };
+use switchboard_core::connection::Wanted;
 use switchboard_core::content::guard::Limits;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
@@ -52,6 +54,8 @@ pub(crate) struct Blueprint {
     pub(crate) limits: Option<Limits>,
     pub(crate) starts: Starts,
     pub(crate) when_empty: WhenEmpty,
+    /// Beats the settings.
+    pub(crate) toolset: Option<Toolset>,
 }
 
 /// When servers start and stop.
@@ -87,6 +91,8 @@ pub(crate) struct Facts {
     pub(crate) overridden: Overridden,
     pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
+    /// `None` for a server inside this process.
+    pub(crate) transport: Option<Configured>,
 }
 
 /// What may connect a server that nobody has used yet.
@@ -117,7 +123,7 @@ impl Blueprint {
             shelves: BTreeMap::new(),
             facts: HashMap::new(),
             recipes: Vec::new(),
-            settings: config.settings.clone(),
+            settings: self.settings(config),
             limits,
         };
         for (name, server) in &config.servers {
@@ -153,11 +159,25 @@ impl Blueprint {
         }
         // A file that does not read is no reason to show something else instead.
         let broken = config.diagnostics.iter().any(Diagnostic::is_error);
-        if self.when_empty == WhenEmpty::Demo && parts.shelves.is_empty() && !broken {
+        // Where servers come by being connected, having none is nothing to be filled.
+        let fillable = !broken && parts.settings.toolset != Toolset::Granular;
+        if self.when_empty == WhenEmpty::Demo && parts.shelves.is_empty() && fillable {
             let name = ServerName::new("demo").expect("a plain word is a name");
             self.add_in_process(&mut parts, name, Arc::new(Demo));
         }
         parts
+    }
+
+    /// Where each step has a tool of its own, those that change something ask, unless the user's
+    /// files say what asks.
+    fn settings(&self, config: &Config) -> Settings {
+        let mut settings = config.settings.clone();
+        settings.toolset = self.toolset.unwrap_or(settings.toolset);
+        if settings.toolset == Toolset::Granular && !config.settings_origins.contains_key("approve")
+        {
+            settings.approve = ApprovePolicy::Writes;
+        }
+        settings
     }
 
     fn add_configured(&self, parts: &mut Parts, name: ServerName, server: &Server) {
@@ -167,7 +187,9 @@ impl Blueprint {
             Trust::Approved(_) => TrustLevel::Approved,
         };
         let standing = standing(definition, Standing::Active);
-        parts.facts.insert(name.clone(), facts(definition, &parts.settings, (standing, trust)));
+        let mut known = facts(definition, &parts.settings, (standing, trust));
+        known.transport = Some(server.transport.clone());
+        parts.facts.insert(name.clone(), known);
         parts.shelves.insert(name.clone(), shelf(definition, &parts.settings, standing));
         if standing == Standing::Active {
             let hash = definition_hash(definition).to_string();
@@ -196,8 +218,41 @@ impl Blueprint {
         definition: &ServerEntry,
         (transport, file, pins): (Transport, Option<CacheFile>, Option<Arc<PinFile>>),
     ) {
-        let settings = &parts.settings;
-        let recipe = Recipe {
+        let log = Some(self.paths.log_of(&name));
+        let plan = (file, pins, log);
+        let recipe = self.recipe(definition, &parts.settings, transport, plan);
+        let policy = match self.starts {
+            Starts::AsConfigured => policy_of(definition, &parts.settings),
+            Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },
+        };
+        parts.recipes.push((name, recipe, policy));
+    }
+
+    /// What a server that a session connects ad hoc comes to: one of the user's, for which no file
+    /// is written.
+    pub(crate) fn of_guest(&self, wanted: &Wanted, settings: &Settings) -> (Shelf, Recipe) {
+        let definition = ServerEntry {
+            // Where packages lie is kept on disk.
+            resolve_launcher: Some(false),
+            ..wanted.definition.clone()
+        };
+        let server =
+            Server { definition, transport: wanted.transport.clone(), trust: Trust::UserFile };
+        let transport = self.transport(&wanted.id, &server, settings);
+        let recipe = self.recipe(&server.definition, settings, transport, (None, None, None));
+        // It is waited for, so that it is there or not.
+        let recipe = Recipe { install_patience: None, ..recipe };
+        (shelf(&server.definition, settings, Standing::Active), recipe)
+    }
+
+    fn recipe(
+        &self,
+        definition: &ServerEntry,
+        settings: &Settings,
+        transport: Transport,
+        (file, pins, log): (Option<CacheFile>, Option<Arc<PinFile>>, Option<PathBuf>),
+    ) -> Recipe {
+        Recipe {
             transport,
             start_timeout: start_timeout(definition, settings),
             install_patience: match self.starts {
@@ -209,15 +264,10 @@ impl Blueprint {
             max_frame_bytes: settings.max_frame_bytes,
             max_pages: settings.max_pages,
             max_tools: settings.max_tools,
-            log: self.paths.log_of(&name),
+            log,
             askable: askable(settings),
             plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
-        };
-        let policy = match self.starts {
-            Starts::AsConfigured => policy_of(definition, settings),
-            Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },
-        };
-        parts.recipes.push((name, recipe, policy));
+        }
     }
 
     fn pin_file(
@@ -347,6 +397,7 @@ fn facts(
             Some(true) => FirstUse::Start,
             None => FirstUse::Anything,
         },
+        transport: None,
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) async fn call(
     call: CallRequest,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog(); // One snapshot for the whole call.
+    let catalog = session.catalog(); // One snapshot for the whole call.
     let (catalog, target) = resolve(session, catalog, &call.tool, call.server.as_deref()).await?;
     let checked = target.check(call.args).map_err(explain::arguments)?;
     let (target, raw) = run(session, &catalog, checked, caller).await?;
@@ -108,7 +108,7 @@ pub(crate) async fn resolve(
         Resolution::Tool(target) => Ok((catalog, target)),
         Resolution::Unlisted(server) => {
             let _listed = Box::pin(session.lease(&server)).await?;
-            let catalog = session.gateway.catalog();
+            let catalog = session.catalog();
             match catalog.resolve(tool, within).map_err(explain::resolve)? {
                 Resolution::Tool(target) => Ok((catalog, target)),
                 Resolution::Unlisted(server) => Err(explain::no_lists(&server)),
@@ -123,7 +123,7 @@ async fn approve(
     checked: Checked,
     caller: &Caller,
 ) -> Result<Approved, Failure> {
-    let rules = session.gateway.approval_rules(&checked.target.server);
+    let rules = session.gateway.approval_rules(&checked.target.server, session.id());
     let decision = decide(&rules, &session.grants(), checked);
     match decision {
         Decision::Free(approved) => Ok(approved),
@@ -150,7 +150,7 @@ async fn confirm(
     approved: Approved,
     caller: &Caller,
 ) -> Result<Approved, Failure> {
-    let now = session.gateway.catalog();
+    let now = session.catalog();
     if Arc::ptr_eq(before, &now) {
         return Ok(approved);
     }

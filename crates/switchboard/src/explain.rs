@@ -11,6 +11,7 @@ use switchboard_core::catalog::{Catalog, Kind, ResolveError, Resolved};
 use switchboard_core::config::edit;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::Origin;
+use switchboard_core::connection::ConnectError;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
@@ -66,6 +67,16 @@ enum Cause {
     UnknownPrompt(String),
     #[error("several servers have the prompt `{0}`")]
     AmbiguousPrompt(String),
+    #[error("the connection `{0}` needs the user's approval")]
+    NeedsConsent(ServerName, #[source] CannotAsk),
+    #[error("the user said no to the connection `{0}`")]
+    ConnectionDenied(ServerName),
+    #[error("the user allows no connection that is not configured, such as `{0}`")]
+    AdHocIsOff(ServerName),
+    #[error("there are too many handlers of notifications")]
+    ManyHandlers,
+    #[error("no files are followed that could be read again")]
+    NothingToReload,
 }
 
 /// A call of the `mcp` tool that asks for nothing that can be answered.
@@ -160,6 +171,49 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     };
     hints.dedup();
     with_hints(Failure::new(code, subject, Connecting { server: server.clone(), error }), hints)
+}
+
+/// A connection that was asked for by id and did not come about.
+pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
+    let lacks_a_way = match &error {
+        LeaseError::Dial(cause) => match &**cause {
+            DialError::TimedOut { after, .. } => return ConnectError::TimedOut(*after),
+            cause => cause.lacks_a_way(),
+        },
+        LeaseError::Backoff { .. }
+        | LeaseError::CrashLoop { .. }
+        | LeaseError::Installing { .. }
+        | LeaseError::Disconnected
+        | LeaseError::Replaced
+        | LeaseError::ShuttingDown => false,
+    };
+    let failure = lease(error, server);
+    if lacks_a_way { ConnectError::NoTransport(failure) } else { ConnectError::Failed(failure) }
+}
+
+pub(crate) fn cannot_ask_to_connect(nobody: CannotAsk, server: &ServerName) -> Failure {
+    let cause = Cause::NeedsConsent(server.clone(), nobody);
+    Failure::new(Code::ApprovalRequired, Subject::Server(server.clone()), cause)
+        .hint(Hint::AskUser)
+        .hint(Hint::Configure)
+}
+
+pub(crate) fn connection_denied(server: &ServerName) -> Failure {
+    let cause = Cause::ConnectionDenied(server.clone());
+    Failure::new(Code::ApprovalDenied, Subject::Server(server.clone()), cause)
+}
+
+pub(crate) fn ad_hoc_is_off(server: &ServerName) -> Failure {
+    let cause = Cause::AdHocIsOff(server.clone());
+    Failure::new(Code::ApprovalDenied, Subject::Server(server.clone()), cause).hint(Hint::Configure)
+}
+
+pub(crate) fn many_handlers() -> Failure {
+    Failure::new(Code::BadRequest, Subject::Request, Cause::ManyHandlers)
+}
+
+pub(crate) fn nothing_to_reload() -> Failure {
+    Failure::new(Code::Config, Subject::Request, Cause::NothingToReload)
 }
 
 /// Says which server it was; the cause says the rest.

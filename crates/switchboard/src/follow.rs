@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard_core::config::diagnostic::Diagnostic;
+use switchboard_core::config::layers::Tier;
 use switchboard_core::render::words::clean_line;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::gateway::{FileNotices, Gateway, WeakGateway};
 use crate::last_good::LastGood;
@@ -30,22 +32,69 @@ const SHOWN_MISTAKES: usize = 5;
 /// What the file system says about each file, if it is there; another value means that it changed.
 type Look = Vec<Option<[i128; 4]>>;
 
+/// What came of reading the files on request.
+#[derive(Debug)]
+pub(crate) struct ReadAgain {
+    /// Those that count: the project's, or the user's if there are none. Within the project without
+    /// its path.
+    pub(crate) files: Vec<String>,
+    /// What is wrong in any file, with the place.
+    pub(crate) mistakes: Vec<String>,
+}
+
+impl ReadAgain {
+    fn of(loaded: &Result<Loaded, LoadError>, options: &LoadOptions) -> ReadAgain {
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                return ReadAgain { files: Vec::new(), mistakes: vec![error.to_string()] };
+            }
+        };
+        let within =
+            |path: &Path| path.strip_prefix(&options.project).unwrap_or(path).display().to_string();
+        let found = |tier: Tier| {
+            let ours = loaded.files.iter().filter(move |file| file.found && file.tier == tier);
+            ours.map(|file| within(&file.path)).collect::<Vec<String>>()
+        };
+        let project = found(Tier::Project);
+        let files = if project.is_empty() { found(Tier::User) } else { project };
+        let mistakes = loaded.config.diagnostics.iter().filter(|problem| problem.is_error());
+        let mistakes = mistakes.take(SHOWN_MISTAKES).map(|mistake| {
+            let path = within(Path::new(mistake.path.as_deref().unwrap_or_default()));
+            format!("{} ({path}:{}:{})", mistake.kind, mistake.line, mistake.column)
+        });
+        ReadAgain { files, mistakes: mistakes.collect() }
+    }
+}
+
 /// Runs as long as the gateway. The first look always reads the files: they may have changed since the
 /// gateway was made from them.
-pub(crate) async fn follow(gateway: WeakGateway, options: LoadOptions, mut last_good: LastGood) {
+pub(crate) async fn follow(
+    gateway: WeakGateway,
+    options: LoadOptions,
+    mut last_good: LastGood,
+    mut requests: mpsc::Receiver<oneshot::Sender<ReadAgain>>,
+) {
     let mut files = last_good.files().to_vec();
     let mut seen = None;
     // Whoever started the gateway has told what was wrong then.
     let mut told: Option<Vec<Diagnostic>> = None;
     loop {
-        tokio::time::sleep(PERIOD).await;
+        let asked = tokio::select! {
+            () = tokio::time::sleep(PERIOD) => None,
+            Some(asked) = requests.recv() => Some(asked),
+        };
         let Some(gateway) = gateway.upgrade() else { return };
         let now = look(&gateway, &files).await;
-        if seen.as_ref() == Some(&now) {
-            continue;
-        }
-        let now = at_rest(&gateway, &files, now).await;
-        match load(&gateway, &options, last_good.clone()).await {
+        let now = match asked {
+            // Whoever asks for it has finished writing.
+            Some(_) => now,
+            None if seen.as_ref() == Some(&now) => continue,
+            None => at_rest(&gateway, &files, now).await,
+        };
+        let loaded = load(&gateway, &options, last_good.clone()).await;
+        let read = loaded.as_ref().map(|loaded| ReadAgain::of(loaded, &options));
+        match loaded {
             Some(Ok(loaded)) => {
                 // Files that are new on the list have not been looked at.
                 seen = (loaded.good.files() == files).then_some(now);
@@ -70,6 +119,9 @@ pub(crate) async fn follow(gateway: WeakGateway, options: LoadOptions, mut last_
             }
             // The runtime is going.
             None => return,
+        }
+        if let Some((asked, read)) = asked.zip(read) {
+            let _asker_gone = asked.send(read);
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The gateway: all servers of one process, and the sessions that use them.
 
-use std::collections::BTreeMap;
+mod builder;
+mod guests;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::{Catalog, ResolveError, Standing};
-use switchboard_core::config::layers::Config;
+use switchboard_core::config::layers::{Config, Origin};
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::values::Lifecycle;
@@ -18,30 +20,30 @@ use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts, Starts, WhenEmpty};
-use crate::demo::Demo;
+use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts};
 use crate::dial::http::Clients;
-use crate::dial::in_process::InProcess;
-use crate::dial::spawn::{self, Spawner};
 use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
-use crate::follow;
+use crate::follow::{self, ReadAgain};
 use crate::host::Host;
 use crate::last_good::LastGood;
 use crate::load::LoadOptions;
 use crate::log_level::LogLevels;
-use crate::paths::Paths;
+use crate::notices::Notices;
 use crate::results::Results;
 use crate::session::{Connections, Session};
 use crate::upstream::{
     Lease, Listener, Partition, Recipe, SessionId, Surroundings, Upstream, UpstreamKey, Voice,
 };
+
+pub use builder::GatewayBuilder;
+use guests::{AllGuests, Guests};
 
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
@@ -69,6 +71,9 @@ struct Shared {
     clients: Arc<Clients>,
     dials: Arc<Semaphore>,
     log_levels: LogLevels,
+    notices: Notices,
+    /// Set once the files of the configuration are followed: asks for them to be read now.
+    follower: OnceLock<mpsc::Sender<oneshot::Sender<ReadAgain>>>,
     tasks: TaskTracker,
     /// How many sessions there have been.
     sessions: AtomicU64,
@@ -101,6 +106,10 @@ struct Roster {
     settings: Settings,
     limits: Limits,
     notices: FileNotices,
+    /// A place because of which it is not known what the user denies.
+    unread_rules: Option<Origin>,
+    /// They stay when the configuration changes.
+    guests: AllGuests,
 }
 
 /// Places in configuration files that the user should look at.
@@ -120,26 +129,10 @@ struct Member {
     policy: Policy,
 }
 
-/// Gathers what a gateway is made of.
-pub struct GatewayBuilder {
-    blueprint: Blueprint,
-    config: Config,
-}
-
 impl Gateway {
     /// Begins a gateway without servers.
     pub fn builder(environment: Environment) -> GatewayBuilder {
-        let paths = Paths::of(&environment);
-        let blueprint = Blueprint {
-            spawner: spawn::at_hand(&paths.running()),
-            paths,
-            environment,
-            in_process: BTreeMap::new(),
-            limits: None,
-            starts: Starts::AsConfigured,
-            when_empty: WhenEmpty::Nothing,
-        };
-        GatewayBuilder { blueprint, config: Config::default() }
+        GatewayBuilder::new(environment)
     }
 
     /// Opens a conversation; `host` answers where the user has to be asked.
@@ -207,13 +200,23 @@ impl Gateway {
     pub(crate) fn apply_with(&self, config: &Config, notices: FileNotices) {
         let Parts { shelves, facts, recipes, settings, limits } =
             self.shared.blueprint.parts(config);
+        let unread_rules = config.unread_rules.clone();
         let plans = recipes
             .iter()
             .map(|(server, recipe, _)| (server.clone(), Arc::clone(&recipe.plan)))
             .collect();
         self.shared.roster.send_modify(|roster| {
             let members = self.renew(&roster.members, recipes);
-            *roster = Arc::new(Roster { members, facts, settings, limits, notices });
+            let guests = roster.guests.clone();
+            *roster = Arc::new(Roster {
+                members,
+                facts,
+                settings,
+                limits,
+                notices,
+                unread_rules,
+                guests,
+            });
         });
         self.shared.directory.replace(shelves, plans);
     }
@@ -223,9 +226,19 @@ impl Gateway {
     /// version.
     pub fn follow(&self, options: LoadOptions, last_good: LastGood) {
         let gateway = WeakGateway { shared: Arc::downgrade(&self.shared) };
-        let following = follow::follow(gateway, options, last_good);
+        let (ask, asked) = mpsc::channel(1);
+        let _followed_already = self.shared.follower.set(ask);
+        let following = follow::follow(gateway, options, last_good, asked);
         let closing = self.shared.closing.clone();
         self.shared.tasks.spawn(async move { closing.run_until_cancelled(following).await });
+    }
+
+    /// Has the files read now, whatever they look like.
+    pub(crate) async fn reload(&self) -> Result<ReadAgain, Failure> {
+        let follower = self.shared.follower.get().ok_or_else(explain::nothing_to_reload)?;
+        let (reply, read) = oneshot::channel();
+        let _going = follower.send(reply).await;
+        read.await.map_err(|_| explain::nothing_to_reload())
     }
 
     /// Connects every usable server that was never listed, side by side, and lists it. `report`
@@ -280,11 +293,14 @@ impl Gateway {
         if tokio::time::timeout(FLUSH, self.shared.directory.flush()).await.is_err() {
             tracing::warn!("some listings could not be kept in time");
         }
-        let stopping: JoinSet<()> = self
-            .roster()
+        let roster = self.roster();
+        let guests = roster.guests.values().flat_map(Guests::upstreams);
+        let stopping: JoinSet<()> = roster
             .members
             .values()
-            .map(|member| member.upstream.clone())
+            .map(|member| &member.upstream)
+            .chain(guests)
+            .cloned()
             .map(|upstream| async move { upstream.shutdown().await })
             .collect();
         stopping.join_all().await;
@@ -301,6 +317,10 @@ impl Gateway {
 
     pub(crate) fn log_levels(&self) -> &LogLevels {
         &self.shared.log_levels
+    }
+
+    pub(crate) fn notices(&self) -> &Notices {
+        &self.shared.notices
     }
 
     /// Runs beside the servers, until it is done, dropped, or the gateway goes.
@@ -327,6 +347,9 @@ impl Gateway {
         server: &ServerName,
         listener: &Listener,
     ) -> Result<Upstream, Failure> {
+        if let Some(guest) = self.guest(server, listener.session) {
+            return Ok(guest.upstream);
+        }
         if self.shared.directory.asks_client(server) {
             return self.own_upstream(server, listener);
         }
@@ -339,6 +362,9 @@ impl Gateway {
         server: &ServerName,
         listener: &Listener,
     ) -> Result<Upstream, Failure> {
+        if let Some(guest) = self.guest(server, listener.session) {
+            return Ok(guest.upstream);
+        }
         let partition = Partition::Session(listener.session);
         let key = UpstreamKey { server: server.clone(), partition };
         let roster = self.roster();
@@ -365,32 +391,41 @@ impl Gateway {
 
     /// The live connections that a session has to itself.
     pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Lease> {
-        self.live(|partition| partition == Partition::Session(session))
+        self.live(session, |partition| partition == Partition::Session(session))
     }
 
     /// The live connections that a session has to itself or shares.
     pub(crate) fn connected(&self, session: SessionId) -> Vec<Lease> {
-        self.live(|partition| match partition {
+        self.live(session, |partition| match partition {
             Partition::Shared => true,
             Partition::Session(owner) => owner == session,
         })
     }
 
-    fn live(&self, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
+    /// With the guests of the session, which are nobody else's.
+    fn live(&self, session: SessionId, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
         let roster = self.roster();
         let chosen = roster.members.iter().filter(|(key, _)| which(key.partition));
-        chosen.filter_map(|(_, member)| member.upstream.lease_if_up()).collect()
+        let guests = roster.guests.get(&session).into_iter().flat_map(Guests::upstreams);
+        let upstreams = chosen.map(|(_, member)| &member.upstream).chain(guests);
+        upstreams.filter_map(Upstream::lease_if_up).collect()
     }
 
     /// Connections that were a session's alone are closed once nobody uses them.
     pub(crate) fn end_session(&self, session: SessionId) {
         self.shared.log_levels.forget(session);
+        self.shared.notices.forget(session);
         let theirs = |key: &UpstreamKey| key.partition == Partition::Session(session);
-        if !self.roster().members.keys().any(theirs) {
+        let roster = self.roster();
+        if !roster.members.keys().any(theirs) && !roster.guests.contains_key(&session) {
             return;
         }
+        drop(roster);
         self.shared.roster.send_modify(|roster| {
-            Arc::make_mut(roster).members.retain(|key, member| {
+            let roster = Arc::make_mut(roster);
+            let guests = roster.guests.remove(&session);
+            guests.iter().flat_map(Guests::upstreams).for_each(|guest| drop(guest.retire()));
+            roster.members.retain(|key, member| {
                 let stays = !theirs(key);
                 if !stays {
                     member.upstream.retire();
@@ -400,7 +435,10 @@ impl Gateway {
         });
     }
 
-    pub(crate) fn approval_rules(&self, server: &ServerName) -> Arc<Rules> {
+    pub(crate) fn approval_rules(&self, server: &ServerName, session: SessionId) -> Arc<Rules> {
+        if let Some(rules) = self.guest_rules(server, session) {
+            return rules;
+        }
         let known = self.roster().facts.get(server).map(|facts| Arc::clone(&facts.rules));
         known.unwrap_or_else(|| self.facts(server).rules)
     }
@@ -415,6 +453,7 @@ impl Gateway {
             overridden: Overridden::No,
             rules: Arc::new(Rules::new(&ServerEntry::default(), &roster.settings)),
             first_use: FirstUse::Anything,
+            transport: None,
         })
     }
 
@@ -476,19 +515,29 @@ impl Gateway {
         predecessor: Option<&Upstream>,
         owner: Option<Listener>,
     ) -> Member {
-        let surroundings = Surroundings {
+        let surroundings = self.surroundings(predecessor.map(Upstream::retire), owner);
+        let upstream = Upstream::start(server, Arc::clone(&recipe), policy, surroundings);
+        Member { upstream, recipe, policy }
+    }
+
+    /// What an upstream needs to live; `after` is the end of the one whose place it takes.
+    fn surroundings(
+        &self,
+        after: Option<CancellationToken>,
+        owner: Option<Listener>,
+    ) -> Surroundings {
+        Surroundings {
             directory: self.shared.directory.clone(),
             log_levels: self.shared.log_levels.clone(),
+            notices: self.shared.notices.clone(),
             spawner: Arc::clone(&self.shared.blueprint.spawner),
             clients: Arc::clone(&self.shared.clients),
             dials: Arc::clone(&self.shared.dials),
             tasks: self.shared.tasks.clone(),
             closing: self.shared.closing.clone(),
-            after: predecessor.map(Upstream::retire),
+            after,
             owner,
-        };
-        let upstream = Upstream::start(server, Arc::clone(&recipe), policy, surroundings);
-        Member { upstream, recipe, policy }
+        }
     }
 }
 
@@ -506,82 +555,5 @@ impl Roster {
             Some(Standing::Disabled) => explain::resolve(ResolveError::Disabled(server.clone())),
             Some(Standing::Active) | None => explain::unknown_server(server),
         })
-    }
-}
-
-impl GatewayBuilder {
-    /// The servers and settings of a configuration.
-    #[must_use]
-    pub fn config(mut self, config: Config) -> GatewayBuilder {
-        self.config = config;
-        self
-    }
-
-    /// A server inside this process. If the configuration has one of this name, only its transport
-    /// is replaced: time-outs, filters and the like hold as configured.
-    #[must_use]
-    pub fn server(mut self, name: &str, server: impl InProcess) -> GatewayBuilder {
-        self.blueprint.in_process.insert(name.to_owned(), Arc::new(server));
-        self
-    }
-
-    /// The built-in server to try things with.
-    #[must_use]
-    pub fn demo(self) -> GatewayBuilder {
-        self.server("demo", Demo)
-    }
-
-    /// The built-in server, as long as nothing else is configured.
-    #[must_use]
-    pub fn demo_if_empty(mut self) -> GatewayBuilder {
-        self.blueprint.when_empty = WhenEmpty::Demo;
-        self
-    }
-
-    /// How programs are started, instead of with a reaper or in process groups.
-    #[must_use]
-    pub fn spawner(mut self, spawner: impl Spawner + 'static) -> GatewayBuilder {
-        self.blueprint.spawner = Arc::new(spawner);
-        self
-    }
-
-    /// Results as whole as they are, for a face that prints to a person.
-    #[must_use]
-    pub fn without_output_guard(mut self) -> GatewayBuilder {
-        self.blueprint.limits = Some(Limits::OFF);
-        self
-    }
-
-    /// Every server starts when it is first used, whatever its lifecycle says, for a face that
-    /// answers one question and ends.
-    #[must_use]
-    pub fn on_demand(mut self) -> GatewayBuilder {
-        self.blueprint.starts = Starts::OnDemand;
-        self
-    }
-
-    /// Starts the gateway, and with it the servers whose lifecycle asks for that. Needs a tokio runtime.
-    pub fn build(self) -> Gateway {
-        let nothing = Roster {
-            members: HashMap::new(),
-            facts: HashMap::new(),
-            settings: self.config.settings.clone(),
-            limits: Limits::OFF,
-            notices: FileNotices::default(),
-        };
-        let shared = Shared {
-            clients: Arc::new(Clients::new(self.blueprint.environment.clone())),
-            blueprint: self.blueprint,
-            directory: Directory::empty(),
-            roster: watch::Sender::new(Arc::new(nothing)),
-            dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
-            log_levels: LogLevels::default(),
-            tasks: TaskTracker::new(),
-            sessions: AtomicU64::new(0),
-            closing: CancellationToken::new(),
-        };
-        let gateway = Gateway { shared: Arc::new(shared) };
-        gateway.apply(&self.config);
-        gateway
     }
 }

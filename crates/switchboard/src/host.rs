@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use switchboard_core::approval::{Answer, Question};
+use switchboard_core::connection::Wanted;
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Notification, Raw, RpcError};
@@ -17,10 +18,26 @@ pub enum CannotAsk {
     NobodyThere,
 }
 
+/// The user's word about a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    Given,
+    Refused,
+}
+
 /// Asks the user. A face implements this; without one, everything that asks is refused.
 pub trait Host: Send + Sync {
     /// May this call be made?
     fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>>;
+
+    /// May a server be connected that stands in no configuration? Whoever is asked has to see the
+    /// whole of what would run, or where it leads.
+    fn approve_connection<'a>(
+        &'a self,
+        _wanted: &'a Wanted,
+    ) -> Asked<'a, Result<Consent, CannotAsk>> {
+        Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
+    }
 
     /// What a server may ask for here.
     fn abilities(&self) -> Abilities {

@@ -41,6 +41,8 @@ pub mod gateway;
 pub mod session;
 mod call;
 mod modes;
+pub mod connections;
+mod notices;
 pub mod relay;
 mod subscription;
 pub mod log_level;
@@ -76,6 +78,6 @@ pub use session::Session;
 pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
-    approval, catalog, config, content, exact, failure, lifecycle, name, render, reply, request,
-    schema, tool_card,
+    approval, catalog, config, connection, content, exact, failure, lifecycle, name, notice,
+    render, reply, request, schema, tool_card,
 };

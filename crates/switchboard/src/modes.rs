@@ -28,7 +28,7 @@ use crate::upstream::{State, Status, Upstream};
 const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
 pub(crate) fn status(session: &Session) -> Reply {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let servers: Vec<ServerLine> =
         catalog.shelves().map(|(name, _)| server_line(session, &catalog, name)).collect();
     let connected =
@@ -37,7 +37,7 @@ pub(crate) fn status(session: &Session) -> Reply {
     Reply::Status(Overview { servers, tools: catalog.tool_count(), connected, stale, mistakes })
 }
 
-fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
+pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
     let listing = catalog.listing(name);
     let upstream = session.upstream(name).ok();
     let underway = upstream.as_ref().and_then(Upstream::underway);
@@ -118,14 +118,14 @@ pub(crate) async fn list(
     server: &str,
     page: PageRequest,
 ) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let server = catalog.active_server(server).map_err(explain::resolve)?;
     let catalog = listed(session, catalog, &server).await?;
     Ok(Reply::Tools(catalog.page(Some(&server), page)))
 }
 
 /// A snapshot that has this server's lists.
-async fn listed(
+pub(crate) async fn listed(
     session: &Session,
     catalog: Arc<Catalog>,
     server: &ServerName,
@@ -134,11 +134,11 @@ async fn listed(
         return Ok(catalog);
     }
     let _listed = session.lease(server).await?;
-    Ok(session.gateway.catalog())
+    Ok(session.catalog())
 }
 
 pub(crate) fn search(session: &Session, request: &SearchRequest) -> Result<Reply, Failure> {
-    session.gateway.catalog().search(request).map(Reply::Found).map_err(explain::search)
+    session.catalog().search(request).map(Reply::Found).map_err(explain::search)
 }
 
 pub(crate) async fn describe(
@@ -146,12 +146,12 @@ pub(crate) async fn describe(
     tool: &str,
     server: Option<&str>,
 ) -> Result<Reply, Failure> {
-    let (_, found) = call::resolve(session, session.gateway.catalog(), tool, server).await?;
+    let (_, found) = call::resolve(session, session.catalog(), tool, server).await?;
     Ok(Reply::Described(Box::new(found.describe())))
 }
 
 pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let server = catalog.active_server(server).map_err(explain::resolve)?;
     let listing = catalog.listing(&server);
     match listing.and_then(|listing| listing.instructions.clone()) {
@@ -162,15 +162,15 @@ pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Fai
 
 /// Connects, whatever failed before; a server that is connected is listed again.
 pub(crate) async fn connect(session: &Session, server: &str) -> Result<Reply, Failure> {
-    let server = session.gateway.catalog().active_server(server).map_err(explain::resolve)?;
+    let server = session.catalog().active_server(server).map_err(explain::resolve)?;
     let upstream = session.upstream(&server)?;
     let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
-    let page = session.gateway.catalog().page(Some(&server), PageRequest::default());
+    let page = session.catalog().page(Some(&server), PageRequest::default());
     Ok(Reply::Connected(page))
 }
 
 pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {
-    let server = session.gateway.catalog().active_server(server).map_err(explain::resolve)?;
+    let server = session.catalog().active_server(server).map_err(explain::resolve)?;
     session.upstream(&server)?.disconnect().await;
     Ok(Reply::Disconnected { servers: vec![server] })
 }
@@ -185,7 +185,7 @@ pub(crate) async fn result(
 }
 
 pub(crate) fn resources(session: &Session, server: Option<&str>) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let rows = in_scope(&catalog, server)?.into_iter().flat_map(|server| {
         let listing = catalog.listing(&server).cloned();
         listing.into_iter().flat_map(move |listing| {
@@ -197,7 +197,7 @@ pub(crate) fn resources(session: &Session, server: Option<&str>) -> Result<Reply
 }
 
 pub(crate) fn prompts(session: &Session, server: Option<&str>) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let rows = in_scope(&catalog, server)?.into_iter().flat_map(|server| {
         let listing = catalog.listing(&server).cloned();
         listing.into_iter().flat_map(move |listing| {
@@ -226,7 +226,7 @@ pub(crate) async fn read_resource(
     server: Option<&str>,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let scope = in_scope(&catalog, server)?;
     let listed_by = owner_of_resource(&catalog, &scope, uri);
     // A server may serve more than it lists, so a named one is asked in any case.
@@ -259,7 +259,7 @@ fn owner_of_resource<'a>(
 
 /// The server whose resource, resource template or prompt is meant.
 pub(crate) fn owner(session: &Session, of: &Reference<'_>) -> Result<ServerName, Failure> {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let scope = in_scope(&catalog, None)?;
     match of {
         Reference::Resource(uri) => {
@@ -296,7 +296,7 @@ pub(crate) async fn prompt(
     args: Args,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let catalog = session.gateway.catalog();
+    let catalog = session.catalog();
     let scope = in_scope(&catalog, server)?;
     let owner = owner_of_prompt(&catalog, &scope, name)?;
     let target =

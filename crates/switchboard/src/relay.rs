@@ -243,7 +243,7 @@ impl Session {
         struct Named {
             name: String,
         }
-        let catalog = self.gateway().catalog();
+        let catalog = self.catalog();
         let offered = |tool: &&RawValue| {
             let named = serde_json::from_str::<Named>(tool.get()).ok();
             named.is_some_and(|named| catalog.own_tool(server, &named.name).is_some())
@@ -269,7 +269,7 @@ impl Session {
         args: Args,
         caller: &Caller,
     ) -> Result<Raw, Failure> {
-        let catalog = self.gateway().catalog();
+        let catalog = self.catalog();
         let target =
             catalog.own_tool(server, tool).ok_or_else(|| explain::unknown_tool(server, tool))?;
         let checked = target.check(args).map_err(explain::arguments)?;
@@ -282,7 +282,7 @@ impl Session {
         uri: &str,
         caller: &Caller,
     ) -> Result<Raw, Failure> {
-        let catalog = self.gateway().catalog();
+        let catalog = self.catalog();
         let target = catalog
             .resource(server, uri)
             .ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
@@ -297,7 +297,7 @@ impl Session {
         args: Args,
         caller: &Caller,
     ) -> Result<Raw, Failure> {
-        let catalog = self.gateway().catalog();
+        let catalog = self.catalog();
         let target =
             catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
         let checked = Checked { target, args };

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Grants;
+use switchboard_core::catalog::{Catalog, Resolution};
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::Reply;
-use switchboard_core::request::Request;
+use switchboard_core::request::{CallRequest, Request};
 
 use crate::call;
 use crate::explain;
@@ -69,10 +70,24 @@ impl Session {
     /// Answers one request on behalf of `caller`, who is of this session.
     pub async fn handle_as(&self, request: Request, caller: Caller) -> Result<Reply, Failure> {
         if let Request::Call(request) = request {
+            if !self.gateway.notices().nobody_listens() {
+                return Box::pin(self.call_and_listen(request, caller)).await;
+            }
             return call::call(self, request, &caller).await;
         }
         // A future of its own, so that a call does not pay for its size.
         Box::pin(self.answer(request, &caller)).await
+    }
+
+    /// A call whose steps handlers may want to hear.
+    async fn call_and_listen(&self, call: CallRequest, caller: Caller) -> Result<Reply, Failure> {
+        let resolved = self.catalog().resolve(&call.tool, call.server.as_deref());
+        let server = match resolved.map_err(explain::resolve)? {
+            Resolution::Tool(target) => target.server,
+            Resolution::Unlisted(server) => server,
+        };
+        let make = |caller| async move { call::call(self, call, &caller).await };
+        self.gateway.notices().with_steps(server, caller, make).await
     }
 
     /// The session itself as one who asks.
@@ -114,6 +129,15 @@ impl Session {
             Connections::Shared => self.gateway.upstream(server, &self.listener),
             Connections::Own => self.gateway.own_upstream(server, &self.listener),
         }
+    }
+
+    /// What this session may use, as far as it is known now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.gateway.catalog_of(self.id())
+    }
+
+    pub(crate) fn listener(&self) -> &Listener {
+        &self.listener
     }
 
     pub(crate) fn id(&self) -> SessionId {

@@ -62,7 +62,7 @@ const SETTINGS: &[Setting] = &[
     now(
         "toolset",
         |s| word(s.toolset),
-        "`proxy`, or `direct` for all tools beside `mcp`; `granular` is not there yet and means `proxy`",
+        "what hosts are shown: `proxy`, the one tool; `direct`, all tools beside it; or `granular`, a tool for each step",
     ),
     later("searchCalls", |s| word(s.search_calls), "let a search that fits one tool call it"),
     later("digest", |s| word(s.digest), "name the servers in the definition of the tool"),
@@ -74,7 +74,8 @@ const SETTINGS: &[Setting] = &[
     now(
         "approve",
         |s| word(s.approve),
-        "which tools need a yes: `destructive`, `writes`, `all`, `none`",
+        "which tools need a yes: `destructive`, `writes` (the default of the granular toolset), \
+         `all`, `none`",
     ),
     now(
         "approveTools",
@@ -87,7 +88,7 @@ const SETTINGS: &[Setting] = &[
         "patterns of tools that run unasked; the lists of all files add up",
     ),
     now("deny", |s| list(&s.deny), "patterns of tools that never run, whatever else is said"),
-    later(
+    now(
         "adHocConnections",
         |s| word(s.ad_hoc_connections),
         "connections that a model asks for: `ask`, `allow`, `off`",

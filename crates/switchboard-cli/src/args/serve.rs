@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use switchboard::config::values::Toolset;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -16,17 +18,16 @@ pub(crate) struct Serve {
     /// Show one server as it is, under its own names, in place of the `mcp` tool
     #[arg(long, value_name = "SERVER", conflicts_with = "toolset")]
     pub(crate) transparent: Option<String>,
-    /// Which tools to show, whatever the setting `toolset` says
-    #[arg(long, value_name = "TOOLSET")]
+    /// What hosts are shown, whatever the setting `toolset` says: the `mcp` tool, all tools beside
+    /// it, or a tool for each step
+    #[arg(long, conflicts_with = "transparent", value_parser = toolset())]
     pub(crate) toolset: Option<Toolset>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Toolset {
-    /// `mcp`, and beside it what `directTools` names
-    Proxy,
-    /// `mcp`, and beside it all tools of all servers, unless `directTools` says otherwise
-    Direct,
+fn toolset() -> impl TypedValueParser<Value = Toolset> {
+    let served = [Toolset::Proxy, Toolset::Direct, Toolset::Granular];
+    PossibleValuesParser::new(served.map(Toolset::as_str))
+        .map(|word| Toolset::from_word(&word).expect("a possible value is a toolset"))
 }
 
 /// `HOST:PORT`, or a port of this machine.

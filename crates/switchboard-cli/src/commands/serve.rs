@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 use switchboard::Gateway;
-use switchboard::config::values::Toolset as Configured;
+use switchboard::config::values::Toolset;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
@@ -13,7 +13,7 @@ use switchboard_server::{Offer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::serve::{Serve, Toolset};
+use crate::args::serve::Serve;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -45,18 +45,22 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         Some(address) => listen(app, address, how).await?,
     };
     let loaded = app.load_and_warn()?;
-    let gateway = app.gateway(loaded.config).build();
+    let mut builder = app.gateway(loaded.config);
+    if let Some(toolset) = how.toolset {
+        builder = builder.toolset(toolset);
+    }
+    let gateway = builder.build();
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
     gateway.follow(app.load_options(), loaded.good);
     let mut announcing = JoinSet::new();
     announcing.spawn(announce(app.printer, gateway.clone()));
     let stop = CancellationToken::new();
-    let offer = match (&how.transparent, how.toolset, gateway.settings().toolset) {
-        (Some(server), _, _) => Offer::Mirror(gateway.usable(server)?.to_string()),
-        (None, Some(Toolset::Direct), _) | (None, None, Configured::Direct) => Offer::Direct,
-        (None, Some(Toolset::Proxy), _)
-        | (None, None, Configured::Proxy | Configured::Granular) => Offer::Proxy,
+    let offer = match (&how.transparent, gateway.settings().toolset) {
+        (Some(server), _) => Offer::Mirror(gateway.usable(server)?.to_string()),
+        (None, Toolset::Direct) => Offer::Direct,
+        (None, Toolset::Granular) => Offer::Granular,
+        (None, Toolset::Proxy) => Offer::Proxy,
     };
     let serving = async {
         match face {

@@ -35,7 +35,7 @@ impl Catalog {
             let listing = listings.get(place.0)?;
             let item = self.tools_of(&listing.server).nth(place.1)?;
             let signature = schema::signature(item.shown, &item.entry.input_value());
-            Some(SearchHit { line: line(&item), score: *score, signature })
+            Some(SearchHit { line: ToolLine::of(&item), score: *score, signature })
         });
         let (not_listed, pending) = self.unseen(within.as_ref());
         Ok(SearchPage {
@@ -61,7 +61,7 @@ impl Catalog {
         let (not_listed, pending) = self.unseen(server);
         ToolPage {
             server: server.cloned(),
-            tools: page.items.iter().map(line).collect(),
+            tools: page.items.iter().map(ToolLine::of).collect(),
             total: page.total,
             offset: page.offset,
             next: page.next,
@@ -114,13 +114,15 @@ fn matching(listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
     found
 }
 
-fn line(item: &Item<'_>) -> ToolLine {
-    ToolLine {
-        shown: item.shown.to_string(),
-        server: item.server.clone(),
-        tool: item.entry.name.as_str().to_owned(),
-        description: item.entry.description.clone(),
-        pin: item.pin,
+impl ToolLine {
+    pub fn of(item: &Item<'_>) -> ToolLine {
+        ToolLine {
+            shown: item.shown.to_string(),
+            server: item.server.clone(),
+            tool: item.entry.name.as_str().to_owned(),
+            description: item.entry.description.clone(),
+            pin: item.pin,
+        }
     }
 }
 
@@ -133,7 +135,7 @@ impl Resolved {
         let (server, shown, entry) = (&self.server, &self.shown, &self.entry);
         let item = Item { server, shown, entry, pin: self.pin };
         Description {
-            line: line(&item),
+            line: ToolLine::of(&item),
             title: self.entry.title.clone(),
             signature: schema::signature(&self.shown, &input),
             parameters: schema::parameters(&input),

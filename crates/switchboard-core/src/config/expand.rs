@@ -123,6 +123,11 @@ pub fn variables_in(template: &Template) -> Vec<&str> {
         .collect()
 }
 
+/// Whether nothing in a template is ever filled in.
+pub fn is_literal(template: &Template) -> bool {
+    segments(template.source()).iter().all(|segment| matches!(segment, Segment::Text(_)))
+}
+
 fn expand_text(text: &str, with: &Surroundings<'_>) -> Result<String, ExpandError> {
     match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {

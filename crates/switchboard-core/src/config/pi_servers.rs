@@ -14,6 +14,7 @@ use super::parse::{
 use super::reader::{MAX_ENTRIES, Member, Reader, join};
 use super::syntax::{self, OWN_FILE_BYTES, Syntax};
 use super::values::Lifecycle;
+use crate::name::plain_id;
 
 /// Reads the list. Its problems begin with the words that people who know the form look for.
 pub fn parse(text: &str, source: &Source) -> ParsedFile {
@@ -98,8 +99,7 @@ fn read_server(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Option<
         return None;
     };
     let name = string(reader, &format!("{key}.id"), id).ok()?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if name.is_empty() || name.len() > 256 || !name.chars().all(plain) {
+    if plain_id(&name).is_none() {
         reader.error(id.start(), DiagnosticKind::BadId { key: key.to_owned() });
         return None;
     }

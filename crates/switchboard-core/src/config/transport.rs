@@ -2,6 +2,7 @@
 
 use super::diagnostic::DiagnosticKind;
 use super::reader::join;
+use super::secrecy;
 use super::server::ServerEntry;
 use super::values::{Template, TransportType};
 use super::words;
@@ -46,6 +47,34 @@ impl Transport {
             Transport::Http { mode: HttpMode::Sse, .. } => "sse",
             Transport::WebSocket { .. } => "ws",
             Transport::Socket { .. } => "socket",
+        }
+    }
+
+    /// Its name for people.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Transport::Stdio { .. } | Transport::CommandLine { .. } => "stdio",
+            Transport::Http { mode: HttpMode::Negotiated | HttpMode::Streamable, .. } => "HTTP",
+            Transport::Http { mode: HttpMode::Sse, .. } => "SSE",
+            Transport::WebSocket { .. } => "WebSocket",
+            Transport::Socket { .. } => "socket",
+        }
+    }
+
+    /// The address or the command line, unexpanded and without what may be secret.
+    pub fn shown(&self) -> String {
+        let words = |words: &mut dyn Iterator<Item = &str>| {
+            secrecy::arguments(words).collect::<Vec<_>>().join(" ")
+        };
+        match self {
+            Transport::Stdio { command, args } => {
+                words(&mut [command].into_iter().chain(args).map(Template::source))
+            }
+            Transport::CommandLine { words: line } => words(&mut line.iter().map(String::as_str)),
+            Transport::Http { url, .. } | Transport::WebSocket { url } => {
+                secrecy::line(url.source().trim())
+            }
+            Transport::Socket { path } => path.source().to_owned(),
         }
     }
 }

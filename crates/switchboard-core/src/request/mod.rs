@@ -5,7 +5,7 @@ mod parse;
 mod table;
 
 pub use arguments::Arguments;
-pub use parse::{Parsed, RequestError, parse, parse_args};
+pub use parse::{Parsed, RequestError, args_of, parse, parse_args};
 pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
 
 use crate::exact::Args;

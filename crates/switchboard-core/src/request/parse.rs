@@ -77,7 +77,7 @@ pub fn parse_args(text: &str) -> Result<Args, RequestError> {
 }
 
 /// A tool's arguments: an object, or a JSON string that holds one.
-fn args_of(given: Exact) -> Result<Args, RequestError> {
+pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     match given.value() {
         Value::String(text) => parse_args(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {

@@ -19,6 +19,7 @@ mod failures;
 mod faults;
 mod filters;
 mod first_contact;
+mod granular;
 mod hostile_repository;
 mod http_face;
 mod http_guard;

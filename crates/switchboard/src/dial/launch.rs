@@ -195,7 +195,7 @@ impl Launching {
         };
         let limits = Limits { patience: self.installation(), output: ANSWER };
         let (tail, began) = (Tail::default(), Instant::now());
-        let hearing = |source| stderr::drain(source, tail.clone(), self.log.clone());
+        let hearing = |source| stderr::drain(source, tail.clone(), Some(self.log.clone()));
         let answer =
             secret::ask_hearing(Arc::clone(spawner), asked, String::new(), limits, hearing);
         let withheld = self.withheld.iter().filter(|name| !program.env.contains_key(**name));

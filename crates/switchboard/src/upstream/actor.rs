@@ -448,6 +448,7 @@ impl Actor {
             server: self.server.clone(),
             news: self.tell.clone(),
             owner: self.surroundings.owner.clone(),
+            notices: self.surroundings.notices.clone(),
         };
         let log_levels = self.surroundings.log_levels.clone();
         let after = self.surroundings.after.clone();

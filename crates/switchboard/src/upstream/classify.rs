@@ -129,6 +129,36 @@ impl DialError {
         matches!(self, DialError::Http(HttpError::SignIn { .. }))
     }
 
+    /// Whether nothing was there that could carry a message: no program, no address.
+    pub(crate) fn lacks_a_way(&self) -> bool {
+        match self {
+            DialError::NotFound { .. }
+            | DialError::Spawn { .. }
+            | DialError::WorkingDirectory { .. }
+            | DialError::Install { .. }
+            | DialError::BadUrl
+            | DialError::Tls(_)
+            | DialError::Client(_) => true,
+            DialError::Expand(_)
+            | DialError::Secret { .. }
+            | DialError::Trust(_)
+            | DialError::Unchecked
+            | DialError::Header { .. }
+            | DialError::CaFile { .. }
+            | DialError::Socket { .. }
+            | DialError::Unreachable { .. }
+            | DialError::Http(_)
+            | DialError::TimedOut { .. }
+            | DialError::Exited { .. }
+            | DialError::Refused { .. }
+            | DialError::Handshake(_)
+            | DialError::EndlessList { .. }
+            | DialError::MalformedList { .. }
+            | DialError::Lost { .. }
+            | DialError::Unresponsive => false,
+        }
+    }
+
     /// The last lines that the server wrote to its standard error.
     pub(crate) fn stderr(&self) -> &[String] {
         match self {

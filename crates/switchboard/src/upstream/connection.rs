@@ -24,6 +24,7 @@ use super::stderr::{self, Tail};
 use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
 use crate::dial::http::{Clients, Speaks};
 use crate::dial::spawn::{Process, Spawner};
+use crate::notices::Notices;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -140,6 +141,7 @@ pub(super) struct Hearing {
     pub(super) server: ServerName,
     pub(super) news: mpsc::Sender<News>,
     pub(super) owner: Option<Listener>,
+    pub(super) notices: Notices,
 }
 
 /// What servers are reached with.
@@ -201,13 +203,14 @@ pub(super) async fn open(
     };
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
-    let Hearing { server, news, owner } = hearing;
+    let Hearing { server, news, owner, notices } = hearing;
     let audience = Audience::of(owner);
     let era = Arc::default();
     let incoming = Incoming {
         server,
         era: Arc::clone(&era),
         news: news.clone(),
+        notices,
         audience: Arc::clone(&audience),
         askable: recipe.askable.clone(),
         questions: JoinSet::new(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
+use switchboard_core::notice;
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Malformed};
 use switchboard_wire::era::Era;
 use switchboard_wire::modern::meta;
@@ -14,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::audience::{Audience, Meant, Recipient, Unanswered};
 use crate::host::{ServerQuestion, Topic};
+use crate::notices::{Notices, Reach};
 
 /// Questions of one server that may wait for an answer at the same time.
 const QUESTIONS: usize = 16;
@@ -39,6 +41,7 @@ pub(super) struct Incoming {
     /// Set once it is known.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) news: mpsc::Sender<News>,
+    pub(super) notices: Notices,
     pub(super) audience: Arc<Audience>,
     pub(super) askable: Vec<Topic>,
     /// Answers that are being looked for; they end with the connection.
@@ -96,8 +99,13 @@ impl Handler for Incoming {
             "notifications/message"
             | "notifications/resources/updated"
             | "notifications/elicitation/complete" => {}
+            // For handlers alone.
+            "notifications/cancelled" | "notifications/progress" => {
+                return self.notice(&notification);
+            }
             _ => return,
         }
+        self.notice(&notification);
         if let Meant::One(recipient) = self.audience.meant(notification.exchange) {
             recipient.listener.host.tell(&self.server, &notification);
         }
@@ -111,6 +119,21 @@ impl Handler for Incoming {
 impl Incoming {
     fn is_stateless(&self) -> bool {
         matches!(self.era.get(), Some(Era::Modern(_)))
+    }
+
+    /// Passes a notification on to those who registered for it.
+    fn notice(&self, notification: &Notification) {
+        let Some(kind) = notice::Kind::of_method(&notification.method) else { return };
+        if self.notices.nobody_listens() {
+            return;
+        }
+        let owner = self.audience.owner().map(|owner| owner.session);
+        let meant = match self.audience.meant(notification.exchange) {
+            Meant::One(recipient) => Some(recipient.listener.session),
+            Meant::Several(_) | Meant::Nobody => None,
+        };
+        let reach = Reach { owner, meant };
+        self.notices.hear(&self.server, kind, notification.params.as_ref(), reach);
     }
 }
 

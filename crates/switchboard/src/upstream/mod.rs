@@ -35,6 +35,7 @@ use lease::Open;
 
 use crate::directory::Directory;
 use crate::log_level::LogLevels;
+use crate::notices::Notices;
 
 /// Commands that may wait for the actor.
 const QUEUE: usize = 64;
@@ -125,6 +126,7 @@ pub(crate) struct LastFailure {
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
     pub(crate) log_levels: LogLevels,
+    pub(crate) notices: Notices,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) clients: Arc<Clients>,
     /// Connects at the same time, over all servers.

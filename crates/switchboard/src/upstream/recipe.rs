@@ -34,7 +34,8 @@ pub(crate) struct Recipe {
     pub(crate) max_frame_bytes: usize,
     pub(crate) max_pages: usize,
     pub(crate) max_tools: usize,
-    pub(crate) log: PathBuf,
+    /// Where its standard error goes; nowhere for one that leaves nothing on disk.
+    pub(crate) log: Option<PathBuf>,
     /// What the settings let servers ask for.
     pub(crate) askable: Vec<Topic>,
     /// What becomes of its lists.

@@ -1,4 +1,5 @@
-//! Drains a server's standard error: the last lines for messages, everything into a log.
+//! Drains a server's standard error: the last lines for messages, everything into a log if there is
+//! one.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ impl Tail {
 }
 
 /// Reads to the end, so that a server never blocks on a full pipe.
-pub(crate) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: PathBuf) {
+pub(crate) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: Option<PathBuf>) {
     let mut chunk = vec![0; CHUNK];
     let mut line = Vec::new();
     while let Ok(count) = source.read(&mut chunk).await {
@@ -58,8 +59,8 @@ pub(crate) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: P
                 _ => {}
             }
         }
+        let Some(log) = log.clone() else { continue };
         let written = chunk[..count].to_vec();
-        let log = log.clone();
         // A log that cannot be written must not stop the server.
         let _unwritten =
             tokio::task::spawn_blocking(move || append_rotating(&log, &written, LOG_LIMIT)).await;

@@ -1,0 +1,322 @@
+//! Connections by id: what is asked for with an id and an address, and what is told about them.
+//!
+//! The words of the errors are those that people who know this set of tools look for.
+
+use std::time::Duration;
+
+use crate::catalog::Resource;
+use crate::config::diagnostic::DiagnosticKind;
+use crate::config::expand;
+use crate::config::server::ServerEntry;
+use crate::config::transport::{HttpMode, Transport};
+use crate::config::values::{Template, TransportType};
+use crate::failure::{Code, Failure};
+use crate::name::{self, ServerName};
+use crate::reply::ToolLine;
+
+/// Connections that one session may have beside the configured ones.
+pub const MOST_AD_HOC: usize = 10;
+
+/// Whoever is asked about an address sees all of it.
+const LONGEST_ADDRESS: usize = 4_096;
+
+const SHORTEST_TIMEOUT: u64 = 1_000;
+const LONGEST_TIMEOUT: u64 = 300_000;
+
+/// A connection that somebody asks for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub id: ServerName,
+    /// As it was given.
+    pub address: String,
+    pub definition: ServerEntry,
+    pub transport: Transport,
+}
+
+/// What a connection is asked for with, unread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Order<'a> {
+    pub id: &'a str,
+    pub address: &'a str,
+    pub transport: Option<&'a str>,
+    /// In milliseconds.
+    pub timeout: Option<u64>,
+}
+
+/// Why a connection did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("id: must contain only alphanumeric characters, underscores and hyphens")]
+    BadId,
+    #[error("timeout: must be between {SHORTEST_TIMEOUT} and {LONGEST_TIMEOUT} milliseconds")]
+    BadTimeout,
+    #[error("type: must be one of {}", TransportType::WORDS.join(", "))]
+    BadType,
+    #[error("Invalid protocol: use http://, https://, sse:// or a command")]
+    InvalidProtocol,
+    #[error("url: does not fit the type")]
+    TypeMismatch,
+    #[error("url: must be an address or a command, with every quote closed")]
+    BadAddress,
+    #[error("url: must not be longer than {LONGEST_ADDRESS} bytes")]
+    TooLong,
+    #[error("url: variables are not filled in here")]
+    Variables,
+    #[error("Connection '{0}' already exists")]
+    Exists(ServerName),
+    #[error("Maximum connections ({MOST_AD_HOC}) reached")]
+    TooMany,
+    #[error("Connection timeout after {}ms", .0.as_millis())]
+    TimedOut(Duration),
+    /// There is no way to the server: its program does not start, its address is none.
+    #[error("Failed to create transport")]
+    NoTransport(#[source] Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+impl ConnectError {
+    pub fn code(&self) -> Code {
+        match self {
+            ConnectError::BadId
+            | ConnectError::BadTimeout
+            | ConnectError::BadType
+            | ConnectError::InvalidProtocol
+            | ConnectError::TypeMismatch
+            | ConnectError::BadAddress
+            | ConnectError::TooLong
+            | ConnectError::Variables
+            | ConnectError::Exists(_)
+            | ConnectError::TooMany => Code::BadRequest,
+            ConnectError::TimedOut(_) => Code::TimedOut,
+            ConnectError::NoTransport(failure) | ConnectError::Failed(failure) => failure.code,
+        }
+    }
+}
+
+impl Wanted {
+    /// Reads an address as a configuration file would, except that nothing is ever filled in.
+    pub fn read(order: Order<'_>) -> Result<Wanted, ConnectError> {
+        let id = name::plain_id(order.id).ok_or(ConnectError::BadId)?;
+        let within = SHORTEST_TIMEOUT..=LONGEST_TIMEOUT;
+        if order.timeout.is_some_and(|timeout| !within.contains(&timeout)) {
+            return Err(ConnectError::BadTimeout);
+        }
+        let transport_type = match order.transport {
+            Some(word) => Some(TransportType::from_word(word).ok_or(ConnectError::BadType)?),
+            None => None,
+        };
+        if order.address.len() > LONGEST_ADDRESS {
+            return Err(ConnectError::TooLong);
+        }
+        let definition = ServerEntry {
+            url: Some(Template::new(order.address)),
+            transport_type,
+            start_timeout: order.timeout.map(Duration::from_millis),
+            ..ServerEntry::default()
+        };
+        let transport = definition.transport(id.as_str()).map_err(|problem| match problem {
+            DiagnosticKind::InvalidProtocol { .. } => ConnectError::InvalidProtocol,
+            DiagnosticKind::TypeMismatch { .. } => ConnectError::TypeMismatch,
+            _ => ConnectError::BadAddress,
+        })?;
+        let literal = match &transport {
+            Transport::Http { url, .. } | Transport::WebSocket { url } => expand::is_literal(url),
+            Transport::Stdio { .. } | Transport::Socket { .. } => false,
+            // Its words are taken as they stand.
+            Transport::CommandLine { .. } => true,
+        };
+        if !literal {
+            return Err(ConnectError::Variables);
+        }
+        Ok(Wanted { id, address: order.address.trim().to_owned(), definition, transport })
+    }
+
+    /// Whether a configured server is the one that is asked for.
+    pub fn is(&self, configured: &Transport) -> bool {
+        match (&self.transport, configured) {
+            (Transport::CommandLine { words }, Transport::Stdio { command, args }) => {
+                let sources = [command].into_iter().chain(args).map(Template::source);
+                sources.eq(words.iter().map(String::as_str))
+            }
+            (
+                Transport::Http { url, mode },
+                Transport::Http { url: configured, mode: configured_mode },
+            ) => url == configured && (mode == configured_mode || *mode == HttpMode::Negotiated),
+            (wanted, configured) => wanted == configured,
+        }
+    }
+
+    /// What would run, word by word; nothing for a server that is elsewhere.
+    pub fn command(&self) -> Option<&[String]> {
+        match &self.transport {
+            Transport::CommandLine { words } => Some(words),
+            Transport::Stdio { .. }
+            | Transport::Http { .. }
+            | Transport::WebSocket { .. }
+            | Transport::Socket { .. } => None,
+        }
+    }
+}
+
+/// A connection that came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connected {
+    pub id: ServerName,
+    pub address: String,
+    pub transport: &'static str,
+    /// By their own names.
+    pub tools: Vec<String>,
+    pub resources: usize,
+}
+
+/// A connection that there is or could be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionLine {
+    pub id: ServerName,
+    pub address: String,
+    pub state: ConnectionState,
+    /// `None` until the server has been listed once.
+    pub tools: Option<usize>,
+    /// What the server calls itself: name and version.
+    pub implementation: Option<(String, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    Connecting,
+    Connected,
+    Disconnected,
+    Error,
+}
+
+impl ConnectionState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ConnectionState::Connecting => "connecting",
+            ConnectionState::Connected => "connected",
+            ConnectionState::Disconnected => "disconnected",
+            ConnectionState::Error => "error",
+        }
+    }
+}
+
+/// The tools of one connection, by their own names.
+#[derive(Debug)]
+pub struct ToolsFrom {
+    pub id: ServerName,
+    pub tools: Vec<ToolLine>,
+}
+
+#[derive(Debug)]
+pub struct ResourcesFrom {
+    pub id: ServerName,
+    pub resources: Vec<Resource>,
+}
+
+/// A connection that was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    pub id: ServerName,
+    pub address: String,
+}
+
+/// How it went with the configuration files and the servers that they turn on.
+#[derive(Debug, Default)]
+pub struct Reloaded {
+    /// Set where the connections that there were have been closed first.
+    pub closed: Option<usize>,
+    /// The files that were read.
+    pub files: Vec<String>,
+    /// What is wrong in them, with the place.
+    pub mistakes: Vec<String>,
+    pub connected: Vec<ServerName>,
+    /// Each with the reason.
+    pub failed: Vec<(ServerName, Failure)>,
+    /// They wait for the user's trust.
+    pub pending: Vec<ServerName>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(id: &str, address: &str, transport: Option<&str>, timeout: Option<u64>) -> String {
+        match Wanted::read(Order { id, address, transport, timeout }) {
+            Ok(wanted) => {
+                format!("{} {}", wanted.transport.title(), wanted.transport.shown())
+            }
+            Err(error) => format!("{:?}: {error}", error.code()),
+        }
+    }
+
+    #[test]
+    fn an_address_is_read_as_in_a_configuration_file() {
+        let check = |address: &str, transport: Option<&str>, expected: &str| {
+            assert_eq!(read("x", address, transport, None), expected, "{address}");
+        };
+        check("http://localhost:3000/mcp", None, "HTTP http://localhost:3000/mcp");
+        check("sse://localhost:3001/sse", None, "SSE http://localhost:3001/sse");
+        check("http://localhost:3001/sse", Some("sse"), "SSE http://localhost:3001/sse");
+        check("npx -y 'a b'", None, "stdio npx -y a b");
+        check("$HOME/x `id`", Some("stdio"), "stdio $HOME/x `id`");
+        check(
+            "ftp://x",
+            None,
+            "BadRequest: Invalid protocol: use http://, https://, sse:// or a command",
+        );
+        check("https://x/", Some("stdio"), "BadRequest: url: does not fit the type");
+        let unclosed = "BadRequest: url: must be an address or a command, with every quote closed";
+        check("", None, unclosed);
+        check("a 'b", None, unclosed);
+        let types = "BadRequest: type: must be one of stdio, http, streamable-http, sse, ws";
+        check("x", Some("carrier-pigeon"), types);
+    }
+
+    #[test]
+    fn no_variable_of_the_environment_leaks_into_an_address() {
+        for address in ["http://x/${SECRET}", "http://x/$env:SECRET", "http://x/{env:A}"] {
+            let read = read("x", address, None, None);
+            assert_eq!(read, "BadRequest: url: variables are not filled in here", "{address}");
+        }
+    }
+
+    #[test]
+    fn ids_and_timeouts_are_bounded() {
+        let bad_id =
+            "BadRequest: id: must contain only alphanumeric characters, underscores and hyphens";
+        for id in ["", "a b", "a/b", "größe", &"x".repeat(257)] {
+            assert_eq!(read(id, "x", None, None), bad_id, "{id}");
+        }
+        for (timeout, fine) in [(999, false), (1_000, true), (300_000, true), (300_001, false)] {
+            let read = read("a_B-9", "x", None, Some(timeout));
+            assert_eq!(read == "stdio x", fine, "{timeout}: {read}");
+        }
+        let long = format!("http://x/{}", "a".repeat(LONGEST_ADDRESS));
+        assert!(read("x", &long, None, None).contains("must not be longer"));
+    }
+
+    #[test]
+    fn a_configured_server_is_recognised_by_what_would_run_or_where_it_is() {
+        let configured = |entry: ServerEntry| entry.transport("x").unwrap();
+        let program = configured(ServerEntry {
+            command: Some(Template::new("npx")),
+            args: Some(vec![Template::new("-y"), Template::new("server")]),
+            ..ServerEntry::default()
+        });
+        let remote = configured(ServerEntry {
+            url: Some(Template::new("sse://h/x")),
+            ..ServerEntry::default()
+        });
+        let check = |address: &str, of: &Transport, expected: bool| {
+            let wanted = Wanted::read(Order { id: "x", address, ..Order::default() }).unwrap();
+            assert_eq!(wanted.is(of), expected, "{address}");
+        };
+        check("npx -y server", &program, true);
+        check("npx -y server2", &program, false);
+        check("npx -y server --more", &program, false);
+        check("sse://h/x", &remote, true);
+        check("http://h/x", &remote, true);
+        check("http://h/y", &remote, false);
+    }
+}

@@ -1,0 +1,295 @@
+//! What handlers of notifications listen for, and how a burst becomes one line.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::name::ServerName;
+use crate::render::words::clean_line;
+
+/// Different things that can wait to be told; more are only counted.
+const MOST_WAITING: usize = 16;
+
+/// As much as is shown of what a server says.
+const SHOWN: usize = 200;
+
+/// The line in an answer.
+const LINE: usize = 600;
+
+/// A kind of notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    ToolsChanged,
+    ResourcesChanged,
+    PromptsChanged,
+    /// A server's log line.
+    Log,
+    Progress,
+    Cancelled,
+    ResourceUpdated,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 7] = [
+        Kind::ToolsChanged,
+        Kind::ResourcesChanged,
+        Kind::PromptsChanged,
+        Kind::Log,
+        Kind::Progress,
+        Kind::Cancelled,
+        Kind::ResourceUpdated,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::ToolsChanged => "tools/list_changed",
+            Kind::ResourcesChanged => "resources/list_changed",
+            Kind::PromptsChanged => "prompts/list_changed",
+            Kind::Log => "logging/setLevel",
+            Kind::Progress => "progress",
+            Kind::Cancelled => "cancelled",
+            Kind::ResourceUpdated => "resources/updated",
+        }
+    }
+
+    /// As a handler names it. Log lines have three names.
+    pub fn from_word(word: &str) -> Option<Kind> {
+        match word.strip_prefix("notifications/").unwrap_or(word) {
+            "logging" | "message" => Some(Kind::Log),
+            word => Kind::ALL.into_iter().find(|kind| kind.as_str() == word),
+        }
+    }
+
+    /// As MCP names it.
+    pub fn of_method(method: &str) -> Option<Kind> {
+        match method.strip_prefix("notifications/")? {
+            "message" => Some(Kind::Log),
+            "logging/setLevel" => None,
+            word => Kind::ALL.into_iter().find(|kind| kind.as_str() == word),
+        }
+    }
+
+    /// Whether it concerns all who use the server, not the one whose call it belongs to.
+    pub fn is_for_all(self) -> bool {
+        match self {
+            Kind::ToolsChanged | Kind::ResourcesChanged | Kind::PromptsChanged => true,
+            Kind::Log | Kind::Progress | Kind::Cancelled | Kind::ResourceUpdated => false,
+        }
+    }
+
+    /// What the parameters of a notification say, in a few harmless words.
+    pub fn words(self, params: Option<&str>) -> String {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Said {
+            level: String,
+            data: Value,
+            message: String,
+            progress: Option<f64>,
+            total: Option<f64>,
+            uri: String,
+            reason: String,
+        }
+        let said: Said = params.and_then(|p| serde_json::from_str(p).ok()).unwrap_or_default();
+        let text = match self {
+            Kind::ToolsChanged | Kind::ResourcesChanged | Kind::PromptsChanged => String::new(),
+            Kind::Log => match &said.data {
+                Value::String(text) => format!("[{}] {text}", said.level),
+                data => format!("[{}] {data}", said.level),
+            },
+            Kind::Progress => match (said.progress, said.total) {
+                (Some(now), Some(total)) => format!("{now}/{total} {}", said.message),
+                (Some(now), None) => format!("{now} {}", said.message),
+                (None, _) => said.message,
+            },
+            Kind::Cancelled => said.reason,
+            Kind::ResourceUpdated => said.uri,
+        };
+        clean_line(&text, SHOWN).into_owned()
+    }
+}
+
+/// What a handler listens for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// All servers, if none is named.
+    pub server: Option<ServerName>,
+    /// All kinds, if none is named.
+    pub kinds: Vec<Kind>,
+}
+
+impl Filter {
+    pub fn covers(&self, server: &ServerName, kind: Kind) -> bool {
+        self.server.as_ref().is_none_or(|named| named == server)
+            && (self.kinds.is_empty() || self.kinds.contains(&kind))
+    }
+}
+
+/// The name of a handler in its session, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HandlerId(pub usize);
+
+impl std::fmt::Display for HandlerId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "handler-{}", self.0)
+    }
+}
+
+/// Something that a handler heard, once or often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub handler: HandlerId,
+    pub server: ServerName,
+    pub kind: Kind,
+    pub times: usize,
+    /// What was said the last time.
+    pub words: String,
+}
+
+impl std::fmt::Display for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let server = clean_line(self.server.as_str(), SHOWN);
+        write!(f, "{}: {} from '{server}'", self.handler, self.kind.as_str())?;
+        if self.times > 1 {
+            write!(f, ", {} times", self.times)?;
+        }
+        if !self.words.is_empty() {
+            write!(f, ": {}", self.words)?;
+        }
+        Ok(())
+    }
+}
+
+/// What waits to be told: a burst of the same is one notice.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
+    notices: VecDeque<Notice>,
+    /// How often there was no room.
+    missed: usize,
+}
+
+impl Waiting {
+    pub fn add(&mut self, notice: Notice) {
+        let same = |known: &&mut Notice| {
+            (known.handler, known.kind, &known.server)
+                == (notice.handler, notice.kind, &notice.server)
+        };
+        if let Some(known) = self.notices.iter_mut().find(same) {
+            known.times = known.times.saturating_add(notice.times);
+            known.words = notice.words;
+        } else if self.notices.len() < MOST_WAITING {
+            self.notices.push_back(notice);
+        } else {
+            self.missed = self.missed.saturating_add(notice.times);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.notices.is_empty()
+    }
+
+    /// Everything, in the order in which it was first heard.
+    pub fn take(&mut self) -> Vec<Notice> {
+        self.missed = 0;
+        std::mem::take(&mut self.notices).into()
+    }
+
+    /// Everything as one line, if there is anything.
+    pub fn take_line(&mut self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let missed = self.missed;
+        let notices: Vec<String> = self.take().iter().map(ToString::to_string).collect();
+        let mut line = clean_line(&notices.join("; "), LINE).into_owned();
+        if missed > 0 {
+            let _ = write!(line, "; and {missed} more");
+        }
+        Some(format!("[Notifications: {line}]"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn server(name: &str) -> ServerName {
+        ServerName::new(name).unwrap()
+    }
+
+    fn heard(handler: usize, from: &str, kind: Kind, params: &str) -> Notice {
+        let words = kind.words(Some(params));
+        Notice { handler: HandlerId(handler), server: server(from), kind, times: 1, words }
+    }
+
+    #[test]
+    fn topics_have_the_names_that_handlers_and_mcp_use() {
+        for (word, expected) in [
+            ("tools/list_changed", Some(Kind::ToolsChanged)),
+            ("logging/setLevel", Some(Kind::Log)),
+            ("logging", Some(Kind::Log)),
+            ("message", Some(Kind::Log)),
+            ("notifications/progress", Some(Kind::Progress)),
+            ("tools", None),
+        ] {
+            assert_eq!(Kind::from_word(word), expected, "{word}");
+        }
+        assert_eq!(Kind::of_method("notifications/message"), Some(Kind::Log));
+        assert_eq!(Kind::of_method("notifications/resources/updated"), Some(Kind::ResourceUpdated));
+        assert_eq!(Kind::of_method("notifications/initialized"), None);
+        assert_eq!(Kind::of_method("tools/list_changed"), None);
+    }
+
+    #[test]
+    fn a_filter_covers_what_it_names_and_everything_where_it_names_nothing() {
+        let kit = Filter { server: Some(server("kit")), kinds: vec![Kind::Log] };
+        assert!(kit.covers(&server("kit"), Kind::Log));
+        assert!(!kit.covers(&server("kit"), Kind::Progress));
+        assert!(!kit.covers(&server("other"), Kind::Log));
+        assert!(Filter::default().covers(&server("any"), Kind::Cancelled));
+    }
+
+    #[test]
+    fn a_burst_is_one_line() {
+        let mut waiting = Waiting::default();
+        assert_eq!(waiting.take_line(), None);
+        for step in 1..=3 {
+            let params =
+                format!("{{\"progress\":{step},\"total\":10,\"message\":\"at\\n{step}\"}}");
+            waiting.add(heard(1, "kit", Kind::Progress, &params));
+        }
+        waiting.add(heard(2, "kit", Kind::ToolsChanged, "{}"));
+        waiting.add(heard(
+            2,
+            "kit",
+            Kind::Log,
+            r#"{"level":"error","data":"\u001b[31mred\u202e"}"#,
+        ));
+        insta::assert_snapshot!(
+            waiting.take_line().unwrap(),
+            @r"[Notifications: handler-1: progress from 'kit', 3 times: 3/10 at 3; handler-2: tools/list_changed from 'kit'; handler-2: logging/setLevel from 'kit': [error] red\u{202e}]"
+        );
+        assert_eq!(waiting.take_line(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_servers_say_the_line_is_short_and_harmless(
+            said in proptest::collection::vec((0..7usize, 0..40usize, "\\PC{0,30}|.{0,30}"), 0..30),
+        ) {
+            let mut waiting = Waiting::default();
+            for (kind, from, params) in said {
+                let kind = Kind::ALL[kind];
+                waiting.add(heard(1, &format!("s{from}"), kind, &params));
+            }
+            if let Some(line) = waiting.take_line() {
+                prop_assert!(line.chars().count() < LINE + 60);
+                prop_assert!(!line.chars().any(char::is_control));
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Answers of the tools that do one step each (`mcp_connect`, `mcp_list_tools` …), line for line as
+//! those who know them expect.
+
+use std::fmt::Write;
+
+use super::text;
+use super::words::{clean_line, list, plural};
+use crate::connection::{
+    Closed, ConnectError, Connected, ConnectionLine, ConnectionState, Reloaded, ResourcesFrom,
+    ToolsFrom,
+};
+use crate::failure::{Code, Failure, Hint};
+use crate::name::ServerName;
+use crate::notice::{Filter, HandlerId};
+use crate::reply::SearchPage;
+
+const ADDRESS: usize = 1_000;
+const NAME: usize = 100;
+const DESCRIPTION: usize = 240;
+
+/// Names in the line of a new connection.
+const NAMES: usize = 50;
+
+/// Rows of one list, and of all lists of an answer.
+const ROWS: usize = 200;
+
+/// Hits that are shown with their parameters.
+const FULL_HITS: usize = 3;
+
+/// A connection that came about.
+pub fn connected(new: &Connected) -> String {
+    let names: Vec<_> = new.tools.iter().map(|name| clean_line(name, NAME)).collect();
+    let mut shown = names.iter().take(NAMES).map(|name| &**name).collect::<Vec<_>>().join(", ");
+    if names.len() > NAMES {
+        shown.push_str(", ...");
+    }
+    let mut out = format!(
+        "Successfully connected to {}\nConnection ID: {}\nTransport: {}\n",
+        clean_line(&new.address, ADDRESS),
+        new.id,
+        new.transport
+    );
+    let _ = writeln!(out, "{}", format!("Available tools ({}): {shown}", names.len()).trim_end());
+    let _ = write!(out, "Available resources: {}", new.resources);
+    out
+}
+
+/// A connection that did not.
+pub fn connect_error(error: &ConnectError) -> String {
+    match error {
+        ConnectError::Failed(failure) => format!("Connection failed: {}", cause(failure)),
+        ConnectError::NoTransport(failure) => {
+            format!("Connection failed: {error}: {}", cause(failure))
+        }
+        _ => format!("Connection failed: {error}"),
+    }
+}
+
+pub fn closed(closed: &Closed) -> String {
+    format!("Disconnected from '{}' ({})", closed.id, clean_line(&closed.address, ADDRESS))
+}
+
+/// Those that are up or on their way first, then those that can be used all the same.
+pub fn connections(lines: &[ConnectionLine]) -> String {
+    let (idle, active): (Vec<_>, Vec<_>) =
+        lines.iter().partition(|line| line.state == ConnectionState::Disconnected);
+    let mut out = match active.len() {
+        0 => "No active MCP connections".to_owned(),
+        count => format!("Active MCP Connections ({count}):"),
+    };
+    push_connections(&mut out, &active);
+    if !idle.is_empty() {
+        let _ = write!(out, "\n\nNot connected ({}):", idle.len());
+        push_connections(&mut out, &idle);
+    }
+    out
+}
+
+fn push_connections(out: &mut String, lines: &[&ConnectionLine]) {
+    for line in lines.iter().take(ROWS) {
+        let address = clean_line(&line.address, ADDRESS);
+        let _ = write!(out, "\n- {}: {address} [{}]", line.id, line.state.as_str());
+        if let Some(tools) = line.tools {
+            let _ = write!(out, " ({})", plural(tools, "tool"));
+        }
+        if let Some((name, version)) = &line.implementation {
+            let (name, version) = (clean_line(name, NAME), clean_line(version, NAME));
+            let _ = write!(out, " - {name}/{version}");
+        }
+    }
+    if let Some(more @ 1..) = lines.len().checked_sub(ROWS) {
+        let _ = write!(out, "\n- ... and {more} more");
+    }
+}
+
+/// The tools of each connection.
+pub fn tools(all: &[ToolsFrom]) -> String {
+    if all.is_empty() {
+        return "No active MCP connections".to_owned();
+    }
+    let mut room = ROWS;
+    let blocks = all.iter().map(|from| {
+        let mut out = format!("Tools from '{}' ({}):", from.id, from.tools.len());
+        for tool in from.tools.iter().take(room) {
+            let _ = write!(out, "\n  - {}", clean_line(&tool.tool, NAME));
+            if let Some(mark) = tool.pin.mark() {
+                let _ = write!(out, " ({mark})");
+            }
+            let about = clean_line(&tool.description, DESCRIPTION);
+            if !about.is_empty() {
+                let _ = write!(out, ": {about}");
+            }
+        }
+        if let Some(more @ 1..) = from.tools.len().checked_sub(room) {
+            let _ = write!(out, "\n  ... and {more} more: mcp_search(query=\"...\") finds them");
+        }
+        room = room.saturating_sub(from.tools.len());
+        out
+    });
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+pub fn resources(from: &ResourcesFrom) -> String {
+    let mut out = format!("Resources from '{}' ({}):", from.id, from.resources.len());
+    for resource in from.resources.iter().take(ROWS) {
+        let about = resource.description.as_deref().unwrap_or(&resource.name);
+        let (uri, about) = (clean_line(&resource.uri, ADDRESS), clean_line(about, DESCRIPTION));
+        let _ = write!(out, "\n  - {uri}: {about}");
+    }
+    if let Some(more @ 1..) = from.resources.len().checked_sub(ROWS) {
+        let _ = write!(out, "\n  ... and {more} more");
+    }
+    out
+}
+
+/// What a search found, by the names that `mcp_call_tool` takes.
+pub fn found(page: &SearchPage) -> String {
+    if page.hits.is_empty() {
+        return format!("No tool matches \"{}\"", clean_line(&page.query, NAME));
+    }
+    let mut out = String::new();
+    for (index, hit) in page.hits.iter().enumerate() {
+        let name = clean_line(&hit.line.tool, NAME);
+        let parameters = hit.signature.strip_prefix(&hit.line.shown).unwrap_or_default();
+        let parameters = if index < FULL_HITS { parameters } else { "" };
+        let mark = hit.line.pin.mark().map(|mark| format!(" ({mark})")).unwrap_or_default();
+        let about = clean_line(&hit.line.description, DESCRIPTION);
+        let _ = write!(out, "{name}{parameters}{mark} from '{}'\n  {about}\n\n", hit.line.server);
+    }
+    let shown = page.offset + page.hits.len();
+    let _ = write!(out, "{shown} of {}", page.total);
+    if let Some(next) = page.next {
+        let _ = write!(out, "; next page: offset {next}");
+    }
+    out
+}
+
+/// What became of the configuration files; a mistake in one of them is an error.
+pub fn reloaded(reloaded: &Reloaded) -> Result<String, String> {
+    let mut lines = Vec::new();
+    if let Some(count) = reloaded.closed {
+        lines.push(format!("Disconnected {count} existing connection(s)"));
+    }
+    let problems = reloaded.mistakes.iter().map(|m| format!("Error: {}", clean_line(m, ADDRESS)));
+    lines.extend(problems.take(ROWS));
+    let files: Vec<_> = reloaded.files.iter().map(|file| clean_line(file, ADDRESS)).collect();
+    lines.push(match files.is_empty() {
+        true => "Reloaded MCP config: there is no file".to_owned(),
+        false => format!("Reloaded MCP config from {}", files.join(", ")),
+    });
+    let names = |servers: &[ServerName]| {
+        servers.iter().map(|server| server.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if !reloaded.connected.is_empty() {
+        lines.push(format!("Connected: {}", names(&reloaded.connected)));
+    }
+    for (server, failure) in &reloaded.failed {
+        lines.push(format!("Failed: {server}: {}", cause(failure)));
+    }
+    if !reloaded.pending.is_empty() {
+        let names = names(&reloaded.pending);
+        lines.push(format!("Pending: {names} (ask the user to look at them and trust them)"));
+    }
+    let text = lines.join("\n");
+    if reloaded.mistakes.is_empty() { Ok(text) } else { Err(text) }
+}
+
+pub fn registered(handler: HandlerId, filter: &Filter) -> String {
+    let connection = filter.server.as_ref().map_or("all connections", |server| server.as_str());
+    let kinds: Vec<&str> = filter.kinds.iter().map(|kind| kind.as_str()).collect();
+    let kinds = if kinds.is_empty() { "all types".to_owned() } else { kinds.join(", ") };
+    format!(
+        "Registered notification handler: {handler}\n\
+         Connection filter: {connection}\n\
+         Type filter: {kinds}"
+    )
+}
+
+/// What was asked, for messages that say what is not there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    pub connection: &'a str,
+    pub tool: &'a str,
+}
+
+pub fn failure(failure: &Failure, asked: Asked<'_>) -> String {
+    let mut out = match failure.code {
+        Code::UnknownServer => {
+            format!("Error: Connection '{}' not found", clean_line(asked.connection, NAME))
+        }
+        Code::UnknownTool => {
+            format!("Error: Tool '{}' not found on server", clean_line(asked.tool, NAME))
+        }
+        _ => return format!("Error: {}", cause(failure)),
+    };
+    // The other remedies would only repeat it.
+    for hint in failure.hints.iter().filter(|hint| matches!(hint, Hint::DidYouMean(_))) {
+        let _ = write!(out, "\n{}", hint_line(hint));
+    }
+    out
+}
+
+/// Code, causes and remedies.
+fn cause(failure: &Failure) -> String {
+    let chain = failure.chain();
+    let chain: Vec<_> = chain.iter().map(|cause| clean_line(cause, ADDRESS)).collect();
+    let mut out = format!("{}: {}", failure.code, chain.join(": "));
+    for hint in &failure.hints {
+        let _ = write!(out, "\n{}", hint_line(hint));
+    }
+    out
+}
+
+/// A remedy in the words of these tools.
+fn hint_line(hint: &Hint) -> String {
+    match hint {
+        Hint::Search(words) => {
+            format!("Find it: mcp_search(query=\"{}\")", clean_line(words, NAME))
+        }
+        Hint::ListServers => "See the connections: mcp_list_connections()".to_owned(),
+        Hint::ListTools(server) => format!("See its tools: mcp_list_tools(id=\"{server}\")"),
+        Hint::Connect(_) => "See how it stands: mcp_list_connections()".to_owned(),
+        Hint::NotListedYet(servers) => {
+            let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
+            let count = plural(servers.len(), "server");
+            format!("{count} not listed yet: {} (mcp_list_tools(id=\"...\"))", list(&names, 8))
+        }
+        hint => text::hint_line(hint),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Connections that stand in no configuration: the user decides, and nothing of them stays.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use switchboard::connection::{ConnectError, Order, Wanted};
+use switchboard::failure::Code;
+use switchboard::{Headless, Session};
+use switchboard_it::harness::World;
+use switchboard_it::processes::until;
+use switchboard_it::program::Installed;
+
+use super::{Story, installed};
+use crate::PROGRAMS;
+
+/// Asks for a shell that leaves a canary, with a client that can do this, whose user says that.
+async fn with_a_canary(settings: Value, capabilities: Value, answer: Value) -> (String, bool) {
+    let installed = installed();
+    installed.write("switchboard/mcp.json", &json!({ "settings": settings }).to_string());
+    let canary = installed.home().join("canary");
+    let mut story = Story::of(&installed, capabilities).await;
+    story.client.user.answers.push_back(answer);
+    let url = format!("sh -c 'touch {}'", canary.display());
+    let said = story.ask("mcp_connect", json!({ "id": "shell", "url": url })).await;
+    let asked = story.client.user.asked.first().map(|asked| asked["message"].to_string());
+    story.client.end().await;
+    (format!("{said}\n{}", asked.unwrap_or_default()), canary.exists())
+}
+
+#[tokio::test]
+async fn a_shell_starts_only_if_the_user_said_yes() {
+    let yes = json!({ "action": "accept", "content": { "decision": "connect" } });
+    let able = || json!({ "elicitation": {} });
+    let ask = || json!({});
+    for (settings, capabilities, answer, code) in [
+        (ask(), json!({}), yes.clone(), "approval_required"),
+        (ask(), able(), json!({ "action": "decline" }), "approval_denied"),
+        (ask(), able(), json!({ "action": "cancel" }), "approval_denied"),
+        (ask(), able(), json!({ "action": "accept" }), "approval_denied"),
+        (
+            ask(),
+            able(),
+            json!({ "action": "accept", "content": { "decision": "once" } }),
+            "approval_denied",
+        ),
+        (json!({ "adHocConnections": "off" }), able(), yes.clone(), "approval_denied"),
+    ] {
+        let (said, started) = with_a_canary(settings, capabilities, answer.clone()).await;
+        assert!(said.starts_with(&format!("(error) Connection failed: {code}: ")), "{said}");
+        assert!(!started, "{answer}");
+    }
+    // The same with a yes, so that the canary would have been there.
+    let (said, started) = with_a_canary(ask(), able(), yes).await;
+    assert!(started, "{said}");
+    assert!(said.contains(r#"\"sh\" \"-c\" \"touch "#), "{said}");
+    let allowed = json!({ "adHocConnections": "allow" });
+    let (said, started) = with_a_canary(allowed, json!({}), Value::Null).await;
+    assert!(started, "{said}");
+}
+
+#[tokio::test]
+async fn a_project_cannot_allow_connections() {
+    let installed = installed();
+    let settings = json!({ "settings": { "adHocConnections": "allow" }, "mcpServers": {} });
+    installed.write(".mcp.json", &settings.to_string());
+    let mut story = Story::of(&installed, json!({})).await;
+    let said = story.ask("mcp_connect", json!({ "id": "x", "url": "npx -y server" })).await;
+    assert!(said.starts_with("(error) Connection failed: approval_required: "), "{said}");
+    assert!(!installed.home().join("started").exists());
+}
+
+#[tokio::test]
+async fn the_user_sees_every_character_of_what_would_run_or_where_it_leads() {
+    let mut story = Story::begin(&installed(), 0).await;
+    let url = "sh -c 'a\u{202e}b' \u{200b}c";
+    story.ask("mcp_connect", json!({ "id": "x", "url": url })).await;
+    story.ask("mcp_connect", json!({ "id": "x", "url": "http://ex\u{200b}ample.com/" })).await;
+    let asked: Vec<&str> =
+        story.client.user.asked.iter().map(|asked| asked["message"].as_str().unwrap()).collect();
+    insta::assert_snapshot!(asked.join("\n---\n"), @r#"
+    Connect the server `x`, which is in none of your configuration files?
+
+    This program would be started, with your rights:
+    "sh" "-c" "a\u{202e}b" "\u{200b}c"
+    ---
+    Connect the server `x`, which is in none of your configuration files?
+
+    It would be reached at:
+    "http://ex\u{200b}ample.com/"
+    "#);
+}
+
+#[tokio::test]
+async fn the_eleventh_connection_is_refused() {
+    let mut story = Story::begin(&installed(), 12).await;
+    let connect = |number: usize| json!({ "id": format!("c{number}"), "url": "npx -y server" });
+    for number in 1..=10 {
+        let said = story.ask("mcp_connect", connect(number)).await;
+        assert!(said.starts_with("Successfully connected"), "{number}: {said}");
+    }
+    let said = story.ask("mcp_connect", connect(11)).await;
+    assert_eq!(said, "(error) Connection failed: Maximum connections (10) reached");
+    // Nobody was asked about it.
+    assert_eq!(story.client.user.asked.len(), 10);
+    story.ask("mcp_disconnect", json!({ "id": "c3" })).await;
+    let said = story.ask("mcp_connect", connect(11)).await;
+    assert!(said.starts_with("Successfully connected"), "{said}");
+}
+
+/// Every file below a directory.
+fn files(directory: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| match entry.path() {
+            path if path.is_dir() => files(&path),
+            path => BTreeSet::from([path]),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn nothing_of_a_connection_stays_when_its_session_ends() {
+    let installed = Installed::bare(PROGRAMS);
+    let log = installed.spawn_log().display().to_string();
+    let loud = "[faults]\nstderr_flood_bytes = 100000\n[[tools]]\nname = 'echo'\n";
+    let loud = installed.write("loud.toml", loud).display().to_string();
+    let mut story = Story::begin(&installed, 1).await;
+    let url = format!("fixture-server {loud} --spawn-log {log}");
+    let said = story.ask("mcp_connect", json!({ "id": "guest", "url": url })).await;
+    assert!(said.starts_with("Successfully connected"), "{said}");
+    let server = *installed.spawned().first().unwrap();
+    story.client.end().await;
+    until("the server has ended", || !Path::new(&format!("/proc/{server}")).exists()).await;
+    let left = files(&installed.home().join("switchboard"));
+    let named = left.iter().filter(|path| {
+        path.to_string_lossy().contains("guest")
+            || fs::read_to_string(path).is_ok_and(|text| text.contains("guest"))
+    });
+    assert_eq!(named.collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "{left:?}");
+}
+
+fn wanted(id: &str) -> Wanted {
+    let address = format!("{} everything", PROGRAMS.fixture_server);
+    Wanted::read(Order { id, address: &address, ..Order::default() }).unwrap()
+}
+
+async fn connect(session: &Session, id: &str) -> Result<usize, ConnectError> {
+    let connected = session.connect_to(&wanted(id), &session.caller()).await;
+    connected.map(|connected| connected.tools.len())
+}
+
+#[tokio::test]
+async fn a_connection_is_its_sessions_alone() {
+    let allowed = r#"{
+        "settings": { "adHocConnections": "allow" },
+        "mcpServers": { "kit": { "command": "fixture-server", "args": ["everything"] } }
+    }"#;
+    let world = World::with(allowed).start();
+    let (one, two) = (world.gateway.session(Headless), world.gateway.session(Headless));
+    assert!(connect(&one, "guest").await.unwrap() > 0);
+    assert!(one.catalog().tools().any(|item| &**item.shown == "guest_echo"));
+    assert!(!two.catalog().tools().any(|item| &**item.shown == "guest_echo"));
+    assert_eq!(two.connection("guest").unwrap_err().code, Code::UnknownServer);
+    // Another session may have one of the same name.
+    assert!(connect(&two, "guest").await.is_ok());
+    // What is configured elsewhere keeps its name.
+    assert!(matches!(connect(&one, "kit").await, Err(ConnectError::Exists(_))));
+    // It stays when the configuration changes.
+    world.apply(r#"{ "mcpServers": {} }"#);
+    assert!(one.connection("guest").is_ok());
+    drop(one);
+    assert!(two.connection("guest").is_ok());
+    world.shut_down().await;
+}

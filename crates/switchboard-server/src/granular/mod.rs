@@ -1,0 +1,288 @@
+//! All servers behind a tool for each step: `mcp_connect`, `mcp_list_tools`, `mcp_call_tool` and so
+//! on. Reads, translates, answers; decides nothing.
+
+mod cards;
+
+use serde::Deserialize;
+use serde_json::Value;
+use switchboard::connection::{Order, Wanted};
+use switchboard::connections::Existing;
+use switchboard::exact::{Args, Exact};
+use switchboard::failure::{Code, Failure};
+use switchboard::notice::{Filter, Kind};
+use switchboard::render::granular::{self as words, Asked};
+use switchboard::render::words::clean_line;
+use switchboard::reply::{Output, Reply};
+use switchboard::request::{
+    CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Request, SearchRequest,
+    Signatures, args_of,
+};
+use switchboard::{Caller, Session};
+use switchboard_wire::envelope::INVALID_PARAMS;
+use switchboard_wire::{Peer, Raw, RpcError};
+
+use crate::answer::{self, Answer};
+use crate::params::{Meta, Named, read, with_progress};
+use cards::{CARDS, Card, Tool};
+
+/// What a tool gave.
+enum Outcome {
+    Text(String),
+    Output(Box<Output>),
+}
+
+/// What a tool says when it did not do what it was asked.
+struct Wrong {
+    text: String,
+    code: Code,
+}
+
+pub(crate) fn list() -> Answer {
+    let definitions: Vec<String> = CARDS.iter().map(Card::definition).collect();
+    answer::list("tools", definitions.iter().map(String::as_str))
+}
+
+/// Calls one of the tools. Whatever goes wrong inside it is a result that the model can read, and
+/// what handlers heard meanwhile is its last line.
+pub(crate) async fn call(
+    session: &Session,
+    caller: Caller,
+    params: Option<&Raw>,
+    progress: Option<&Peer>,
+) -> Result<Answer, RpcError> {
+    #[derive(Deserialize)]
+    struct About {
+        #[serde(default, rename = "_meta")]
+        meta: Option<Meta>,
+    }
+    let named: Named<'_> = read(params)?;
+    let Some(card) = CARDS.iter().find(|card| card.name == named.name) else {
+        let message = format!("there is no tool `{}`", clean_line(&named.name, 100));
+        return Err(RpcError::new(INVALID_PARAMS, message));
+    };
+    let token = read::<About>(params)?.meta.and_then(|meta| meta.progress_token);
+    let given = Given { card, args: named.arguments.unwrap_or_default() };
+    let outcome = match (token, progress) {
+        (Some(token), Some(client)) => {
+            let run = |caller| run(session, given, caller);
+            Box::pin(with_progress(caller, run, &token, client)).await
+        }
+        (None, _) | (_, None) => run(session, given, caller).await,
+    };
+    let heard = session.take_notices();
+    let below = |text: String| match &heard {
+        Some(heard) => format!("{text}\n\n{heard}"),
+        None => text,
+    };
+    Ok(match outcome {
+        Ok(Outcome::Text(text)) => Answer::Text(below(text), None),
+        Err(Wrong { text, code }) => Answer::Text(below(text), Some(code)),
+        Ok(Outcome::Output(output)) => Answer::Output(output, heard),
+    })
+}
+
+async fn run(session: &Session, mut given: Given, caller: Caller) -> Result<Outcome, Wrong> {
+    given.refuse_unknown()?;
+    match given.card.tool {
+        Tool::Connect => connect(session, given, &caller).await,
+        Tool::Disconnect => {
+            let id = given.text("id")?;
+            let closed = session.close(&id).await.map_err(|failure| wrong(&failure, &id, ""))?;
+            Ok(Outcome::Text(words::closed(&closed)))
+        }
+        Tool::ListConnections => Ok(Outcome::Text(words::connections(&session.connections()))),
+        Tool::ListTools => {
+            let id = given.optional_text("id")?;
+            let tools = session.tools_from(id.as_deref()).await;
+            let failed = |failure| wrong(&failure, id.as_deref().unwrap_or_default(), "");
+            tools.map(|tools| Outcome::Text(words::tools(&tools))).map_err(failed)
+        }
+        Tool::Call => {
+            let (server, tool) = (given.text("connection_id")?, given.text("tool_name")?);
+            let args = given.object("arguments")?;
+            let call = CallRequest { tool: tool.clone(), server: Some(server.clone()), args };
+            ask(session, Request::Call(call), caller, (&server, &tool)).await
+        }
+        Tool::ListResources => {
+            let id = given.text("id")?;
+            let resources = session.resources_from(&id).await;
+            let resources = resources.map_err(|failure| wrong(&failure, &id, ""))?;
+            Ok(Outcome::Text(words::resources(&resources)))
+        }
+        Tool::ReadResource => {
+            let (server, uri) = (given.text("connection_id")?, given.text("uri")?);
+            let read = Request::ReadResource { uri, server: Some(server.clone()) };
+            ask(session, read, caller, (&server, "")).await
+        }
+        Tool::ReloadConfig => reload(session, given).await,
+        Tool::RegisterHandler => register(session, given),
+        Tool::Search => search(session, given, caller).await,
+    }
+}
+
+async fn connect(session: &Session, mut given: Given, caller: &Caller) -> Result<Outcome, Wrong> {
+    let (id, url) = (given.text("id")?, given.text("url")?);
+    let (transport, timeout) = (given.optional_text("type")?, given.count("timeout")?);
+    let order = Order { id: &id, address: &url, transport: transport.as_deref(), timeout };
+    let connected = async { session.connect_to(&Wanted::read(order)?, caller).await };
+    match connected.await {
+        Ok(connected) => Ok(Outcome::Text(words::connected(&connected))),
+        Err(error) => Err(Wrong { text: words::connect_error(&error), code: error.code() }),
+    }
+}
+
+async fn reload(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
+    let existing = match given.flag("disconnect_existing")? {
+        Some(true) => Existing::Close,
+        Some(false) | None => Existing::Stay,
+    };
+    let reloaded = session.reload(existing).await.map_err(|failure| wrong(&failure, "", ""))?;
+    match words::reloaded(&reloaded) {
+        Ok(text) => Ok(Outcome::Text(text)),
+        Err(text) => Err(Wrong { text, code: Code::Config }),
+    }
+}
+
+fn register(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
+    let (id, types) = (given.optional_text("connection_id")?, given.texts("types")?);
+    // For whoever reads the call.
+    given.optional_text("description")?;
+    let failed = |failure: &Failure| wrong(failure, id.as_deref().unwrap_or_default(), "");
+    let server = match &id {
+        Some(id) => Some(session.connection(id).map_err(|failure| failed(&failure))?),
+        None => None,
+    };
+    let mut kinds = Vec::new();
+    for word in types {
+        let Some(kind) = Kind::from_word(&word) else {
+            let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+            return Err(bad("types", &format!("must be of {}", known.join(", "))));
+        };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let filter = Filter { server, kinds };
+    let handler = session.register_handler(filter.clone()).map_err(|failure| failed(&failure))?;
+    Ok(Outcome::Text(words::registered(handler, &filter)))
+}
+
+async fn search(session: &Session, mut given: Given, caller: Caller) -> Result<Outcome, Wrong> {
+    let query = given.text("query")?;
+    let limit = given.count("limit")?.and_then(|limit| usize::try_from(limit).ok());
+    let offset = given.count("offset")?.and_then(|offset| usize::try_from(offset).ok());
+    let page = PageRequest {
+        limit: limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT),
+        offset: offset.unwrap_or_default(),
+    };
+    let (matching, signatures) = (Matching::Words, Signatures::Shown);
+    let request = SearchRequest { query, matching, server: None, signatures, page };
+    match session.handle_as(Request::Search(request), caller).await {
+        Ok(Reply::Found(page)) => Ok(Outcome::Text(words::found(&page))),
+        Ok(other) => Ok(Outcome::Text(switchboard::render::text::reply(&other))),
+        Err(failure) => Err(wrong(&failure, "", "")),
+    }
+}
+
+async fn ask(
+    session: &Session,
+    request: Request,
+    caller: Caller,
+    (connection, tool): (&str, &str),
+) -> Result<Outcome, Wrong> {
+    match session.handle_as(request, caller).await {
+        Ok(Reply::Output(output)) => Ok(Outcome::Output(output)),
+        Ok(other) => Ok(Outcome::Text(switchboard::render::text::reply(&other))),
+        Err(failure) => Err(wrong(&failure, connection, tool)),
+    }
+}
+
+fn wrong(failure: &Failure, connection: &str, tool: &str) -> Wrong {
+    Wrong { text: words::failure(failure, Asked { connection, tool }), code: failure.code }
+}
+
+fn bad(parameter: &str, problem: &str) -> Wrong {
+    Wrong { text: format!("Error: {parameter}: {problem}"), code: Code::BadRequest }
+}
+
+/// What a tool was given; each parameter is taken out once.
+struct Given {
+    card: &'static Card,
+    args: Args,
+}
+
+impl Given {
+    fn refuse_unknown(&self) -> Result<(), Wrong> {
+        let takes: Vec<&str> = self.card.parameters.iter().map(|known| known.name).collect();
+        match self.args.values().keys().find(|name| !takes.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let problem = match takes.is_empty() {
+                    true => format!("unknown parameter; {} takes none", self.card.name),
+                    false => {
+                        format!("unknown parameter; {} takes {}", self.card.name, takes.join(", "))
+                    }
+                };
+                Err(bad(&clean_line(name, 100), &problem))
+            }
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Exact> {
+        self.args.take(name).filter(|value| !value.value().is_null())
+    }
+
+    fn text(&mut self, name: &str) -> Result<String, Wrong> {
+        self.optional_text(name)?.ok_or_else(|| bad(name, "is required"))
+    }
+
+    fn optional_text(&mut self, name: &str) -> Result<Option<String>, Wrong> {
+        match self.take(name).map(Exact::into_value) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(bad(name, "must be a string")),
+        }
+    }
+
+    /// Also as a string: some models write numbers so.
+    fn count(&mut self, name: &str) -> Result<Option<u64>, Wrong> {
+        let whole = || bad(name, "must be a whole number");
+        match self.take(name).map(Exact::into_value) {
+            None => Ok(None),
+            Some(Value::Number(number)) => number.as_u64().map(Some).ok_or_else(whole),
+            Some(Value::String(text)) => text.parse().map(Some).map_err(|_| whole()),
+            Some(_) => Err(whole()),
+        }
+    }
+
+    fn flag(&mut self, name: &str) -> Result<Option<bool>, Wrong> {
+        match self.take(name).map(Exact::into_value) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(Value::String(text)) if text == "true" => Ok(Some(true)),
+            Some(Value::String(text)) if text == "false" => Ok(Some(false)),
+            Some(_) => Err(bad(name, "must be true or false")),
+        }
+    }
+
+    fn texts(&mut self, name: &str) -> Result<Vec<String>, Wrong> {
+        match self.take(name).map(Exact::into_value) {
+            None => Ok(Vec::new()),
+            Some(Value::String(text)) => Ok(vec![text]),
+            Some(Value::Array(items)) => {
+                let texts = items.into_iter().map(|item| match item {
+                    Value::String(text) => Ok(text),
+                    _ => Err(bad(name, "must be an array of strings")),
+                });
+                texts.collect()
+            }
+            Some(_) => Err(bad(name, "must be an array of strings")),
+        }
+    }
+
+    /// The arguments of a server's tool, with every number as it was written.
+    fn object(&mut self, name: &str) -> Result<Args, Wrong> {
+        let Some(given) = self.take(name) else { return Ok(Args::default()) };
+        args_of(given).map_err(|error| bad(name, &error.to_string()))
+    }
+}

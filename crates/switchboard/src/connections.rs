@@ -1,0 +1,216 @@
+//! Connections by id, for faces with a tool for each step: making, listing and closing them, and
+//! reading the configuration again.
+
+use switchboard_core::catalog::{Catalog, Item, Kind};
+use switchboard_core::config::values::AdHocConnections;
+use switchboard_core::connection::{
+    Closed, ConnectError, Connected, ConnectionLine, ConnectionState, Reloaded, ResourcesFrom,
+    ToolsFrom, Wanted,
+};
+use switchboard_core::failure::{Code, Failure};
+use switchboard_core::name::ServerName;
+use switchboard_core::notice::{Filter, HandlerId};
+use switchboard_core::reply::{ServerStatus, ToolLine};
+
+use crate::explain;
+use crate::host::Consent;
+use crate::modes;
+use crate::session::Session;
+use crate::upstream::lease::Caller;
+
+/// Where a server is that has no address.
+const WITHIN: &str = "built-in";
+
+/// What becomes of the connections that there are when the configuration is read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    Stay,
+    Close,
+}
+
+impl Session {
+    /// Connects a server. One that is configured in the same way is simply connected; any other is
+    /// a guest of this session, and the user is asked.
+    pub async fn connect_to(
+        &self,
+        wanted: &Wanted,
+        caller: &Caller,
+    ) -> Result<Connected, ConnectError> {
+        if self.gateway.catalog().shelf(&wanted.id).is_some() {
+            self.connect_configured(wanted).await?;
+        } else {
+            self.gateway.has_room(&wanted.id, self.id())?;
+            self.consent_to(wanted, caller).await?;
+            let admitted = self.gateway.admit(wanted, self.listener())?;
+            let lease = admitted.upstream.refresh().await;
+            lease.map_err(|error| explain::connect(error, &wanted.id))?;
+            admitted.stays();
+        }
+        let catalog = self.catalog();
+        Ok(Connected {
+            id: wanted.id.clone(),
+            address: wanted.address.clone(),
+            transport: wanted.transport.title(),
+            tools: tools_of(&catalog, &wanted.id)
+                .map(|item| item.entry.name.as_str().to_owned())
+                .collect(),
+            resources: catalog.listing(&wanted.id).map_or(0, |listing| listing.resources.len()),
+        })
+    }
+
+    async fn connect_configured(&self, wanted: &Wanted) -> Result<(), ConnectError> {
+        let server = self.connection(wanted.id.as_str())?;
+        let transport = self.gateway.facts(&server).transport;
+        if !transport.is_some_and(|configured| wanted.is(&configured)) {
+            return Err(ConnectError::Exists(server));
+        }
+        let lease = self.upstream(&server)?.refresh().await;
+        lease.map(drop).map_err(|error| explain::connect(error, &server))
+    }
+
+    /// The user's word for a server that stands in no configuration.
+    async fn consent_to(&self, wanted: &Wanted, caller: &Caller) -> Result<(), Failure> {
+        match self.gateway.settings().ad_hoc_connections {
+            AdHocConnections::Allow => return Ok(()),
+            AdHocConnections::Off => return Err(explain::ad_hoc_is_off(&wanted.id)),
+            AdHocConnections::Ask => {}
+        }
+        match caller.listener.host.approve_connection(wanted).await {
+            Ok(Consent::Given) => Ok(()),
+            Ok(Consent::Refused) => Err(explain::connection_denied(&wanted.id)),
+            Err(nobody) => Err(explain::cannot_ask_to_connect(nobody, &wanted.id)),
+        }
+    }
+
+    /// The server that an id means, if it may be used.
+    pub fn connection(&self, id: &str) -> Result<ServerName, Failure> {
+        self.catalog().active_server(id).map_err(explain::resolve)
+    }
+
+    /// Every server that may be used, whether it is connected or not.
+    pub fn connections(&self) -> Vec<ConnectionLine> {
+        let catalog = self.catalog();
+        let usable = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
+        usable.map(|(id, _)| self.connection_line(&catalog, id)).collect()
+    }
+
+    fn connection_line(&self, catalog: &Catalog, id: &ServerName) -> ConnectionLine {
+        let listing = catalog.listing(id);
+        ConnectionLine {
+            id: id.clone(),
+            address: self.address_of(id),
+            state: match modes::server_line(self, catalog, id).status {
+                ServerStatus::Connected => ConnectionState::Connected,
+                ServerStatus::Connecting => ConnectionState::Connecting,
+                ServerStatus::Failed | ServerStatus::NeedsAuth | ServerStatus::Pending => {
+                    ConnectionState::Error
+                }
+                ServerStatus::Cached | ServerStatus::NotConnected | ServerStatus::Disabled => {
+                    ConnectionState::Disconnected
+                }
+            },
+            tools: listing.map(|_| tools_of(catalog, id).count()),
+            implementation: listing
+                .map(|listing| (listing.server_name.clone(), listing.server_version.clone()))
+                .filter(|(name, _)| !name.is_empty()),
+        }
+    }
+
+    fn address_of(&self, id: &ServerName) -> String {
+        if let Some(guest) = self.gateway.guest(id, self.id()) {
+            return guest.address;
+        }
+        let transport = self.gateway.facts(id).transport;
+        transport.map_or_else(|| WITHIN.to_owned(), |transport| transport.shown())
+    }
+
+    /// Closes a connection; a guest is gone with it.
+    pub async fn close(&self, id: &str) -> Result<Closed, Failure> {
+        let id = self.connection(id)?;
+        let closed = Closed { address: self.address_of(&id), id };
+        self.upstream(&closed.id)?.disconnect().await;
+        self.gateway.dismiss(&closed.id, self.id());
+        Ok(closed)
+    }
+
+    /// The tools of one server, which is connected if it was never listed, or of all that are
+    /// connected.
+    pub async fn tools_from(&self, id: Option<&str>) -> Result<Vec<ToolsFrom>, Failure> {
+        let Some(id) = id else {
+            let catalog = self.catalog();
+            let lines = self.connections().into_iter();
+            let connected = lines.filter(|line| line.state == ConnectionState::Connected);
+            return Ok(connected.map(|line| tools_from(&catalog, line.id)).collect());
+        };
+        let id = self.connection(id)?;
+        let catalog = modes::listed(self, self.catalog(), &id).await?;
+        Ok(vec![tools_from(&catalog, id)])
+    }
+
+    pub async fn resources_from(&self, id: &str) -> Result<ResourcesFrom, Failure> {
+        let id = self.connection(id)?;
+        let catalog = modes::listed(self, self.catalog(), &id).await?;
+        let listing = catalog.listing(&id);
+        let resources = listing.map(|listing| listing.resources.clone()).unwrap_or_default();
+        Ok(ResourcesFrom { id, resources })
+    }
+
+    /// Reads the configuration files again, and connects what they turn on.
+    pub async fn reload(&self, existing: Existing) -> Result<Reloaded, Failure> {
+        let closed = match existing {
+            Existing::Stay => None,
+            Existing::Close => Some(self.close_all().await),
+        };
+        let read = self.gateway.reload().await?;
+        let mut reloaded =
+            Reloaded { closed, files: read.files, mistakes: read.mistakes, ..Reloaded::default() };
+        for (server, outcome) in self.gateway.turned_on().await {
+            match outcome {
+                Ok(()) => reloaded.connected.push(server),
+                Err(failure) if failure.code == Code::TrustRequired => {
+                    reloaded.pending.push(server);
+                }
+                Err(failure) => reloaded.failed.push((server, failure)),
+            }
+        }
+        Ok(reloaded)
+    }
+
+    /// Closes all connections that are up or on their way; how many there were.
+    async fn close_all(&self) -> usize {
+        let mut closed = 0;
+        for line in self.connections() {
+            let up = match line.state {
+                ConnectionState::Connected | ConnectionState::Connecting => true,
+                ConnectionState::Disconnected | ConnectionState::Error => false,
+            };
+            if (up || self.gateway.guest(&line.id, self.id()).is_some())
+                && self.close(line.id.as_str()).await.is_ok()
+            {
+                closed += 1;
+            }
+        }
+        closed
+    }
+
+    /// Listens for notifications of servers from now on, until the session ends.
+    pub fn register_handler(&self, filter: Filter) -> Result<HandlerId, Failure> {
+        let notices = self.gateway.notices();
+        notices.register(&self.gateway, self.listener(), filter).ok_or_else(explain::many_handlers)
+    }
+
+    /// What the handlers heard since this was asked the last time, as one line.
+    pub fn take_notices(&self) -> Option<String> {
+        self.gateway.notices().take_line(self.id())
+    }
+}
+
+/// What the server itself calls tools.
+fn tools_of<'c>(catalog: &'c Catalog, id: &ServerName) -> impl Iterator<Item = Item<'c>> {
+    catalog.tools_of(id).filter(|item| item.entry.kind == Kind::Tool)
+}
+
+fn tools_from(catalog: &Catalog, id: ServerName) -> ToolsFrom {
+    let tools = tools_of(catalog, &id).map(|item| ToolLine::of(&item)).collect();
+    ToolsFrom { id, tools }
+}

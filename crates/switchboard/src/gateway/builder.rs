@@ -1,0 +1,135 @@
+//! Gathers what a gateway is made of, and starts it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+use switchboard_core::config::layers::Config;
+use switchboard_core::config::values::Toolset;
+use switchboard_core::content::guard::Limits;
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::guests::AllGuests;
+use super::{CONCURRENT_DIALS, FileNotices, Gateway, Roster, Shared};
+use crate::blueprint::{Blueprint, Starts, WhenEmpty};
+use crate::demo::Demo;
+use crate::dial::http::Clients;
+use crate::dial::in_process::InProcess;
+use crate::dial::spawn::{self, Spawner};
+use crate::directory::Directory;
+use crate::env::Environment;
+use crate::log_level::LogLevels;
+use crate::notices::Notices;
+use crate::paths::Paths;
+
+/// Gathers what a gateway is made of.
+pub struct GatewayBuilder {
+    blueprint: Blueprint,
+    config: Config,
+}
+
+impl GatewayBuilder {
+    pub(super) fn new(environment: Environment) -> GatewayBuilder {
+        let paths = Paths::of(&environment);
+        let blueprint = Blueprint {
+            spawner: spawn::at_hand(&paths.running()),
+            paths,
+            environment,
+            in_process: BTreeMap::new(),
+            limits: None,
+            starts: Starts::AsConfigured,
+            when_empty: WhenEmpty::Nothing,
+            toolset: None,
+        };
+        GatewayBuilder { blueprint, config: Config::default() }
+    }
+
+    /// The servers and settings of a configuration.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> GatewayBuilder {
+        self.config = config;
+        self
+    }
+
+    /// A server inside this process. If the configuration has one of this name, only its transport
+    /// is replaced: time-outs, filters and the like hold as configured.
+    #[must_use]
+    pub fn server(mut self, name: &str, server: impl InProcess) -> GatewayBuilder {
+        self.blueprint.in_process.insert(name.to_owned(), Arc::new(server));
+        self
+    }
+
+    /// The built-in server to try things with.
+    #[must_use]
+    pub fn demo(self) -> GatewayBuilder {
+        self.server("demo", Demo)
+    }
+
+    /// The built-in server, as long as nothing else is configured.
+    #[must_use]
+    pub fn demo_if_empty(mut self) -> GatewayBuilder {
+        self.blueprint.when_empty = WhenEmpty::Demo;
+        self
+    }
+
+    /// How programs are started, instead of with a reaper or in process groups.
+    #[must_use]
+    pub fn spawner(mut self, spawner: impl Spawner + 'static) -> GatewayBuilder {
+        self.blueprint.spawner = Arc::new(spawner);
+        self
+    }
+
+    /// Results as whole as they are, for a face that prints to a person.
+    #[must_use]
+    pub fn without_output_guard(mut self) -> GatewayBuilder {
+        self.blueprint.limits = Some(Limits::OFF);
+        self
+    }
+
+    /// Every server starts when it is first used, whatever its lifecycle says, for a face that
+    /// answers one question and ends.
+    #[must_use]
+    pub fn on_demand(mut self) -> GatewayBuilder {
+        self.blueprint.starts = Starts::OnDemand;
+        self
+    }
+
+    /// What hosts are shown, whatever the settings say.
+    #[must_use]
+    pub fn toolset(mut self, toolset: Toolset) -> GatewayBuilder {
+        self.blueprint.toolset = Some(toolset);
+        self
+    }
+
+    /// Starts the gateway, and with it the servers whose lifecycle asks for that. Needs a tokio runtime.
+    pub fn build(self) -> Gateway {
+        let nothing = Roster {
+            members: HashMap::new(),
+            facts: HashMap::new(),
+            settings: self.config.settings.clone(),
+            limits: Limits::OFF,
+            notices: FileNotices::default(),
+            unread_rules: None,
+            guests: AllGuests::default(),
+        };
+        let shared = Shared {
+            clients: Arc::new(Clients::new(self.blueprint.environment.clone())),
+            blueprint: self.blueprint,
+            directory: Directory::empty(),
+            roster: watch::Sender::new(Arc::new(nothing)),
+            dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
+            log_levels: LogLevels::default(),
+            notices: Notices::default(),
+            follower: OnceLock::new(),
+            tasks: TaskTracker::new(),
+            sessions: AtomicU64::new(0),
+            closing: CancellationToken::new(),
+        };
+        let gateway = Gateway { shared: Arc::new(shared) };
+        gateway.apply(&self.config);
+        gateway
+    }
+}

@@ -1,0 +1,217 @@
+//! Servers that a session connected ad hoc: guests of the gateway, which stand in no configuration,
+//! leave nothing on disk and go with their session.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use switchboard_core::approval::Rules;
+use switchboard_core::catalog::{Catalog, Shelf};
+use switchboard_core::config::values::Lifecycle;
+use switchboard_core::connection::{ConnectError, MOST_AD_HOC, Wanted};
+use switchboard_core::lifecycle::Policy;
+use switchboard_core::name::ServerName;
+
+use super::{Gateway, Roster};
+use crate::directory::Directory;
+use crate::upstream::{Listener, Recipe, SessionId, Surroundings, Upstream};
+
+/// A guest stays connected until it is sent away; after a crash the next call connects it.
+const POLICY: Policy = Policy { lifecycle: Lifecycle::Lazy, idle: None };
+
+/// The guests of all sessions.
+pub(super) type AllGuests = HashMap<SessionId, Guests>;
+
+/// The guests of one session.
+#[derive(Clone)]
+pub(super) struct Guests {
+    /// Nobody else sees what they list.
+    directory: Directory,
+    by_name: BTreeMap<ServerName, Guest>,
+    /// Held for a moment at a time, never across an await.
+    view: Arc<Mutex<Option<View>>>,
+}
+
+/// A server that one session may use.
+#[derive(Clone)]
+pub(crate) struct Guest {
+    pub(crate) upstream: Upstream,
+    pub(crate) address: String,
+    rules: Arc<Rules>,
+    shelf: Shelf,
+    recipe: Arc<Recipe>,
+}
+
+/// What a session with guests sees, and of what it was made.
+struct View {
+    configured: Arc<Catalog>,
+    guests: Arc<Catalog>,
+    all: Arc<Catalog>,
+}
+
+/// A guest that has been let in. Unless it may stay, it goes when this is dropped.
+pub(crate) struct Admission {
+    gateway: Gateway,
+    session: SessionId,
+    id: ServerName,
+    pub(crate) upstream: Upstream,
+    verdict: Verdict,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Goes,
+    Stays,
+}
+
+impl Gateway {
+    /// Whether a session may have one more guest, of this name.
+    pub(crate) fn has_room(&self, id: &ServerName, session: SessionId) -> Result<(), ConnectError> {
+        match self.roster().guests.get(&session) {
+            Some(guests) => guests.has_room(id),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets a server in for one session, without connecting it.
+    pub(crate) fn admit(
+        &self,
+        wanted: &Wanted,
+        listener: &Listener,
+    ) -> Result<Admission, ConnectError> {
+        let mut admitted = Ok(());
+        self.shared.roster.send_modify(|roster| {
+            admitted = self.seat(Arc::make_mut(roster), wanted, listener);
+        });
+        admitted?;
+        let session = listener.session;
+        let upstream = self.guest(&wanted.id, session).map(|guest| guest.upstream);
+        Ok(Admission {
+            upstream: upstream.ok_or_else(|| ConnectError::Exists(wanted.id.clone()))?,
+            gateway: self.clone(),
+            session,
+            id: wanted.id.clone(),
+            verdict: Verdict::Goes,
+        })
+    }
+
+    fn seat(
+        &self,
+        roster: &mut Roster,
+        wanted: &Wanted,
+        listener: &Listener,
+    ) -> Result<(), ConnectError> {
+        let Roster { guests, settings, unread_rules, .. } = roster;
+        let guests = guests.entry(listener.session).or_insert_with(Guests::nobody);
+        guests.has_room(&wanted.id)?;
+        let (shelf, recipe) = self.shared.blueprint.of_guest(wanted, settings);
+        let recipe = Arc::new(recipe);
+        let rules = match unread_rules {
+            Some(place) => Rules::unread(place),
+            None => Rules::new(&wanted.definition, settings),
+        };
+        let surroundings = Surroundings {
+            directory: guests.directory.clone(),
+            ..self.surroundings(None, Some(listener.clone()))
+        };
+        let upstream =
+            Upstream::start(wanted.id.clone(), Arc::clone(&recipe), POLICY, surroundings);
+        let (address, rules) = (wanted.address.clone(), Arc::new(rules));
+        let guest = Guest { upstream, address, rules, shelf, recipe };
+        guests.by_name.insert(wanted.id.clone(), guest);
+        guests.announce();
+        Ok(())
+    }
+
+    /// The server that a session connected under this name.
+    pub(crate) fn guest(&self, id: &ServerName, session: SessionId) -> Option<Guest> {
+        self.shared.roster.borrow().guests.get(&session)?.by_name.get(id).cloned()
+    }
+
+    pub(super) fn guest_rules(&self, id: &ServerName, session: SessionId) -> Option<Arc<Rules>> {
+        let roster = self.shared.roster.borrow();
+        Some(Arc::clone(&roster.guests.get(&session)?.by_name.get(id)?.rules))
+    }
+
+    /// Sends a guest away; calls in flight are finished.
+    pub(crate) fn dismiss(&self, id: &ServerName, session: SessionId) {
+        if self.guest(id, session).is_none() {
+            return;
+        }
+        self.shared.roster.send_modify(|roster| {
+            let guests = &mut Arc::make_mut(roster).guests;
+            let Some(of_session) = guests.get_mut(&session) else { return };
+            if let Some(guest) = of_session.by_name.remove(id) {
+                guest.upstream.retire();
+                of_session.announce();
+            }
+        });
+    }
+
+    /// What one session may use: the configured servers, and its guests.
+    pub(crate) fn catalog_of(&self, session: SessionId) -> Arc<Catalog> {
+        let guests = self.shared.roster.borrow().guests.get(&session).cloned();
+        match guests {
+            None => self.catalog(),
+            Some(guests) => guests.seen_beside(self.catalog()),
+        }
+    }
+}
+
+impl Guests {
+    fn nobody() -> Guests {
+        Guests { directory: Directory::empty(), by_name: BTreeMap::new(), view: Arc::default() }
+    }
+
+    pub(super) fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
+        self.by_name.values().map(|guest| &guest.upstream)
+    }
+
+    fn has_room(&self, id: &ServerName) -> Result<(), ConnectError> {
+        if self.by_name.contains_key(id) {
+            return Err(ConnectError::Exists(id.clone()));
+        }
+        if self.by_name.len() >= MOST_AD_HOC {
+            return Err(ConnectError::TooMany);
+        }
+        Ok(())
+    }
+
+    /// Lets their directory know who is there.
+    fn announce(&self) {
+        let guests = self.by_name.iter();
+        let shelves = guests.clone().map(|(id, guest)| (id.clone(), guest.shelf.clone()));
+        let plans = guests.map(|(id, guest)| (id.clone(), Arc::clone(&guest.recipe.plan)));
+        self.directory.replace(shelves.collect(), plans.collect());
+    }
+
+    fn seen_beside(&self, configured: Arc<Catalog>) -> Arc<Catalog> {
+        let guests = self.directory.catalog();
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = &*view
+            && Arc::ptr_eq(&view.configured, &configured)
+            && Arc::ptr_eq(&view.guests, &guests)
+        {
+            return Arc::clone(&view.all);
+        }
+        let shelves = configured.shelves().chain(guests.shelves());
+        let shelves = shelves.map(|(server, shelf)| (server.clone(), shelf.clone()));
+        let all = Arc::new(Catalog::new(shelves.collect()));
+        *view = Some(View { configured, guests, all: Arc::clone(&all) });
+        all
+    }
+}
+
+impl Admission {
+    pub(crate) fn stays(mut self) {
+        self.verdict = Verdict::Stays;
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if self.verdict == Verdict::Goes {
+            self.gateway.dismiss(&self.id, self.session);
+        }
+    }
+}

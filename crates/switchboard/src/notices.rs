@@ -1,0 +1,213 @@
+//! Who listens for notifications of servers, and how they hear of them: the session's host at once,
+//! though not more often than it can bear, and the model with the next answer.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use serde_json::json;
+use switchboard_core::name::ServerName;
+use switchboard_core::notice::{Filter, HandlerId, Kind, Notice, Waiting};
+use switchboard_wire::{Notification, Raw};
+use tokio::sync::{Notify, mpsc};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::gateway::Gateway;
+use crate::upstream::lease::Caller;
+use crate::upstream::{Listener, SessionId};
+
+/// Handlers that one session may have.
+const MOST_HANDLERS: usize = 32;
+
+/// A host hears of the same thing once in this time, however often it happens.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Steps of a call that may wait before some are skipped.
+const WAITING_STEPS: usize = 16;
+
+/// The handlers of all sessions; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notices {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Held for a moment at a time, never across an await.
+    desks: Mutex<HashMap<SessionId, Desk>>,
+    /// How many sessions have handlers, so that whoever has none pays nothing.
+    listening: AtomicUsize,
+}
+
+/// The handlers of one session.
+#[derive(Debug)]
+struct Desk {
+    handlers: Vec<Filter>,
+    for_host: Waiting,
+    for_answer: Waiting,
+    news: Arc<Notify>,
+    /// Ends with the session.
+    _teller: AbortOnDropHandle<()>,
+}
+
+/// Whom a notification may reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// The session that has the connection to itself.
+    pub(crate) owner: Option<SessionId>,
+    /// The session whose call it belongs to.
+    pub(crate) meant: Option<SessionId>,
+}
+
+impl Reach {
+    fn includes(self, session: SessionId, kind: Kind) -> bool {
+        match self.owner {
+            Some(owner) => owner == session,
+            None => kind.is_for_all() || self.meant == Some(session),
+        }
+    }
+}
+
+impl Notices {
+    /// The name of the new handler; none if there are too many.
+    pub(crate) fn register(
+        &self,
+        gateway: &Gateway,
+        listener: &Listener,
+        filter: Filter,
+    ) -> Option<HandlerId> {
+        let mut desks = self.desks();
+        let desk = desks.entry(listener.session).or_insert_with(|| {
+            self.shared.listening.fetch_add(1, Ordering::Relaxed);
+            let news = Arc::new(Notify::new());
+            let telling = tell(self.clone(), listener.clone(), Arc::clone(&news));
+            Desk {
+                handlers: Vec::new(),
+                for_host: Waiting::default(),
+                for_answer: Waiting::default(),
+                news,
+                _teller: gateway.beside(telling),
+            }
+        });
+        if desk.handlers.len() >= MOST_HANDLERS {
+            return None;
+        }
+        desk.handlers.push(filter);
+        Some(HandlerId(desk.handlers.len()))
+    }
+
+    pub(crate) fn forget(&self, session: SessionId) {
+        if self.desks().remove(&session).is_some() {
+            self.shared.listening.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn nobody_listens(&self) -> bool {
+        self.shared.listening.load(Ordering::Relaxed) == 0
+    }
+
+    /// Passes on what a server says, to the handlers that it may reach.
+    pub(crate) fn hear(&self, server: &ServerName, kind: Kind, params: Option<&Raw>, reach: Reach) {
+        if self.nobody_listens() {
+            return;
+        }
+        for (session, desk) in self.desks().iter_mut() {
+            if reach.includes(*session, kind) {
+                desk.hear(server, kind, params);
+            }
+        }
+    }
+
+    /// Everything since the last time, as one line.
+    pub(crate) fn take_line(&self, session: SessionId) -> Option<String> {
+        if self.nobody_listens() {
+            return None;
+        }
+        self.desks().get_mut(&session)?.for_answer.take_line()
+    }
+
+    /// Makes a call for `caller` whose steps are heard here, too.
+    pub(crate) async fn with_steps<T, F: Future<Output = T>>(
+        &self,
+        server: ServerName,
+        mut caller: Caller,
+        call: impl FnOnce(Caller) -> F,
+    ) -> T {
+        let session = caller.listener.session;
+        let reach = Reach { owner: None, meant: Some(session) };
+        let (sender, mut steps) = mpsc::channel(WAITING_STEPS);
+        let asked_for = caller.progress.replace(sender);
+        let pass_on = |step: Raw| {
+            self.hear(&server, Kind::Progress, Some(&step), reach);
+            if let Some(asked_for) = &asked_for {
+                // Whoever lags behind misses steps, never the answer.
+                let _lagging = asked_for.try_send(step);
+            }
+        };
+        let mut call = std::pin::pin!(call(caller));
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                Some(step) = steps.recv() => pass_on(step),
+                outcome = &mut call => break outcome,
+            }
+        };
+        while let Ok(step) = steps.try_recv() {
+            pass_on(step);
+        }
+        outcome
+    }
+
+    fn desks(&self) -> MutexGuard<'_, HashMap<SessionId, Desk>> {
+        self.shared.desks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Desk {
+    fn hear(&mut self, server: &ServerName, kind: Kind, params: Option<&Raw>) {
+        let mut words = None;
+        for (index, filter) in self.handlers.iter().enumerate() {
+            if !filter.covers(server, kind) {
+                continue;
+            }
+            let words = words.get_or_insert_with(|| kind.words(params.map(Raw::as_str)));
+            let notice = Notice {
+                handler: HandlerId(index + 1),
+                server: server.clone(),
+                kind,
+                times: 1,
+                words: words.clone(),
+            };
+            self.for_host.add(notice.clone());
+            self.for_answer.add(notice);
+            self.news.notify_one();
+        }
+    }
+}
+
+/// Tells the host, then leaves it in peace for a while.
+async fn tell(notices: Notices, listener: Listener, news: Arc<Notify>) {
+    loop {
+        news.notified().await;
+        let waiting = match notices.desks().get_mut(&listener.session) {
+            Some(desk) => desk.for_host.take(),
+            None => return,
+        };
+        for notice in waiting {
+            let logger = notice.handler.to_string();
+            let params = json!({
+                "level": "notice",
+                "logger": logger,
+                "data": notice.to_string(),
+            });
+            let message = Notification {
+                method: "notifications/message".to_owned(),
+                params: Some(Raw::from_json(params.to_string())),
+                exchange: None,
+            };
+            listener.host.tell(&notice.server, &message);
+        }
+        tokio::time::sleep(QUIET).await;
+    }
+}
