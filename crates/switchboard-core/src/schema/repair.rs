@@ -14,7 +14,7 @@ const MAX_LEVELS: usize = 64;
 const MAX_PLACES: usize = 20_000;
 
 /// Changes only what `schema` refuses: JSON in a string, one value for a list, letter case of an
-/// option, and letter case or `-` for `_` in a property name.
+/// option, letter case or `-` for `_` in a property name, and `null` for what can be left out.
 pub(super) fn repair(schema: &Value, args: &mut Value) {
     Repair { root: schema, places_left: MAX_PLACES }.place(schema, args, 0);
 }
@@ -86,6 +86,7 @@ impl<'s> Repair<'s> {
     fn object(&mut self, schema: &'s Value, properties: &mut Map<String, Value>, level: usize) {
         let fields = object::fields(self.root, schema);
         rename(schema, &fields, properties);
+        self.leave_out(&fields, properties);
         let extra = object::extra(self.root, schema);
         let declared = schema.get("properties");
         for (name, value) in properties {
@@ -93,6 +94,18 @@ impl<'s> Repair<'s> {
                 self.place(schema, value, level + 1);
             }
         }
+    }
+
+    /// Nothing in place of a value that need not be there.
+    fn leave_out(&self, fields: &[Field<'_>], properties: &mut Map<String, Value>) {
+        properties.retain(|name, value| {
+            let field = fields.iter().find(|field| value.is_null() && field.name == name);
+            field.is_none_or(|field| {
+                let schema = refs::resolve(self.root, field.schema);
+                let nullable = |schema| Types::of(self.root, schema).contain(Types::NULL);
+                field.presence == Presence::Required || schema.is_none_or(nullable)
+            })
+        });
     }
 
     fn array(&mut self, schema: &'s Value, items: &mut [Value], level: usize) {

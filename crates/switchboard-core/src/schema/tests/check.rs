@@ -77,6 +77,7 @@ fn what_has_one_reading_is_repaired() {
     );
     check(json!({"filter": "null"}), Ok(json!({"filter": null})));
     check(json!({"Count": "7"}), Ok(json!({"count": 7})));
+    check(json!({"count": null, "deep": null, "filter": null}), Ok(json!({"filter": null})));
     assert_eq!(outcome(&schema(), json!({"Repo-Name": "r"})), Ok(json!({"repo_name": "r"})));
 }
 
