@@ -63,7 +63,7 @@ impl Served {
         client
     }
 
-    async fn stop(mut self) -> World {
+    pub(crate) async fn stop(mut self) -> World {
         self.stop.cancel();
         self.serving.join_next().await.unwrap().unwrap();
         self.world

@@ -47,6 +47,7 @@ mod secrets;
 mod server_to_client;
 mod setup;
 mod state;
+mod stateless_clients;
 mod stdio_face;
 mod switching;
 mod trust;

@@ -101,7 +101,7 @@ async fn a_server_that_answers_nothing_fails_in_time() {
     let config = r#"{ "mcpServers": { "kit": {
         "command": "fixture-server", "args": ["one"], "startTimeoutMs": 20000
     } } }"#;
-    let faults = "ignore_unknown = true\nnever_answer_initialize = true";
+    let faults = "ignore_unknown = true\nnever_answer = 'initialize'";
     let world = World::with(config).script("one", &script("legacy", faults)).start();
     let begun = tokio::time::Instant::now();
     let failure = world.call("kit_echo", json!({})).await.unwrap_err();

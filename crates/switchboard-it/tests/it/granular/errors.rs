@@ -7,7 +7,7 @@ use super::{FILES, Story, installed};
 #[tokio::test]
 async fn every_way_to_fail_a_connection_has_its_words() {
     let installed = installed();
-    let silent = "[faults]\nnever_answer_initialize = true\n";
+    let silent = "[faults]\nnever_answer = 'initialize'\n";
     let silent = installed.write("silent.toml", silent).display().to_string();
     let mut story = Story::begin(&installed, 4).await;
     let files = "npx -y server";

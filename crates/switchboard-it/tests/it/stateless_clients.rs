@@ -1,0 +1,352 @@
+//! Clients of the stateless revision, over stdio and HTTP, in front of servers of the older era:
+//! what a server asks in the middle of a call comes as a result, and the call goes on with the
+//! answer.
+
+use serde_json::{Value, json};
+use switchboard_it::client::{Client, text};
+use switchboard_it::harness::World;
+use switchboard_it::http_client::{Connection, HttpClient, Response, request};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+use crate::http_face::Served;
+
+const REVISION: &str = "2026-07-28";
+
+const ASKING: &str = r#"
+    [[tools]]
+    name = "ask_roots"
+    behaviour = "ask_roots"
+    [[tools]]
+    name = "ask_sampling"
+    behaviour = "ask_sampling"
+    [[tools]]
+    name = "ask_elicitation"
+    behaviour = "ask_elicitation"
+    [[tools]]
+    name = "echo"
+"#;
+
+fn meta(capabilities: &Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "io.modelcontextprotocol/clientInfo": { "name": "kit", "version": "1" },
+    })
+}
+
+fn everything() -> Value {
+    json!({ "roots": {}, "sampling": {}, "elicitation": {} })
+}
+
+fn mcp(arguments: &Value, capabilities: &Value) -> Value {
+    json!({ "name": "mcp", "arguments": arguments, "_meta": meta(capabilities) })
+}
+
+/// The same request once more, with what was asked for.
+fn again(first: &Value, asked: &Value, answer: &Value) -> Value {
+    let key = asked["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let mut params = first.clone();
+    params["inputResponses"] = json!({ key: answer });
+    params["requestState"] = asked["requestState"].clone();
+    params
+}
+
+/// What each topic asks for, and what a client answers.
+fn topics() -> [(&'static str, &'static str, Value); 3] {
+    [
+        ("ask_roots", "roots/list", json!({ "roots": [{ "uri": "file:///mine" }] })),
+        (
+            "ask_sampling",
+            "sampling/createMessage",
+            json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "mine" } }),
+        ),
+        (
+            "ask_elicitation",
+            "elicitation/create",
+            json!({ "action": "accept", "content": { "name": "mine" } }),
+        ),
+    ]
+}
+
+/// A client that says with every request all that there is to know.
+struct Stateless {
+    client: HttpClient,
+    last_id: u64,
+}
+
+impl Stateless {
+    async fn at(served: &Served) -> Stateless {
+        Stateless { client: HttpClient::new(served.address, &served.token).await, last_id: 0 }
+    }
+
+    async fn open(&mut self, method: &str, params: &Value, headers: &[(&str, &str)]) -> Connection {
+        self.last_id += 1;
+        let body = request(json!(self.last_id), method, params.clone()).to_string();
+        self.client.elsewhere("POST", headers, &body).await
+    }
+
+    async fn respond(
+        &mut self,
+        method: &str,
+        params: &Value,
+        headers: &[(&str, &str)],
+    ) -> Response {
+        let mut connection = self.open(method, params, headers).await;
+        connection.response().await.expect("a response")
+    }
+
+    async fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let named = params.get("name").or(params.get("uri")).and_then(Value::as_str);
+        let mut headers = vec![("MCP-Protocol-Version", REVISION), ("Mcp-Method", method)];
+        headers.extend(named.map(|name| ("Mcp-Name", name)));
+        let stream = self.open(method, params, &headers).await.stream().await;
+        stream.answer().await.expect("an answer")
+    }
+}
+
+#[tokio::test]
+async fn over_stdio_a_server_of_the_older_era_asks_by_results() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", ASKING);
+    let mut client = installed.serve(&[]);
+    let hello = client.ask("server/discover", json!({ "_meta": meta(&json!({})) })).await;
+    assert_eq!(hello["result"]["resultType"], "complete");
+    assert_eq!(hello["result"]["supportedVersions"][0], REVISION);
+    let me = &hello["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"];
+    assert_eq!(me, "switchboard");
+    for (tool, method, answer) in topics() {
+        let first = mcp(&json!({ "tool": format!("demo_{tool}") }), &everything());
+        let asked = client.ask("tools/call", first.clone()).await["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        let question = asked["inputRequests"].as_object().unwrap().values().next().unwrap();
+        assert_eq!(question["method"], method);
+        let done = client.ask("tools/call", again(&first, &asked, &answer)).await;
+        assert_eq!(done["result"]["resultType"], "complete", "{done}");
+        assert!(text(&done).contains("mine"), "{done}");
+    }
+    // The same process still opens with the older era's greeting.
+    let removed = client.ask("ping", json!({ "_meta": meta(&json!({})) })).await;
+    assert_eq!(removed["error"]["code"], -32601);
+    client.initialize("2025-11-25", json!({})).await;
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn over_http_a_server_of_the_older_era_asks_by_results() {
+    let world = World::of("demo", "asking").script("asking", ASKING).start();
+    let served = Served::of(world).await;
+    let mut client = Stateless::at(&served).await;
+    for (tool, method, answer) in topics() {
+        let first = mcp(&json!({ "tool": format!("demo_{tool}") }), &everything());
+        let asked = client.ask("tools/call", &first).await["result"].clone();
+        let question = asked["inputRequests"].as_object().unwrap().values().next().unwrap();
+        assert_eq!(question["method"], method, "{asked}");
+        // Another connection brings the answer: nothing but the state leads back.
+        let mut other = Stateless::at(&served).await;
+        let done = other.ask("tools/call", &again(&first, &asked, &answer)).await;
+        assert!(text(&done).contains("mine"), "{done}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_request_does_not_declare_is_not_asked_of_its_client() {
+    let world = World::of("demo", "asking").script("asking", ASKING).start();
+    let served = Served::of(world).await;
+    let mut client = Stateless::at(&served).await;
+    let call = mcp(&json!({ "tool": "demo_ask_sampling" }), &json!({ "elicitation": {} }));
+    let done = client.ask("tools/call", &call).await;
+    assert_eq!(done["result"]["resultType"], "complete", "{done}");
+    assert!(text(&done).contains("does not offer sampling"), "{done}");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn an_approval_holds_for_one_call_where_nobody_knows_who_asks_next() {
+    let config = r#"{
+        "mcpServers": { "demo": { "command": "fixture-server", "args": ["asking"] } },
+        "settings": { "approve": "all" }
+    }"#;
+    let served = Served::of(World::with(config).script("asking", ASKING).start()).await;
+    let mut client = Stateless::at(&served).await;
+    let first = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &everything());
+    for _ in 0..2 {
+        let asked = client.ask("tools/call", &first).await["result"].clone();
+        let question = asked["inputRequests"].as_object().unwrap().values().next().unwrap();
+        let schema = &question["params"]["requestedSchema"]["properties"]["decision"];
+        assert_eq!(schema["enum"], json!(["once", "no"]), "{asked}");
+        let yes = json!({ "action": "accept", "content": { "decision": "once" } });
+        let done = client.ask("tools/call", &again(&first, &asked, &yes)).await;
+        assert_eq!(text(&done), "hi");
+    }
+    let asked = client.ask("tools/call", &first).await["result"].clone();
+    let longer = json!({ "action": "accept", "content": { "decision": "session" } });
+    let refused = client.ask("tools/call", &again(&first, &asked, &longer)).await;
+    assert!(text(&refused).starts_with("approval_denied"), "{refused}");
+    // Without elicitation there is nobody to ask.
+    let mute = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &json!({}));
+    let refused = client.ask("tools/call", &mute).await;
+    assert!(text(&refused).starts_with("approval_required"), "{refused}");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_state_that_is_made_up_or_used_or_from_elsewhere_is_refused() {
+    let world = World::of("demo", "asking").script("asking", ASKING).start();
+    let served = Served::of(world).await;
+    let mut client = Stateless::at(&served).await;
+    let first = mcp(&json!({ "tool": "demo_ask_roots" }), &everything());
+    let asked = client.ask("tools/call", &first).await["result"].clone();
+    let answer = json!({ "roots": [{ "uri": "file:///mine" }] });
+    let retry = again(&first, &asked, &answer);
+    let code = |answer: &Value| answer["error"]["code"].clone();
+
+    let mut tampered = retry.clone();
+    let state = format!("{}x", retry["requestState"].as_str().unwrap());
+    tampered["requestState"] = json!(state);
+    assert_eq!(code(&client.ask("tools/call", &tampered).await), -32602);
+
+    let mut other_call = retry.clone();
+    other_call["arguments"] = json!({ "tool": "demo_echo", "args": { "text": "hi" } });
+    assert_eq!(code(&client.ask("tools/call", &other_call).await), -32602);
+
+    let elsewhere = World::of("demo", "asking").script("asking", ASKING).start();
+    let elsewhere = Served::of(elsewhere).await;
+    let mut stranger = Stateless::at(&elsewhere).await;
+    assert_eq!(code(&stranger.ask("tools/call", &retry).await), -32602);
+    elsewhere.stop().await;
+
+    assert!(text(&client.ask("tools/call", &retry).await).contains("mine"));
+    assert_eq!(code(&client.ask("tools/call", &retry).await), -32602, "it was used");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn headers_have_to_say_what_the_message_says() {
+    let served = Served::everything().await;
+    let mut client = Stateless::at(&served).await;
+    let version = ("MCP-Protocol-Version", REVISION);
+    let call = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &json!({}));
+    let list = json!({ "_meta": meta(&json!({})) });
+    let mut wrong_revision = list.clone();
+    wrong_revision["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("v9");
+    let no_meta = json!({});
+    for (method, params, headers, status, code) in [
+        ("tools/list", &list, vec![version, ("Mcp-Method", "tools/list")], 200, None),
+        ("tools/list", &list, vec![version], 400, Some(-32020)),
+        ("tools/list", &list, vec![version, ("Mcp-Method", "Tools/List")], 400, Some(-32020)),
+        ("tools/list", &list, vec![("Mcp-Method", "tools/list")], 400, Some(-32020)),
+        ("tools/list", &no_meta, vec![version, ("Mcp-Method", "tools/list")], 400, Some(-32602)),
+        (
+            "tools/list",
+            &wrong_revision,
+            vec![("MCP-Protocol-Version", "v9"), ("Mcp-Method", "tools/list")],
+            400,
+            Some(-32022),
+        ),
+        (
+            "tools/list",
+            &wrong_revision,
+            vec![version, ("Mcp-Method", "tools/list")],
+            400,
+            Some(-32020),
+        ),
+        ("tools/call", &call, vec![version, ("Mcp-Method", "tools/call")], 400, Some(-32020)),
+        (
+            "tools/call",
+            &call,
+            vec![version, ("Mcp-Method", "tools/call"), ("Mcp-Name", "other")],
+            400,
+            Some(-32020),
+        ),
+        (
+            "tools/call",
+            &call,
+            vec![version, ("Mcp-Method", "tools/call"), ("Mcp-Name", " mcp ")],
+            200,
+            None,
+        ),
+        ("acme/x", &list, vec![version, ("Mcp-Method", "acme/x")], 404, Some(-32601)),
+        ("ping", &list, vec![version, ("Mcp-Method", "ping")], 404, Some(-32601)),
+    ] {
+        let response = client.respond(method, params, &headers).await;
+        assert_eq!(response.head.status, status, "{method} {headers:?}: {response:?}");
+        assert_eq!(response.json()["error"]["code"].as_i64(), code, "{method} {headers:?}");
+        assert_eq!(response.json()["id"], json!(client.last_id));
+    }
+    for method in ["GET", "DELETE"] {
+        let mut connection = client.client.elsewhere(method, &[version], "").await;
+        assert_eq!(connection.response().await.unwrap().head.status, 405, "{method}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_whose_reader_goes_is_given_up() {
+    let world = World::of("demo", "hanging").script("hanging", HANGING).start();
+    let served = Served::of(world).await;
+    let mut client = Stateless::at(&served).await;
+    let call = mcp(&json!({ "tool": "demo_hang" }), &json!({}));
+    let headers =
+        [("MCP-Protocol-Version", REVISION), ("Mcp-Method", "tools/call"), ("Mcp-Name", "mcp")];
+    let connection = client.open("tools/call", &call, &headers).await;
+    let fixture = served.world.fixture("demo");
+    fixture.until(|ledger| ledger.calls.len() == 1).await;
+    drop(connection);
+    fixture.until(|ledger| !ledger.cancelled.is_empty()).await;
+    served.stop().await;
+}
+
+const HANGING: &str = "[[tools]]\nname = 'hang'\nbehaviour = 'wait'\n";
+
+#[tokio::test]
+async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", LISTED);
+    let mut client = installed.serve(&[]);
+    let wishes = json!({ "promptsListChanged": true, "resourceSubscriptions": ["demo://no"] });
+    let params = json!({ "notifications": wishes, "_meta": meta(&json!({})) });
+    let listening = client.request("subscriptions/listen", params).await;
+    let heard = client.next().await;
+    assert_eq!(heard["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(heard["params"]["notifications"], json!({ "promptsListChanged": true }));
+    let tag = "io.modelcontextprotocol/subscriptionId";
+    assert_eq!(heard["params"]["_meta"][tag], listening);
+    let call = mcp(&json!({ "connect": "demo" }), &json!({}));
+    let connecting = client.request("tools/call", call).await;
+    client.answer_to(&connecting).await;
+    let heard = client.next().await;
+    assert_eq!(heard["method"], "notifications/prompts/list_changed", "{heard}");
+    assert_eq!(heard["params"]["_meta"][tag], listening);
+    // The end of the client is the end of its listening, with an answer.
+    let ended = client.end().await;
+    assert_eq!(ended.code, Some(0));
+    let answer = ended.frames.iter().find(|frame| frame["id"] == listening).expect("an answer");
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+}
+
+const LISTED: &str = "[[tools]]\nname = 'echo'\n[[prompts]]\nname = 'greet'\n";
+
+/// A client that only reads what it needs.
+#[tokio::test]
+async fn a_log_line_comes_only_to_whom_it_is_wanted_by() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", LOGGING);
+    let mut client = installed.serve(&[]);
+    let quiet = mcp(&json!({ "tool": "demo_log" }), &json!({}));
+    let done = client.ask("tools/call", quiet.clone()).await;
+    assert!(done["result"].is_object(), "{done}");
+    let mut wanted = quiet;
+    wanted["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+    let id = client.request("tools/call", wanted).await;
+    let line = client.next().await;
+    assert_eq!(line["method"], "notifications/message", "{line}");
+    client.answer_to(&id).await;
+    let ended: Vec<Value> = end(client).await;
+    assert_eq!(ended, Vec::<Value>::new(), "nothing else was said");
+}
+
+const LOGGING: &str = "[[tools]]\nname = 'log'\nbehaviour = 'log'\n";
+
+async fn end(client: Client) -> Vec<Value> {
+    client.end().await.frames
+}
