@@ -13,7 +13,7 @@ use crate::explain;
 use crate::gateway::Gateway;
 use crate::relay::Lookup;
 use crate::upstream::lease::{Caller, Listening};
-use crate::upstream::stateless::Patience;
+use crate::upstream::stateless::Renewal;
 use crate::upstream::{ExitReason, Lease, Upstream};
 
 /// As much of a resource's address as a message has.
@@ -71,7 +71,7 @@ impl Wish {
     /// Subscribes again whenever the connection ends by itself, the server ends the subscription, or
     /// its definition changes.
     async fn keep(self, mut kept: Kept) {
-        let mut patience = Patience::default();
+        let mut renewal = Renewal::default();
         loop {
             let Kept { upstream, lease, listening } = kept;
             let began = Instant::now();
@@ -81,7 +81,7 @@ impl Wish {
                 () = upstream.retiring() => ExitReason::Stopped,
                 () = over(listening) => match lease.is_up() {
                     false => lease.ended().await,
-                    true => match patience.after(began.elapsed()) {
+                    true => match renewal.after(began.elapsed()) {
                         Some(pause) => {
                             tokio::time::sleep(pause).await;
                             ExitReason::StreamClosed

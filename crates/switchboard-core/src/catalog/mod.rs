@@ -220,10 +220,12 @@ impl Shelf {
         self.era
     }
 
-    /// The same server, now known to be of this era.
+    /// The same server, now known to be of this era. Without sessions it asks by its answers, which
+    /// cannot be meant for anybody else.
     #[must_use]
     pub fn of_era(mut self, era: Option<Era>) -> Shelf {
         self.era = era;
+        self.asks_client &= era != Some(Era::Modern);
         self
     }
 

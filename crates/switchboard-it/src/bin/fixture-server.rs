@@ -10,7 +10,7 @@ use switchboard_it::fixture::{
     Ending, FixtureState, Helper, Script, act, answer_echo, answer_echo_over_http,
 };
 
-const USAGE: &str = "usage: fixture-server SCRIPT.toml|NAME [--spawn-log FILE]
+const USAGE: &str = "usage: fixture-server SCRIPT.toml|NAME[@modern|@dual] [--spawn-log FILE]
        fixture-server --bench [--spawn-log FILE]
        fixture-server --bench-http";
 

@@ -11,7 +11,7 @@ use switchboard::host::Topic;
 use switchboard::log_level::LogLevel;
 use switchboard::request::{CallRequest, Request};
 use switchboard::{Session, render};
-use switchboard_it::fixture::FixtureState;
+use switchboard_it::fixture::{FixtureState, Ledger};
 use switchboard_it::harness::{Home, World};
 use switchboard_it::host::ScriptedHost;
 
@@ -85,14 +85,74 @@ async fn a_server_that_leaves_when_it_is_probed_is_started_twice_and_then_once()
 
 #[tokio::test]
 async fn a_server_that_changed_its_era_is_met_in_the_new_one() {
-    for (old, new, greeting, connections) in [
-        ("legacy", "modern", "initialize server/discover", 1),
-        ("modern", "legacy", "server/discover initialize notifications/initialized", 1),
+    let exits = "exit_on_discover = { code = 3 }";
+    let handshake = "initialize notifications/initialized";
+    let found_out = format!("server/discover {handshake}");
+    for (old, new, faults, greeting, connections) in [
+        ("legacy", "modern", "", "initialize server/discover", 1),
+        ("legacy", "modern", "pins = true", "initialize server/discover", 2),
+        ("modern", "legacy", "", found_out.as_str(), 1),
+        ("modern", "legacy", exits, &found_out, 2),
     ] {
         let (_, _, home) = greeted(&script(old, ""), Home::new()).await;
-        let (greeted, made, _home) = greeted(&script(new, ""), home).await;
-        assert_eq!((greeted.as_str(), made), (greeting, connections), "{old} to {new}");
+        let (greeted, made, _home) = greeted(&script(new, faults), home).await;
+        let what = format!("{old} to {new} {faults}");
+        assert_eq!((greeted.as_str(), made), (greeting, connections), "{what}");
     }
+}
+
+#[tokio::test]
+async fn sessions_share_a_server_again_once_it_keeps_none() {
+    let legacy = include_str!("../../scripts/everything.toml");
+    let modern = legacy.replace("[server]\n", "[server]\nera = 'modern'\n");
+    let mut home = Home::new();
+    // The second time it is still met as one that asks.
+    for (script, connections) in [(legacy, 2), (&*modern, 2), (&*modern, 1)] {
+        let world = World::of("kit", "same").script("same", script).home(home).start();
+        world.ask(r#"{ "connect": "kit" }"#).await;
+        for _ in 0..2 {
+            let host = ScriptedHost::default();
+            host.will_reply(Topic::Roots, json!({ "roots": [] }));
+            let session = world.gateway.session(host);
+            assert_eq!(call(&session, "kit_ask_roots", json!({})).await, r#"{"roots":[]}"#);
+        }
+        assert_eq!(world.fixture("kit").ledger().connections, connections);
+        home = world.shut_down().await;
+    }
+}
+
+/// What is said of one hop is not passed on to the next: a server could take it for its own.
+#[tokio::test]
+async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
+    let said = json!({
+        "io.modelcontextprotocol/protocolVersion": "1999-12-31",
+        "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
+        "io.modelcontextprotocol/clientInfo": { "name": "host", "version": "7" },
+        "io.modelcontextprotocol/logLevel": "debug",
+        "trace": "abc",
+    });
+    let mut heard = Vec::new();
+    for era in ["legacy", "modern"] {
+        let script = format!("{}behaviour = 'verbatim'\n", script(era, ""));
+        let world = World::of("kit", "one").script("one", &script).start();
+        let session = world.gateway.session(ScriptedHost::default());
+        let meta = said.as_object().cloned().unwrap_or_default();
+        let caller = session.caller().with_meta(meta.into());
+        let call =
+            CallRequest { tool: "kit_echo".to_owned(), server: None, args: Default::default() };
+        let reply = session.handle_as(Request::Call(call), caller).await.unwrap();
+        let written: Value = serde_json::from_str(&render::text::reply(&reply)).unwrap();
+        let mut meta = written["_meta"].as_object().cloned().unwrap_or_default();
+        meta.remove("progressToken");
+        heard.push(Value::Object(meta));
+    }
+    let modern = json!({
+        "trace": "abc",
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "host", "version": "7" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    assert_eq!(heard, [json!({ "trace": "abc" }), modern]);
 }
 
 /// A stuck server is not waited for longer than before, and what failed is told as before.
@@ -190,6 +250,44 @@ async fn a_resource_is_listened_to_until_nobody_wants_to_hear_of_it() {
     assert_eq!(ledger.methods.iter().filter(subscribes).count(), 0);
 }
 
+/// A gateway's subscription to lists, and a session's to a resource.
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_its_server_ends_is_asked_for_again_and_nothing_is_missed() {
+    let everything = include_str!("../../scripts/everything.toml");
+    let ends = "[faults]\nended_listens = 3\n";
+    let script = everything.replace("[server]\n", "[server]\nera = 'modern'\n") + ends;
+    let world = World::of("kit", "ends").script("ends", &script).start();
+    let host = ScriptedHost::default();
+    let session = world.gateway.private_session(host.clone());
+    session.open("kit").await.unwrap();
+    session.subscribe("file:///readme.md").await.unwrap();
+    let of = |method: &'static str| {
+        move |ledger: &Ledger| ledger.methods.iter().filter(|it| *it == method).count()
+    };
+    let listened = of("subscriptions/listen");
+    let ledger = world.fixture("kit").until(|ledger| listened(ledger) == 5).await;
+    let pages = of("prompts/list")(&ledger);
+    assert!(pages > 1, "the lists are asked for again, for they may have changed");
+    call(&session, "kit_update_resource", json!({})).await;
+    assert!(host.until_told().await.contains("notifications/resources/updated"));
+    assert_eq!(world.fixture("kit").ledger().connections, 1);
+}
+
+#[tokio::test]
+async fn a_server_without_sessions_that_asks_by_a_request_is_refused_and_stays_shared() {
+    let asks = script("modern", "") + "behaviour = 'ask_anyway'\n";
+    let world = World::of("kit", "asks").script("asks", &asks).start();
+    for _ in 0..2 {
+        let host = ScriptedHost::default();
+        host.will_reply(Topic::Roots, json!({ "roots": [] }));
+        let session = world.gateway.session(host.clone());
+        let answer = call(&session, "kit_echo", json!({})).await;
+        assert!(answer.contains("this client does not offer that"), "{answer}");
+        assert_eq!(host.asked(), Vec::<String>::new());
+    }
+    assert_eq!(world.fixture("kit").ledger().connections, 1);
+}
+
 /// There is no ping: a server without sessions is asked what it is.
 #[tokio::test(start_paused = true)]
 async fn a_kept_server_is_asked_what_it_is_to_see_whether_it_lives() {
@@ -197,7 +295,7 @@ async fn a_kept_server_is_asked_what_it_is_to_see_whether_it_lives() {
         "command": "fixture-server", "args": ["one"], "lifecycle": "keep-alive"
     } } }"#;
     let world = World::with(config).script("one", &script("modern", "")).start();
-    let asked = |ledger: &switchboard_it::fixture::Ledger| {
+    let asked = |ledger: &Ledger| {
         ledger.methods.iter().filter(|method| *method == "server/discover").count() > 2
     };
     tokio::time::timeout(Duration::from_secs(3_600), world.fixture("kit").until(asked))

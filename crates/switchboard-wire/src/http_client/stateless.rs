@@ -4,6 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::value::RawValue;
 
 use super::link::REVISION;
 use crate::envelope::Raw;
@@ -11,7 +12,7 @@ use crate::envelope::Raw;
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Above these no label stands: they are what the message itself is sent with.
+/// A label becomes no other header than one that begins so.
 const PREFIX: &str = "mcp-param-";
 
 /// The headers of such a request; `None` for one that belongs to a session.
@@ -21,22 +22,22 @@ pub(super) fn headers(
     labels: Option<&Vec<(String, String)>>,
 ) -> Option<HeaderMap> {
     #[derive(serde::Deserialize)]
-    struct Params {
+    struct Params<'a> {
         #[serde(rename = "_meta")]
         meta: Meta,
-        #[serde(default)]
-        name: Option<String>,
-        #[serde(default)]
-        uri: Option<String>,
-        #[serde(default, rename = "taskId")]
-        task: Option<String>,
+        #[serde(borrow, default)]
+        name: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        uri: Option<&'a RawValue>,
+        #[serde(borrow, default, rename = "taskId")]
+        task: Option<&'a RawValue>,
     }
     #[derive(serde::Deserialize)]
     struct Meta {
         #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
         revision: String,
     }
-    let params: Params = params?.parse().ok()?;
+    let params: Params<'_> = params?.parse().ok()?;
     let mut headers = HeaderMap::new();
     headers.insert(REVISION, encoded(&params.meta.revision));
     headers.insert(METHOD, encoded(method));
@@ -46,6 +47,7 @@ pub(super) fn headers(
         _ if method.starts_with("tasks/") => params.task,
         _ => None,
     };
+    let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
     headers.extend(name.map(|name| (NAME, encoded(&name))));
     for (name, value) in labels.into_iter().flatten() {
         let name = HeaderName::from_bytes(format!("{PREFIX}{name}").as_bytes());
@@ -97,6 +99,7 @@ mod tests {
                 r#","uri":"a://b","name":"c""#,
                 "mcp-method: resources/read\nmcp-name: a://b",
             ),
+            ("tools/call", r#","name":7"#, "mcp-method: tools/call"),
             ("tasks/get", r#","taskId":"7""#, "mcp-method: tasks/get\nmcp-name: 7"),
         ] {
             let params = format!("{{{meta}{rest}}}");

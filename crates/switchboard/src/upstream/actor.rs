@@ -328,6 +328,9 @@ impl Actor {
                 match connection.exited() {
                     None => {
                         self.last_failure = None;
+                        // What it is stands in the directory now, unless that was not told.
+                        let known = self.surroundings.directory.era(&self.server);
+                        self.taught = self.taught.filter(|_| known.is_none());
                         let open = Open {
                             connection,
                             door: Door::new(self.began),
@@ -463,8 +466,7 @@ impl Actor {
                     predecessor.cancelled().await;
                 }
                 let _turn = dials.acquire().await;
-                let greeted = (greeting, body_out);
-                opening::dial(&recipe, &means, hearing, &log_levels, greeted).await
+                opening::dial(&recipe, &means, hearing, &log_levels, greeting, body_out).await
             };
             let Dialled { outcome, taught } = tokio::select! {
                 dialled = dialled => dialled,

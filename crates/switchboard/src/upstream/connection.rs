@@ -30,7 +30,7 @@ use crate::notices::Notices;
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long a program may outlive its output before it is ended.
-const EXIT_GRACE: Duration = Duration::from_secs(1);
+pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// The last words of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);

@@ -89,7 +89,10 @@ impl Handler for Incoming {
     }
 
     fn notification(&mut self, notification: Notification) {
-        let notification = untagged(notification);
+        let notification = match self.is_stateless() {
+            true => untagged(notification),
+            false => notification,
+        };
         match notification.method.as_str() {
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
@@ -150,7 +153,8 @@ fn untagged(mut notification: Notification) -> Notification {
         params.insert("_meta", members);
     }
     let request = tag.and_then(|tag| tag.value().as_u64());
-    notification.exchange = request.map(Exchange).or(notification.exchange);
+    // What the transport says is not the server's word alone.
+    notification.exchange = notification.exchange.or(request.map(Exchange));
     notification.params = Some(Raw::from_json(params.to_string()));
     notification
 }

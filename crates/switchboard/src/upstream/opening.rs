@@ -17,16 +17,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::audience::Audience;
-use super::connection::{self, Body, Connection, End, Hearing, Means, Opened};
+use super::connection::{self, Body, Connection, EXIT_GRACE, End, Hearing, Means, Opened};
 use super::incoming::News;
 use super::list::{self, Asking, Bounds, Mirrors};
 use super::recipe::{Recipe, Transport};
-use super::{CLOSE_GRACE, DialError, stateless};
+use super::stateless::Renewal;
+use super::{CLOSE_GRACE, DialError};
 use crate::host::Abilities;
 use crate::log_level::LogLevels;
-
-/// How long a program may outlive its output before it is ended.
-const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// How long the answers to what a server asks at its start may hold up the first call.
 const FIRST_ANSWERS: Duration = Duration::from_millis(500);
@@ -62,7 +60,8 @@ pub(super) async fn dial(
     means: &Means,
     hearing: Hearing,
     log_levels: &LogLevels,
-    (greeting, bodies): (Greeting, mpsc::Sender<Body>),
+    greeting: Greeting,
+    bodies: mpsc::Sender<Body>,
 ) -> Dialled {
     let mut taught = None;
     let outcome = loop {
@@ -269,7 +268,7 @@ pub(super) fn asking<'a>(connection: &'a Connection, recipe: &Recipe) -> Asking<
 
 /// Listens for as long as the connection lives. Whatever changed while nobody did is asked for.
 async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
-    let mut patience = stateless::Patience::default();
+    let mut renewal = Renewal::default();
     loop {
         let began = Instant::now();
         match peer.request(modern::LISTEN, |_| params.clone(), Patience::default()).await {
@@ -280,7 +279,7 @@ async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
                 return;
             }
         }
-        let Some(pause) = patience.after(began.elapsed()) else { return };
+        let Some(pause) = renewal.after(began.elapsed()) else { return };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = peer.closed() => return,

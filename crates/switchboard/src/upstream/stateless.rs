@@ -15,7 +15,8 @@ use switchboard_core::exact::{Args, Exact};
 use switchboard_core::render::words::clean_line;
 use switchboard_core::schema;
 use switchboard_wire::modern::{self, meta};
-use switchboard_wire::{Peer, Raw, RequestError, peer};
+use switchboard_wire::peer::Patience;
+use switchboard_wire::{Peer, Raw, RequestError};
 
 use super::CallError;
 use super::incoming::{LARGEST_QUESTION, THINKING};
@@ -140,7 +141,7 @@ impl Lease {
             params.to_string()
         };
         let (timeout, progress) = (Some(open.recipe.request_timeout), caller.progress.clone());
-        let asked = peer.request(method, params, peer::Patience { timeout, progress }).await;
+        let asked = peer.request(method, params, Patience { timeout, progress }).await;
         match self.settle(seat, asked) {
             Ok(answer) => Ok(answer),
             Err(RequestError::Refused(refusal)) if refusal.code == modern::HEADER_MISMATCH => {
@@ -284,13 +285,13 @@ impl Wanted {
     }
 }
 
-/// How long to wait until a server that ended a subscription is asked again.
+/// When a subscription that its server ended is asked for again.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct Renewal {
     short: u32,
 }
 
-impl Patience {
+impl Renewal {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LASTING: Duration = Duration::from_secs(30);
     /// So many that ended early in a row are enough.
@@ -372,12 +373,12 @@ mod tests {
 
     #[test]
     fn a_subscription_that_never_lasts_is_given_up() {
-        let mut patience = Patience::default();
+        let mut renewal = Renewal::default();
         let mut pauses = Vec::new();
-        while let Some(pause) = patience.after(Duration::ZERO) {
+        while let Some(pause) = renewal.after(Duration::ZERO) {
             pauses.push(pause.as_secs());
         }
         assert_eq!(pauses, [1, 2, 4, 8, 16]);
-        assert_eq!(patience.after(Patience::LASTING), Some(Patience::SHORTEST));
+        assert_eq!(renewal.after(Renewal::LASTING), Some(Renewal::SHORTEST));
     }
 }
