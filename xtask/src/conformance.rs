@@ -20,7 +20,8 @@ use subject::{Eras, StartError};
 use suite::{Suite, SuiteError};
 use table::Cell;
 
-const USAGE: &str = "usage: cargo xtask conformance [--server] [--client] [--stdio] [--direct]
+const USAGE: &str =
+    "usage: cargo xtask conformance [--server] [--client] [--stdio] [--bridged] [--direct]
                                [--revision 2025-11-25|2026-07-28]";
 
 /// What the suite looks at.
@@ -30,6 +31,8 @@ pub(crate) enum Subject {
     Server,
     /// The gateway, in front of the fixture on standard input and output.
     Stdio,
+    /// The gateway, in front of a fixture that speaks nothing but the other era.
+    Bridged,
     /// The gateway's way to its servers.
     Client,
     /// The fixture itself: what it fails, the gateway cannot pass.
@@ -41,6 +44,7 @@ impl Subject {
         match self {
             Self::Server => "server",
             Self::Stdio => "stdio",
+            Self::Bridged => "bridged",
             Self::Client => "client",
             Self::Direct => "direct",
         }
@@ -49,8 +53,10 @@ impl Subject {
     /// What it is tested at where nothing else is said.
     fn revisions(self) -> &'static [Revision] {
         match self {
-            Self::Client => &[Revision::V2025_11_25, Revision::V2026_07_28],
-            Self::Server | Self::Stdio | Self::Direct => &[Revision::V2025_11_25],
+            Self::Server | Self::Client | Self::Bridged => {
+                &[Revision::V2025_11_25, Revision::V2026_07_28]
+            }
+            Self::Stdio | Self::Direct => &[Revision::V2025_11_25],
         }
     }
 }
@@ -74,11 +80,11 @@ impl Revision {
         }
     }
 
-    /// What the fixture behind the gateway speaks.
-    fn eras(self) -> Eras {
+    /// The one that it is not of.
+    fn other_era(self) -> Eras {
         match self {
-            Self::V2025_11_25 => Eras::Legacy,
-            Self::V2026_07_28 => Eras::Both,
+            Self::V2025_11_25 => Eras::Modern,
+            Self::V2026_07_28 => Eras::Legacy,
         }
     }
 }
@@ -97,6 +103,7 @@ impl Plan {
                 "--server" => subjects.push(Subject::Server),
                 "--stdio" => subjects.push(Subject::Stdio),
                 "--client" => subjects.push(Subject::Client),
+                "--bridged" => subjects.push(Subject::Bridged),
                 "--direct" => subjects.push(Subject::Direct),
                 "--revision" => revision = Some(Revision::parse(words.next()?)?),
                 _ => return None,
@@ -153,7 +160,7 @@ fn carry_out(plan: &Plan) -> Result<Vec<Cell>, ConformanceError> {
     let suite = Suite::install()?;
     let mut cells = Vec::new();
     for &(subject, revision) in &plan.0 {
-        let eras = revision.eras();
+        let other_era = revision.other_era();
         let (name, revision) = (subject.name(), revision.name());
         build(subject)?;
         complain(&format!("── {name} at {revision}"));
@@ -164,13 +171,15 @@ fn carry_out(plan: &Plan) -> Result<Vec<Cell>, ConformanceError> {
                 let fixture = subject::Fixture::start(Eras::Both)?;
                 suite.test_server(&fixture.url, revision, &out)?;
             }
-            Subject::Server => {
+            Subject::Server | Subject::Bridged => {
+                let bridged = subject == Subject::Bridged;
+                let eras = if bridged { other_era } else { Eras::Both };
                 let fixture = subject::Fixture::start(eras)?;
                 let gateway = subject::Gateway::start(&fixture.entry(), &out)?;
                 suite.test_server(gateway.url(), revision, &out)?;
             }
             Subject::Stdio => {
-                let gateway = subject::Gateway::start(&subject::fixture_on_stdio(eras), &out)?;
+                let gateway = subject::Gateway::start(&subject::fixture_on_stdio(), &out)?;
                 suite.test_server(gateway.url(), revision, &out)?;
             }
             Subject::Client => suite.test_client(&subject::client(), revision, &out)?,
@@ -201,7 +210,7 @@ fn build(subject: Subject) -> Result<(), CommandError> {
     let program: &[&str] = &["-p", "switchboard-cli", "--bin", "switchboard"];
     let packages = match subject {
         Subject::Direct => fixture.to_vec(),
-        Subject::Server | Subject::Stdio => [fixture, relay, program].concat(),
+        Subject::Server | Subject::Stdio | Subject::Bridged => [fixture, relay, program].concat(),
         Subject::Client => program.to_vec(),
     };
     succeed(root(), "cargo", ["build", "--quiet"].into_iter().chain(packages))
@@ -217,9 +226,9 @@ mod tests {
             [Subject::Server, Subject::Client, Subject::Stdio, Subject::Direct];
         let (old, new) = (Revision::V2025_11_25, Revision::V2026_07_28);
         for (line, expected) in [
-            ("", Some(vec![(server, old), (client, old), (client, new)])),
+            ("", Some(vec![(server, old), (server, new), (client, old), (client, new)])),
             ("--direct", Some(vec![(direct, old)])),
-            ("--stdio --server", Some(vec![(stdio, old), (server, old)])),
+            ("--stdio --server", Some(vec![(stdio, old), (server, old), (server, new)])),
             ("--client --revision 2026-07-28 --server", Some(vec![(client, new), (server, new)])),
             ("--revision", None),
             ("--revision 2024-11-05", None),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use switchboard::exact::Args;
 use switchboard::schema::mirrored;
 use switchboard::{Caller, Gateway, Session, tool_card};
 use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
@@ -135,6 +136,21 @@ impl Conversation {
         match responder.exchange() {
             None => caller,
             Some(_) => caller.with_host(Arc::new(self.host.at(responder.peer()))),
+        }
+    }
+
+    /// Answers a request of a client that opened with `initialize`.
+    pub(crate) async fn answer_legacy(
+        &self,
+        caller: Caller,
+        method: &str,
+        params: Option<&Raw>,
+        client: &Peer,
+    ) -> Result<Answer, RpcError> {
+        let answer = self.answer(caller, method, params, Some(client)).await;
+        match self.mirror() {
+            Some(mirror) if mirror.is_modern() => in_older_words(method, answer),
+            Some(_) | None => answer,
         }
     }
 
@@ -286,6 +302,23 @@ impl Conversation {
     fn server_info(&self) -> String {
         let theirs = self.mirror().and_then(Mirror::server_info);
         theirs.unwrap_or_else(proxy::server_info)
+    }
+}
+
+/// What a server of the stateless revision says, as older clients know it.
+fn in_older_words(method: &str, answer: Result<Answer, RpcError>) -> Result<Answer, RpcError> {
+    match answer {
+        Ok(Answer::Json(json)) => {
+            let Ok(mut result) = Args::parse(json.as_str()) else { return Ok(Answer::Json(json)) };
+            for member in ["resultType", "ttlMs", "cacheScope"] {
+                drop(result.take(member));
+            }
+            Ok(Answer::json(result.to_string()))
+        }
+        Err(error) if method == "resources/read" && error.code == INVALID_PARAMS => {
+            Err(RpcError { code: RESOURCE_NOT_FOUND, ..error })
+        }
+        other => other,
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard::approval::{Answer, Question};
+use switchboard::catalog::Era;
 use switchboard::connection::Wanted;
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
@@ -216,6 +217,11 @@ impl Host for ClientHost {
 
     fn abilities(&self) -> Abilities {
         self.abilities.get().cloned().unwrap_or_default()
+    }
+
+    fn era(&self) -> Option<Era> {
+        let greeted = self.abilities.get().is_some() && matches!(self.way, Way::Unasked(_));
+        (greeted && self.manner == Manner::Verbatim).then_some(Era::Legacy)
     }
 
     fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {

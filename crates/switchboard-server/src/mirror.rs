@@ -9,7 +9,7 @@ use switchboard::name::ServerName;
 use switchboard::relay::{Foreign, Lookup};
 use switchboard::{Caller, Session};
 use switchboard_wire::envelope::{INTERNAL_ERROR, METHOD_NOT_FOUND};
-use switchboard_wire::modern::meta;
+use switchboard_wire::modern::{REVISION, meta};
 use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer, as_the_server_said};
@@ -76,6 +76,12 @@ impl Mirror {
     /// Its name, once it is connected.
     pub(crate) fn server(&self) -> Option<&ServerName> {
         self.shown.get().map(|shown| &shown.server)
+    }
+
+    /// Whether it is one of the stateless revision.
+    pub(crate) fn is_modern(&self) -> bool {
+        let revision = self.shown.get().and_then(|shown| shown.hello.get("protocolVersion"));
+        revision.is_some_and(|revision| *revision == REVISION)
     }
 
     /// Who the server says it is, once it is connected.

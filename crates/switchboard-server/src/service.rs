@@ -151,7 +151,7 @@ impl Handler for Service {
             let (params, client) = (params.as_ref(), responder.peer());
             let answer = match method.as_str() {
                 "ping" => Ok(Answer::json("{}")),
-                method => talk.answer(caller, method, params, Some(client)).await,
+                method => talk.answer_legacy(caller, method, params, client).await,
             };
             match answer {
                 Ok(answer) => responder.result(|out| answer.write(out)).await,

@@ -187,8 +187,8 @@ impl ServerHello {
     /// The same as an answer to `initialize`, at the newest revision that has one.
     pub fn to_initialize_result(&self) -> Raw {
         let revision = match self.era {
-            Era::Legacy(revision) => revision,
-            Era::Modern(_) => Revision::NEWEST,
+            Era::Legacy(revision) => revision.as_str(),
+            Era::Modern(revision) => revision.as_str(),
         };
         let (capabilities, info) = (self.raw_capabilities.as_str(), self.raw_info.as_str());
         let mut json = format!(

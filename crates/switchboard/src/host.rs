@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use switchboard_core::approval::{Answer, Question};
+use switchboard_core::catalog::Era;
 use switchboard_core::connection::Wanted;
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
@@ -42,6 +43,12 @@ pub trait Host: Send + Sync {
     /// What a server may ask for here.
     fn abilities(&self) -> Abilities {
         Abilities::default()
+    }
+
+    /// How a server is greeted that this client has to itself and sees as it is; the server's own
+    /// affair where nothing is said.
+    fn era(&self) -> Option<Era> {
+        None
     }
 
     /// Answers what a server asks, word for word as MCP has it.

@@ -39,11 +39,11 @@ pub(crate) fn client() -> String {
     format!("{} conformance-client", built("switchboard").display())
 }
 
-/// What the fixture speaks. Its tools ask their client in the way of the revision under test, so
-/// the gateway must not find the other one.
+/// What the fixture speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Eras {
     Legacy,
+    Modern,
     Both,
 }
 
@@ -51,6 +51,7 @@ impl Eras {
     fn word(self) -> Option<&'static str> {
         match self {
             Self::Legacy => Some("legacy"),
+            Self::Modern => Some("modern"),
             Self::Both => None,
         }
     }
@@ -76,9 +77,8 @@ impl Fixture {
 }
 
 /// What a configuration says about a fixture that the gateway starts itself.
-pub(crate) fn fixture_on_stdio(eras: Eras) -> Value {
-    let args: Vec<&str> = ["stdio"].into_iter().chain(eras.word()).collect();
-    json!({ "command": built("conformance-server"), "args": args })
+pub(crate) fn fixture_on_stdio() -> Value {
+    json!({ "command": built("conformance-server"), "args": ["stdio"] })
 }
 
 /// The gateway as a user runs it, with the relay before it.

@@ -115,7 +115,7 @@ fn cache() -> PathBuf {
 /// Reads the suite's list, which has a heading for each role and one for what is not scored.
 fn scenarios(list: &str, subject: Subject) -> Vec<Required> {
     let role = match subject {
-        Subject::Server | Subject::Stdio | Subject::Direct => "server",
+        Subject::Server | Subject::Stdio | Subject::Bridged | Subject::Direct => "server",
         Subject::Client => "client",
     };
     let (mut heading, mut required) = ("", Vec::new());

@@ -302,7 +302,13 @@ const HANGING: &str = "[[tools]]\nname = 'hang'\nbehaviour = 'wait'\n";
 
 #[tokio::test]
 async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
-    let installed = Installed::with_fixture(PROGRAMS, "demo", LISTED);
+    // Nothing is listed before the client says so.
+    let config = r#"{
+        "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo.toml"] } },
+        "settings": { "firstListing": false }
+    }"#;
+    let installed = Installed::with(PROGRAMS, config);
+    installed.write("demo.toml", LISTED);
     let mut client = installed.serve(&[]);
     let wishes = json!({ "promptsListChanged": true, "resourceSubscriptions": ["demo://no"] });
     let params = json!({ "notifications": wishes, "_meta": meta(&json!({})) });

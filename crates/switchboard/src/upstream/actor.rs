@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_core::catalog::RawListing;
+use switchboard_core::catalog::{Era, RawListing};
 use switchboard_core::lifecycle::{
     Effect, Generation, Input, Machine, Phase, Policy, Urgency, Waiter,
 };
@@ -323,7 +323,11 @@ impl Actor {
             self.heard(news);
         }
         let error = match outcome {
-            Ok((connection, listing)) => {
+            Ok((connection, mut listing)) => {
+                if self.era_of_owner().is_some() {
+                    // That it can speak so does not tell what it is to others.
+                    listing.era = self.surroundings.directory.era(&self.server);
+                }
                 self.publish_first(listing);
                 match connection.exited() {
                     None => {
@@ -457,7 +461,7 @@ impl Actor {
         let after = self.surroundings.after.clone();
         let give_up = CancellationToken::new();
         self.dialling = Some(give_up.clone());
-        let known = self.surroundings.directory.era(&self.server);
+        let known = self.era_of_owner().or_else(|| self.surroundings.directory.era(&self.server));
         let greeting = self.taught.unwrap_or_else(|| opening::greeting(&recipe, known));
         let (body_out, mut body_in) = mpsc::channel::<connection::Body>(1);
         self.work.spawn(async move {
@@ -485,6 +489,11 @@ impl Actor {
             }
             Done::Ended { generation, reason }
         });
+    }
+
+    /// The era that the session wants which has the server to itself.
+    fn era_of_owner(&self) -> Option<Era> {
+        self.surroundings.owner.as_ref().and_then(|owner| owner.host.era())
     }
 
     fn grant(&mut self, waiter: Waiter) {

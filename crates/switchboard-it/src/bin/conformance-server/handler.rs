@@ -37,6 +37,8 @@ pub(crate) struct Shared {
 pub(crate) enum Eras {
     /// Those with an `initialize`.
     Legacy,
+    /// The one without.
+    Modern,
     Both,
 }
 
@@ -88,6 +90,7 @@ impl ServerHandler for Handler {
         let known = ProtocolVersion::KNOWN_VERSIONS;
         match self.shared.eras {
             Eras::Both => Cow::Borrowed(known),
+            Eras::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
             Eras::Legacy => {
                 let legacy = known.iter().filter(|it| **it != ProtocolVersion::V_2026_07_28);
                 Cow::Owned(legacy.cloned().collect())

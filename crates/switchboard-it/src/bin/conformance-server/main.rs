@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use handler::{Eras, Handler, Shared};
 
-const USAGE: &str = "usage: conformance-server PORT|stdio [legacy]";
+const USAGE: &str = "usage: conformance-server PORT|stdio [legacy|modern]";
 
 fn main() -> ExitCode {
     match run() {
@@ -44,6 +44,7 @@ fn run() -> Result<(), Failure> {
         [place] => (place, Eras::Both),
         // As servers were before there was another era.
         [place, "legacy"] => (place, Eras::Legacy),
+        [place, "modern"] => (place, Eras::Modern),
         _ => return Err(USAGE.into()),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
