@@ -1,7 +1,8 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
+mod dial;
+
 use std::path::Path;
-use std::time::Duration;
 
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
@@ -9,26 +10,22 @@ use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::{ArgumentsError, nearest};
 use switchboard_core::catalog::{Catalog, Kind, ResolveError, Resolved};
 use switchboard_core::config::edit;
-use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::Origin;
-use switchboard_core::connection::ConnectError;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 use switchboard_wire::http_client::HttpError;
 
-use crate::dial::secret::SecretError;
 use crate::edit::error::EditError;
 use crate::host::CannotAsk;
 use crate::install::error::InstallError;
 use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
 use crate::results::ResultError;
-use crate::upstream::{CallError, DialError, LeaseError};
-
-/// When to ask again for a server that is being installed.
-const LATER: Duration = Duration::from_secs(15);
+use crate::upstream::CallError;
+pub(crate) use dial::{connect, lease};
+use dial::{http_code, http_hint};
 
 /// Causes that are born here.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -136,61 +133,6 @@ pub(crate) fn arguments((target, error): (Resolved, ArgumentsError)) -> Failure 
     Failure::new(Code::BadArguments, tool(&target), error).hint(Hint::Expected(expected))
 }
 
-pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
-    let subject = Subject::Server(server.clone());
-    let (code, mut hints) = match &error {
-        LeaseError::Dial(cause) => (dial_code(cause), dial_hints(cause, server)),
-        // Waiting does not help: the user has to look at it again.
-        LeaseError::Backoff { cause: Some(cause), .. }
-        | LeaseError::CrashLoop { cause: Some(cause), .. }
-            if cause.needs_trust() =>
-        {
-            (Code::TrustRequired, dial_hints(cause, server))
-        }
-        LeaseError::Backoff { cause: Some(cause), .. }
-        | LeaseError::CrashLoop { cause: Some(cause), .. }
-            if cause.needs_sign_in() =>
-        {
-            (Code::SignInRequired, dial_hints(cause, server))
-        }
-        LeaseError::Backoff { retry_in, cause, .. } => {
-            let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
-            hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
-            (Code::Backoff, hints)
-        }
-        LeaseError::CrashLoop { retry_in, cause, .. } => {
-            let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
-            hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
-            (Code::CrashLoop, hints)
-        }
-        LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(LATER)]),
-        LeaseError::Disconnected | LeaseError::Replaced => {
-            (Code::Disconnected, vec![Hint::Connect(server.clone())])
-        }
-        LeaseError::ShuttingDown => (Code::ShuttingDown, Vec::new()),
-    };
-    hints.dedup();
-    with_hints(Failure::new(code, subject, Connecting { server: server.clone(), error }), hints)
-}
-
-/// A connection that was asked for by id and did not come about.
-pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
-    let lacks_a_way = match &error {
-        LeaseError::Dial(cause) => match &**cause {
-            DialError::TimedOut { after, .. } => return ConnectError::TimedOut(*after),
-            cause => cause.lacks_a_way(),
-        },
-        LeaseError::Backoff { .. }
-        | LeaseError::CrashLoop { .. }
-        | LeaseError::Installing { .. }
-        | LeaseError::Disconnected
-        | LeaseError::Replaced
-        | LeaseError::ShuttingDown => false,
-    };
-    let failure = lease(error, server);
-    if lacks_a_way { ConnectError::NoTransport(failure) } else { ConnectError::Failed(failure) }
-}
-
 pub(crate) fn cannot_ask_to_connect(nobody: CannotAsk, server: &ServerName) -> Failure {
     let cause = Cause::NeedsConsent(server.clone(), nobody);
     Failure::new(Code::ApprovalRequired, Subject::Server(server.clone()), cause)
@@ -214,125 +156,6 @@ pub(crate) fn many_handlers() -> Failure {
 
 pub(crate) fn nothing_to_reload() -> Failure {
     Failure::new(Code::Config, Subject::Request, Cause::NothingToReload)
-}
-
-/// Says which server it was; the cause says the rest.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot use the server `{server}`")]
-struct Connecting {
-    server: ServerName,
-    #[source]
-    error: LeaseError,
-}
-
-fn dial_code(error: &DialError) -> Code {
-    match error {
-        DialError::Trust(_) => Code::TrustRequired,
-        DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
-            Code::TimedOut
-        }
-        DialError::Http(HttpError::SignIn { .. }) => Code::SignInRequired,
-        DialError::Expand(_)
-        | DialError::BadUrl
-        | DialError::Header { .. }
-        | DialError::CaFile { .. } => Code::Config,
-        DialError::NotFound { .. }
-        | DialError::Spawn { .. }
-        | DialError::WorkingDirectory { .. }
-        | DialError::Secret { .. }
-        | DialError::Install { .. }
-        | DialError::Unchecked
-        | DialError::Socket { .. }
-        | DialError::Tls(_)
-        | DialError::Client(_)
-        | DialError::Unreachable { .. }
-        | DialError::Http(_)
-        | DialError::Exited { .. }
-        | DialError::Refused { .. }
-        | DialError::Handshake(_)
-        | DialError::EndlessList { .. }
-        | DialError::MalformedList { .. }
-        | DialError::Lost { .. }
-        | DialError::Unresponsive => Code::ConnectFailed,
-    }
-}
-
-fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
-    let mut hints = Vec::new();
-    match error {
-        DialError::NotFound { command } | DialError::Spawn { command, .. } => {
-            hints.push(Hint::CheckCommand(command.clone()));
-        }
-        DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
-            hints.push(Hint::Setting("startTimeoutMs"));
-        }
-        DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
-        DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
-        DialError::Http(error) => hints.extend(http_hint(error, server)),
-        DialError::BadUrl => hints.push(Hint::Correct("url".to_owned())),
-        DialError::Header { name } => hints.push(Hint::Correct(name.clone())),
-        DialError::CaFile { .. } => hints.push(Hint::Correct("caFile".to_owned())),
-        DialError::Expand(ExpandError::MissingVariable { name }) => {
-            hints.push(Hint::SetVariable(name.clone()));
-        }
-        DialError::WorkingDirectory { .. }
-        | DialError::Expand(_)
-        | DialError::Secret { .. }
-        | DialError::Install { .. }
-        | DialError::Unchecked
-        | DialError::Socket { .. }
-        | DialError::Tls(_)
-        | DialError::Client(_)
-        | DialError::Unreachable { .. }
-        | DialError::Exited { .. }
-        | DialError::Refused { .. }
-        | DialError::Handshake(_)
-        | DialError::MalformedList { .. }
-        | DialError::Lost { .. }
-        | DialError::Unresponsive => {}
-    }
-    if let DialError::Install { withheld, .. } = error
-        && !withheld.is_empty()
-    {
-        hints.push(Hint::PassOn(withheld.iter().map(|name| (*name).to_owned()).collect()));
-    }
-    if !error.stderr().is_empty() {
-        hints.push(Hint::Stderr(error.stderr().to_vec()));
-        hints.push(Hint::ReadLog(server.clone()));
-    }
-    hints
-}
-
-fn http_code(error: &HttpError) -> Code {
-    match error {
-        HttpError::SignIn { .. } => Code::SignInRequired,
-        HttpError::Busy { .. } => Code::Backoff,
-        HttpError::Connect { .. } | HttpError::Broken { .. } => Code::ConnectionLost,
-        HttpError::Status { .. }
-        | HttpError::NotMcp { .. }
-        | HttpError::Elsewhere { .. }
-        | HttpError::Circle
-        | HttpError::Handshake
-        | HttpError::OtherProtocol
-        | HttpError::Sign(_) => Code::ServerError,
-    }
-}
-
-fn http_hint(error: &HttpError, server: &ServerName) -> Option<Hint> {
-    match error {
-        HttpError::SignIn { .. } => Some(Hint::SignIn(server.clone())),
-        HttpError::Busy { retry_after: Some(wait), .. } => Some(Hint::RetryAfter(*wait)),
-        HttpError::Sign(_) => Some(Hint::Correct("requestHeadersCommand".to_owned())),
-        HttpError::Elsewhere { .. }
-        | HttpError::NotMcp { .. }
-        | HttpError::Circle
-        | HttpError::Handshake
-        | HttpError::OtherProtocol => Some(Hint::Correct("url".to_owned())),
-        HttpError::Connect { .. }
-        | HttpError::Broken { .. }
-        | HttpError::Busy { retry_after: None, .. }
-        | HttpError::Status { .. } => None,
-    }
 }
 
 /// A call that was made and got no result.

@@ -1,3 +1,5 @@
+//! What requests say, and how answers are marked.
+
 use super::*;
 
 fn said(params: Value) -> Result<Said, RpcError> {

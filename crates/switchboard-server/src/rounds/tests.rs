@@ -1,3 +1,5 @@
+//! Calls that go on, wait, and are given up.
+
 use serde_json::json;
 use switchboard_wire::peer::{Limits, Outlet, detached};
 
@@ -128,15 +130,8 @@ async fn questions_at_the_same_time_come_together_under_names_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_client_does_not_come_back_is_given_up() {
-    struct Held(Arc<Mutex<bool>>);
-    impl Drop for Held {
-        fn drop(&mut self) {
-            *self.0.lock().unwrap() = true;
-        }
-    }
     let parking = Parking::default();
-    let freed = Arc::new(Mutex::new(false));
-    let held = Held(Arc::clone(&freed));
+    let (held, freed) = oneshot::channel::<()>();
     let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, .. }| {
         Box::pin(async move {
             let _lease = held;
@@ -145,10 +140,9 @@ async fn a_call_whose_client_does_not_come_back_is_given_up() {
         })
     });
     let (state, _) = park(&parking, rounds).await;
-    tokio::time::sleep(PARKED - Duration::from_secs(1)).await;
-    assert!(!*freed.lock().unwrap());
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert!(*freed.lock().unwrap(), "what it held is free");
+    let parked = Instant::now();
+    assert!(freed.await.is_err(), "what it held is dropped");
+    assert_eq!(parked.elapsed(), PARKED);
     let unknown = "this `requestState` is not known here, or not any more";
     assert_eq!(refusal(&parking, &state, json!({})), unknown);
 }
