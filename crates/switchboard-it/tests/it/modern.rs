@@ -151,6 +151,7 @@ async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "host", "version": "7" },
         "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/logLevel": "debug",
     });
     assert_eq!(heard, [json!({ "trace": "abc" }), modern]);
 }

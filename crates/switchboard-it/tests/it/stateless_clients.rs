@@ -319,8 +319,8 @@ async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
     let tag = "io.modelcontextprotocol/subscriptionId";
     assert_eq!(heard["params"]["_meta"][tag], listening);
     let call = mcp(&json!({ "connect": "demo" }), &json!({}));
-    let connecting = client.request("tools/call", call).await;
-    client.answer_to(&connecting).await;
+    let connected = client.ask("tools/call", call).await;
+    assert!(connected["result"].get("isError").is_none(), "{connected}");
     let heard = client.next().await;
     assert_eq!(heard["method"], "notifications/prompts/list_changed", "{heard}");
     assert_eq!(heard["params"]["_meta"][tag], listening);
@@ -331,7 +331,7 @@ async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
 }
 
-const LISTED: &str = "[[tools]]\nname = 'echo'\n[[prompts]]\nname = 'greet'\n";
+const LISTED: &str = "[[tools]]\nname = 'echo'\n[[prompts]]\nname = 'greet'\nmessages = []\n";
 
 /// A client that only reads what it needs.
 #[tokio::test]

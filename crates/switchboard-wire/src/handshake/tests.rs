@@ -194,7 +194,7 @@ async fn a_greeting_of_either_era_says_the_same_of_a_server() {
     assert_eq!(hello.server_version, "2");
     assert_eq!(
         hello.to_initialize_result().as_str(),
-        r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"new","version":"2"}}"#
+        r#"{"protocolVersion":"2026-07-28","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"new","version":"2"}}"#
     );
 }
 
