@@ -1,6 +1,8 @@
 //! Connections by id, for faces with a tool for each step: making, listing and closing them, and
 //! reading the configuration again.
 
+use std::time::Duration;
+
 use switchboard_core::catalog::{Catalog, Item, Kind};
 use switchboard_core::config::values::AdHocConnections;
 use switchboard_core::connection::{
@@ -11,12 +13,17 @@ use switchboard_core::failure::{Code, Failure};
 use switchboard_core::name::ServerName;
 use switchboard_core::notice::{Filter, HandlerId};
 use switchboard_core::reply::{ServerStatus, ToolLine};
+use tokio::time::Instant;
 
 use crate::explain;
 use crate::host::Consent;
 use crate::modes;
 use crate::session::Session;
+use crate::upstream::Upstream;
 use crate::upstream::lease::Caller;
+
+/// How often an address is tried where nobody listens yet.
+const KNOCKING: Duration = Duration::from_millis(250);
 
 /// Where a server is that has no address.
 const WITHIN: &str = "built-in";
@@ -26,6 +33,27 @@ const WITHIN: &str = "built-in";
 pub enum Existing {
     Stay,
     Close,
+}
+
+/// Connects a guest. Whoever gives it a time may have started its server just now, so an address
+/// where nobody listens yet is tried until that time is up.
+async fn reach(upstream: &Upstream, wanted: &Wanted) -> Result<(), ConnectError> {
+    let begun = Instant::now();
+    loop {
+        let error = match upstream.refresh().await {
+            Ok(_lease) => return Ok(()),
+            Err(error) => error,
+        };
+        let time = wanted.definition.start_timeout.filter(|_| error.is_refused_connection());
+        match time {
+            Some(time) if begun.elapsed() >= time => return Err(ConnectError::TimedOut(time)),
+            Some(time) => {
+                let left = time.saturating_sub(begun.elapsed());
+                tokio::time::sleep(KNOCKING.min(left)).await;
+            }
+            None => return Err(explain::connect(error, &wanted.id)),
+        }
+    }
 }
 
 impl Session {
@@ -42,8 +70,7 @@ impl Session {
             self.gateway.has_room(&wanted.id, self.id())?;
             self.consent_to(wanted, caller).await?;
             let admitted = self.gateway.admit(wanted, self.listener())?;
-            let lease = admitted.upstream.refresh().await;
-            lease.map_err(|error| explain::connect(error, &wanted.id))?;
+            reach(&admitted.upstream, wanted).await?;
             admitted.stays();
         }
         let catalog = self.catalog();

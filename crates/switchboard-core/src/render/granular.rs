@@ -18,8 +18,9 @@ const ADDRESS: usize = 1_000;
 const NAME: usize = 100;
 const DESCRIPTION: usize = 240;
 
-/// Names in the line of a new connection.
-const NAMES: usize = 50;
+/// A new connection names as many tools; of more, only the first of them.
+const NAMES: usize = 5;
+const FIRST_NAMES: usize = 4;
 
 /// Rows of one list, and of all lists of an answer.
 const ROWS: usize = 200;
@@ -30,10 +31,9 @@ const FULL_HITS: usize = 3;
 /// A connection that came about.
 pub fn connected(new: &Connected) -> String {
     let names: Vec<_> = new.tools.iter().map(|name| clean_line(name, NAME)).collect();
-    let mut shown = names.iter().take(NAMES).map(|name| &**name).collect::<Vec<_>>().join(", ");
-    if names.len() > NAMES {
-        shown.push_str(", ...");
-    }
+    let all = names.len() <= NAMES;
+    let shown = names.iter().take(if all { NAMES } else { FIRST_NAMES }).map(|name| &**name);
+    let shown = shown.chain((!all).then_some("...")).collect::<Vec<_>>().join(", ");
     let mut out = format!(
         "Successfully connected to {}\nConnection ID: {}\nTransport: {}\n",
         clean_line(&new.address, ADDRESS),

@@ -196,6 +196,81 @@ async fn programs_and_addresses_are_connected_side_by_side() {
     assert_eq!(started, "-y @anthropic/mcp-server-filesystem /srv/files\n");
 }
 
+/// What a server of files offers today.
+const MORE_FILES: &str = r#"
+    [server]
+    name = "mcp-server-filesystem"
+    [[tools]]
+    name = "read_file"
+    description = "Read the complete contents of a file from the file system"
+    annotations = { readOnlyHint = true }
+    [[tools]]
+    name = "read_multiple_files"
+    description = "Read the contents of multiple files simultaneously"
+    [[tools]]
+    name = "write_file"
+    description = "Create a new file or overwrite an existing file"
+    [[tools]]
+    name = "edit_file"
+    description = "Make line-based edits to a text file"
+    [[tools]]
+    name = "create_directory"
+    description = "Create a new directory"
+    [[tools]]
+    name = "list_directory"
+    description = "Get a detailed listing of all files and directories"
+    annotations = { readOnlyHint = true }
+    [[tools]]
+    name = "directory_tree"
+    description = "Get a recursive tree view of files and directories"
+    [[tools]]
+    name = "search_files"
+    description = "Recursively search for files and directories"
+    annotations = { readOnlyHint = true }
+"#;
+
+#[tokio::test]
+async fn a_walk_through_a_server_of_files() {
+    let installed = installed();
+    installed.write("files.toml", MORE_FILES);
+    let mut story = Story::begin(&installed, 1).await;
+    let line = "npx -y @anthropic/mcp-server-filesystem /home/user/projects";
+    story.tell("mcp_connect", json!({ "id": "fs", "url": line })).await;
+    story.tell("mcp_list_tools", json!({ "id": "fs" })).await;
+    for (tool, answer) in [
+        ("list_directory", "[DIR] src\n[FILE] package.json (1.2KB)"),
+        ("read_file", "{\n  \"name\": \"myapp\"\n}"),
+        ("search_files", "Found 2 files:\n- src/index.ts\n- src/utils/helper.ts"),
+    ] {
+        let arguments = json!({ "text": answer });
+        let call = json!({ "connection_id": "fs", "tool_name": tool, "arguments": arguments });
+        assert_eq!(story.ask("mcp_call_tool", call).await, answer);
+    }
+    story.tell("mcp_disconnect", json!({ "id": "fs" })).await;
+    insta::assert_snapshot!(story.told(), @r"
+    mcp_connect:
+    Successfully connected to npx -y @anthropic/mcp-server-filesystem /home/user/projects
+    Connection ID: fs
+    Transport: stdio
+    Available tools (8): read_file, read_multiple_files, write_file, edit_file, ...
+    Available resources: 0
+
+    mcp_list_tools:
+    Tools from 'fs' (8):
+      - read_file: Read the complete contents of a file from the file system
+      - read_multiple_files: Read the contents of multiple files simultaneously
+      - write_file: Create a new file or overwrite an existing file
+      - edit_file: Make line-based edits to a text file
+      - create_directory: Create a new directory
+      - list_directory: Get a detailed listing of all files and directories
+      - directory_tree: Get a recursive tree view of files and directories
+      - search_files: Recursively search for files and directories
+
+    mcp_disconnect:
+    Disconnected from 'fs' (npx -y @anthropic/mcp-server-filesystem /home/user/projects)
+    ");
+}
+
 #[tokio::test]
 async fn the_older_transport_is_named_by_its_address_or_by_its_type() {
     let fixture = HttpFixture::start(&format!("{FILES}\n[http]\nform = 'legacy'\n")).await;

@@ -284,6 +284,24 @@ fn seconds(duration: Duration) -> String {
 }
 
 impl LeaseError {
+    /// Whether nobody listened at the server's address.
+    pub(crate) fn is_refused_connection(&self) -> bool {
+        let cause = match self {
+            LeaseError::Dial(cause) => Some(cause),
+            LeaseError::Backoff { cause, .. } | LeaseError::CrashLoop { cause, .. } => {
+                cause.as_ref()
+            }
+            LeaseError::Installing { .. }
+            | LeaseError::Disconnected
+            | LeaseError::Replaced
+            | LeaseError::ShuttingDown => None,
+        };
+        let refused = |cause: &DialError| {
+            matches!(cause, DialError::Unreachable { cause: Unreachable::Refused, .. })
+        };
+        cause.is_some_and(|cause| refused(cause))
+    }
+
     pub(super) fn refused(refusal: Refusal, last: Option<Arc<DialError>>) -> LeaseError {
         match (refusal, last) {
             (Refusal::DialFailed, Some(cause)) => LeaseError::Dial(cause),

@@ -1,5 +1,7 @@
 //! Each error that the tools are known for, by its own words.
 
+use std::net::TcpListener;
+
 use serde_json::json;
 
 use super::{FILES, Story, installed};
@@ -9,13 +11,19 @@ async fn every_way_to_fail_a_connection_has_its_words() {
     let installed = installed();
     let silent = "[faults]\nnever_answer = 'initialize'\n";
     let silent = installed.write("silent.toml", silent).display().to_string();
-    let mut story = Story::begin(&installed, 4).await;
+    // Was free a moment ago.
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut story = Story::begin(&installed, 5).await;
     let files = "npx -y server";
     story.ask("mcp_connect", json!({ "id": "x", "url": files })).await;
     let silent = format!("fixture-server {silent}");
     for (connection, expected) in [
         (
             json!({ "id": "test", "url": silent, "timeout": 1000 }),
+            "Connection failed: Connection timeout after 1000ms",
+        ),
+        (
+            json!({ "id": "test", "url": format!("http://{deaf}/mcp"), "timeout": 1000 }),
             "Connection failed: Connection timeout after 1000ms",
         ),
         (
