@@ -34,7 +34,6 @@ pub(crate) struct Conversation {
     face: Face,
     /// Calls that wait for what they asked their client.
     parking: Parking,
-    scope: Scope,
 }
 
 /// Who answers.
@@ -64,15 +63,6 @@ impl Face {
     }
 }
 
-/// What is known of whoever asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    /// It is the one client of a connection.
-    Client,
-    /// Nothing but the request.
-    Request,
-}
-
 impl Conversation {
     /// With the client at the other end of a connection.
     pub(crate) fn with_client(gateway: &Gateway, offer: &Offer, client: &Peer) -> Conversation {
@@ -83,7 +73,7 @@ impl Conversation {
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, face, parking, scope: Scope::Client }
+        Conversation { session, host, face, parking }
     }
 
     /// With everybody who says with each request all that there is to know.
@@ -95,7 +85,7 @@ impl Conversation {
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, face, parking, scope: Scope::Request }
+        Conversation { session, host, face, parking }
     }
 
     /// What is shown beside the one tool, where it is shown.
@@ -201,7 +191,9 @@ impl Conversation {
                 asking if modern::may_ask(asking) => {
                     talk.in_rounds(asking, params, said, responder.peer()).await
                 }
-                other => self.answer(self.lone_caller(), other, params.as_ref(), None).await,
+                other => {
+                    self.answer(self.session.lone_caller(), other, params.as_ref(), None).await
+                }
             }
         };
         match answered.await {
@@ -241,7 +233,8 @@ impl Conversation {
                 let (talk, method) = (Arc::clone(&self), method.to_owned());
                 Rounds::begin(request, answers, |Mouth { words, steps }| {
                     let host = talk.host.within(words, abilities, level);
-                    let caller = talk.lone_caller().with_host(Arc::new(host)).with_meta(about);
+                    let caller =
+                        talk.session.lone_caller().with_host(Arc::new(host)).with_meta(about);
                     let caller = caller.with_progress(Some(steps));
                     Box::pin(
                         async move { talk.answer(caller, &method, params.as_ref(), None).await },
@@ -270,13 +263,6 @@ impl Conversation {
         let named = target.filter(|target| target.entry.input_schema().contains("x-mcp-header"));
         let found = named.and_then(|target| mirrored(&target.entry.input_value(), args).ok());
         found.unwrap_or_default()
-    }
-
-    fn lone_caller(&self) -> Caller {
-        match self.scope {
-            Scope::Client => self.session.caller(),
-            Scope::Request => self.session.lone_caller(),
-        }
     }
 
     fn listening(&self, closing: CancellationToken) -> Listening {

@@ -15,7 +15,7 @@ use switchboard::reply::SearchPage;
 use switchboard::{Gateway, tool_card};
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RpcError};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use crate::service::Offer;
 
@@ -33,8 +33,8 @@ pub(crate) struct Direct {
     frozen: bool,
     /// Held for a moment at a time, never across an await.
     state: Mutex<State>,
-    /// A search found something that belongs into the list.
-    found_more: Notify,
+    /// Told when a search found something that belongs into the list.
+    found_more: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl Direct {
             Offer::Proxy | Offer::Granular | Offer::Mirror(_) => DirectTools::None,
         };
         let frozen = gateway.settings().freeze_direct_tools;
-        Direct { otherwise, frozen, state: Mutex::default(), found_more: Notify::new() }
+        Direct { otherwise, frozen, state: Mutex::default(), found_more: watch::Sender::new(()) }
     }
 
     /// The answer to `tools/list`: from what is known, with nothing connected.
@@ -126,7 +126,7 @@ impl Direct {
             }
         }
         if state.found.len() > before {
-            self.found_more.notify_one();
+            self.found_more.send_replace(());
         }
     }
 
@@ -135,7 +135,7 @@ impl Direct {
         if self.frozen {
             return;
         }
-        let mut changes = gateway.watch();
+        let (mut changes, mut found) = (gateway.watch(), self.found_more.subscribe());
         loop {
             // At once, too: something may have changed since the client was answered.
             if self.has_news(&gateway) && client.notify(TOOLS_CHANGED, "").await.is_err() {
@@ -143,7 +143,7 @@ impl Direct {
             }
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
-                () = self.found_more.notified() => {}
+                found = found.changed() => if found.is_err() { return },
             }
         }
     }
@@ -153,10 +153,14 @@ impl Direct {
         if self.frozen {
             return;
         }
-        let mut changes = gateway.watch();
+        let (mut changes, mut found) = (gateway.watch(), self.found_more.subscribe());
         let now = || number(&self.present(gateway, &self.state().found).tools);
         let mut known = now();
-        while changes.changed().await.is_ok() {
+        loop {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                found = found.changed() => if found.is_err() { return },
+            }
             if std::mem::replace(&mut known, now()) != known {
                 say();
             }

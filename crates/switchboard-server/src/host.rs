@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Era;
 use switchboard::connection::Wanted;
@@ -19,7 +19,7 @@ use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 
 use crate::bulletin::Bulletin;
 use crate::levels::Levelled;
-use crate::question::{self, Longest, Manner};
+use crate::question::{self, Longest, Manner, Mode};
 use crate::rounds::Words;
 
 /// How long a person may think.
@@ -140,12 +140,19 @@ impl ClientHost {
         let _learnt_once = self.abilities.set(abilities(declared).unwrap_or_default());
     }
 
-    fn offers(&self, topic: Topic) -> bool {
-        self.abilities.get().is_some_and(|abilities| abilities.of(topic).is_some())
+    /// Whether the user can be shown a form, or sent to a page.
+    fn takes(&self, mode: Mode) -> bool {
+        let declared = self.abilities.get().and_then(|abilities| abilities.elicitation.as_ref());
+        let modes = declared.and_then(|modes| modes.parse::<Map<String, Value>>().ok());
+        modes.is_some_and(|modes| match mode {
+            // Older clients name none, and mean this one.
+            Mode::Form => modes.contains_key("form") || !modes.contains_key("url"),
+            Mode::Url => modes.contains_key("url"),
+        })
     }
 
     async fn ask(&self, question: &Question) -> Result<Answer, CannotAsk> {
-        if !self.offers(Topic::Elicitation) {
+        if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
         let params = question::of_approval(question, self.longest);
@@ -156,7 +163,7 @@ impl ClientHost {
     }
 
     async fn ask_to_connect(&self, wanted: &Wanted) -> Result<Consent, CannotAsk> {
-        if !self.offers(Topic::Elicitation) {
+        if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
         let params = question::of_connection(wanted);
@@ -165,6 +172,9 @@ impl ClientHost {
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
+        if question.topic == Topic::Elicitation && !self.takes(Mode::of(&question)) {
+            return Err(question.topic.refused());
+        }
         let params = question::of_server(self.manner, &question)?;
         let asked = self.request(question.topic, question.key, params).await;
         asked.map_err(|error| match error {
@@ -219,6 +229,11 @@ impl Host for ClientHost {
         self.abilities.get().cloned().unwrap_or_default()
     }
 
+    /// Whoever did not open with `initialize` says with each request what it can do.
+    fn declares(&self) -> Abilities {
+        self.abilities.get().cloned().unwrap_or_else(Abilities::all)
+    }
+
     fn era(&self) -> Option<Era> {
         let greeted = self.abilities.get().is_some() && matches!(self.way, Way::Unasked(_));
         (greeted && self.manner == Manner::Verbatim).then_some(Era::Legacy)
@@ -261,7 +276,10 @@ pub(crate) fn abilities(declared: &str) -> Option<Abilities> {
         elicitation: Option<&'a RawValue>,
     }
     let declared: Capabilities<'_> = serde_json::from_str(declared).ok()?;
-    let given = |ability: Option<&RawValue>| Some(Raw::from_json(ability?.get().to_owned()));
+    let given = |ability: Option<&RawValue>| {
+        let declared = ability.map(RawValue::get).filter(|declared| declared.starts_with('{'));
+        declared.map(|declared| Raw::from_json(declared.to_owned()))
+    };
     Some(Abilities {
         roots: given(declared.roots),
         sampling: given(declared.sampling),

@@ -2,6 +2,7 @@
 //! do; each answer says what it is, and how long it holds.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -182,7 +183,7 @@ impl Stamp<'_> {
         }
         let info = format!("\"{}\":{}", meta::SERVER_INFO, self.server_info);
         let into_meta = match read.meta.map(RawValue::get) {
-            Some(meta) if !meta.starts_with('{') || meta.contains(meta::SERVER_INFO) => None,
+            Some(meta) if !lacks(meta, meta::SERVER_INFO) => None,
             Some(meta) => Some(start + meta.as_ptr().addr() - result.as_ptr().addr()),
             None => {
                 first.push(format!("\"_meta\":{{{info}}}"));
@@ -195,6 +196,12 @@ impl Stamp<'_> {
             insert(out, start, &first.join(","));
         }
     }
+}
+
+/// Whether it is an object without this member.
+fn lacks(object: &str, member: &str) -> bool {
+    let members = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(object);
+    members.is_ok_and(|members| !members.contains_key(member))
 }
 
 /// Puts members at the beginning of the object that stands at `object`.

@@ -34,6 +34,26 @@ pub(crate) enum Manner {
     Verbatim,
 }
 
+/// How a user is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Form,
+    /// On a page of the web.
+    Url,
+}
+
+impl Mode {
+    pub(crate) fn of(question: &ServerQuestion<'_>) -> Mode {
+        #[derive(Deserialize)]
+        struct Asked {
+            #[serde(default)]
+            url: Value,
+        }
+        let asked = question.params.and_then(|params| params.parse::<Asked>().ok());
+        if asked.is_some_and(|asked| !asked.url.is_null()) { Mode::Url } else { Mode::Form }
+    }
+}
+
 /// How long a yes may hold at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Longest {

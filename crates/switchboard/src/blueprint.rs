@@ -8,7 +8,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::listing::ResourceTools;
-use switchboard_core::catalog::{ListingPolicy, Shelf, Standing};
+use switchboard_core::catalog::{Era, ListingPolicy, Shelf, Standing};
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::layers::{Config, Server, Trust};
 use switchboard_core::config::server::ServerEntry;
@@ -16,7 +16,8 @@ use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::trust::definition_hash;
 use switchboard_core::config::values::{
-    ApprovePolicy, DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, Template, Toolset,
+    ApprovePolicy, DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, ProtocolVersion,
+    Template, Toolset,
 };
 use switchboard_core::connection::Wanted;
 use switchboard_core::content::guard::Limits;
@@ -254,6 +255,11 @@ impl Blueprint {
     ) -> Recipe {
         Recipe {
             transport,
+            era: match definition.protocol_version {
+                Some(ProtocolVersion::Legacy) => Some(Era::Legacy),
+                Some(ProtocolVersion::Modern) => Some(Era::Modern),
+                Some(ProtocolVersion::Auto) | None => None,
+            },
             start_timeout: start_timeout(definition, settings),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),

@@ -45,6 +45,12 @@ pub trait Host: Send + Sync {
         Abilities::default()
     }
 
+    /// What a server that this client has to itself is told at the start: all that it may ask for
+    /// on behalf of some request.
+    fn declares(&self) -> Abilities {
+        self.abilities()
+    }
+
     /// How a server is greeted that this client has to itself and sees as it is; the server's own
     /// affair where nothing is said.
     fn era(&self) -> Option<Era> {

@@ -87,10 +87,10 @@ const FIELDS: &[Field] = &[
         "milliseconds, 1000 to 300000",
         "how long its start may take; also written `timeout`",
     ),
-    later(
+    now(
         "protocolVersion",
         "`legacy`, `auto`, `2026-07-28`",
-        "which era of the protocol to speak; `legacy` is what is spoken",
+        "which era of the protocol to try first; `auto`, the default, finds out",
     ),
     now("exposeResources", "boolean", "`false` hides its resources from the list of tools"),
     now(

@@ -99,8 +99,8 @@ const SETTINGS: &[Setting] = &[
         "what happens to a tool that is not what was accepted: `off`, `warn`, `block`",
     ),
     later("autoAuth", |s| word(s.auto_auth), "begin to sign in by itself"),
-    later("sampling", |s| word(s.sampling), "pass sampling requests of servers on"),
-    later("elicitation", |s| word(s.elicitation), "pass questions of servers on"),
+    now("sampling", |s| word(s.sampling), "pass sampling requests of servers on"),
+    now("elicitation", |s| word(s.elicitation), "pass questions of servers on"),
     later("daemon", |s| word(s.daemon), "share one process among all hosts"),
     now(
         "outputGuard",

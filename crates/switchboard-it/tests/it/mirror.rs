@@ -94,7 +94,8 @@ async fn a_destructive_tool_asks_here_as_everywhere() {
 #[tokio::test]
 async fn questions_come_as_the_server_wrote_them_and_progress_before_the_answer() {
     let installed = Installed::with(PROGRAMS, CONFIG);
-    let (mut client, _) = mirrored(&installed, json!({ "elicitation": {} })).await;
+    let can = json!({ "elicitation": { "form": {}, "url": {} } });
+    let (mut client, _) = mirrored(&installed, can).await;
     client.user.answers.push_back(json!({ "action": "decline" }));
     client.ask("tools/call", json!({ "name": "ask_url" })).await;
     assert_eq!(client.user.asked[0]["message"], "Sign in to go on");

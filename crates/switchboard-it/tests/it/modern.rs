@@ -84,6 +84,36 @@ async fn a_server_that_leaves_when_it_is_probed_is_started_twice_and_then_once()
 }
 
 #[tokio::test]
+async fn an_entry_can_say_which_era_is_tried_first() {
+    let handshake = "initialize notifications/initialized";
+    for (said, era, expected) in [
+        ("legacy", "dual", handshake.to_owned()),
+        ("2026-07-28", "dual", "server/discover".to_owned()),
+        ("2026-07-28", "legacy", format!("server/discover {handshake}")),
+        ("legacy", "modern", "initialize server/discover".to_owned()),
+    ] {
+        let config = json!({ "mcpServers": { "kit": {
+            "command": "fixture-server", "args": ["one"], "protocolVersion": said,
+        } } });
+        let world = World::with(&config.to_string()).script("one", &script(era, "")).start();
+        assert_eq!(world.call("kit_echo", json!({ "text": "hello" })).await.unwrap(), "hello");
+        let methods = world.fixture("kit").ledger().methods;
+        let before = methods.iter().take_while(|method| *method != "tools/list");
+        assert_eq!(before.cloned().collect::<Vec<_>>().join(" "), expected, "{said} {era}");
+    }
+}
+
+/// Both openings are on their way when it begins to read, and it does not bear the second.
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_that_leaves_at_the_other_greeting_is_started_once_more() {
+    let script = script("modern", "start_delay_ms = 12000\nexit_on = 'initialize'");
+    let (greeting, connections, home) = greeted(&script, Home::new()).await;
+    assert_eq!((greeting.as_str(), connections), ("server/discover initialize server/discover", 2));
+    let (greeting, connections, _home) = greeted(&script, home).await;
+    assert_eq!((greeting.as_str(), connections), ("server/discover", 1));
+}
+
+#[tokio::test]
 async fn a_server_that_changed_its_era_is_met_in_the_new_one() {
     let exits = "exit_on_discover = { code = 3 }";
     let handshake = "initialize notifications/initialized";

@@ -162,6 +162,97 @@ async fn what_a_request_does_not_declare_is_not_asked_of_its_client() {
     served.stop().await;
 }
 
+/// Some servers offer their tools by what the client can do, and learn that only at the start.
+#[tokio::test]
+async fn an_older_server_is_told_of_all_that_some_request_may_offer() {
+    let world = World::of("demo", "asking").script("asking", ASKING).start();
+    let served = Served::of(world).await;
+    let mut client = Stateless::at(&served).await;
+    let first = mcp(&json!({ "tool": "demo_ask_roots" }), &everything());
+    client.ask("tools/call", &first).await;
+    client.ask("tools/call", &first).await;
+    let initializes = served.world.fixture("demo").ledger().initializes;
+    for hello in &initializes {
+        let declared = hello["capabilities"].as_object().unwrap();
+        let declared: Vec<&String> = declared.keys().collect();
+        assert_eq!(declared, ["roots", "sampling", "elicitation"], "{initializes:?}");
+    }
+    assert_eq!(initializes.len(), 2, "one for all, and one of its own once it was known to ask");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn questions_that_nobody_answers_are_in_nobodys_way() {
+    let world = World::of("demo", "asking").script("asking", ASKING).start();
+    let served = Served::of(world).await;
+    let mut client = Stateless::at(&served).await;
+    let ask = mcp(&json!({ "tool": "demo_ask_roots" }), &everything());
+    let mut left = Vec::new();
+    for _ in 0..5 {
+        let asked = client.ask("tools/call", &ask).await["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        left.push(asked);
+    }
+    let echo = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &json!({}));
+    assert_eq!(text(&client.ask("tools/call", &echo).await), "hi");
+    // Each leads back to its own call.
+    for (number, asked) in left.iter().enumerate().rev() {
+        let answer = json!({ "roots": [{ "uri": format!("file:///{number}") }] });
+        let done = client.ask("tools/call", &again(&ask, asked, &answer)).await;
+        assert!(text(&done).contains(&format!("file:///{number}")), "{done}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_each_get_their_own_question() {
+    let installed = Installed::with_fixture(PROGRAMS, "demo", ASKING);
+    let mut client = installed.serve(&[]);
+    let ask = mcp(&json!({ "tool": "demo_ask_roots" }), &everything());
+    // From now on it is known that this server asks.
+    let asked = client.ask("tools/call", ask.clone()).await["result"].clone();
+    let answer = json!({ "roots": [] });
+    client.ask("tools/call", again(&ask, &asked, &answer)).await;
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(client.request("tools/call", ask.clone()).await);
+    }
+    for (number, id) in ids.iter().enumerate() {
+        let asked = client.answer_to(id).await["result"].clone();
+        let questions = asked["inputRequests"].as_object().expect("a question for each");
+        assert_eq!(questions.len(), 1, "{asked}");
+        let answer = json!({ "roots": [{ "uri": format!("file:///{number}") }] });
+        let done = client.ask("tools/call", again(&ask, &asked, &answer)).await;
+        assert!(text(&done).contains(&format!("file:///{number}")), "{done}");
+    }
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_question_comes_only_in_a_way_that_was_declared() {
+    let url = "behaviour = { kind = 'ask_elicitation', url = 'https://example.com/x' }";
+    let script = format!("{ASKING}[[tools]]\nname = 'ask_url'\n{url}\n");
+    let world = World::of("demo", "asking").script("asking", &script).start();
+    let served = Served::of(world).await;
+    let mut client = Stateless::at(&served).await;
+    for (declared, tool, is_asked) in [
+        (json!({}), "ask_elicitation", true),
+        (json!({ "form": {} }), "ask_elicitation", true),
+        (json!({ "url": {} }), "ask_elicitation", false),
+        (json!(false), "ask_elicitation", false),
+        (json!({}), "ask_url", false),
+        (json!({ "form": {} }), "ask_url", false),
+        (json!({ "form": {}, "url": {} }), "ask_url", true),
+    ] {
+        let can = json!({ "elicitation": declared });
+        let call = mcp(&json!({ "tool": format!("demo_{tool}") }), &can);
+        let answer = client.ask("tools/call", &call).await["result"]["resultType"].clone();
+        let expected = if is_asked { "input_required" } else { "complete" };
+        assert_eq!(answer, expected, "{can} {tool}");
+    }
+    served.stop().await;
+}
+
 #[tokio::test]
 async fn an_approval_holds_for_one_call_where_nobody_knows_who_asks_next() {
     let config = r#"{

@@ -62,14 +62,22 @@ impl Endpoint {
             (Ok(Purpose::Health), Place::Seat) => text(StatusCode::OK, "ok"),
             (Ok(Purpose::Health), Place::Doorway) => closing(text(StatusCode::OK, "ok")),
             (Ok(_), Place::Doorway) => no_room(),
-            (Ok(Purpose::Say(form)), Place::Seat) => self.say(&head.headers, body, form).await,
+            (Ok(Purpose::Say(form)), Place::Seat) => {
+                self.say(&head.headers, body, form, seat).await
+            }
             (Ok(Purpose::Listen), Place::Seat) => self.listen(&head.headers, seat),
             (Ok(Purpose::End), Place::Seat) => self.end(&head.headers),
         };
         response.map(|content| Reply { content, _serving: serving })
     }
 
-    async fn say(&self, headers: &HeaderMap, body: Incoming, form: Form) -> Response<Content> {
+    async fn say(
+        &self,
+        headers: &HeaderMap,
+        body: Incoming,
+        form: Form,
+        seat: &Seat,
+    ) -> Response<Content> {
         let session = match self.named(headers) {
             Named::Nobody => None,
             Named::Session(session) => Some(session),
@@ -94,7 +102,13 @@ impl Endpoint {
                 Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
             };
             return match stateless::judge(&message, headers, self.sessions.common()) {
-                Judged::Fits => self.answer_alone(&frame, form).await,
+                Judged::Fits => {
+                    let response = self.answer_alone(&frame, form).await;
+                    if stateless::listens(&message) {
+                        seat.listens();
+                    }
+                    response
+                }
                 Judged::Wrong(id, error) => stateless::refusal(id.as_ref(), &error),
                 Judged::Other => self.begin(&frame, &message, form).await,
             };

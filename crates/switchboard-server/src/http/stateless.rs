@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::era::Revision;
 use switchboard_wire::modern::{
-    HEADER_MISMATCH, MISSING_CAPABILITY, REVISION as OURS, UNSUPPORTED_VERSION,
+    HEADER_MISMATCH, LISTEN, MISSING_CAPABILITY, REVISION as OURS, UNSUPPORTED_VERSION,
 };
 use switchboard_wire::{Id, Message, Raw, RpcError};
 
@@ -109,6 +109,11 @@ fn check(
 fn says(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {
     let header = only(headers, name).ok().flatten().map(str::trim);
     header.and_then(modern::header_text).as_deref() == Some(value)
+}
+
+/// Whether it only wants to hear of changes, and can ask for that again elsewhere.
+pub(super) fn listens(message: &Message) -> bool {
+    matches!(message, Message::Request { method, .. } if method == LISTEN)
 }
 
 fn mismatch(header: &HeaderName) -> RpcError {

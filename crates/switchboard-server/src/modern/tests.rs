@@ -80,6 +80,8 @@ fn an_answer_says_what_it_is_and_keeps_what_its_server_said() {
             "_meta": { info: { "name": "x" }, "own": 1 },
         })
     );
+    let nested = json!({ "_meta": { "details": { info: {} } } });
+    assert_eq!(stamped("tools/call", &nested.to_string())["_meta"][info]["name"], "x");
     let theirs = json!({
         "resultType": "task",
         "ttlMs": 5,

@@ -11,13 +11,17 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_wire::Exchange;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
 
 /// How long a question waits for the calls of all sessions but one to be answered.
 const UNDECIDED: Duration = Duration::from_millis(500);
+
+/// How long a server may still be at a request that was given up.
+const HAUNTING: Duration = Duration::from_secs(60);
 
 /// One conversation with the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +60,9 @@ impl std::fmt::Debug for Listener {
 pub(super) struct Audience {
     /// The session that has this connection to itself.
     owner: Option<Listener>,
+    /// Taken by calls of clients that only hear of their own requests: as long as one is without a
+    /// question, the next one waits, so that a question is that one's.
+    turns: Option<Arc<Semaphore>>,
     /// Held for a moment at a time, never across an await.
     waiting: Mutex<Waiting>,
     /// Told whenever somebody leaves.
@@ -70,9 +77,24 @@ pub(super) struct Audience {
 #[derive(Debug, Default)]
 struct Waiting {
     /// By the id of the request.
-    calls: HashMap<u64, Listener>,
-    /// How many went without an answer: what the server asks later may still be on their account.
+    calls: HashMap<u64, Call>,
+    /// How many went without an answer.
     abandoned: u64,
+    /// Those of them that the server may still be at: what it asks may be on their account.
+    ghosts: Vec<Ghost>,
+}
+
+#[derive(Debug)]
+struct Call {
+    listener: Listener,
+    /// Held while it waits for nothing but its answer.
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Debug)]
+struct Ghost {
+    listener: Listener,
+    since: Instant,
 }
 
 /// How many questions the server has asked.
@@ -108,8 +130,19 @@ pub(super) struct Recipient {
 }
 
 impl Audience {
-    pub(super) fn of(owner: Option<Listener>) -> Arc<Audience> {
-        Arc::new(Audience { owner, ..Audience::default() })
+    pub(super) fn of(owner: Option<Listener>, telling: Telling) -> Arc<Audience> {
+        let turns = match (&owner, telling) {
+            (Some(_), Telling::Nothing) => Some(Arc::new(Semaphore::new(1))),
+            (None, _) | (_, Telling::Requests) => None,
+        };
+        Arc::new(Audience { owner, turns, ..Audience::default() })
+    }
+
+    /// The right to make a call, where calls could not be told apart.
+    pub(super) async fn turn(&self, listener: &Listener) -> Option<OwnedSemaphorePermit> {
+        let turns = self.turns.as_ref().filter(|_| listener.voice != Voice::Client)?;
+        // Never closed, so there is always a turn.
+        Arc::clone(turns).acquire_owned().await.ok()
     }
 
     pub(super) fn owner(&self) -> Option<&Listener> {
@@ -117,26 +150,49 @@ impl Audience {
     }
 
     /// Takes part until the seat is dropped.
-    pub(super) fn join(&self, request: u64, listener: Listener) -> Seat<'_> {
-        self.waiting().calls.insert(request, listener);
+    pub(super) fn join(
+        &self,
+        request: u64,
+        listener: Listener,
+        turn: Option<OwnedSemaphorePermit>,
+    ) -> Seat<'_> {
+        self.waiting().calls.insert(request, Call { listener, turn });
         Seat { audience: self, request, answered: false }
+    }
+
+    /// These wait for an answer to a question now, so that others can go on.
+    pub(super) fn asked(&self, requests: &[u64]) {
+        let mut waiting = self.waiting();
+        for request in requests {
+            waiting.calls.get_mut(request).into_iter().for_each(|call| call.turn = None);
+        }
+    }
+
+    /// These have their answer, and wait for nothing else again.
+    pub(super) async fn go_on(&self, listener: &Listener, requests: &[u64]) {
+        let mut turn = self.turn(listener).await;
+        let mut waiting = self.waiting();
+        for request in requests {
+            if let Some(call) = waiting.calls.get_mut(request) {
+                call.turn = turn.take();
+            }
+        }
     }
 
     /// Whom a message is for, as far as that can be told now.
     pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
-        let Waiting { calls, abandoned } = &*self.waiting();
+        let waiting = &*self.waiting();
         let (listener, requests) = match exchange {
-            Some(Exchange(request)) => (calls.get(&request).or(self.owner.as_ref()), vec![request]),
-            None => {
-                let mut listeners = calls.values();
-                let first = listeners.next();
-                if listeners.any(|other| first.is_some_and(|first| !first.is_same(other))) {
-                    return Meant::Several(Undecided { abandoned: *abandoned });
-                }
-                let last = calls.iter().max_by_key(|(request, _)| **request);
-                let listener = last.map(|(_, listener)| listener).or(self.owner.as_ref());
-                (listener, calls.keys().copied().collect())
+            Some(Exchange(request)) => {
+                let call = waiting.calls.get(&request).map(|call| &call.listener);
+                (call.or(self.owner.as_ref()), vec![request])
             }
+            None => match waiting.the_only_one() {
+                Err(MoreThanOne) => {
+                    return Meant::Several(Undecided { abandoned: waiting.abandoned });
+                }
+                Ok((listener, requests)) => (listener.or(self.owner.as_ref()), requests),
+            },
         };
         match listener.cloned() {
             Some(listener) => Meant::One(Recipient { listener, requests }),
@@ -163,7 +219,8 @@ impl Audience {
             }
         };
         let decided = tokio::time::timeout(UNDECIDED, deciding).await.ok().flatten();
-        if decided.is_none() {
+        // Whoever has the connection to itself has no other.
+        if decided.is_none() && self.owner.is_none() {
             self.parting.cancel();
         }
         decided
@@ -199,6 +256,35 @@ impl Audience {
     }
 }
 
+/// Whether a connection tells which request a question belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Telling {
+    Requests,
+    Nothing,
+}
+
+/// More than one voice can be meant.
+struct MoreThanOne;
+
+impl Waiting {
+    /// The one voice that a question without an address can be for, and its requests.
+    fn the_only_one(&self) -> Result<(Option<&Listener>, Vec<u64>), MoreThanOne> {
+        // Whoever waits for an answer to a question asks no other meanwhile.
+        let takes_turns = self.calls.values().any(|call| call.turn.is_some());
+        let free = self.calls.iter().filter(|(_, call)| !takes_turns || call.turn.is_some());
+        let mut free: Vec<(u64, &Listener)> =
+            free.map(|(request, call)| (*request, &call.listener)).collect();
+        free.sort_unstable_by_key(|(request, _)| *request);
+        let Some((_, last)) = free.last().copied() else { return Ok((None, Vec::new())) };
+        let ghosts = self.ghosts.iter().filter(|ghost| ghost.since.elapsed() < HAUNTING);
+        let others = free.iter().map(|(_, listener)| *listener).chain(ghosts.map(|g| &g.listener));
+        match others.into_iter().all(|other| other.is_same(last)) {
+            true => Ok((Some(last), free.into_iter().map(|(request, _)| request).collect())),
+            false => Err(MoreThanOne),
+        }
+    }
+}
+
 /// A place in the audience.
 pub(super) struct Seat<'a> {
     audience: &'a Audience,
@@ -216,8 +302,12 @@ impl Seat<'_> {
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         let mut waiting = self.audience.waiting();
-        waiting.calls.remove(&self.request);
-        waiting.abandoned += u64::from(!self.answered);
+        let call = waiting.calls.remove(&self.request);
+        if let Some(Call { listener, .. }) = call.filter(|_| !self.answered) {
+            waiting.abandoned += 1;
+            waiting.ghosts.retain(|ghost| ghost.since.elapsed() < HAUNTING);
+            waiting.ghosts.push(Ghost { listener, since: Instant::now() });
+        }
         drop(waiting);
         self.audience.left.notify_waiters();
     }
@@ -253,36 +343,76 @@ mod tests {
 
     #[test]
     fn a_message_is_for_the_session_whose_call_it_belongs_to_or_for_nobody() {
-        let shared = Audience::of(None);
+        let shared = Audience::of(None, Telling::Nothing);
         assert_eq!(session_for(&shared, None), None);
-        let _one = shared.join(10, listener(1));
-        let _same = shared.join(11, listener(1));
+        let _one = shared.join(10, listener(1), None);
+        let _same = shared.join(11, listener(1), None);
         assert_eq!(session_for(&shared, None), Some(1));
-        let other = shared.join(12, listener(2));
+        let other = shared.join(12, listener(2), None);
         assert_eq!(session_for(&shared, None), None);
         assert_eq!(session_for(&shared, Some(10)), Some(1));
         assert_eq!(session_for(&shared, Some(12)), Some(2));
         assert_eq!(session_for(&shared, Some(99)), None);
-        drop(other);
+        other.answered();
         assert_eq!(session_for(&shared, None), Some(1));
         assert_eq!(session_for(&shared, Some(12)), None);
     }
 
     #[test]
     fn requests_without_a_session_are_told_apart() {
-        let own = Audience::of(Some(listener(7)));
+        let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { voice: Voice::Request(number), ..listener(7) };
-        let _one = own.join(1, voice(1));
+        let _one = own.join(1, voice(1), None);
         assert_eq!(session_for(&own, None), Some(7));
-        let other = own.join(2, voice(2));
+        let other = own.join(2, voice(2), None);
         assert_eq!(session_for(&own, None), None);
-        drop(other);
+        other.answered();
+        assert_eq!(session_for(&own, None), Some(7));
+    }
+
+    #[tokio::test]
+    async fn calls_that_could_not_be_told_apart_take_turns() {
+        let own = Audience::of(Some(listener(7)), Telling::Nothing);
+        let voice = |number| Listener { voice: Voice::Request(number), ..listener(7) };
+        let turn = own.turn(&voice(1)).await;
+        let _one = own.join(1, voice(1), turn);
+        {
+            let other = voice(2);
+            let mut waits = pin!(own.turn(&other));
+            assert!(futures_util::poll!(waits.as_mut()).is_pending());
+            // Once the first is asked something, the second can go, and what is asked is its own.
+            own.asked(&[1]);
+            let turn = waits.await;
+            let second = own.join(2, voice(2), turn);
+            let Meant::One(recipient) = own.meant(None) else { panic!("it is the second") };
+            assert_eq!(recipient.requests, [2]);
+            let mut answered = pin!(own.go_on(&recipient.listener, &[1]));
+            assert!(futures_util::poll!(answered.as_mut()).is_pending(), "not both at once");
+            second.answered();
+            answered.await;
+        }
+        let Meant::One(recipient) = own.meant(None) else { panic!("it is the first again") };
+        assert_eq!(recipient.requests, [1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_asked_on_account_of_one_who_left_is_told_to_nobody_else() {
+        let shared = Audience::of(None, Telling::Nothing);
+        drop(shared.join(1, listener(1), None));
+        let _other = shared.join(2, listener(2), None);
+        assert_eq!(session_for(&shared, None), None);
+        tokio::time::advance(HAUNTING).await;
+        assert_eq!(session_for(&shared, None), Some(2));
+        // The same one may be asked at once.
+        let own = Audience::of(Some(listener(7)), Telling::Nothing);
+        drop(own.join(1, listener(7), None));
+        let _again = own.join(2, listener(7), None);
         assert_eq!(session_for(&own, None), Some(7));
     }
 
     #[test]
     fn the_owner_of_a_connection_hears_what_belongs_to_no_call() {
-        let own = Audience::of(Some(listener(7)));
+        let own = Audience::of(Some(listener(7)), Telling::Nothing);
         assert_eq!(session_for(&own, None), Some(7));
         assert_eq!(session_for(&own, Some(3)), Some(7));
     }

@@ -16,7 +16,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::audience::{Audience, Listener};
+use super::audience::{Audience, Listener, Telling};
 use super::incoming::{Incoming, News};
 use super::opening::Opening;
 use super::recipe::{Recipe, Transport};
@@ -204,7 +204,11 @@ pub(super) async fn open(
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
     let Hearing { server, news, owner, notices } = hearing;
-    let audience = Audience::of(owner);
+    let telling = match &way {
+        Way::Http(_) => Telling::Requests,
+        Way::Streams { .. } | Way::WebSocket(_) => Telling::Nothing,
+    };
+    let audience = Audience::of(owner, telling);
     let era = Arc::default();
     let incoming = Incoming {
         server,

@@ -76,7 +76,7 @@ impl Handler for Incoming {
         }
         let meant = self.audience.meant(responder.exchange());
         if let Meant::Nobody = meant {
-            return responder.try_error(&undecided());
+            return responder.try_error(&undecided(&self.audience));
         }
         let question = Asked {
             server: self.server.clone(),
@@ -178,15 +178,18 @@ impl Asked {
             Meant::Nobody => None,
         };
         let Some(Recipient { listener, requests }) = recipient else {
-            return responder.error(&undecided()).await;
+            return responder.error(&undecided(&audience)).await;
         };
         if listener.host.abilities().of(topic).is_none() {
             return responder.error(&topic.refused()).await;
         }
-        let _waiting = responder.peer().hold(requests, THINKING);
+        audience.asked(&requests);
+        let _waiting = responder.peer().hold(requests.clone(), THINKING);
         let question =
             ServerQuestion { server: &server, topic, key: None, params: params.as_ref() };
-        match listener.host.answer(question).await {
+        let answered = listener.host.answer(question).await;
+        audience.go_on(&listener, &requests).await;
+        match answered {
             Ok(answer) => responder.result(|out| out.push_str(answer.as_str())).await,
             Err(error) => responder.error(&error).await,
         }
@@ -195,7 +198,12 @@ impl Asked {
 
 /// Servers pass this on to whoever called them. It holds for the next call: the server is known to
 /// ask by then.
-fn undecided() -> RpcError {
+fn undecided(audience: &Audience) -> RpcError {
+    if audience.owner().is_some() {
+        let message = "it cannot be told which request this is about: one that was given up may \
+                       still be running; the same call can be made again in a minute";
+        return RpcError::new(INTERNAL_ERROR, message);
+    }
     let message = "several clients share this connection and it cannot be told which one is meant; \
                    from now on each has its own, so the same call can be made again";
     RpcError::new(INTERNAL_ERROR, message)

@@ -212,7 +212,7 @@ impl Lease {
         let mut ended: Pending = Box::pin(async move {
             let mut seat = None;
             let params = |id: u64| {
-                seat = Some(connection.audience.join(id, listener));
+                seat = Some(connection.audience.join(id, listener, None));
                 params.to_string()
             };
             let patience = Patience { timeout: None, progress: Some(steps) };
@@ -258,9 +258,10 @@ impl Lease {
         let progress = caller.progress.clone();
         let timeout = Some(self.open.recipe.request_timeout);
         let patience = Patience { timeout, progress };
+        let turn = connection.audience.turn(&caller.listener).await;
         let mut seat = None;
         let params = |id: u64| {
-            seat = Some(connection.audience.join(id, caller.listener.clone()));
+            seat = Some(connection.audience.join(id, caller.listener.clone(), turn));
             params(id)
         };
         let asking = connection.peer.request(method, params, patience);

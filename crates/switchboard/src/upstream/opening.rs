@@ -44,7 +44,7 @@ pub(super) struct Dialled {
 
 /// How to greet a server that was of this era when it was last met.
 pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
-    match (&recipe.transport, era) {
+    match (&recipe.transport, recipe.era.or(era)) {
         // There is only one kind of server there.
         (Transport::Remote(remote), _) if remote.is_event_stream() => Greeting::Initialize,
         (_, None) => Greeting::Probe,
@@ -53,8 +53,8 @@ pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
     }
 }
 
-/// Connects. A server that ends at a greeting of the other era, or sticks to one, is started once
-/// more; that is no failure of it.
+/// Connects. A server that ends at a greeting of the other era, or sticks to one, is started anew
+/// with the next; that is no failure of it.
 pub(super) async fn dial(
     recipe: &Recipe,
     means: &Means,
@@ -63,6 +63,7 @@ pub(super) async fn dial(
     greeting: Greeting,
     bodies: mpsc::Sender<Body>,
 ) -> Dialled {
+    let mut tried = vec![greeting];
     let mut taught = None;
     let outcome = loop {
         let opened = match connection::open(recipe, means, hearing.clone()).await {
@@ -72,10 +73,10 @@ pub(super) async fn dial(
         let Opened { connection, body } = opened;
         let _actor_gone = bodies.send(body).await;
         let end = connection.end.clone();
-        let tried = taught.unwrap_or(greeting);
-        match connection.complete(recipe, log_levels, tried).await {
+        match connection.complete(recipe, log_levels, taught.unwrap_or(greeting)).await {
             Ok(up) => break Ok(up),
-            Err(Incomplete { another: Some(another), .. }) if taught.is_none() => {
+            Err(Incomplete { another: Some(another), .. }) if !tried.contains(&another) => {
+                tried.push(another);
                 taught = Some(another);
                 end.report(CLOSE_GRACE * 3).await;
             }
@@ -124,7 +125,7 @@ impl Opening {
         // Where no session is meant, all that some session may offer: it shows what the server has,
         // and whether it asks.
         let abilities = match self.audience.owner() {
-            Some(owner) => owner.host.abilities(),
+            Some(owner) => owner.host.declares(),
             None => Abilities::all(),
         };
         let capabilities = abilities.only(&recipe.askable).to_json();
@@ -144,7 +145,13 @@ impl Opening {
         self.listen(&connection);
         let listing = match list::list_all(asking(&connection, recipe), Bounds::of(recipe)).await {
             Ok(listing) => listing,
-            Err(error) => return Err(self.with_last_words(error).await.into()),
+            Err(error) => {
+                let error = self.with_last_words(error).await;
+                // It may have been greeted in both ways, and have ended at the second.
+                let left = greeting == Greeting::Probe && connection.hello.is_modern();
+                let left = left && matches!(error, DialError::Exited { .. });
+                return Err(Incomplete { error, another: left.then_some(Greeting::Discover) });
+            }
         };
         if !connection.hello.is_modern() {
             self.tell_level(&connection.hello, log_levels).await;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_core::catalog::Era;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::values::{Template, TemplateMap};
 use tokio::sync::watch;
@@ -27,6 +28,8 @@ use crate::trust::Seal;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
+    /// The era that is tried first; what is known of the server, if nothing is said.
+    pub(crate) era: Option<Era>,
     pub(crate) start_timeout: Duration,
     /// How long a caller waits for an installation; for its end, if nothing is said.
     pub(crate) install_patience: Option<Duration>,

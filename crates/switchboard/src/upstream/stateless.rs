@@ -135,7 +135,7 @@ impl Lease {
         let open = self.open();
         let mut seat = None;
         let params = |id: u64| {
-            seat = Some(open.connection.audience.join(id, caller.listener.clone()));
+            seat = Some(open.connection.audience.join(id, caller.listener.clone(), None));
             let mut params = params.clone();
             params.insert("_meta", self.meta(caller, Some(id)));
             params.to_string()
