@@ -1,6 +1,7 @@
 //! One conversation: what it asked for, what it was allowed, what it may still read.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -29,7 +30,7 @@ pub struct Session {
     grants: Mutex<Grants>,
     connections: Connections,
     /// How many there have been.
-    lone_callers: AtomicU64,
+    lone_callers: AtomicU32,
     /// Connections that stay up for as long as the session lives.
     kept: Mutex<Kept>,
 }
@@ -97,7 +98,8 @@ impl Session {
 
     /// One request as one who asks: nothing that a server says meanwhile is taken for another's.
     pub fn lone_caller(&self) -> Caller {
-        let number = self.lone_callers.fetch_add(1, Ordering::Relaxed);
+        let before = self.lone_callers.fetch_add(1, Ordering::Relaxed);
+        let number = NonZeroU32::MIN.saturating_add(before);
         Caller::of(Listener { voice: Voice::Request(number), ..self.listener.clone() })
     }
 

@@ -5,6 +5,7 @@
 //! session that did not ask for it: a question waits until one is left that can be meant, and if
 //! that takes too long, the sessions part.
 
+use std::num::NonZeroU32;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,8 +41,8 @@ pub(crate) struct Listener {
 pub(crate) enum Voice {
     /// Its one client.
     Client,
-    /// One request of a client that nothing else is known of.
-    Request(u64),
+    /// One request of a client that nothing else is known of. Small, because every call has one.
+    Request(NonZeroU32),
 }
 
 impl Listener {
@@ -138,9 +139,13 @@ impl Audience {
         Arc::new(Audience { owner, turns, ..Audience::default() })
     }
 
+    pub(super) fn takes_turns(&self, listener: &Listener) -> bool {
+        self.turns.is_some() && listener.voice != Voice::Client
+    }
+
     /// The right to make a call, where calls could not be told apart.
     pub(super) async fn turn(&self, listener: &Listener) -> Option<OwnedSemaphorePermit> {
-        let turns = self.turns.as_ref().filter(|_| listener.voice != Voice::Client)?;
+        let turns = self.turns.as_ref().filter(|_| self.takes_turns(listener))?;
         // Never closed, so there is always a turn.
         Arc::clone(turns).acquire_owned().await.ok()
     }
@@ -334,6 +339,10 @@ mod tests {
         Listener { session, voice: Voice::Client, host: Arc::new(Headless) }
     }
 
+    fn request(number: u32) -> Voice {
+        Voice::Request(NonZeroU32::new(number).unwrap())
+    }
+
     fn session_for(audience: &Audience, exchange: Option<u64>) -> Option<u64> {
         match audience.meant(exchange.map(Exchange)) {
             Meant::One(recipient) => Some(recipient.listener.session.0),
@@ -361,7 +370,7 @@ mod tests {
     #[test]
     fn requests_without_a_session_are_told_apart() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
-        let voice = |number| Listener { voice: Voice::Request(number), ..listener(7) };
+        let voice = |number| Listener { voice: request(number), ..listener(7) };
         let _one = own.join(1, voice(1), None);
         assert_eq!(session_for(&own, None), Some(7));
         let other = own.join(2, voice(2), None);
@@ -373,7 +382,7 @@ mod tests {
     #[tokio::test]
     async fn calls_that_could_not_be_told_apart_take_turns() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
-        let voice = |number| Listener { voice: Voice::Request(number), ..listener(7) };
+        let voice = |number| Listener { voice: request(number), ..listener(7) };
         let turn = own.turn(&voice(1)).await;
         let _one = own.join(1, voice(1), turn);
         {

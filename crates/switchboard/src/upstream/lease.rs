@@ -258,7 +258,11 @@ impl Lease {
         let progress = caller.progress.clone();
         let timeout = Some(self.open.recipe.request_timeout);
         let patience = Patience { timeout, progress };
-        let turn = connection.audience.turn(&caller.listener).await;
+        let turn = match connection.audience.takes_turns(&caller.listener) {
+            // Boxed, for the size of all other calls.
+            true => Box::pin(connection.audience.turn(&caller.listener)).await,
+            false => None,
+        };
         let mut seat = None;
         let params = |id: u64| {
             seat = Some(connection.audience.join(id, caller.listener.clone(), turn));
