@@ -234,7 +234,7 @@ async fn a_walk_through_a_server_of_files() {
     let installed = installed();
     installed.write("files.toml", MORE_FILES);
     let mut story = Story::begin(&installed, 1).await;
-    let line = "npx -y @anthropic/mcp-server-filesystem /home/user/projects";
+    let line = "npx -y @anthropic/mcp-server-filesystem /srv/projects";
     story.tell("mcp_connect", json!({ "id": "fs", "url": line })).await;
     story.tell("mcp_list_tools", json!({ "id": "fs" })).await;
     for (tool, answer) in [
@@ -249,7 +249,7 @@ async fn a_walk_through_a_server_of_files() {
     story.tell("mcp_disconnect", json!({ "id": "fs" })).await;
     insta::assert_snapshot!(story.told(), @r"
     mcp_connect:
-    Successfully connected to npx -y @anthropic/mcp-server-filesystem /home/user/projects
+    Successfully connected to npx -y @anthropic/mcp-server-filesystem /srv/projects
     Connection ID: fs
     Transport: stdio
     Available tools (8): read_file, read_multiple_files, write_file, edit_file, ...
@@ -267,7 +267,7 @@ async fn a_walk_through_a_server_of_files() {
       - search_files: Recursively search for files and directories
 
     mcp_disconnect:
-    Disconnected from 'fs' (npx -y @anthropic/mcp-server-filesystem /home/user/projects)
+    Disconnected from 'fs' (npx -y @anthropic/mcp-server-filesystem /srv/projects)
     ");
 }
 
