@@ -183,24 +183,7 @@ pub(crate) fn of_approval(question: &Question, longest: Longest) -> String {
     if let Some(about) = about_pin(target.pin) {
         message.push_str(&format!("\n\nAttention: {about}."));
     }
-    let (names, words): (Vec<&str>, Vec<&str>) =
-        choices(longest).map(|(name, words, _)| (name, words)).unzip();
-    json!({
-        "message": message,
-        "requestedSchema": {
-            "type": "object",
-            "properties": {
-                "decision": {
-                    "type": "string",
-                    "title": "Decision",
-                    "enum": names,
-                    "enumNames": words,
-                },
-            },
-            "required": ["decision"],
-        },
-    })
-    .to_string()
+    form(&message, choices(longest).map(|(name, words, _)| (name, words)))
 }
 
 /// Shows every character of what would run, or of where it leads.
@@ -217,6 +200,12 @@ pub(crate) fn of_connection(wanted: &Wanted) -> String {
         "Connect the server `{}`, which is in none of your configuration files?\n\n{what}",
         wanted.id
     );
+    form(&message, [(CONNECT, "Connect it for this session"), ("no", "Deny")].into_iter())
+}
+
+/// A form with one decision: what can be chosen, and how it reads.
+fn form(message: &str, choices: impl Iterator<Item = (&'static str, &'static str)>) -> String {
+    let (names, words): (Vec<&str>, Vec<&str>) = choices.unzip();
     json!({
         "message": message,
         "requestedSchema": {
@@ -225,8 +214,8 @@ pub(crate) fn of_connection(wanted: &Wanted) -> String {
                 "decision": {
                     "type": "string",
                     "title": "Decision",
-                    "enum": [CONNECT, "no"],
-                    "enumNames": ["Connect it for this session", "Deny"],
+                    "enum": names,
+                    "enumNames": words,
                 },
             },
             "required": ["decision"],

@@ -203,21 +203,18 @@ pub struct Asked<'a> {
     pub tool: &'a str,
 }
 
+/// What is not there is said in the words that people look for. Remedies would only repeat it, or
+/// name tools as they are not named here.
 pub fn failure(failure: &Failure, asked: Asked<'_>) -> String {
-    let mut out = match failure.code {
+    match failure.code {
         Code::UnknownServer => {
             format!("Error: Connection '{}' not found", clean_line(asked.connection, NAME))
         }
         Code::UnknownTool => {
             format!("Error: Tool '{}' not found on server", clean_line(asked.tool, NAME))
         }
-        _ => return format!("Error: {}", cause(failure)),
-    };
-    // The other remedies would only repeat it.
-    for hint in failure.hints.iter().filter(|hint| matches!(hint, Hint::DidYouMean(_))) {
-        let _ = write!(out, "\n{}", hint_line(hint));
+        _ => format!("Error: {}", cause(failure)),
     }
-    out
 }
 
 /// Code, causes and remedies.
