@@ -20,5 +20,6 @@ pub mod content;
 pub mod reply;
 pub mod connection;
 pub mod notice;
+pub mod sign_in;
 pub mod render;
 pub mod doctor;

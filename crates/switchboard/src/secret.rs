@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::paths::{self, Paths, Unread};
 use crate::shared_file::{SharedFile, UpdateError};
@@ -17,6 +18,32 @@ pub fn unguessable() -> String {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
     URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// A text that is shown to nobody, and wiped when it is no longer needed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(Zeroizing::new(text.into()))
+    }
+
+    /// The text itself, for the one place that needs it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The same for whom it is handed over to.
+    pub(crate) fn reveal(mut self) -> String {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
 }
 
 /// What a client of the HTTP face has to show. It is the user's, and the same after each restart.

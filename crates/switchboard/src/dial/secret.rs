@@ -1,7 +1,6 @@
 //! Values that a program gives, such as `!pass show token`: run when a server connects, and never
 //! before.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::spawn::{Program, Spawner};
+use crate::secret::Secret;
 use crate::upstream::ExitReason;
 
 /// What a value may cost.
@@ -20,21 +20,6 @@ pub(crate) struct Limits {
     pub(crate) patience: Duration,
     /// In bytes.
     pub(crate) output: usize,
-}
-
-/// What a program wrote. Not to be printed.
-pub(crate) struct Secret(String);
-
-impl Secret {
-    pub(crate) fn reveal(self) -> String {
-        self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
 }
 
 /// Says how it went, never with which words or what came out: either may be the secret.
@@ -118,7 +103,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     if text.is_empty() {
         return Err(SecretError::Empty);
     }
-    Ok(Secret(text))
+    Ok(Secret::new(text))
 }
 
 /// At most one byte more than is allowed; the rest stays unread, and its writer is ended.

@@ -1,0 +1,1 @@
+//! Signing in to servers at a URL: what servers and authorities say is judged here, as values.

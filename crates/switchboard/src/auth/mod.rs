@@ -1,0 +1,1 @@
+//! Sign-ins to servers at a URL: how they come about, what they give, and how it is kept.
