@@ -92,7 +92,8 @@ impl Resource {
     /// Where the server may describe itself, the likeliest place first.
     pub fn locations(server: &Url) -> Vec<Url> {
         let path = server.path().trim_end_matches('/');
-        let mut locations = vec![at(server, &format!("/.well-known/oauth-protected-resource{path}"))];
+        let mut locations =
+            vec![at(server, &format!("/.well-known/oauth-protected-resource{path}"))];
         let root = at(server, "/.well-known/oauth-protected-resource");
         if locations.first() != Some(&root) {
             locations.push(root);
@@ -225,7 +226,9 @@ impl Document {
     fn texts(&self, name: &'static str) -> Result<Option<Vec<String>>, BadDocument> {
         let texts = match self.field(name) {
             None => return Ok(None),
-            Some(Value::Array(values)) => values.iter().map(|value| value.as_str().map(str::to_owned)),
+            Some(Value::Array(values)) => {
+                values.iter().map(|value| value.as_str().map(str::to_owned))
+            }
             Some(_) => return Err(BadDocument::WrongType(name)),
         };
         texts.collect::<Option<Vec<String>>>().ok_or(BadDocument::WrongType(name)).map(Some)

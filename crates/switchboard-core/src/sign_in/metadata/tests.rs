@@ -74,15 +74,27 @@ fn a_resource_is_the_server_or_what_it_lies_in() {
         let read = resource("https://mcp.example.com/a/mcp", &document);
         assert_eq!(read.is_ok(), fits, "{resource_url}: {read:?}");
     };
-    for good in ["https://mcp.example.com/a/mcp", "https://mcp.example.com/a/mcp/",
-        "https://mcp.example.com/a", "https://mcp.example.com/", "https://mcp.example.com"]
-    {
+    for good in [
+        "https://mcp.example.com/a/mcp",
+        "https://mcp.example.com/a/mcp/",
+        "https://mcp.example.com/a",
+        "https://mcp.example.com/",
+        "https://mcp.example.com",
+    ] {
         check(good, true);
     }
-    for other in ["https://mcp.example.com/a/m", "https://mcp.example.com/b", "http://mcp.example.com",
-        "https://mcp.example.com:444", "https://evil.example.com/a/mcp", "https://mcp.example.com/a/mcp/b",
-        "https://mcp.example.com/a/mcp?x=1", "https://mcp.example.com/a/mcp#x", "mcp", ""]
-    {
+    for other in [
+        "https://mcp.example.com/a/m",
+        "https://mcp.example.com/b",
+        "http://mcp.example.com",
+        "https://mcp.example.com:444",
+        "https://evil.example.com/a/mcp",
+        "https://mcp.example.com/a/mcp/b",
+        "https://mcp.example.com/a/mcp?x=1",
+        "https://mcp.example.com/a/mcp#x",
+        "mcp",
+        "",
+    ] {
         check(other, false);
     }
 }
@@ -128,14 +140,24 @@ fn an_authority_is_read() {
 #[test]
 fn the_issuer_is_the_one_that_led_there() {
     let read = |issuer: Value| authority(json!({ "issuer": issuer })).map(|read| read.issuer);
-    assert_eq!(read(json!("https://auth.example.com/")), Ok("https://auth.example.com/".to_owned()));
+    assert_eq!(
+        read(json!("https://auth.example.com/")),
+        Ok("https://auth.example.com/".to_owned())
+    );
     assert_eq!(read(json!(null)), Err(BadDocument::Missing("issuer")));
-    for other in ["https://auth.example.com/a", "https://AUTH.example.com", "https://auth.example.com:443",
-        "https://auth.example.com//", "http://auth.example.com", "https://evil.example.com", ""]
-    {
+    for other in [
+        "https://auth.example.com/a",
+        "https://AUTH.example.com",
+        "https://auth.example.com:443",
+        "https://auth.example.com//",
+        "http://auth.example.com",
+        "https://evil.example.com",
+        "",
+    ] {
         assert!(matches!(read(json!(other)), Err(BadDocument::OtherIssuer { .. })), "{other}");
     }
-    let path = json!({ "issuer": "https://a.example/t/", "token_endpoint": "https://a.example/token" });
+    let path =
+        json!({ "issuer": "https://a.example/t/", "token_endpoint": "https://a.example/token" });
     let read = |expected| Authority::read(path.to_string().as_bytes(), expected, &reach());
     assert!(read(Issuer::Is("https://a.example/t/")).is_ok());
     assert!(read(Issuer::Is("https://a.example/t")).is_err());
@@ -144,11 +166,26 @@ fn the_issuer_is_the_one_that_led_there() {
 
 #[test]
 fn no_address_leads_where_it_must_not() {
-    let fields = ["authorization_endpoint", "token_endpoint", "registration_endpoint",
-        "device_authorization_endpoint", "revocation_endpoint"];
-    let addresses = ["http://auth.example.com/x", "javascript:alert(1)", "file:///etc/passwd",
-        "https://user:pass@auth.example.com", "https://127.0.0.1/x", "https://[::1]/x",
-        "https://169.254.169.254/latest", "https://auth.example.com/$(calc)`x`", "-flag", "", "//x"];
+    let fields = [
+        "authorization_endpoint",
+        "token_endpoint",
+        "registration_endpoint",
+        "device_authorization_endpoint",
+        "revocation_endpoint",
+    ];
+    let addresses = [
+        "http://auth.example.com/x",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "https://user:pass@auth.example.com",
+        "https://127.0.0.1/x",
+        "https://[::1]/x",
+        "https://169.254.169.254/latest",
+        "https://auth.example.com/$(calc)`x`",
+        "-flag",
+        "",
+        "//x",
+    ];
     for field in fields {
         for address in addresses {
             let read = authority(json!({ field: address }));
