@@ -1,1 +1,4 @@
 //! Signing in to servers at a URL: what servers and authorities say is judged here, as values.
+
+pub mod callback;
+pub mod redirect;
