@@ -168,6 +168,7 @@ pub(super) fn http_code(error: &HttpError) -> Code {
         | HttpError::Circle
         | HttpError::Handshake
         | HttpError::OtherProtocol
+        | HttpError::Forbidden { .. }
         | HttpError::Sign(_) => Code::ServerError,
     }
 }
@@ -185,6 +186,7 @@ pub(super) fn http_hint(error: &HttpError, server: &ServerName) -> Option<Hint> 
         HttpError::Connect { .. }
         | HttpError::Broken { .. }
         | HttpError::Busy { retry_after: None, .. }
+        | HttpError::Forbidden { .. }
         | HttpError::Status { .. } => None,
     }
 }

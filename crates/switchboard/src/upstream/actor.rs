@@ -353,8 +353,12 @@ impl Actor {
             Err(error) => error,
         };
         self.relisting = Relisting::Idle;
+        let input = match error.needs_sign_in() {
+            true => Input::NotSignedIn { generation },
+            false => Input::DialFailed { generation, jitter },
+        };
         self.failed(error);
-        self.feed(Input::DialFailed { generation, jitter });
+        self.feed(input);
     }
 
     /// Lists once more if the lists changed while they were read for the first time.
