@@ -80,5 +80,5 @@ pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
     approval, catalog, config, connection, content, exact, failure, lifecycle, name, notice,
-    render, reply, request, schema, tool_card,
+    render, reply, request, schema, sign_in, tool_card,
 };
