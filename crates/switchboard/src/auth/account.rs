@@ -252,7 +252,8 @@ impl Account {
         self.state().pending.clone()
     }
 
-    fn hold(&self, grant: Grant) {
+    /// Uses a grant from now on.
+    pub(super) fn hold(&self, grant: Grant) {
         let mut state = self.state();
         (state.held, state.rest) = (Some(Arc::new(Held::of(grant))), None);
     }

@@ -1,7 +1,7 @@
 //! One sign-in, from its beginning to its tokens.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::json;
@@ -14,7 +14,6 @@ use switchboard_core::sign_in::metadata::Proof;
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
 use tokio::sync::{mpsc, oneshot};
-use url::Url;
 
 use super::account::Account;
 use super::callback::Callback;
@@ -112,7 +111,7 @@ pub(super) async fn begin(
     if access(&now) != access(&before)
         && let Some((entry, grant)) = now
     {
-        account.take(grant.clone());
+        account.hold(grant.clone());
         return Ok(Begun::Done(grant, Some(entry)));
     }
     let prepared = prepare(account, now).await?;
