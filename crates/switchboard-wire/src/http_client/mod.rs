@@ -25,7 +25,7 @@ pub(crate) use link::send_signed;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Client, Url};
 pub(crate) use trouble::refusal;
-pub use trouble::{HttpError, Page};
+pub use trouble::{HttpError, Page, content_type, retry_after};
 
 use crate::peer::{Limits, Peer, detached};
 

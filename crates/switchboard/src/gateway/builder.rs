@@ -18,6 +18,7 @@ use crate::blueprint::{Blueprint, Starts, WhenEmpty};
 use crate::demo::Demo;
 use crate::dial::http::Clients;
 use crate::dial::in_process::InProcess;
+use crate::dial::names::{Names, SystemNames};
 use crate::dial::spawn::{self, Spawner};
 use crate::directory::Directory;
 use crate::env::Environment;
@@ -28,6 +29,7 @@ use crate::paths::Paths;
 /// Gathers what a gateway is made of.
 pub struct GatewayBuilder {
     blueprint: Blueprint,
+    names: Arc<dyn Names>,
     config: Config,
 }
 
@@ -44,7 +46,7 @@ impl GatewayBuilder {
             when_empty: WhenEmpty::Nothing,
             toolset: None,
         };
-        GatewayBuilder { blueprint, config: Config::default() }
+        GatewayBuilder { blueprint, names: Arc::new(SystemNames), config: Config::default() }
     }
 
     /// The servers and settings of a configuration.
@@ -82,6 +84,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// How the names of hosts are looked up, instead of by the system.
+    #[must_use]
+    pub fn names(mut self, names: impl Names + 'static) -> GatewayBuilder {
+        self.names = Arc::new(names);
+        self
+    }
+
     /// Results as whole as they are, for a face that prints to a person.
     #[must_use]
     pub fn without_output_guard(mut self) -> GatewayBuilder {
@@ -116,7 +125,7 @@ impl GatewayBuilder {
             guests: AllGuests::default(),
         };
         let shared = Shared {
-            clients: Arc::new(Clients::new(self.blueprint.environment.clone())),
+            clients: Arc::new(Clients::new(self.blueprint.environment.clone(), self.names)),
             blueprint: self.blueprint,
             directory: Directory::empty(),
             roster: watch::Sender::new(Arc::new(nothing)),

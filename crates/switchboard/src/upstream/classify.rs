@@ -16,7 +16,7 @@ use switchboard_wire::http_client::{Ended, HttpError};
 use switchboard_wire::{RequestError, RpcError};
 
 use super::stateless::DialogueError;
-use crate::dial::http::NoSuchHost;
+use crate::dial::names::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
 
@@ -218,7 +218,7 @@ pub(crate) enum Unreachable {
 
 impl Unreachable {
     /// Looks for the cause that says most: below it, foreign errors repeat each other.
-    fn of(error: &reqwest::Error) -> Unreachable {
+    pub(crate) fn of(error: &reqwest::Error) -> Unreachable {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
         let mut last = String::new();
         while let Some(error) = next {

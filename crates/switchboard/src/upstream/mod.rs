@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use audience::{Listener, SessionId, Voice};
-pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError};
+pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError, Unreachable};
 pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};
 

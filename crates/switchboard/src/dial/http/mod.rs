@@ -15,8 +15,8 @@ use switchboard_core::config::values::{Template, TemplateMap};
 use switchboard_wire::http_client::{Client, Endpoint, HeaderMap, Mode, Signer, Url};
 use switchboard_wire::websocket;
 
+pub(crate) use client::Clients;
 use client::Versions;
-pub(crate) use client::{Clients, NoSuchHost};
 
 use super::sealed;
 use super::spawn::Spawner;
