@@ -79,6 +79,8 @@ pub trait Signer: Send + Sync {
 #[derive(Clone, Copy)]
 pub struct Refused<'a> {
     pub status: u16,
+    /// It was refused before, and sent again.
+    pub repeated: bool,
     /// What was sent.
     pub sent: &'a HeaderMap,
     /// What came back.

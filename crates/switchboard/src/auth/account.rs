@@ -19,7 +19,6 @@ use super::flow::{self, Paste};
 use super::grant::{Grant, Tokens};
 use super::net::Net;
 use super::requests::{self, TokenError};
-use super::takeover;
 use super::terms::Terms;
 use super::vault::{Entry, Kind, Vault, VaultError};
 use crate::dial::http::Clients;
@@ -268,12 +267,7 @@ impl Account {
         }
         match self.kept().await? {
             Some((_, grant)) => self.hold(grant),
-            None => {
-                let foreign = takeover::left_behind(&self.paths, &self.terms.server, self.url());
-                if let Some(grant) = foreign.and_then(|foreign| foreign.grant(&self.terms)) {
-                    let _in_memory_at_least = self.keep(grant).await;
-                }
-            }
+            None => {}
         }
         Ok(())
     }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use switchboard_core::sign_in::challenge;
-use switchboard_wire::http_client::{
-    self, HeaderMap, HeaderValue, Refused, Signer, Url, Verdict,
-};
+use switchboard_wire::http_client::{self, HeaderMap, HeaderValue, Refused, Signer, Url, Verdict};
 
 use super::account::Account;
 use super::error::AuthError;
@@ -25,19 +23,26 @@ impl Signer for Account {
             if url.origin() != self.terms.url.origin() {
                 return Ok(HeaderMap::new());
             }
-            let token = self.token().await.map_err(|error| Arc::new(error) as http_client::SignError)?;
+            let token =
+                self.token().await.map_err(|error| Arc::new(error) as http_client::SignError)?;
             Ok(token.as_ref().and_then(header).into_iter().collect())
         })
     }
 
-    fn refused<'a>(&'a self, refused: Refused<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+    fn refused<'a>(
+        &'a self,
+        refused: Refused<'a>,
+    ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
         Box::pin(async move {
             let headers = refused.answer.get_all(WWW_AUTHENTICATE);
-            let challenge = challenge::bearer(headers.iter().filter_map(|value| value.to_str().ok()));
+            let challenge =
+                challenge::bearer(headers.iter().filter_map(|value| value.to_str().ok()));
             let wants_more = challenge.wants_more_scope().then(|| challenge.scopes.clone());
             self.was_challenged(challenge);
             let shown = shown(refused.sent);
             let outcome = match (refused.status, shown, wants_more) {
+                // Whoever has signed in just now, or was renewed, is not the one that it wants.
+                (401, Some(_), _) if refused.repeated => Err(AuthError::NotAccepted),
                 (403, Some(_), Some(scopes)) => Err(self.wants_more(&scopes).await),
                 (403, Some(_), None) => Err(AuthError::Forbidden),
                 (401, Some(token), _) => self.renew(&token).await,

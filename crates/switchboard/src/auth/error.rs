@@ -21,6 +21,8 @@ pub(crate) enum AuthError {
     NotSignedIn,
     #[error("the sign-in has expired, and the authority gave nothing to renew it with")]
     Expired,
+    #[error("it does not accept the present sign-in")]
+    NotAccepted,
     #[error("the sign-in has ended")]
     Ended(#[source] TokenError),
     #[error("it wants to be allowed more: `{}`", .scopes.join(" "))]
@@ -42,7 +44,9 @@ pub(crate) enum AuthError {
     Discover(#[from] DiscoverError),
     #[error("the authority does not know us")]
     Register(#[from] RegisterError),
-    #[error("the authority `{issuer}` does not protect codes against interception (PKCE with S256)")]
+    #[error(
+        "the authority `{issuer}` does not protect codes against interception (PKCE with S256)"
+    )]
     NoProof { issuer: String },
     #[error("the authority `{issuer}` has no page to sign in at")]
     NoPage { issuer: String },
@@ -80,6 +84,7 @@ impl AuthError {
             self,
             AuthError::NotSignedIn
                 | AuthError::Expired
+                | AuthError::NotAccepted
                 | AuthError::Ended(_)
                 | AuthError::MoreScope { .. }
         )

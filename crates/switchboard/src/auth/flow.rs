@@ -107,7 +107,9 @@ pub(super) async fn begin(
         error => AuthError::Vault(error),
     })?;
     let now = known(account).await?;
-    let access = |known: &Option<(Entry, Grant)>| known.as_ref().map(|(_, grant)| grant.tokens.access.clone());
+    let access = |known: &Option<(Entry, Grant)>| {
+        known.as_ref().map(|(_, grant)| grant.tokens.access.clone())
+    };
     if access(&now) != access(&before)
         && let Some((entry, grant)) = now
     {
@@ -164,7 +166,8 @@ async fn probe(account: &Account) -> Result<Challenge, AuthError> {
     let info = json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") });
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-    let answer = account.net().await?.post(&account.terms.url, headers, hello.to_string().into()).await;
+    let answer =
+        account.net().await?.post(&account.terms.url, headers, hello.to_string().into()).await;
     // What stands in its way stands in the way of what follows, too, and is told then.
     let challenges = answer.map(|answer| answer.challenges).unwrap_or_default();
     Ok(challenge::bearer(challenges.iter().map(String::as_str)))
@@ -177,8 +180,12 @@ pub(super) async fn by_credentials(account: &Account) -> Result<Grant, AuthError
         Some(held) => return again(account, &held.grant).await,
         None => {
             let Prepared { found, scopes, .. } = prepare(account, None).await?;
-            let wanted =
-                Wanted { authority: &found.authority, redirect: None, scopes: &scopes, known: None };
+            let wanted = Wanted {
+                authority: &found.authority,
+                redirect: None,
+                scopes: &scopes,
+                known: None,
+            };
             let client = register::client(net, &account.terms.options, wanted).await?;
             (found, client, scopes)
         }
@@ -209,7 +216,9 @@ impl Flow {
         if found.authority.proof == Proof::NotOffered {
             return Err(AuthError::NoProof { issuer: issuer() });
         }
-        if let Some((name, _)) = options.params.iter().find(|(name, _)| RESERVED.contains(&name.as_str())) {
+        if let Some((name, _)) =
+            options.params.iter().find(|(name, _)| RESERVED.contains(&name.as_str()))
+        {
             return Err(AuthError::Reserved { name: name.clone() });
         }
         let (callback, redirect) = listen(options.redirect.as_deref(), known.as_ref()).await?;
@@ -232,7 +241,18 @@ impl Flow {
         let url = requests::page(&client, &page, &asked);
         let link = Link::of(url.as_str(), &account.terms.reach()).map_err(AuthError::Link)?;
         let account = Arc::clone(account);
-        Ok(Flow { account, found, client, scopes, state, verifier, redirect, callback, link, _alone: alone })
+        Ok(Flow {
+            account,
+            found,
+            client,
+            scopes,
+            state,
+            verifier,
+            redirect,
+            callback,
+            link,
+            _alone: alone,
+        })
     }
 
     /// Waits for the browser to come back. May be dropped and asked again.
@@ -288,7 +308,8 @@ impl DeviceFlow {
         let net = account.net().await?;
         let client = register::client(net, &account.terms.options, wanted).await?;
         let asked = (found.resource.as_str(), scopes.as_slice());
-        let device = requests::device(net, &client, &url, asked).await.map_err(AuthError::Exchange)?;
+        let device =
+            requests::device(net, &client, &url, asked).await.map_err(AuthError::Exchange)?;
         let link = Link::of(device.verification_uri().as_str(), &account.terms.reach());
         let link = link.map_err(AuthError::Link)?;
         let code = clean_line(device.user_code().secret(), 40).into_owned();
@@ -336,7 +357,8 @@ async fn listen(
         };
     }
     let registered = known.filter(|grant| grant.client.source == Source::Registered);
-    let registered = registered.and_then(|grant| Return::of(grant.client.redirect.as_deref()?).ok());
+    let registered =
+        registered.and_then(|grant| Return::of(grant.client.redirect.as_deref()?).ok());
     if let Some(Return::Here(redirect)) = registered
         && let Ok(bound) = bound(&redirect).await
     {

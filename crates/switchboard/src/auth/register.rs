@@ -145,7 +145,8 @@ async fn register(
         let issuer = clean_line(&authority.issuer, SHOWN).into_owned();
         return Err(RegisterError::NotOffered { issuer });
     };
-    let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let headers =
+        HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
     let answer = net.post(url, headers, metadata(options, wanted).to_string().into_bytes()).await?;
     if !(200..300).contains(&answer.status) {
         let refusal: Option<Refusal> = serde_json::from_slice(&answer.body).ok();
@@ -187,7 +188,8 @@ fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
     if authority.device.is_some() {
         grants.push("urn:ietf:params:oauth:grant-type:device_code");
     }
-    let public = authority.methods.as_ref().is_none_or(|methods| methods.iter().any(|m| m == "none"));
+    let public =
+        authority.methods.as_ref().is_none_or(|methods| methods.iter().any(|m| m == "none"));
     let method = match (public, method(authority, true)) {
         (true, _) | (false, Method::None) => "none",
         (false, Method::ClientSecretBasic) => "client_secret_basic",

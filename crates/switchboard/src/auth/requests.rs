@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -12,10 +13,11 @@ use oauth2::basic::{
 };
 use oauth2::http::StatusCode;
 use oauth2::{
-    AccessToken, AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, DeviceAuthorizationUrl,
-    ErrorResponseType, HttpRequest, HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken,
-    RequestTokenError, RevocationUrl, Scope, StandardDeviceAuthorizationResponse,
-    StandardErrorResponse, StandardRevocableToken, TokenResponse, TokenType, TokenUrl,
+    AccessToken, AsyncHttpClient, AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret,
+    CsrfToken, DeviceAuthorizationUrl, ErrorResponseType, HttpRequest, HttpResponse,
+    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError,
+    RevocationUrl, Scope, StandardDeviceAuthorizationResponse, StandardErrorResponse,
+    StandardRevocableToken, TokenResponse, TokenType, TokenUrl,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -210,20 +212,25 @@ pub(super) async fn exchange(
     if let Ok(redirect) = RedirectUrl::new(hand.redirect.to_owned()) {
         request = request.set_redirect_uri(Cow::Owned(redirect));
     }
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.classify(error))?.tokens(hand.scopes)
 }
 
 /// Other tokens in place of those of a grant. A refresh token that is not replaced stays.
-pub(super) async fn refresh(net: &Net, grant: &Grant, token: &Secret) -> Result<Tokens, TokenError> {
+pub(super) async fn refresh(
+    net: &Net,
+    grant: &Grant,
+    token: &Secret,
+) -> Result<Tokens, TokenError> {
     let desk = Desk::new(net, &grant.endpoints.token);
-    let oauth = oauth(&grant.client).set_token_uri(TokenUrl::from_url(grant.endpoints.token.clone()));
+    let oauth =
+        oauth(&grant.client).set_token_uri(TokenUrl::from_url(grant.endpoints.token.clone()));
     let shown = RefreshToken::new(token.expose().to_owned());
     let request = oauth
         .exchange_refresh_token(&shown)
         .add_extra_param("resource", &grant.resource)
         .add_scopes(grant.tokens.scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     let mut tokens = answer.map_err(|error| desk.classify(error))?.tokens(&grant.tokens.scopes)?;
     tokens.refresh.get_or_insert_with(|| token.clone());
     Ok(tokens)
@@ -242,7 +249,7 @@ pub(super) async fn of_client(
         .exchange_client_credentials()
         .add_extra_param("resource", resource)
         .add_scopes(scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.classify(error))?.tokens(scopes)
 }
 
@@ -262,7 +269,7 @@ pub(super) async fn device(
         .exchange_device_code()
         .add_extra_param("resource", resource)
         .add_scopes(scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.classify(error))
 }
 
@@ -278,21 +285,21 @@ pub(super) async fn of_device(
     let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
     let request = oauth.exchange_device_access_token(device).add_extra_param("resource", resource);
     let patience = device.expires_in().min(LONGEST_DEVICE);
-    let asked = |request| desk.ask(request);
-    let answer = request.request_async(&asked, tokio::time::sleep, Some(patience)).await;
+    let answer = request.request_async(&desk, tokio::time::sleep, Some(patience)).await;
     answer.map_err(|error| desk.other(error))?.tokens(scopes)
 }
 
 /// Tells the authority that the tokens are no longer needed (RFC 7009).
 pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result<(), TokenError> {
     let desk = Desk::new(net, revocation);
-    let oauth = oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(revocation.clone()));
+    let oauth =
+        oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(revocation.clone()));
     let token = match &grant.tokens.refresh {
         Some(refresh) => RefreshToken::new(refresh.expose().to_owned()).into(),
         None => AccessToken::new(grant.tokens.access.expose().to_owned()).into(),
     };
     let Ok(request) = oauth.revoke_token(token) else { return Ok(()) };
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.other(error))
 }
 
@@ -321,6 +328,15 @@ struct Desk<'a> {
 struct Seen {
     status: u16,
     retry_after: Option<Duration>,
+}
+
+impl<'c> AsyncHttpClient<'c> for Desk<'_> {
+    type Error = NetError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, NetError>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(self.ask(request))
+    }
 }
 
 impl<'a> Desk<'a> {
