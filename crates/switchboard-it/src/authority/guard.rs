@@ -58,7 +58,9 @@ fn challenge(
     let pointer = match setup.challenge {
         // The same machine under another name.
         Challenge::CrossOrigin => Some(here.replace("127.0.0.1", "localhost")),
-        _ => pointed.then_some(here),
+        Challenge::Proper | Challenge::Missing | Challenge::Malformed | Challenge::Multi => {
+            pointed.then_some(here)
+        }
     };
     let fields: Vec<String> = [
         ("error", error.map(str::to_owned)),

@@ -27,7 +27,7 @@ pub struct Record {
     pub replays: usize,
     /// Sign-ins that ended, because of a replay or by the revocation endpoint.
     pub revocations: usize,
-    /// Token requests that were answered with an error, or not at all.
+    /// Requests for a token that did not get one.
     pub refusals: usize,
 }
 

@@ -33,7 +33,7 @@ pub use setup::{
 };
 
 use crate::fixture;
-use books::Books;
+use books::{Books, secret};
 use route::Role;
 
 /// The tenant of the issuer that is in charge after a migration.
@@ -115,8 +115,9 @@ impl Authority {
 
     /// The secrets of clients that registered themselves stop to hold.
     pub fn expire_secrets(&self) {
+        let setup = self.stage.setup();
         for client in &mut lock(&self.stage.books).clients {
-            client.secret = client.secret.as_ref().map(|_| String::new());
+            client.secret = client.secret.as_ref().map(|_| secret(&setup, "secret"));
         }
     }
 

@@ -32,10 +32,12 @@ pub(super) fn register(asked: &Asked<'_>) -> Response<Reply> {
             return error(400, "invalid_client_metadata");
         }
     }
+    let expiring = asked.setup.registration == Registration::ExpiringSecret;
     let wanted = metadata.get("token_endpoint_auth_method").cloned();
-    let method = match asked.setup.registration {
-        Registration::ExpiringSecret => Ok(AuthMethod::Post),
-        _ => serde_json::from_value(wanted.unwrap_or_else(|| "client_secret_basic".into())),
+    let method = match wanted {
+        _ if expiring => Ok(AuthMethod::Post),
+        Some(wanted) => serde_json::from_value(wanted),
+        None => Ok(AuthMethod::Basic),
     };
     let Ok(method) = method else {
         return error(400, "invalid_client_metadata");
@@ -50,10 +52,8 @@ pub(super) fn register(asked: &Asked<'_>) -> Response<Reply> {
     answer["client_id"] = json!(id);
     answer["token_endpoint_auth_method"] = json!(method);
     if let Some(secret) = &secret {
-        let ends = match asked.setup.registration {
-            Registration::ExpiringSecret => now_s() + HOUR_S,
-            _ => 0,
-        };
+        // Zero is never.
+        let ends = if expiring { now_s() + HOUR_S } else { 0 };
         answer["client_secret"] = json!(secret);
         answer["client_secret_expires_at"] = json!(ends);
     }

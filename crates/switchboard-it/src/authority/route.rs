@@ -85,9 +85,9 @@ pub(super) async fn answer(
         | Endpoint::Unknown => Fields::parse(head.uri.query().unwrap_or_default().as_bytes()),
     };
     let claim = token::Claim::of(header(head, AUTHORIZATION.as_str()), &fields);
-    let message: Value = match endpoint {
-        Endpoint::Mcp => serde_json::from_slice(body).unwrap_or_default(),
-        _ => Value::Null,
+    let message = match endpoint == Endpoint::Mcp {
+        true => serde_json::from_slice(body).unwrap_or_default(),
+        false => Value::Null,
     };
     let bearer = guard::bearer(head);
     note(stage, head, endpoint, (&fields, claim.as_ref()), (&message, bearer));

@@ -195,11 +195,12 @@ fn handed_over(tokens: &Tokens, asked: &Asked<'_>) -> Value {
         ExpiresIn::Huge => json!(u64::MAX),
         ExpiresIn::Text => json!(lifetime.to_string()),
     };
+    let scope = Some(tokens.scopes.join(" ")).filter(|scope| !scope.is_empty());
     let mut answer = json!({ "access_token": tokens.access, "token_type": "Bearer" });
     for (name, value) in [
         ("expires_in", expires_in),
         ("refresh_token", json!(tokens.refresh)),
-        ("scope", json!(tokens.scopes.join(" "))),
+        ("scope", json!(scope)),
     ] {
         if !value.is_null() {
             answer[name] = value;

@@ -1,14 +1,16 @@
 //! A protected MCP server and its authority as a program: the first line that it prints says
 //! where they are, each further one answers a line on stdin, and the end of stdin ends it.
+//! `authority visit` is the browser to go with it.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use switchboard_it::authority::{Authority, Consent, Setup};
+use switchboard_it::authority::{Authority, Consent, Setup, visit};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 const USAGE: &str = "usage: authority [--port PORT] [NAME=VALUE…]
+       authority visit URL
 
   NAME=VALUE is a field of the setup, such as refresh=rotate, tenant=/acme,
   metadata={\"fields\":{\"issuer\":null}} or token-answers=[{\"status\":500},\"hang\"]
@@ -33,8 +35,13 @@ fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn std::error
         let port = words.get(at + 1).ok_or("--port needs a number")?;
         words.splice(at..at + 2, [format!("port={port}")]);
     }
-    let setup = Setup::of_words(words)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if let [verb, url] = words.as_slice()
+        && verb == "visit"
+    {
+        return Ok(say(&runtime.block_on(visit(url)).into())?);
+    }
+    let setup = Setup::of_words(words)?;
     let served = runtime.block_on(serve(setup));
     // A read of stdin may be under way on a thread that nobody can stop.
     runtime.shutdown_background();

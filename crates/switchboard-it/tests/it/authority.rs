@@ -164,6 +164,8 @@ async fn the_program_says_where_it_is_obeys_and_ends_with_its_input() {
     assert_eq!(said().await, json!(true));
     assert_eq!(said().await["requests"][0]["endpoint"], "resource-metadata");
     assert_eq!(said().await, Value::Null);
+    let visited = Command::new(env!("CARGO_BIN_EXE_authority")).args(["visit", &resource]).output();
+    assert_eq!(visited.await.unwrap().stdout, b"200\n");
     drop(stdin);
     assert!(program.wait().await.unwrap().success());
 }

@@ -29,6 +29,10 @@ async fn a_challenge_comes_as_it_is_told() {
         let port = origin.rsplit(':').next().unwrap();
         said.push(format!("{challenge:?}: {}", header.replace(port, "PORT")));
     }
+    let elsewhere = origin.replace("127.0.0.1", "localhost");
+    assert_eq!(get(&format!("{elsewhere}/resource.json")).await.head.status, 200);
+    let record = raw.authority.ledger().now();
+    assert!(record.to(Endpoint::ResourceMetadata)[0].host.starts_with("localhost:"));
     raw.authority.alter(|setup| {
         setup.challenge = Challenge::Proper;
         setup.resource.places = vec![ResourcePlace::Root];

@@ -4,8 +4,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use switchboard_it::authority::{
-    AuthMethod, Authority, Consent, KnownClient, Poll, Refresh, Setup, get, post_form, visit,
+    AuthMethod, Authority, Consent, KnownClient, Poll, Refresh, Setup, get, post_form, post_json,
+    visit,
 };
+use switchboard_it::http_client::request;
 
 use super::{INSIDE, REDIRECT, Raw, VERIFIER, echo, error};
 
@@ -250,4 +252,31 @@ async fn a_device_waits_until_a_person_has_answered() {
     assert_eq!(error(&poll(&denied).await).1, "expired_token");
     let record = raw.authority.ledger().now();
     assert_eq!((record.sign_ins, record.visits), (2, 1));
+}
+
+#[tokio::test]
+async fn the_guarded_server_is_of_both_eras() {
+    let raw = Raw::with(Setup::default()).await;
+    let tokens = raw.sign_in(&[]).await;
+    let token = tokens["access_token"].as_str().unwrap();
+    assert_eq!(echo(&raw.authority, token).await, "hello");
+    let version = "2026-07-28";
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": "echo", "arguments": { "text": "hello" }, "_meta": meta });
+    let call = request(json!(1), "tools/call", params).to_string();
+    let bearer = format!("Bearer {token}");
+    let headers = [
+        ("Authorization", bearer.as_str()),
+        ("MCP-Protocol-Version", version),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "echo"),
+    ];
+    let url = raw.authority.mcp_url();
+    let answer = post_json(&url, &headers, &call).await.json();
+    assert_eq!(answer["result"]["content"][0]["text"], "hello", "{answer}");
+    assert_eq!(post_json(&url, &headers[1..], &call).await.head.status, 401);
 }

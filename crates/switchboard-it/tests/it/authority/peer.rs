@@ -3,8 +3,8 @@
 use rmcp::transport::auth::{AuthorizationRequest, ClientCredentialsConfig, OAuthState};
 use serde_json::{Value, json};
 use switchboard_it::authority::{
-    AuthMethod, Authority, Document, Endpoint, KnownClient, Layout, MetadataPlace, Refresh,
-    Registration, ResourcePlace, Setup, redirect_of,
+    AuthMethod, Authority, Document, Endpoint, Iss, KnownClient, Layout, MetadataPlace, Refresh,
+    Registration, ResourcePlace, Setup, Usual, redirect_of,
 };
 
 use super::{REDIRECT, Raw, echo};
@@ -51,6 +51,21 @@ async fn a_client_of_others_signs_in_however_the_authority_is_laid_out() {
         (Setup::default(), usual.clone()),
         (Setup { tenant: "/acme".into(), ..Setup::default() }, usual.clone()),
         (Setup { layout: Layout::Together, ..Setup::default() }, usual.clone()),
+        // Revision 2025-03-26: the server's origin is the issuer, with a document or without.
+        (
+            Setup { layout: Layout::Together, resource: nowhere(), ..Setup::default() },
+            usual.clone(),
+        ),
+        (
+            Setup {
+                layout: Layout::Together,
+                resource: nowhere(),
+                metadata: nowhere(),
+                iss: Iss::Missing,
+                ..Setup::default()
+            },
+            usual.clone(),
+        ),
         (Setup { resource: only_resource(ResourcePlace::Path), ..Setup::default() }, usual.clone()),
         (Setup { resource: only_resource(ResourcePlace::Root), ..Setup::default() }, usual.clone()),
         (
@@ -101,6 +116,10 @@ async fn a_client_of_others_signs_in_however_the_authority_is_laid_out() {
         let counts = (record.sign_ins, record.redemptions, record.replays, record.refusals);
         assert_eq!(counts, (1, 1, 0, 0), "{told}");
     }
+}
+
+fn nowhere<Place: Usual>() -> Document<Place> {
+    Document { places: Vec::new(), ..Document::default() }
 }
 
 /// With one way only to show a secret.
