@@ -14,7 +14,6 @@ use super::error::AuthError;
 use super::flow::{self, DeviceFlow, Flow, PATIENCE, Pasted};
 use super::grant::Grant;
 use super::requests;
-use super::tokens::Kept;
 use super::vault::{Entry, Kind};
 use crate::explain;
 
@@ -52,6 +51,14 @@ pub enum Forgotten {
     NotRevoked,
 }
 
+/// Where a token is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Keyring,
+    File(std::path::PathBuf),
+    EncryptedFile(std::path::PathBuf),
+}
+
 /// A sign-in that was begun.
 pub enum Begun {
     /// There is nothing to do for the user.
@@ -75,7 +82,7 @@ pub struct DevicePending {
 }
 
 impl SignIn {
-    pub(super) fn new(account: Arc<Account>) -> SignIn {
+    pub(crate) fn new(account: Arc<Account>) -> SignIn {
         SignIn { account }
     }
 
@@ -263,6 +270,13 @@ fn signed_in(account: &Account, grant: &Grant, entry: Option<&Entry>) -> SignedI
         scopes: grant.tokens.scopes.clone(),
         expires: grant.tokens.expires(),
         renewable: grant.tokens.refresh.is_some(),
-        kept: entry.map(|entry| account.vault.kept(entry)),
+        kept: entry.map(|entry| {
+            let path = || account.vault.path_of(&entry.account);
+            match entry.place {
+                super::vault::Place::Keyring => Kept::Keyring,
+                super::vault::Place::File => Kept::File(path()),
+                super::vault::Place::EncryptedFile => Kept::EncryptedFile(path()),
+            }
+        }),
     }
 }

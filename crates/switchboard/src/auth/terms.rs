@@ -15,6 +15,8 @@ pub(crate) struct Terms {
     pub(crate) server: ServerName,
     pub(crate) url: Url,
     pub(crate) ca_file: Option<PathBuf>,
+    /// The host of an authority that the user named, not a project.
+    pub(crate) named: Option<Url>,
     pub(crate) options: Options,
 }
 
@@ -40,7 +42,7 @@ impl Terms {
     /// Where requests on behalf of the server may go.
     pub(crate) fn reach(&self) -> Reach {
         let reach = Reach::of(&self.url);
-        match &self.options.metadata_url {
+        match &self.named {
             Some(named) => reach.and(named),
             None => reach,
         }

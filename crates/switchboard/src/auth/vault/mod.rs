@@ -101,6 +101,11 @@ impl Vault {
         Vault { shared: Arc::new(shared), store }
     }
 
+    /// The same vault, for new secrets that are to be kept there.
+    pub(crate) fn storing(&self, store: CredentialStore) -> Vault {
+        Vault { shared: Arc::clone(&self.shared), store }
+    }
+
     /// What is kept for a server; reads the index alone, never the keyring.
     pub(crate) async fn find(&self, server: &str, kind: Kind) -> Result<Option<Entry>, VaultError> {
         let mut entries = self.all().await?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_core::config::auth::{Auth, GrantType, OAuth, OAuthOptions};
+use switchboard_core::config::auth::{Auth, OAuth, OAuthOptions};
 use switchboard_core::config::expand::{self, ExpandError, Expanded, Surroundings};
 use switchboard_core::config::values::Template;
 use switchboard_wire::http_client::Url;
@@ -38,25 +38,31 @@ impl RemoteRecipe {
                 Some(asked.map_err(failed)?)
             }
         };
+        let mut options = Options { client_secret, ..filled.options };
+        // What a project says is believed as far as the server itself is.
+        let by_user = self.seal.is_none();
+        options.issuer_unchecked &= by_user;
         Ok(Some(Terms {
             server: self.server.clone(),
             url: url.clone(),
             ca_file: self.ca_path()?,
-            options: Options { client_secret, ..filled.options },
+            named: options.metadata_url.clone().filter(|_| by_user),
+            options,
         }))
     }
 
     /// A server that is shown a token of its entry needs no sign-in, nor does one whose entry says
     /// that there is none.
     fn oauth_options(&self) -> Option<OAuthOptions> {
-        let has_header = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let has_header =
+            self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let has_token = self.bearer_token.is_some() || self.bearer_token_env.is_some();
         let asked_for = match &self.auth {
             Some(Auth::OAuth) => true,
             None => !has_header && !has_token,
-            Some(Auth::Off | Auth::Bearer | Auth::Basic { .. } | Auth::ApiKey { .. } | Auth::Custom) => {
-                false
-            }
+            Some(
+                Auth::Off | Auth::Bearer | Auth::Basic { .. } | Auth::ApiKey { .. } | Auth::Custom,
+            ) => false,
         };
         match (&self.oauth, self.speaks) {
             (Some(OAuth::Off), _) | (_, Speaks::WebSocket) => None,
@@ -89,10 +95,7 @@ fn fill(options: &OAuthOptions, with: &Surroundings<'_>) -> Result<Filled, DialE
     Ok(Filled {
         secret: secret.map(|secret| expand::expand_value(secret, with)).transpose()?,
         options: Options {
-            grant: match options.grant_type {
-                GrantType::AuthorizationCode => GrantType::AuthorizationCode,
-                GrantType::ClientCredentials => GrantType::ClientCredentials,
-            },
+            grant: options.grant_type,
             client_id: text(&options.client_id)?,
             client_secret: None,
             client_metadata_url: text(&options.client_metadata_url)?,
