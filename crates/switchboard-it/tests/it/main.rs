@@ -42,6 +42,7 @@ mod question;
 mod reaper;
 mod reload;
 mod remote;
+mod rmcp_guard;
 mod rmcp_peer;
 mod scenarios;
 mod secrets;
