@@ -3,6 +3,7 @@
 //! The fuzzer calls them with what it makes up, the test suite with the corpus and what it makes of
 //! that. A property fails by a panic.
 
+mod addresses;
 mod cache;
 mod config;
 mod envelope;
@@ -32,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     target("cache_load", cache::is_whole_or_a_miss),
     target("tty_sanitize", terminal::is_harmless),
     target("name_codec", names::are_distinct_and_found_again),
+    target("url_policy", addresses::agree_with_a_list_of_networks),
     target("config", config::own),
     target("mcp-servers", config::list),
     target("claude-code", |input| config::host(Host::ClaudeCode, input)),

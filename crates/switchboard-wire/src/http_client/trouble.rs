@@ -35,7 +35,17 @@ pub enum HttpError {
         cause: Option<Arc<reqwest::Error>>,
     },
     #[error("the server answered with HTTP status {status}: it wants a sign-in")]
-    SignIn { status: u16 },
+    SignIn {
+        status: u16,
+        #[source]
+        cause: Option<SignError>,
+    },
+    #[error("the server answered with HTTP status {status}: it does not allow this")]
+    Forbidden {
+        status: u16,
+        #[source]
+        cause: SignError,
+    },
     #[error("the server is busy or down for a while (HTTP status {status})")]
     Busy { status: u16, retry_after: Option<Duration> },
     #[error("the server answered with HTTP status {status} and {page}")]
@@ -99,7 +109,7 @@ impl Page {
 }
 
 /// The type of the content in small letters, without its parameters.
-pub(super) fn content_type(headers: &HeaderMap) -> String {
+pub fn content_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (kind, _) = value.split_once(';').unwrap_or((value, ""));
     kind.trim().to_ascii_lowercase()
@@ -110,7 +120,7 @@ pub(super) fn by_status(status: StatusCode, headers: &HeaderMap) -> Option<HttpE
     let number = status.as_u16();
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            Some(HttpError::SignIn { status: number })
+            Some(HttpError::SignIn { status: number, cause: None })
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             let retry_after = retry_after(headers, SystemTime::now());
@@ -155,7 +165,7 @@ pub(super) async fn beginning(mut response: Response) -> Vec<u8> {
 }
 
 /// When the server wants to be asked again: in so many seconds, or at a date.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
