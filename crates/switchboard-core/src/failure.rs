@@ -156,6 +156,10 @@ pub enum Hint {
     Trust(ServerName),
     /// Give the server's entry what the server wants to see: a token, or headers.
     SignIn(ServerName),
+    /// Give the server's address the token that its entry wants to be kept.
+    SetToken(ServerName),
+    /// Unlock the keyring, or have tokens kept elsewhere.
+    Unlock,
     /// Take `disabled` out of the server's entry.
     Enable(ServerName),
     /// Turn the server off where it cannot be taken away.

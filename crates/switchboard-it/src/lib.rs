@@ -22,6 +22,7 @@ pub mod harness;
 pub mod host;
 pub mod http_client;
 pub mod grove;
+pub mod keyring;
 pub mod ordeal;
 pub mod processes;
 pub mod program;

@@ -179,6 +179,8 @@ fn hint(hint: &Hint) -> Value {
         Hint::Connect(server) => json!({ "connect": server.as_str() }),
         Hint::Trust(server) => json!({ "trust": server.as_str() }),
         Hint::SignIn(server) => json!({ "signIn": server.as_str() }),
+        Hint::SetToken(server) => json!({ "setToken": server.as_str() }),
+        Hint::Unlock => json!({ "unlock": "keyring" }),
         Hint::Enable(server) => json!({ "enable": server.as_str() }),
         Hint::Disable(server) => json!({ "disable": server.as_str() }),
         Hint::Configure => json!("configure"),

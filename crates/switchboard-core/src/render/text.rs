@@ -314,6 +314,10 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::SignIn(server) => {
             format!("Ask the user to give `{server}` a token: `bearerTokenEnv` or `headers`")
         }
+        Hint::SetToken(server) => format!("Ask the user to give `{server}` its token"),
+        Hint::Unlock => {
+            "Ask the user to unlock the keyring, or to set `oauthCredentialStore`".to_owned()
+        }
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
         Hint::Disable(server) => format!("Ask the user to disable `{server}`"),
         Hint::Configure => "Ask the user to configure a server".to_owned(),

@@ -8,7 +8,7 @@ use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_wire::http_client::HttpError;
 
-use super::with_hints;
+use super::{vault_hint, with_hints};
 use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
@@ -85,7 +85,8 @@ fn dial_code(error: &DialError) -> Code {
         DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
             Code::TimedOut
         }
-        DialError::Http(HttpError::SignIn { .. }) => Code::SignInRequired,
+        DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken => Code::SignInRequired,
+        DialError::Vault(_) => Code::Storage,
         DialError::Expand(_)
         | DialError::BadUrl
         | DialError::Header { .. }
@@ -125,6 +126,8 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::Http(error) => hints.extend(http_hint(error, server)),
         DialError::BadUrl => hints.push(Hint::Correct("url".to_owned())),
         DialError::Header { name } => hints.push(Hint::Correct(name.clone())),
+        DialError::NoToken => hints.push(Hint::SetToken(server.clone())),
+        DialError::Vault(error) => hints.extend(vault_hint(error)),
         DialError::CaFile { .. } => hints.push(Hint::Correct("caFile".to_owned())),
         DialError::Expand(ExpandError::MissingVariable { name }) => {
             hints.push(Hint::SetVariable(name.clone()));

@@ -16,6 +16,7 @@ use switchboard_wire::http_client::{Ended, HttpError};
 use switchboard_wire::{RequestError, RpcError};
 
 use super::stateless::DialogueError;
+use crate::auth::vault::VaultError;
 use crate::dial::http::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
@@ -65,6 +66,10 @@ pub(crate) enum DialError {
     BadUrl,
     #[error("`{name}` makes no header that can be sent")]
     Header { name: String },
+    #[error("no token is kept for its address, and its entry says `bearerTokenStore`")]
+    NoToken,
+    #[error("its token cannot be read")]
+    Vault(#[source] VaultError),
     #[error("the certificates in `{}` cannot be used", path.display())]
     CaFile {
         path: PathBuf,
@@ -126,7 +131,7 @@ impl DialError {
 
     /// Whether the server wants to know who is asking.
     pub(crate) fn needs_sign_in(&self) -> bool {
-        matches!(self, DialError::Http(HttpError::SignIn { .. }))
+        matches!(self, DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken)
     }
 
     /// Whether nothing was there that could carry a message: no program, no address.
@@ -145,6 +150,8 @@ impl DialError {
             | DialError::Unchecked
             | DialError::Header { .. }
             | DialError::CaFile { .. }
+            | DialError::NoToken
+            | DialError::Vault(_)
             | DialError::Socket { .. }
             | DialError::Unreachable { .. }
             | DialError::Http(_)
@@ -176,6 +183,8 @@ impl DialError {
             | DialError::BadUrl
             | DialError::Header { .. }
             | DialError::CaFile { .. }
+            | DialError::NoToken
+            | DialError::Vault(_)
             | DialError::Socket { .. }
             | DialError::Tls(_)
             | DialError::Client(_)

@@ -1,6 +1,7 @@
 //! Servers at a URL: where they are, and what is said to them with every request or when they are
 //! connected.
 
+mod asked;
 mod client;
 mod headers;
 mod sign;
@@ -20,9 +21,11 @@ pub(crate) use client::{Clients, NoSuchHost};
 
 use super::sealed;
 use super::spawn::Spawner;
+use crate::auth::vault::Vault;
 use crate::env::Environment;
 use crate::trust::Seal;
 use crate::upstream::DialError;
+use asked::{AskedHeaders, Asking};
 use headers::Values;
 
 /// A server at a URL as the configuration writes it: expanded only when it is dialled.
@@ -34,6 +37,8 @@ pub(crate) struct RemoteRecipe {
     pub(crate) auth: Option<Auth>,
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
+    /// Where the token is taken from if the entry does not have it.
+    pub(crate) vault: Option<Vault>,
     pub(crate) headers_command: Option<RequestHeadersCommand>,
     pub(crate) ca_file: Option<Template>,
     pub(crate) environment: Environment,
@@ -87,11 +92,16 @@ impl RemoteRecipe {
         Ok(websocket::Endpoint { url, client, headers, signer })
     }
 
-    /// The address with every variable filled in. What is said first to a server over WebSocket is
+    /// The URL of the entry with every variable filled in: what tokens are bound to.
+    fn address(&self) -> Result<String, DialError> {
+        Ok(self.environment.expanding(|with| expand::expand_url(&self.url, with))?)
+    }
+
+    /// The address that requests go to. What is said first to a server over WebSocket is
     /// HTTP, too.
     fn url(&self) -> Result<Url, DialError> {
-        let url = self.environment.expanding(|with| expand::expand_url(&self.url, with))?;
-        let mut url = Url::parse(&url).ok().filter(Url::has_host).ok_or(DialError::BadUrl)?;
+        let mut url =
+            Url::parse(&self.address()?).ok().filter(Url::has_host).ok_or(DialError::BadUrl)?;
         let scheme = match (self.speaks, url.scheme()) {
             (_, "http") | (Speaks::WebSocket, "ws") => "http",
             (_, "https") | (Speaks::WebSocket, "wss") => "https",
@@ -110,13 +120,21 @@ impl RemoteRecipe {
         spawner: &Arc<dyn Spawner>,
         clients: &Clients,
     ) -> Result<Means, DialError> {
-        let values = self.environment.expanding(|with| Values::of(self, with))?;
-        sealed(self.seal.as_ref(), &self.environment, values.commands()).await?;
-        let headers = values.headers(spawner, &self.environment).await?;
-        let signer = self.headers_command.as_ref().map(|command| {
+        let address = self.address()?;
+        let values = self.environment.expanding(|with| Values::of(self, &address, with))?;
+        let (headers, asked) = values.sorted()?;
+        let commands = asked.iter().filter_map(|asked| asked.command()).collect();
+        sealed(self.seal.as_ref(), &self.environment, commands).await?;
+        let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
+        if !asked.is_empty() {
+            let (spawner, environment) = (Arc::clone(spawner), self.environment.clone());
+            let asking = Asking { spawner, environment, seal: self.seal.clone() };
+            signers.push(Arc::new(AskedHeaders::new(asked, asking).await?));
+        }
+        if let Some(command) = &self.headers_command {
             let command = sign::HeadersCommand::new(command, &self.environment, spawner)?;
-            Ok::<Arc<dyn Signer>, DialError>(Arc::new(command))
-        });
+            signers.push(Arc::new(command));
+        }
         let client = match &self.ca_file {
             None => clients.client_for(url, versions).await?,
             Some(ca_file) => {
@@ -125,7 +143,7 @@ impl RemoteRecipe {
                 clients.client_trusting(path, versions).await?
             }
         };
-        Ok(Means { client, headers, signer: signer.transpose()? })
+        Ok(Means { client, headers, signer: sign::one_of(signers) })
     }
 
     /// Whether a message has headers of its own there.

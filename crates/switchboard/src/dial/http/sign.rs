@@ -1,4 +1,4 @@
-//! A program that makes the headers of each request (`requestHeadersCommand`).
+//! What makes the headers of each request: a program (`requestHeadersCommand`), or several in turn.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -76,6 +76,33 @@ impl Signer for HeadersCommand {
         Box::pin(async move {
             let headers = self.headers(method, url, body).await;
             headers.map_err(|error| Arc::new(error) as http_client::SignError)
+        })
+    }
+}
+
+/// All of them as one; what a later one says of a header counts.
+pub(super) fn one_of(mut signers: Vec<Arc<dyn Signer>>) -> Option<Arc<dyn Signer>> {
+    match signers.len() {
+        0 | 1 => signers.pop(),
+        _ => Some(Arc::new(InTurn(signers))),
+    }
+}
+
+struct InTurn(Vec<Arc<dyn Signer>>);
+
+impl Signer for InTurn {
+    fn sign<'a>(
+        &'a self,
+        method: &'a str,
+        url: &'a Url,
+        body: &'a [u8],
+    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, http_client::SignError>> + Send + 'a>> {
+        Box::pin(async move {
+            let mut headers = HeaderMap::new();
+            for signer in &self.0 {
+                headers.extend(signer.sign(method, url, body).await?);
+            }
+            Ok(headers)
         })
     }
 }
