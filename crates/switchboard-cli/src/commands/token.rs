@@ -134,7 +134,7 @@ async fn remove(on: &Conversation<'_>, server: &str) -> Outcome {
     let removed = on.session.gateway().remove_token(server).await?;
     let shown = clean_line(server, ADDRESS);
     on.app.printer.note(&match removed {
-        Some(token) => format!("the token of `{shown}` is gone from {}", place(&token.kept)),
+        Some(_) => format!("the token of `{shown}` is gone"),
         None => format!("no token is kept for `{shown}`"),
     });
     Ok(Exit::Done)
