@@ -1,7 +1,7 @@
 //! What faces do about signing in: begin, finish, and end it.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -14,6 +14,7 @@ use super::error::AuthError;
 use super::flow::{self, DeviceFlow, Flow, PATIENCE, Pasted};
 use super::grant::Grant;
 use super::requests;
+use super::tokens::{Granted, Kept};
 use super::vault::{Entry, Kind};
 use crate::explain;
 
@@ -31,12 +32,7 @@ pub struct SignIn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
     pub server: ServerName,
-    pub issuer: String,
-    pub scopes: Vec<String>,
-    /// When the token ends, as far as that is known; it is renewed before.
-    pub expires: Option<SystemTime>,
-    /// Whether it goes on without the user when it ends.
-    pub renewable: bool,
+    pub granted: Granted,
     /// `None` if there is nothing to be kept.
     pub kept: Option<Kept>,
 }
@@ -49,14 +45,6 @@ pub enum Forgotten {
     Revoked,
     /// It takes no notice of such, or could not be told.
     NotRevoked,
-}
-
-/// Where a token is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
-    Keyring,
-    File(std::path::PathBuf),
-    EncryptedFile(std::path::PathBuf),
 }
 
 /// A sign-in that was begun.
@@ -266,17 +254,7 @@ impl DevicePending {
 fn signed_in(account: &Account, grant: &Grant, entry: Option<&Entry>) -> SignedIn {
     SignedIn {
         server: account.terms.server.clone(),
-        issuer: grant.issuer.clone(),
-        scopes: grant.tokens.scopes.clone(),
-        expires: grant.tokens.expires(),
-        renewable: grant.tokens.refresh.is_some(),
-        kept: entry.map(|entry| {
-            let path = || account.vault.path_of(&entry.account);
-            match entry.place {
-                super::vault::Place::Keyring => Kept::Keyring,
-                super::vault::Place::File => Kept::File(path()),
-                super::vault::Place::EncryptedFile => Kept::EncryptedFile(path()),
-            }
-        }),
+        granted: Granted::from(grant),
+        kept: entry.map(|entry| account.vault.kept(entry)),
     }
 }
