@@ -46,6 +46,7 @@ pub(crate) fn agree_with_a_list_of_networks(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let mut lines = text.split('\n');
     let server = lines.next().and_then(|line| Url::parse(line).ok());
+    let server = server.filter(|server| matches!(server.scheme(), "http" | "https"));
     let server = server.unwrap_or_else(|| Url::parse("https://mcp.example/").expect("is one"));
     let reach = Reach::of(&server);
     for line in lines.take(64) {

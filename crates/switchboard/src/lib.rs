@@ -58,7 +58,7 @@ pub mod edit;
 pub mod install;
 mod last_good;
 pub mod trust;
-mod auth;
+pub mod auth;
 mod upstream;
 mod directory;
 mod pins;

@@ -5,7 +5,7 @@ const MOST: usize = 64;
 const LONGEST: usize = 256;
 
 /// Lets an authority give tokens that can be renewed while the user is away.
-const OFFLINE: &str = "offline_access";
+pub const OFFLINE: &str = "offline_access";
 
 /// The scopes of a text, each once; what can be none is left out.
 pub fn read(text: &str) -> Vec<String> {

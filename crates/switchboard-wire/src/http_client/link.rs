@@ -326,7 +326,7 @@ pub(crate) async fn send_signed(
     request: impl Fn(HeaderMap) -> RequestBuilder,
 ) -> Result<Response, HttpError> {
     let Some(signer) = signer else { return send(request(headers), url).await };
-    let mut tries = 0;
+    let mut repeated = false;
     loop {
         let mut sent = headers.clone();
         let signed = signer.sign(method.as_str(), url, body).await;
@@ -339,9 +339,9 @@ pub(crate) async fn send_signed(
             return Ok(response);
         }
         let status = status.as_u16();
-        let refused = Refused { status, sent: &sent, answer: response.headers() };
+        let refused = Refused { status, repeated, sent: &sent, answer: response.headers() };
         match signer.refused(refused).await {
-            Verdict::Again if tries == 0 => tries += 1,
+            Verdict::Again if !repeated => repeated = true,
             Verdict::Again | Verdict::Stands => return Ok(response),
             Verdict::SignIn(cause) => return Err(HttpError::SignIn { status, cause: Some(cause) }),
             Verdict::Forbidden(cause) => return Err(HttpError::Forbidden { status, cause }),

@@ -25,7 +25,7 @@ pub(crate) use link::send_signed;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Client, Url};
 pub(crate) use trouble::refusal;
-pub use trouble::{HttpError, Page};
+pub use trouble::{HttpError, Page, content_type, retry_after};
 
 use crate::peer::{Limits, Peer, detached};
 
@@ -79,6 +79,8 @@ pub trait Signer: Send + Sync {
 #[derive(Clone, Copy)]
 pub struct Refused<'a> {
     pub status: u16,
+    /// It was refused before, and sent again.
+    pub repeated: bool,
     /// What was sent.
     pub sent: &'a HeaderMap,
     /// What came back.

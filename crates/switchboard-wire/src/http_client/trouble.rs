@@ -109,7 +109,7 @@ impl Page {
 }
 
 /// The type of the content in small letters, without its parameters.
-pub(super) fn content_type(headers: &HeaderMap) -> String {
+pub fn content_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (kind, _) = value.split_once(';').unwrap_or((value, ""));
     kind.trim().to_ascii_lowercase()
@@ -165,7 +165,7 @@ pub(super) async fn beginning(mut response: Response) -> Vec<u8> {
 }
 
 /// When the server wants to be asked again: in so many seconds, or at a date.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));

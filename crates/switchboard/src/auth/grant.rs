@@ -241,7 +241,8 @@ pub(crate) mod tests {
         assert_eq!(again.to_kept(), kept);
         assert_eq!(again.account(), grant().account());
         assert_eq!(again.tokens.expires(), Some(time(1_700_003_600)));
-        for damaged in ["", "{}", "null", &kept.expose().replace("\"version\":1", "\"version\":2")] {
+        for damaged in ["", "{}", "null", &kept.expose().replace("\"version\":1", "\"version\":2")]
+        {
             assert!(Grant::of_kept(&Secret::new(damaged)).is_err(), "{damaged}");
         }
     }
@@ -255,8 +256,10 @@ pub(crate) mod tests {
     #[test]
     fn each_issuer_client_and_resource_has_its_own_account() {
         let accounts = [("ab", "c", "d"), ("a", "bc", "d"), ("a", "b", "cd"), ("", "abc", "d")];
-        let mut names: Vec<String> =
-            accounts.iter().map(|(issuer, client, resource)| account(issuer, client, resource)).collect();
+        let mut names: Vec<String> = accounts
+            .iter()
+            .map(|(issuer, client, resource)| account(issuer, client, resource))
+            .collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), accounts.len());

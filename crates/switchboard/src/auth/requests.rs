@@ -1,17 +1,22 @@
 //! What is asked of an authority once it is known: tokens for a code, a refresh token, a secret or a
 //! device, and the end of tokens.
 
-use std::sync::Mutex;
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use oauth2::basic::{
     BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse,
     BasicTokenIntrospectionResponse,
 };
+use oauth2::http::StatusCode;
 use oauth2::{
-    AccessToken, AuthType, AuthorizationCode, ClientId, ClientSecret, DeviceAuthorizationUrl,
-    ErrorResponse, HttpRequest, HttpResponse, PkceCodeVerifier, RedirectUrl, RefreshToken,
-    RequestTokenError, RevocationUrl, Scope, StandardDeviceAuthorizationResponse,
+    AccessToken, AsyncHttpClient, AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret,
+    CsrfToken, DeviceAuthorizationUrl, ErrorResponseType, HttpRequest, HttpResponse,
+    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError,
+    RevocationUrl, Scope, StandardDeviceAuthorizationResponse, StandardErrorResponse,
     StandardRevocableToken, TokenResponse, TokenType, TokenUrl,
 };
 use serde::{Deserialize, Serialize};
@@ -146,6 +151,42 @@ impl Answer {
     }
 }
 
+/// What the user is asked to agree to.
+pub(super) struct Asked<'a> {
+    /// Comes back with the answer.
+    pub(super) state: &'a Secret,
+    /// Shows later that the answer is ours.
+    pub(super) verifier: &'a Secret,
+    pub(super) redirect: &'a str,
+    pub(super) resource: &'a str,
+    pub(super) scopes: &'a [String],
+    /// Of the user's configuration.
+    pub(super) params: &'a [(String, String)],
+}
+
+/// The page at which the user agrees.
+pub(super) fn page(client: &Client, page: &Url, asked: &Asked<'_>) -> Url {
+    let oauth = oauth(client).set_auth_uri(AuthUrl::from_url(page.clone()));
+    let verifier = PkceCodeVerifier::new(asked.verifier.expose().to_owned());
+    let mut request = oauth
+        .authorize_url(|| CsrfToken::new(asked.state.expose().to_owned()))
+        .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier))
+        .add_extra_param("resource", asked.resource)
+        .add_scopes(asked.scopes.iter().cloned().map(Scope::new));
+    if let Ok(redirect) = RedirectUrl::new(asked.redirect.to_owned()) {
+        request = request.set_redirect_uri(Cow::Owned(redirect));
+    }
+    if asked.scopes.iter().any(|scope| scope == scope::OFFLINE) {
+        // Without being asked, users give no consent to that (OpenID Connect Core, 11).
+        request = request.add_extra_param("prompt", "consent");
+    }
+    for (name, value) in asked.params {
+        request = request.add_extra_param(name, value);
+    }
+    let (url, _state) = request.url();
+    url
+}
+
 /// A code that came back, and what shows that it is ours.
 pub(super) struct CodeInHand<'a> {
     pub(super) code: String,
@@ -162,29 +203,34 @@ pub(super) async fn exchange(
     token: &Url,
     hand: CodeInHand<'_>,
 ) -> Result<Tokens, TokenError> {
-    let desk = Desk::new(net);
+    let desk = Desk::new(net, token);
     let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
     let mut request = oauth
         .exchange_code(AuthorizationCode::new(hand.code))
         .set_pkce_verifier(PkceCodeVerifier::new(hand.verifier.expose().to_owned()))
         .add_extra_param("resource", hand.resource);
     if let Ok(redirect) = RedirectUrl::new(hand.redirect.to_owned()) {
-        request = request.set_redirect_uri(std::borrow::Cow::Owned(redirect));
+        request = request.set_redirect_uri(Cow::Owned(redirect));
     }
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.classify(error))?.tokens(hand.scopes)
 }
 
 /// Other tokens in place of those of a grant. A refresh token that is not replaced stays.
-pub(super) async fn refresh(net: &Net, grant: &Grant, token: &Secret) -> Result<Tokens, TokenError> {
-    let desk = Desk::new(net);
-    let oauth = oauth(&grant.client).set_token_uri(TokenUrl::from_url(grant.endpoints.token.clone()));
+pub(super) async fn refresh(
+    net: &Net,
+    grant: &Grant,
+    token: &Secret,
+) -> Result<Tokens, TokenError> {
+    let desk = Desk::new(net, &grant.endpoints.token);
+    let oauth =
+        oauth(&grant.client).set_token_uri(TokenUrl::from_url(grant.endpoints.token.clone()));
     let shown = RefreshToken::new(token.expose().to_owned());
     let request = oauth
         .exchange_refresh_token(&shown)
         .add_extra_param("resource", &grant.resource)
         .add_scopes(grant.tokens.scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     let mut tokens = answer.map_err(|error| desk.classify(error))?.tokens(&grant.tokens.scopes)?;
     tokens.refresh.get_or_insert_with(|| token.clone());
     Ok(tokens)
@@ -197,13 +243,13 @@ pub(super) async fn of_client(
     token: &Url,
     (resource, scopes): (&str, &[String]),
 ) -> Result<Tokens, TokenError> {
-    let desk = Desk::new(net);
+    let desk = Desk::new(net, token);
     let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
     let request = oauth
         .exchange_client_credentials()
         .add_extra_param("resource", resource)
         .add_scopes(scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.classify(error))?.tokens(scopes)
 }
 
@@ -216,14 +262,14 @@ pub(super) async fn device(
     device: &Url,
     (resource, scopes): (&str, &[String]),
 ) -> Result<Device, TokenError> {
-    let desk = Desk::new(net);
+    let desk = Desk::new(net, device);
     let address = DeviceAuthorizationUrl::from_url(device.clone());
     let oauth = oauth(client).set_device_authorization_url(address);
     let request = oauth
         .exchange_device_code()
         .add_extra_param("resource", resource)
         .add_scopes(scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&|request| desk.ask(request)).await;
+    let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.classify(error))
 }
 
@@ -235,39 +281,26 @@ pub(super) async fn of_device(
     device: &Device,
     (resource, scopes): (&str, &[String]),
 ) -> Result<Tokens, TokenError> {
-    let desk = Desk::new(net);
+    let desk = Desk::new(net, token);
     let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
     let request = oauth.exchange_device_access_token(device).add_extra_param("resource", resource);
     let patience = device.expires_in().min(LONGEST_DEVICE);
-    let asked = |request| desk.ask(request);
-    let answer = request.request_async(&asked, tokio::time::sleep, Some(patience)).await;
-    let answer = answer.map_err(|error| match error {
-        RequestTokenError::ServerResponse(response) => {
-            desk.said(&response.error().to_string(), response.error_description())
-        }
-        RequestTokenError::Request(cause) => TokenError::Net(cause),
-        RequestTokenError::Parse(..) | RequestTokenError::Other(_) => desk.nonsense(),
-    });
-    answer?.tokens(scopes)
+    let answer = request.request_async(&desk, tokio::time::sleep, Some(patience)).await;
+    answer.map_err(|error| desk.other(error))?.tokens(scopes)
 }
 
 /// Tells the authority that the tokens are no longer needed (RFC 7009).
 pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result<(), TokenError> {
-    let desk = Desk::new(net);
-    let oauth = oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(revocation.clone()));
+    let desk = Desk::new(net, revocation);
+    let oauth =
+        oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(revocation.clone()));
     let token = match &grant.tokens.refresh {
         Some(refresh) => RefreshToken::new(refresh.expose().to_owned()).into(),
         None => AccessToken::new(grant.tokens.access.expose().to_owned()).into(),
     };
     let Ok(request) = oauth.revoke_token(token) else { return Ok(()) };
-    let answer = request.request_async(&|request| desk.ask(request)).await;
-    answer.map_err(|error| match error {
-        RequestTokenError::ServerResponse(response) => {
-            desk.said(&response.error().to_string(), response.error_description())
-        }
-        RequestTokenError::Request(cause) => TokenError::Net(cause),
-        RequestTokenError::Parse(..) | RequestTokenError::Other(_) => desk.nonsense(),
-    })
+    let answer = request.request_async(&desk).await;
+    answer.map_err(|error| desk.other(error))
 }
 
 fn oauth(client: &Client) -> OAuth {
@@ -284,9 +317,10 @@ fn oauth(client: &Client) -> OAuth {
     }
 }
 
-/// One request at a time, and what was seen of its answer that the library does not keep.
+/// One endpoint, and what was seen of its answer that the library does not keep.
 struct Desk<'a> {
     net: &'a Net,
+    url: &'a Url,
     seen: Mutex<Seen>,
 }
 
@@ -296,56 +330,66 @@ struct Seen {
     retry_after: Option<Duration>,
 }
 
+impl<'c> AsyncHttpClient<'c> for Desk<'_> {
+    type Error = NetError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, NetError>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(self.ask(request))
+    }
+}
+
 impl<'a> Desk<'a> {
-    fn new(net: &'a Net) -> Desk<'a> {
-        Desk { net, seen: Mutex::default() }
+    fn new(net: &'a Net, url: &'a Url) -> Desk<'a> {
+        Desk { net, url, seen: Mutex::default() }
     }
 
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, NetError> {
         let (head, body) = request.into_parts();
-        let url = Url::parse(&head.uri.to_string()).map_err(|_| NetError::NotAnAddress)?;
-        let answer = self.net.post(&url, head.headers, body).await?;
+        let answer = self.net.post(self.url, head.headers, body).await?;
         let seen = Seen { status: answer.status, retry_after: answer.retry_after };
-        *self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = seen;
-        // Any success is one: the library knows 200 alone.
-        let status = if (200..300).contains(&answer.status) { 200 } else { answer.status };
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         let mut response = HttpResponse::new(answer.body);
-        *response.status_mut() = status.try_into().map_err(|_| NetError::NotAnAddress)?;
+        // Any success is one: the library knows 200 alone.
+        if !(200..300).contains(&answer.status) {
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+        }
         Ok(response)
     }
 
     fn seen(&self) -> Seen {
-        *self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn classify(&self, error: RequestTokenError<NetError, BasicErrorResponse>) -> TokenError {
-        match error {
-            RequestTokenError::ServerResponse(response) => {
-                let description = response.error_description();
-                let shown_description = shown(description.map_or("", String::as_str));
-                match response.error() {
-                    _ if self.is_trouble() => self.nonsense(),
-                    BasicErrorResponseType::InvalidGrant => {
-                        TokenError::InvalidGrant { description: shown_description }
-                    }
-                    BasicErrorResponseType::InvalidClient
-                    | BasicErrorResponseType::UnauthorizedClient => {
-                        TokenError::InvalidClient { description: shown_description }
-                    }
-                    other => self.said(other.as_ref(), description),
-                }
+        let RequestTokenError::ServerResponse(response) = &error else { return self.other(error) };
+        let description = shown(response.error_description().map_or("", String::as_str));
+        match response.error() {
+            _ if self.is_trouble() => self.nonsense(),
+            BasicErrorResponseType::InvalidGrant => TokenError::InvalidGrant { description },
+            BasicErrorResponseType::InvalidClient | BasicErrorResponseType::UnauthorizedClient => {
+                TokenError::InvalidClient { description }
             }
-            RequestTokenError::Request(cause) => TokenError::Net(cause),
-            RequestTokenError::Parse(..) | RequestTokenError::Other(_) => self.nonsense(),
+            other => TokenError::Refused { error: shown(other.as_ref()), description },
         }
     }
 
-    fn said(&self, error: &str, description: Option<&String>) -> TokenError {
-        if self.is_trouble() {
-            return self.nonsense();
+    /// The same where no kind of refusal stands out.
+    fn other<K: ErrorResponseType + Display + 'static>(
+        &self,
+        error: RequestTokenError<NetError, StandardErrorResponse<K>>,
+    ) -> TokenError {
+        match error {
+            RequestTokenError::ServerResponse(response) if !self.is_trouble() => {
+                let description = response.error_description().map_or("", String::as_str);
+                let error = shown(&response.error().to_string());
+                TokenError::Refused { error, description: shown(description) }
+            }
+            RequestTokenError::Request(cause) => TokenError::Net(cause),
+            RequestTokenError::ServerResponse(_)
+            | RequestTokenError::Parse(..)
+            | RequestTokenError::Other(_) => self.nonsense(),
         }
-        let description = shown(description.map_or("", String::as_str));
-        TokenError::Refused { error: shown(error), description }
     }
 
     /// Whatever it says with such a status, it does not mean us.

@@ -5,6 +5,7 @@ pub(crate) mod http;
 pub mod in_process;
 pub(crate) mod launch;
 pub(crate) mod lookup;
+pub mod names;
 pub(crate) mod secret;
 pub(crate) mod socket;
 pub mod spawn;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use switchboard_core::config::layers::Config;
-use switchboard_core::config::values::Toolset;
+use switchboard_core::config::values::{CredentialStore, Toolset};
 use switchboard_core::content::guard::Limits;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -14,10 +14,12 @@ use tokio_util::task::TaskTracker;
 
 use super::guests::AllGuests;
 use super::{CONCURRENT_DIALS, FileNotices, Gateway, Roster, Shared};
+use crate::auth::{Accounts, Vault};
 use crate::blueprint::{Blueprint, Starts, WhenEmpty};
 use crate::demo::Demo;
 use crate::dial::http::Clients;
 use crate::dial::in_process::InProcess;
+use crate::dial::names::{Names, SystemNames};
 use crate::dial::spawn::{self, Spawner};
 use crate::directory::Directory;
 use crate::env::Environment;
@@ -28,6 +30,7 @@ use crate::paths::Paths;
 /// Gathers what a gateway is made of.
 pub struct GatewayBuilder {
     blueprint: Blueprint,
+    names: Arc<dyn Names>,
     config: Config,
 }
 
@@ -36,6 +39,7 @@ impl GatewayBuilder {
         let paths = Paths::of(&environment);
         let blueprint = Blueprint {
             spawner: spawn::at_hand(&paths.running()),
+            vault: Vault::new(&paths, &environment, CredentialStore::default()),
             paths,
             environment,
             in_process: BTreeMap::new(),
@@ -44,7 +48,7 @@ impl GatewayBuilder {
             when_empty: WhenEmpty::Nothing,
             toolset: None,
         };
-        GatewayBuilder { blueprint, config: Config::default() }
+        GatewayBuilder { blueprint, names: Arc::new(SystemNames), config: Config::default() }
     }
 
     /// The servers and settings of a configuration.
@@ -82,6 +86,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// How the names of hosts are looked up, instead of by the system.
+    #[must_use]
+    pub fn names(mut self, names: impl Names + 'static) -> GatewayBuilder {
+        self.names = Arc::new(names);
+        self
+    }
+
     /// Results as whole as they are, for a face that prints to a person.
     #[must_use]
     pub fn without_output_guard(mut self) -> GatewayBuilder {
@@ -115,8 +126,9 @@ impl GatewayBuilder {
             unread_rules: None,
             guests: AllGuests::default(),
         };
+        let clients = Clients::new(self.blueprint.environment.clone(), self.names);
         let shared = Shared {
-            clients: Arc::new(Clients::new(self.blueprint.environment.clone())),
+            accounts: Arc::new(Accounts::new(clients, self.blueprint.paths.clone())),
             blueprint: self.blueprint,
             directory: Directory::empty(),
             roster: watch::Sender::new(Arc::new(nothing)),

@@ -449,7 +449,7 @@ impl Actor {
         let recipe = Arc::clone(&self.recipe);
         let means = connection::Means {
             spawner: Arc::clone(&self.surroundings.spawner),
-            clients: Arc::clone(&self.surroundings.clients),
+            accounts: Arc::clone(&self.surroundings.accounts),
             tasks: self.surroundings.tasks.clone(),
             stage: self.stage.clone(),
         };

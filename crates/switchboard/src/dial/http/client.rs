@@ -1,7 +1,7 @@
 //! The HTTP clients of a gateway: connections that are kept, TLS, proxies. Built when first needed.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use switchboard_wire::http_client::{Client, Quiet, Url};
 use tokio::sync::OnceCell;
 
+use crate::dial::names::{Names, look_up};
 use crate::env::Environment;
 use crate::upstream::DialError;
 
@@ -30,9 +31,9 @@ const KEPT_IDLE: Duration = Duration::from_secs(50);
 const DEAD: Duration = Duration::from_secs(10);
 
 /// One client for each way to trust, shared by all servers.
-#[derive(Default)]
 pub(crate) struct Clients {
     environment: Environment,
+    names: Arc<dyn Names>,
     /// Without encryption, so the roots of the system need not be read.
     plain: OnceCell<Client>,
     secure: OnceCell<Client>,
@@ -49,18 +50,30 @@ pub(super) enum Versions {
     Http1,
 }
 
-/// A name that stands for no address.
-#[derive(Debug, thiserror::Error)]
-#[error("the name `{host}` is not known")]
-pub(crate) struct NoSuchHost {
-    pub(crate) host: String,
-    #[source]
-    cause: io::Error,
-}
-
 impl Clients {
-    pub(crate) fn new(environment: Environment) -> Clients {
-        Clients { environment, ..Clients::default() }
+    pub(crate) fn new(environment: Environment, names: Arc<dyn Names>) -> Clients {
+        Clients {
+            environment,
+            names,
+            plain: OnceCell::new(),
+            secure: OnceCell::new(),
+            secure_http1: OnceCell::new(),
+            quiet: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn names(&self) -> &Arc<dyn Names> {
+        &self.names
+    }
+
+    /// The hosts of the proxies that requests may go through.
+    pub(crate) fn proxy_hosts(&self) -> Vec<String> {
+        let host = |proxy: &str| {
+            let bare = || Url::parse(&format!("http://{proxy}"));
+            let url = Url::parse(proxy).ok().filter(Url::has_host).or_else(|| bare().ok())?;
+            url.host_str().map(str::to_owned)
+        };
+        proxies(&self.environment).into_iter().flatten().filter_map(host).collect()
     }
 
     /// Until when the origin wants nothing, for all servers that are there.
@@ -95,18 +108,23 @@ impl Clients {
         path: PathBuf,
         versions: Versions,
     ) -> Result<Client, DialError> {
-        self.build(versions, move || {
-            let failed = |cause: io::Error| DialError::CaFile { path: path.clone(), cause };
-            let invalid = |_| failed(io::ErrorKind::InvalidData.into());
-            let text = std::fs::read(&path).map_err(failed)?;
-            let certificates = CertificateDer::pem_slice_iter(&text);
-            let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
-            if certificates.is_empty() {
-                return Err(failed(io::ErrorKind::InvalidData.into()));
-            }
-            trusting(certificates)
-        })
-        .await
+        self.build(versions, move || roots_of_a_file(&path)).await
+    }
+
+    /// A client of its own, for requests whose names only `names` looks up. It trusts a file, if there
+    /// is one, instead of the system.
+    pub(crate) async fn client_looking_up(
+        &self,
+        names: impl Resolve + 'static,
+        ca_file: Option<PathBuf>,
+    ) -> Result<Client, DialError> {
+        let tls = move || match ca_file {
+            Some(path) => roots_of_a_file(&path),
+            // Whoever is on this machine needs none: where the system has no roots, nobody else is
+            // trusted.
+            None => roots_of_the_system().or_else(|_| trusting(Vec::new())),
+        };
+        self.build_with(Arc::new(names), Versions::Newest, tls).await
     }
 
     async fn build(
@@ -114,7 +132,16 @@ impl Clients {
         versions: Versions,
         tls: impl FnOnce() -> Result<ClientConfig, DialError> + Send + 'static,
     ) -> Result<Client, DialError> {
-        let builder = proxied(base(), &self.environment);
+        self.build_with(Arc::new(Lookup(Arc::clone(&self.names))), versions, tls).await
+    }
+
+    async fn build_with(
+        &self,
+        names: Arc<dyn Resolve>,
+        versions: Versions,
+        tls: impl FnOnce() -> Result<ClientConfig, DialError> + Send + 'static,
+    ) -> Result<Client, DialError> {
+        let builder = proxied(base(), &self.environment).dns_resolver(names);
         // Reads files.
         let building = tokio::task::spawn_blocking(move || {
             let mut tls = tls()?;
@@ -136,7 +163,6 @@ fn base() -> ClientBuilder {
         // Where a server sends us is judged by the transport.
         .redirect(Policy::none())
         .referer(false)
-        .dns_resolver(Arc::new(Names))
         .connect_timeout(CONNECT)
         .pool_idle_timeout(KEPT_IDLE)
         .tcp_nodelay(true)
@@ -150,19 +176,39 @@ fn base() -> ClientBuilder {
 
 /// The usual variables, as they are in our environment. What is on this machine needs no proxy.
 fn proxied(builder: ClientBuilder, environment: &Environment) -> ClientBuilder {
-    let variable = |names: [&str; 2]| names.into_iter().find_map(|name| environment.variable(name));
-    let exempt = variable(["NO_PROXY", "no_proxy"]).unwrap_or_default();
+    let exempt = either(environment, ["NO_PROXY", "no_proxy"]).unwrap_or_default();
     let exempt = NoProxy::from_string(&format!("localhost,127.0.0.0/8,::1,{exempt}"));
-    let all = variable(["ALL_PROXY", "all_proxy"]);
-    let http = variable(["HTTP_PROXY", "http_proxy"]).or(all).map(Proxy::http);
-    let https = variable(["HTTPS_PROXY", "https_proxy"]).or(all).map(Proxy::https);
-    let proxies = [http, https].into_iter().flatten().flatten();
+    let [http, https] = proxies(environment);
+    let proxies = [http.map(Proxy::http), https.map(Proxy::https)].into_iter().flatten().flatten();
     proxies.fold(builder.no_proxy(), |builder, proxy| builder.proxy(proxy.no_proxy(exempt.clone())))
+}
+
+/// The proxies for what is not encrypted and for what is.
+fn proxies(environment: &Environment) -> [Option<&str>; 2] {
+    let all = either(environment, ["ALL_PROXY", "all_proxy"]);
+    let names = [["HTTP_PROXY", "http_proxy"], ["HTTPS_PROXY", "https_proxy"]];
+    names.map(|names| either(environment, names).or(all))
+}
+
+fn either<'a>(environment: &'a Environment, names: [&str; 2]) -> Option<&'a str> {
+    names.into_iter().find_map(|name| environment.variable(name))
 }
 
 fn roots_of_the_system() -> Result<ClientConfig, DialError> {
     let config = tls()?.with_platform_verifier().map_err(DialError::Tls)?;
     Ok(config.with_no_client_auth())
+}
+
+fn roots_of_a_file(path: &Path) -> Result<ClientConfig, DialError> {
+    let failed = |cause: io::Error| DialError::CaFile { path: path.to_owned(), cause };
+    let invalid = |_| failed(io::ErrorKind::InvalidData.into());
+    let text = std::fs::read(path).map_err(failed)?;
+    let certificates = CertificateDer::pem_slice_iter(&text);
+    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
+    if certificates.is_empty() {
+        return Err(failed(io::ErrorKind::InvalidData.into()));
+    }
+    trusting(certificates)
 }
 
 fn trusting(certificates: Vec<CertificateDer<'static>>) -> Result<ClientConfig, DialError> {
@@ -179,15 +225,14 @@ fn tls() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, D
     builder.with_safe_default_protocol_versions().map_err(DialError::Tls)
 }
 
-/// Looks names up as the system does, and says which one is not known.
-struct Names;
+/// Names for a client of HTTP.
+struct Lookup(Arc<dyn Names>);
 
-impl Resolve for Names {
+impl Resolve for Lookup {
     fn resolve(&self, name: Name) -> Resolving {
+        let names = Arc::clone(&self.0);
         Box::pin(async move {
-            let host = name.as_str().to_owned();
-            let found = tokio::net::lookup_host((host.as_str(), 0)).await.map(Vec::from_iter);
-            let addresses = found.map_err(|cause| NoSuchHost { host, cause })?;
+            let addresses = look_up(&*names, name.as_str()).await?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }

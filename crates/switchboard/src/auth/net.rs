@@ -1,0 +1,206 @@
+//! The requests of a sign-in: they reach no address that the server has no business with, take a
+//! bounded time, and bring a bounded answer.
+
+mod guard;
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{ACCEPT, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{RequestBuilder, Response};
+use switchboard_core::render::words::clean_line;
+use switchboard_core::sign_in::address::Reach;
+use switchboard_core::sign_in::link::{self, BadLink};
+use switchboard_wire::http_client::{
+    Client, HeaderMap, HeaderValue, Url, content_type, retry_after,
+};
+use tokio::time::timeout;
+
+use crate::dial::http::Clients;
+use crate::upstream::{DialError, Unreachable};
+use guard::{Guard, OutOfReach};
+
+/// For a document, with all that it takes to get there.
+const DOCUMENT: Duration = Duration::from_secs(5);
+
+/// For the answer of an endpoint, which may have to ask others.
+const ENDPOINT: Duration = Duration::from_secs(30);
+
+const LARGEST_BODY: usize = 64 * 1024;
+
+const MOST_REDIRECTS: usize = 3;
+
+/// How much of an origin of others a message shows.
+const SHOWN: usize = 100;
+
+/// Makes all requests of one sign-in.
+///
+/// A name that goes through a proxy is looked up by the proxy, so that what it stands for cannot be
+/// checked here; IP addresses in URLs are checked all the same.
+#[derive(Clone)]
+pub(crate) struct Net {
+    client: Client,
+    guard: Guard,
+}
+
+/// What came back. It can hold tokens.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Whether it says that its body is JSON.
+    pub(crate) json: bool,
+    pub(crate) body: Vec<u8>,
+    pub(crate) retry_after: Option<Duration>,
+    /// What it wants to be shown (`WWW-Authenticate`).
+    pub(crate) challenges: Vec<String>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// Why nothing came back. Says nothing that was sent or received.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NetError {
+    #[error("`{host}` leads to an internal or reserved address")]
+    Forbidden { host: String },
+    #[error("the address cannot be used")]
+    Address(#[source] BadLink),
+    #[error("the request was sent on to `{origin}`")]
+    Elsewhere { origin: String },
+    #[error("the request was sent on more than {MOST_REDIRECTS} times")]
+    EndlessRedirects,
+    #[error("the answer is larger than {} KiB", LARGEST_BODY / 1024)]
+    TooLarge,
+    #[error("there was no answer in time")]
+    TimedOut,
+    #[error("no answer from `{origin}`")]
+    Unreachable {
+        origin: String,
+        #[source]
+        cause: Unreachable,
+    },
+}
+
+impl Net {
+    /// Requests on behalf of the server with this reach. Whom to trust says the file, if there is one.
+    pub(crate) async fn of(
+        clients: &Clients,
+        reach: Reach,
+        ca_file: Option<PathBuf>,
+    ) -> Result<Net, DialError> {
+        let guard = Guard::new(clients, reach);
+        let client = clients.client_looking_up(guard.clone(), ca_file).await?;
+        Ok(Net { client, guard })
+    }
+
+    /// Asks for a document, and where it is sent on to within the same origin.
+    pub(crate) async fn get(&self, url: &Url) -> Result<Answer, NetError> {
+        timeout(DOCUMENT, self.follow(url)).await.map_err(|_| NetError::TimedOut)?
+    }
+
+    /// Asks an endpoint, with these headers. What is sent goes there and is sent on nowhere.
+    pub(crate) async fn post(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Answer, NetError> {
+        let asking = async {
+            let request = self.client.post(url.clone()).headers(headers).body(body);
+            Answer::of(self.send(url, request).await?).await
+        };
+        timeout(ENDPOINT, asking).await.map_err(|_| NetError::TimedOut)?
+    }
+
+    async fn follow(&self, url: &Url) -> Result<Answer, NetError> {
+        let mut url = url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.send(&url, self.client.get(url.clone())).await?;
+            match sent_on(&response)? {
+                None => return Answer::of(response).await,
+                Some(to) => url = to,
+            }
+        }
+        Err(NetError::EndlessRedirects)
+    }
+
+    async fn send(&self, url: &Url, request: RequestBuilder) -> Result<Response, NetError> {
+        link::admissible(url, &self.guard.reach).map_err(|bad| match bad {
+            BadLink::Internal { host } => NetError::Forbidden { host },
+            bad => NetError::Address(bad),
+        })?;
+        if let Some(host) = url.domain()
+            && !self.guard.admits(host).await
+        {
+            return Err(NetError::Forbidden { host: clean_line(host, SHOWN).into_owned() });
+        }
+        let request = request.header(ACCEPT, HeaderValue::from_static("application/json"));
+        request.send().await.map_err(|error| failed(error, url))
+    }
+}
+
+impl Answer {
+    async fn of(mut response: Response) -> Result<Answer, NetError> {
+        let headers = response.headers();
+        let kind = content_type(headers);
+        let mut answer = Answer {
+            status: response.status().as_u16(),
+            json: kind == "application/json" || kind.ends_with("+json"),
+            body: Vec::new(),
+            retry_after: retry_after(headers, SystemTime::now()),
+            challenges: headers
+                .get_all(WWW_AUTHENTICATE)
+                .iter()
+                .filter_map(|value| value.to_str().ok().map(str::to_owned))
+                .collect(),
+        };
+        let url = response.url().clone();
+        while let Some(chunk) = response.chunk().await.map_err(|error| failed(error, &url))? {
+            if answer.body.len() + chunk.len() > LARGEST_BODY {
+                return Err(NetError::TooLarge);
+            }
+            answer.body.extend_from_slice(&chunk);
+        }
+        Ok(answer)
+    }
+}
+
+/// Where a response sends us on to, if that is the same origin.
+fn sent_on(response: &Response) -> Result<Option<Url>, NetError> {
+    let redirects = matches!(response.status().as_u16(), 301..=303 | 307 | 308);
+    let Some(location) = response.headers().get(LOCATION).filter(|_| redirects) else {
+        return Ok(None);
+    };
+    let from = response.url();
+    let to = location.to_str().ok().and_then(|location| from.join(location).ok());
+    match to {
+        Some(to) if to.origin() == from.origin() => Ok(Some(to)),
+        to => {
+            let origin = to.map_or_else(String::new, |to| to.origin().ascii_serialization());
+            Err(NetError::Elsewhere { origin: clean_line(&origin, SHOWN).into_owned() })
+        }
+    }
+}
+
+fn failed(error: reqwest::Error, url: &Url) -> NetError {
+    // Which would be shown with its query.
+    let error = error.without_url();
+    let mut next: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(cause) = next {
+        if let Some(OutOfReach { host }) = cause.downcast_ref() {
+            return NetError::Forbidden { host: clean_line(host, SHOWN).into_owned() };
+        }
+        next = cause.source();
+    }
+    match Unreachable::of(&error) {
+        Unreachable::TimedOut => NetError::TimedOut,
+        cause => NetError::Unreachable { origin: url.origin().ascii_serialization(), cause },
+    }
+}
+
+#[cfg(test)]
+mod tests;
