@@ -257,6 +257,8 @@ pub const COMMANDS: &[&[&str]] = &[
     &["token", "status"],
     &["token", "remove", "tree-0"],
     &["logs", "tree-0"],
+    &["auth", "tree-0"],
+    &["logout", "tree-0"],
     &["doctor"],
     &["serve"],
     &["demo"],

@@ -180,9 +180,7 @@ pub(crate) async fn sign_in(session: &Session, server: &str) -> Result<Reply, Fa
         gateway.run_beside(waiting);
     }
     Ok(match started {
-        Started::Done(SignedIn { granted, .. }) => {
-            Reply::SignedIn { server, scopes: granted.scopes }
-        }
+        Started::Done(SignedIn { scopes, .. }) => Reply::SignedIn { server, scopes },
         Started::Page(link) => Reply::SignInBegun { server, link },
     })
 }
@@ -194,8 +192,8 @@ pub(crate) async fn complete_sign_in(
 ) -> Result<Reply, Failure> {
     let gateway = session.gateway();
     let server = gateway.usable(server)?;
-    let SignedIn { granted, .. } = gateway.sign_in(&server).await?.complete(answer).await?;
-    Ok(Reply::SignedIn { server, scopes: granted.scopes })
+    let SignedIn { scopes, .. } = gateway.sign_in(&server).await?.complete(answer).await?;
+    Ok(Reply::SignedIn { server, scopes })
 }
 
 pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {

@@ -22,4 +22,5 @@ pub(crate) use accounts::Accounts;
 pub(crate) use error::AuthError;
 pub(crate) use sign_in::Started;
 pub use sign_in::{Begun, DevicePending, Forgotten, Pending, SignIn, SignedIn, Way};
+pub use tokens::Kept;
 pub(crate) use vault::Vault;
