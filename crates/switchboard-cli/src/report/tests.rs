@@ -134,6 +134,7 @@ fn every_code_is_reported_with_its_remedies() {
     error: what was attempted (sign_in_required)
       caused by: what stood in the way
 
+    hint: sign in with `switchboard auth files`
     hint: give the entry of `files` a `bearerTokenEnv`, or `headers` that the server knows
     hint: give it its token with `switchboard token set files`
     hint: unlock the keyring, or choose another `oauthCredentialStore` in the settings
