@@ -15,7 +15,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::Instant;
 
 use super::error::AuthError;
-use super::flow::{self, Paste};
+use super::flow::{self, Beside};
 use super::grant::{Grant, Tokens};
 use super::net::Net;
 use super::requests::{self, TokenError};
@@ -59,7 +59,7 @@ struct State {
     /// How often in a row a sign-in was begun because the server wanted more, and when last.
     steps: Option<(u32, Instant)>,
     /// The sign-in that waits for its answer.
-    pending: Option<Paste>,
+    pending: Option<Beside>,
 }
 
 /// A grant in use.
@@ -251,12 +251,12 @@ impl Account {
     }
 
     /// Whoever pastes something has this sign-in in mind.
-    pub(super) fn awaits(&self, paste: Option<Paste>) {
-        self.state().pending = paste;
+    pub(super) fn awaits(&self, beside: Option<Beside>) {
+        self.state().pending = beside;
     }
 
-    pub(super) fn pending(&self) -> Option<Paste> {
-        self.state().pending.clone()
+    pub(super) fn pending(&self) -> Option<Beside> {
+        self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
     }
 
     /// Uses a grant from now on.

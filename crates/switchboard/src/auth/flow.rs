@@ -389,8 +389,13 @@ pub(super) struct Pasted {
     pub(super) outcome: oneshot::Sender<Result<(Grant, Entry), AuthError>>,
 }
 
-/// Where what a user pastes goes.
-pub(super) type Paste = mpsc::Sender<Pasted>;
+/// A sign-in that goes on beside.
+#[derive(Clone)]
+pub(super) struct Beside {
+    pub(super) link: Link,
+    /// Where what a user pastes goes.
+    pub(super) paste: mpsc::Sender<Pasted>,
+}
 
 fn expected<'a>(state: &'a Secret, found: &'a Found) -> Expected<'a> {
     let Found { authority, .. } = found;
