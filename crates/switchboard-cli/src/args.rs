@@ -228,6 +228,24 @@ pub(crate) enum Talk {
         jq '{query: .q}' in.json | switchboard call docs_search --args -"
     )]
     Call(Call),
+    /// Sign in to a server at a URL
+    #[command(
+        after_help = "Prints the address to open, opens it in the browser if this is a terminal \
+        that has one, and waits for up to ten minutes until somebody signed in there. Where the \
+        browser is on another machine, it ends at a page that it cannot load: the address of that \
+        page can be pasted.\n\n\
+        Without a terminal the address is a line on standard output. With `--json` there are two \
+        lines: what to open, and who is signed in.\n\n\
+        Examples:\n  switchboard auth tracker\n  switchboard auth tracker --paste\n  \
+        switchboard auth tracker --device"
+    )]
+    Auth(Auth),
+    /// Sign out of a server: its authority is told, and its tokens are removed
+    #[command(after_help = "Example:\n  switchboard logout tracker")]
+    Logout {
+        /// Its name
+        server: String,
+    },
     /// List the resources of all servers, or of one
     #[command(after_help = "Example:\n  switchboard resources demo")]
     Resources {
@@ -372,6 +390,20 @@ pub(crate) struct Call {
     pub(crate) format: Format,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Auth {
+    /// Its name
+    pub(crate) server: String,
+    /// Open no browser, and take the address that the browser ends at
+    #[arg(long, conflicts_with = "device")]
+    pub(crate) paste: bool,
+    /// Sign in at another device, with a short code, where the authority offers that
+    #[arg(long)]
+    pub(crate) device: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Pins {
     /// Accept the tools of a server as they were listed last
@@ -458,13 +490,14 @@ impl Talk {
             | Talk::Describe { format, .. }
             | Talk::Instructions { format, .. }
             | Talk::Call(Call { format, .. })
+            | Talk::Auth(Auth { format, .. })
             | Talk::Resources { format, .. }
             | Talk::Read { format, .. }
             | Talk::Prompts { format, .. }
             | Talk::Prompt { format, .. }
             | Talk::Pins { format, .. }
             | Talk::Reconnect { format, .. } => *format,
-            Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
+            Talk::Logout { .. } | Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }
     }
 }

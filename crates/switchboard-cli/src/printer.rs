@@ -77,6 +77,11 @@ impl Printer {
         self.foreign(&format!("{value:#}"))
     }
 
+    /// One of several values, on a line of its own.
+    pub(crate) fn json_line(self, value: &Value) -> io::Result<()> {
+        self.foreign(&value.to_string())
+    }
+
     /// Says something that is no data. A standard error that is gone is no reason to stop.
     pub(crate) fn note(self, text: &str) {
         let mut err = io::stderr().lock();

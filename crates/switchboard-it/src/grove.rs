@@ -254,6 +254,8 @@ pub const COMMANDS: &[&[&str]] = &[
     &["pins"],
     &["pins", "accept", "tree-0"],
     &["logs", "tree-0"],
+    &["auth", "tree-0"],
+    &["logout", "tree-0"],
     &["doctor"],
     &["serve"],
     &["demo"],

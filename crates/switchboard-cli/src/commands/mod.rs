@@ -1,6 +1,7 @@
 //! What each command does.
 
 mod add;
+mod auth;
 mod browse;
 mod call;
 mod config;
@@ -74,6 +75,8 @@ async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
         }
         Talk::Instructions { server, format } => browse::instructions(on, server, format).await,
         Talk::Call(call) => call::call(on, call).await,
+        Talk::Auth(wish) => auth::auth(on, wish).await,
+        Talk::Logout { server } => auth::logout(on, &server).await,
         Talk::Resources { server, format } => browse::resources(on, server, format).await,
         Talk::Read { uri, server, format } => call::read(on, uri, server, format).await,
         Talk::Prompts { server, format } => browse::prompts(on, server, format).await,

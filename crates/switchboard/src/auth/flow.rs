@@ -13,7 +13,7 @@ use switchboard_core::sign_in::link::Link;
 use switchboard_core::sign_in::metadata::Proof;
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::account::Account;
 use super::callback::Callback;
@@ -22,11 +22,14 @@ use super::error::AuthError;
 use super::grant::{Client, Endpoints, Grant, Source, Tokens};
 use super::register::{self, Wanted};
 use super::requests::{self, Asked, CodeInHand, Device};
-use super::vault::{Entry, Held};
+use super::vault::{Entry, Held, VaultError};
 use crate::secret::{Secret, unguessable};
 
 /// How long a user may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// A lock that is not to be had within this time is another process's.
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// What only we say in a request for an authorization.
 const RESERVED: [&str; 9] = [
@@ -48,6 +51,12 @@ pub enum Way {
     Page,
     /// At another device, with a short code.
     Device,
+}
+
+/// How long another process that signs in is waited for, and who is told that it is.
+pub(super) struct Turn<'a> {
+    pub(super) patience: Duration,
+    pub(super) queued: &'a watch::Sender<bool>,
 }
 
 /// A sign-in that was begun.
@@ -95,17 +104,13 @@ struct Prepared {
 pub(super) async fn begin(
     account: &Arc<Account>,
     way: Way,
-    patience: Duration,
+    turn: Turn<'_>,
 ) -> Result<Begun, AuthError> {
     if account.terms.options.grant == GrantType::ClientCredentials {
         return by_credentials(account).await.map(|grant| Begun::Done(grant, None));
     }
     let before = known(account).await?;
-    let name = super::grant::account("sign-in", "", account.url());
-    let alone = account.vault.lock(&name, patience).await.map_err(|error| match error {
-        super::vault::VaultError::Held { .. } => AuthError::Elsewhere,
-        error => AuthError::Vault(error),
-    })?;
+    let alone = turn.taken(account).await?;
     let now = known(account).await?;
     let access = |known: &Option<(Entry, Grant)>| {
         known.as_ref().map(|(_, grant)| grant.tokens.access.clone())
@@ -122,6 +127,23 @@ pub(super) async fn begin(
         Way::Device => {
             DeviceFlow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Device)
         }
+    }
+}
+
+impl Turn<'_> {
+    /// Waits until no other process signs in to the server.
+    async fn taken(self, account: &Account) -> Result<Held, AuthError> {
+        let name = super::grant::account("sign-in", "", account.url());
+        let mut alone = account.vault.lock(&name, GLANCE).await;
+        if let Err(VaultError::Held { .. }) = alone {
+            self.queued.send_replace(true);
+            alone = account.vault.lock(&name, self.patience).await;
+            self.queued.send_replace(false);
+        }
+        alone.map_err(|error| match error {
+            VaultError::Held { .. } => AuthError::Elsewhere,
+            error => AuthError::Vault(error),
+        })
     }
 }
 

@@ -19,5 +19,5 @@ pub(crate) use account::Account;
 pub(crate) use accounts::Accounts;
 pub(crate) use error::AuthError;
 pub(crate) use sign_in::Started;
-pub use sign_in::{Begun, DevicePending, Forgotten, Pending, SignIn, SignedIn, Way};
+pub use sign_in::{Begun, DevicePending, Forgotten, Kept, Pending, SignIn, SignedIn, Way};
 pub(crate) use vault::Vault;
