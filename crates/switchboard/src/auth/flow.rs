@@ -118,7 +118,7 @@ pub(super) async fn begin(
     if access(&now) != access(&before)
         && let Some((entry, grant)) = now
     {
-        account.hold(grant.clone());
+        account.adopt(grant.clone());
         return Ok(Begun::Done(grant, Some(entry)));
     }
     let prepared = prepare(account, now).await?;
@@ -306,7 +306,7 @@ impl Flow {
         let tokens = requests::exchange(net, &self.client, token, hand).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.keep(grant.clone()).await?;
+        let entry = self.account.settle(grant.clone()).await?;
         Ok((grant, entry))
     }
 }
@@ -346,7 +346,7 @@ impl DeviceFlow {
         let tokens = requests::of_device(net, &self.client, token, &self.device, asked).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.keep(grant.clone()).await?;
+        let entry = self.account.settle(grant.clone()).await?;
         Ok((grant, entry))
     }
 }
