@@ -3,6 +3,7 @@
 mod far;
 mod person;
 mod races;
+mod secrets;
 mod trouble;
 
 use std::fs;
