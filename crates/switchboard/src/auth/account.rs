@@ -55,6 +55,8 @@ pub(crate) struct Account {
 #[derive(Default)]
 struct State {
     held: Option<Arc<Held>>,
+    /// The token in the vault, where what is held came after it and could not be written down.
+    outdated: Option<Secret>,
     /// What the server said last when it refused somebody.
     challenge: Challenge,
     /// The last renewal failed, and when.
@@ -250,6 +252,18 @@ impl Account {
 
     /// The index line and the grant that are kept for this server, if they are for it.
     pub(super) async fn kept(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
+        let kept = self.in_vault().await?;
+        let state = self.state();
+        Ok(kept.map(|(entry, grant)| match &state.held {
+            // The authority takes the older one for stolen.
+            Some(held) if state.outdated.as_ref() == Some(&grant.tokens.access) => {
+                (entry, held.grant.clone())
+            }
+            Some(_) | None => (entry, grant),
+        }))
+    }
+
+    async fn in_vault(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
         let Some(entry) = self.vault.find(self.url(), Kind::Grant).await? else { return Ok(None) };
         let Some(kept) = self.vault.read(&entry).await? else { return Ok(None) };
         let grant = Grant::of_kept(&kept)?;
@@ -267,6 +281,8 @@ impl Account {
         let kept = self.vault.keep(self.url(), Kind::Grant, &account, secret).await;
         if let Err(error) = &kept {
             tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
+            let older = self.in_vault().await.ok().flatten();
+            self.state().outdated = older.map(|(_, grant)| grant.tokens.access);
         }
         kept
     }
@@ -324,7 +340,7 @@ impl Account {
 
     pub(super) fn let_go(&self) {
         let mut state = self.state();
-        (state.held, state.failure, state.steps) = (None, None, None);
+        (state.held, state.outdated, state.failure, state.steps) = (None, None, None, None);
     }
 
     /// Whoever pastes something has this sign-in in mind.
@@ -339,7 +355,8 @@ impl Account {
     /// Uses a grant from now on.
     fn hold(&self, grant: Grant, source: Source) {
         let mut state = self.state();
-        (state.held, state.failure) = (Some(Arc::new(Held::of(grant, source))), None);
+        state.held = Some(Arc::new(Held::of(grant, source)));
+        (state.outdated, state.failure) = (None, None);
     }
 
     fn is_resting(&self) -> bool {

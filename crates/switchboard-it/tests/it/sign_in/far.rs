@@ -51,8 +51,8 @@ pub(super) fn tally(authority: &Authority) -> [usize; 3] {
 /// What is kept of all sign-ins below a home, by the name of the file; locks are empty.
 pub(super) fn kept(home: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(home.join("switchboard/state/tokens")).into_iter().flatten();
-    let files = files.map(|file| file.unwrap());
-    let files =
-        files.map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()));
+    let files = files.map(|file| file.unwrap().path()).filter(|path| path.is_file());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let files = files.map(|path| (name(&path), fs::read(path).unwrap()));
     files.filter(|(_, content)| !content.is_empty()).collect()
 }

@@ -2,6 +2,7 @@
 //! good, and nothing is tried without end.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
@@ -135,6 +136,31 @@ async fn an_authority_that_does_not_answer_costs_no_token_and_no_sign_in() {
         authority.alter(|setup| setup.token_answers.clear());
         recovers(&world, &authority).await;
     }
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_written_down_is_used_and_renewed_all_the_same() {
+    let authority = Authority::start(Setup::default()).await;
+    let world = world(&authority).await;
+    let files = kept(world.home().path());
+    let file = files.keys().find_map(|name| name.strip_suffix(".token")).unwrap();
+    let lock = world.home().path().join(format!("switchboard/state/tokens/{file}.lock"));
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    for renewals in 1..=3 {
+        authority.expire_tokens();
+        assert_eq!(echo(&world, "on").await.unwrap(), "on");
+        assert_eq!(kept(world.home().path()), files);
+        assert_eq!(tally(&authority), [renewals, 0, 1]);
+    }
+    fs::remove_dir(&lock).unwrap();
+    authority.expire_tokens();
+    assert_eq!(echo(&world, "on").await.unwrap(), "on");
+    // It is written down again, so that others go on from it.
+    let other = world_in(world.home(), &authority);
+    authority.expire_tokens();
+    assert_eq!(echo(&other, "on").await.unwrap(), "on");
+    assert_eq!(tally(&authority), [5, 0, 1]);
 }
 
 #[tokio::test]
