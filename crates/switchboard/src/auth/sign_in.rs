@@ -13,9 +13,10 @@ use tokio::time::Instant;
 
 use super::account::Account;
 use super::error::AuthError;
-use super::flow::{self, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
+use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
 use super::grant::Grant;
 use super::requests;
+use super::tokens::Kept;
 use super::vault::{Entry, Kind};
 use crate::explain;
 
@@ -52,14 +53,6 @@ pub enum Forgotten {
     Revoked,
     /// It takes no notice of such, or could not be told.
     NotRevoked,
-}
-
-/// Where a token is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
-    Keyring,
-    File(std::path::PathBuf),
-    EncryptedFile(std::path::PathBuf),
 }
 
 /// A sign-in that was begun.
@@ -127,6 +120,9 @@ impl SignIn {
     pub(crate) async fn begin_beside(
         &self,
     ) -> Result<(Started, Option<impl Future<Output = ()> + Send + 'static>), Failure> {
+        if let Some(beside) = self.account.pending() {
+            return Ok((Started::Page(beside.link), None));
+        }
         let begun = flow::begin(&self.account, Way::Page, self.turn(SHORTLY)).await;
         let flow = match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
@@ -138,7 +134,7 @@ impl SignIn {
         };
         let link = flow.link.clone();
         let (paste, pasted) = mpsc::channel(1);
-        self.account.awaits(Some(paste));
+        self.account.awaits(Some(Beside { link: link.clone(), paste }));
         let account = Arc::clone(&self.account);
         let waiting = async move {
             let _nobody_came = tokio::time::timeout(PATIENCE, wait_beside(flow, pasted)).await;
@@ -149,11 +145,12 @@ impl SignIn {
 
     /// Finishes a sign-in that was begun beside with what the user brings from the browser.
     pub(crate) async fn complete(&self, text: &str) -> Result<SignedIn, Failure> {
-        let paste = self.account.pending().ok_or_else(|| self.failure(AuthError::NothingBegun))?;
+        let nothing_begun = || self.failure(AuthError::NothingBegun);
+        let Beside { paste, .. } = self.account.pending().ok_or_else(nothing_begun)?;
         let (outcome, done) = oneshot::channel();
         let sent = paste.send(Pasted { text: text.to_owned(), outcome }).await;
         let cut_short = || self.failure(AuthError::CutShort);
-        sent.map_err(|_| self.failure(AuthError::NothingBegun))?;
+        sent.map_err(|_| nothing_begun())?;
         let (grant, entry) =
             done.await.map_err(|_| cut_short())?.map_err(|error| self.failure(error))?;
         Ok(signed_in(&self.account, &grant, Some(&entry)))
@@ -319,13 +316,6 @@ fn signed_in(account: &Account, grant: &Grant, entry: Option<&Entry>) -> SignedI
         scopes: grant.tokens.scopes.clone(),
         expires: grant.tokens.expires(),
         renewable: grant.tokens.refresh.is_some(),
-        kept: entry.map(|entry| {
-            let path = || account.vault.path_of(&entry.account);
-            match entry.place {
-                super::vault::Place::Keyring => Kept::Keyring,
-                super::vault::Place::File => Kept::File(path()),
-                super::vault::Place::EncryptedFile => Kept::EncryptedFile(path()),
-            }
-        }),
+        kept: entry.map(|entry| account.vault.kept(entry)),
     }
 }

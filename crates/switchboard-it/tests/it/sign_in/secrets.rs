@@ -213,13 +213,14 @@ async fn secrets_are_where_they_are_kept_and_nowhere_else() {
 }
 
 /// What tells about servers and their sign-ins.
-const REPORTS: [&str; 6] = [
+const REPORTS: [&str; 7] = [
     "config show",
     "config show --json",
     "status --json",
     "doctor --json",
     "logs far",
     "list --json",
+    "token status --json",
 ];
 
 /// Signs in through the client, with the address at which the browser ended: it has the code.
