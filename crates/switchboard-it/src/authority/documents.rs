@@ -99,7 +99,7 @@ pub(super) async fn mannered(object: Map<String, Value>, manner: &Manner) -> Res
     let text = Value::from(object).to_string();
     let members = text.strip_suffix('}').unwrap_or_default();
     match manner {
-        Manner::Right => json_text(200, text),
+        Manner::Right | Manner::Late => json_text(200, text),
         Manner::Status(status) => empty(*status),
         Manner::Busy { retry_after } => {
             sealed(Response::builder().status(429).header(RETRY_AFTER, *retry_after), "")

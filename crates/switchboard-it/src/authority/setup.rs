@@ -17,6 +17,8 @@ pub struct Setup {
     /// The path of the issuer, such as `/tenant`.
     pub tenant: String,
 
+    /// The MCP server is elsewhere now, and says so to everybody.
+    pub sends_on: Option<String>,
     pub challenge: Challenge,
     pub resource: Document<ResourcePlace>,
     pub metadata: Document<MetadataPlace>,
@@ -63,6 +65,7 @@ impl Default for Setup {
             port: 0,
             layout: Layout::Apart,
             tenant: String::new(),
+            sends_on: None,
             challenge: Challenge::Proper,
             resource: Document::default(),
             metadata: Document::default(),
@@ -209,6 +212,8 @@ pub enum Manner {
     Error(String),
     /// Never.
     Hang,
+    /// As it should be, with all that it means, after [`super::Authority::release`].
+    Late,
     /// A page for people, with status 200.
     Html,
     /// As JSON that says to be text.

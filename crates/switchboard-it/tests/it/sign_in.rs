@@ -1,6 +1,10 @@
 //! Signing in from the command line, as a program does it and as a person does.
 
+mod far;
 mod person;
+mod races;
+mod secrets;
+mod trouble;
 
 use std::fs;
 use std::path::PathBuf;

@@ -120,7 +120,7 @@ pub(super) async fn begin(
     if access(&now) != access(&before)
         && let Some((entry, grant)) = now
     {
-        account.hold(grant.clone());
+        account.adopt(grant.clone());
         return Ok(Begun::Done(grant, Some(entry)));
     }
     let prepared = prepare(account, now).await?;

@@ -160,6 +160,7 @@ impl SignIn {
     pub async fn forget(&self) -> Result<Forgotten, Failure> {
         let account = &self.account;
         account.let_go();
+        let _lock = account.lock_kept().await;
         let kept = account.kept().await;
         let revoked = match &kept {
             Ok(Some((_, grant))) => match (&grant.endpoints.revocation, account.net().await) {
