@@ -6,6 +6,8 @@
 
 mod args;
 mod boot;
+#[cfg_attr(not(test), expect(dead_code, reason = "the command that opens it is built next"))]
+mod browser;
 mod call_args;
 mod commands;
 mod conversation;

@@ -86,7 +86,8 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
             let trust = on("trust", server.as_str());
             format!("look at its definition and approve it with {trust}")
         }
-        Hint::SignIn(server) => format!(
+        Hint::SignIn(server) => format!("sign in with {}", on("auth", server.as_str())),
+        Hint::GiveToken(server) => format!(
             "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server knows"
         ),
         Hint::Enable(server) => format!("use it again with {}", on("enable", server.as_str())),

@@ -43,7 +43,11 @@ pub(crate) fn reply(reply: &Reply, look: Look) -> String {
         Reply::Instructions { text, .. } => out.push_str(&clean_block(text, BLOCK)),
         Reply::Resources(resources) => self::resources(&mut out, resources, palette),
         Reply::Prompts(prompts) => self::prompts(&mut out, prompts, palette),
-        Reply::Disconnected { .. } | Reply::Output(_) | Reply::Stored { .. } => {
+        Reply::SignInBegun { .. }
+        | Reply::SignedIn { .. }
+        | Reply::Disconnected { .. }
+        | Reply::Output(_)
+        | Reply::Stored { .. } => {
             out.push_str(&clean_block(&render::text::reply(reply), usize::MAX));
         }
     }

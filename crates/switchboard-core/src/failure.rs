@@ -156,6 +156,8 @@ pub enum Hint {
     Trust(ServerName),
     /// Give the server's entry what the server wants to see: a token, or headers.
     SignIn(ServerName),
+    /// The server does not take what its entry says.
+    GiveToken(ServerName),
     /// Take `disabled` out of the server's entry.
     Enable(ServerName),
     /// Turn the server off where it cannot be taken away.

@@ -81,6 +81,10 @@ pub enum Input {
         generation: Generation,
         jitter: f64,
     },
+    /// The server is well, and wants to know who asks: what changes that, nobody tells the machine.
+    NotSignedIn {
+        generation: Generation,
+    },
     /// The connection ended by itself.
     Lost {
         generation: Generation,
@@ -227,6 +231,16 @@ impl Machine {
             Input::DialFailed { generation, jitter } => {
                 if self.phase == Phase::Dialling && generation == self.generation {
                     self.fail(now, jitter);
+                    self.refuse_all(Refusal::DialFailed, &mut effects);
+                }
+            }
+            Input::NotSignedIn { generation } => {
+                if self.phase == Phase::Dialling && generation == self.generation {
+                    self.down();
+                    self.failures = 0;
+                    self.crashes.clear();
+                    // Whoever calls may try at once; what tries by itself takes its time.
+                    self.retry_at = now + LONGEST_BACKOFF;
                     self.refuse_all(Refusal::DialFailed, &mut effects);
                 }
             }

@@ -8,6 +8,7 @@ use crate::config::values::Lifecycle;
 use crate::content::CallOutput;
 use crate::content::page::Page;
 use crate::name::ServerName;
+use crate::sign_in::link::Link;
 
 /// What a session answers.
 #[derive(Debug)]
@@ -19,6 +20,15 @@ pub enum Reply {
     Connected(ToolPage),
     Disconnected {
         servers: Vec<ServerName>,
+    },
+    /// The user has to open an address to sign in.
+    SignInBegun {
+        server: ServerName,
+        link: Link,
+    },
+    SignedIn {
+        server: ServerName,
+        scopes: Vec<String>,
     },
     Found(SearchPage),
     Described(Box<Description>),

@@ -15,6 +15,7 @@
 //! state.release();
 //! ```
 
+pub mod authority;
 pub mod client;
 pub mod faces;
 pub mod fixture;

@@ -217,6 +217,7 @@ async fn discover(
             }
             HttpError::Connect { .. }
             | HttpError::SignIn { .. }
+            | HttpError::Forbidden { .. }
             | HttpError::Busy { .. }
             | HttpError::Elsewhere { .. }
             | HttpError::Circle

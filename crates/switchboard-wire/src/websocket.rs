@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use crate::envelope::on_one_line;
-use crate::http_client::{Ended, HttpError, Signer, refusal, send, sign};
+use crate::http_client::{Ended, HttpError, Signer, refusal, send_signed};
 use crate::outbox::{Outlet, Parcel};
 use crate::peer::{Handler, Inlet, Limits, Peer, detached};
 
@@ -62,7 +62,6 @@ pub async fn connect(endpoint: Endpoint, limits: Limits) -> Result<(Peer, Carrie
 
 async fn upgrade(endpoint: Endpoint) -> Result<Upgraded, HttpError> {
     let Endpoint { url, client, mut headers, signer } = endpoint;
-    sign(signer.as_deref(), (&Method::GET, &url, &[]), &mut headers).await?;
     let key = generate_key();
     let plain = HeaderValue::from_static;
     headers.insert(CONNECTION, plain("Upgrade"));
@@ -70,7 +69,10 @@ async fn upgrade(endpoint: Endpoint) -> Result<Upgraded, HttpError> {
     headers.insert(SEC_WEBSOCKET_VERSION, plain("13"));
     headers.insert(SEC_WEBSOCKET_PROTOCOL, plain(MCP));
     headers.extend(HeaderValue::from_str(&key).map(|key| (SEC_WEBSOCKET_KEY, key)));
-    let response = send(client.get(url.clone()).headers(headers), &url).await?;
+    let response = send_signed(signer.as_deref(), (&Method::GET, &url, &[]), headers, |headers| {
+        client.get(url.clone()).headers(headers)
+    })
+    .await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(refusal(response).await);
     }

@@ -25,6 +25,7 @@ use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
 
+use crate::auth::Vault;
 use crate::demo::Demo;
 use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::in_process::InProcess;
@@ -49,6 +50,7 @@ const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
 pub(crate) struct Blueprint {
     pub(crate) environment: Environment,
     pub(crate) paths: Paths,
+    pub(crate) vault: Vault,
     pub(crate) in_process: BTreeMap<String, Arc<dyn InProcess>>,
     pub(crate) spawner: Arc<dyn Spawner>,
     /// Beats the settings.
@@ -297,12 +299,15 @@ impl Blueprint {
         let seal = seal(name, server, (&self.environment, &self.paths));
         let remote = |url: &Template, speaks| {
             Transport::Remote(Box::new(RemoteRecipe {
+                server: name.clone(),
                 url: url.clone(),
                 speaks,
                 headers: definition.headers.clone().unwrap_or_default(),
                 auth: definition.auth.clone(),
                 bearer_token: definition.bearer_token.clone(),
                 bearer_token_env: definition.bearer_token_env.clone(),
+                oauth: definition.oauth.clone(),
+                vault: self.vault.storing(settings.oauth_credential_store),
                 headers_command: definition.request_headers_command.clone(),
                 ca_file: definition.ca_file.clone(),
                 environment: self.environment.clone(),

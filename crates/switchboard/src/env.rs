@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use switchboard_core::config::expand::Surroundings;
 
+use crate::auth::vault::KEY_VARIABLE;
+
 /// Variables that every server may see: what programs need to find their way, and no secret.
 const PASSED_ON: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ"];
@@ -96,10 +98,11 @@ impl Environment {
         NETWORK.iter().copied().filter(|name| self.variable(name).is_some())
     }
 
-    /// Everything, for a server whose entry says `inheritEnv`.
+    /// Everything, for a server whose entry says `inheritEnv`; but what opens our own files.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables
             .iter()
+            .filter(|(name, _)| *name != KEY_VARIABLE)
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .filter(|(_, value)| !value.starts_with("() {"))
     }

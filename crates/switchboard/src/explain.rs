@@ -1,5 +1,6 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
+mod auth;
 mod dial;
 
 use std::path::Path;
@@ -24,8 +25,9 @@ use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::upstream::CallError;
+pub(crate) use auth::{auth, no_sign_in};
 pub(crate) use dial::{connect, lease};
-use dial::{http_code, http_hint};
+use dial::{http_code, http_hints};
 
 /// Causes that are born here.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -203,9 +205,7 @@ fn request(error: CallError, server: &ServerName) -> Failure {
             Code::ConnectionLost,
             vec![Hint::Stderr(stderr.clone()), Hint::ReadLog(server.clone())],
         ),
-        CallError::Http(error) => {
-            (http_code(error), http_hint(error, server).into_iter().collect())
-        }
+        CallError::Http(error) => (http_code(error), http_hints(error, server)),
         CallError::Parted | CallError::NotSent => {
             (Code::ConnectionLost, vec![Hint::Connect(server.clone())])
         }

@@ -25,8 +25,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+use crate::auth::{Accounts, SignIn};
 use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts};
-use crate::dial::http::Clients;
 use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
@@ -39,7 +39,8 @@ use crate::notices::Notices;
 use crate::results::Results;
 use crate::session::{Connections, Session};
 use crate::upstream::{
-    Lease, Listener, Partition, Recipe, SessionId, Surroundings, Upstream, UpstreamKey, Voice,
+    Lease, LeaseError, Listener, Partition, Recipe, SessionId, Surroundings, Transport, Upstream,
+    UpstreamKey, Voice,
 };
 
 pub use builder::GatewayBuilder;
@@ -68,7 +69,7 @@ struct Shared {
     directory: Directory,
     /// What the present configuration comes to; replaced as a whole, never changed.
     roster: watch::Sender<Arc<Roster>>,
-    clients: Arc<Clients>,
+    accounts: Arc<Accounts>,
     dials: Arc<Semaphore>,
     log_levels: LogLevels,
     notices: Notices,
@@ -335,6 +336,27 @@ impl Gateway {
         AbortOnDropHandle::new(self.shared.tasks.spawn(work))
     }
 
+    /// Runs beside the servers, until it is done or the gateway goes.
+    pub(crate) fn run_beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.shared.closing.clone();
+        self.shared.tasks.spawn(async move { closing.run_until_cancelled(work).await });
+    }
+
+    /// The sign-in to a server at a URL.
+    pub async fn sign_in(&self, server: &ServerName) -> Result<SignIn, Failure> {
+        let roster = self.roster();
+        roster.shared_upstream(server)?;
+        let recipe = roster.members.get(&shared_key(server)).map(|member| &member.recipe.transport);
+        let Some(Transport::Remote(remote)) = recipe else {
+            return Err(explain::no_sign_in(server));
+        };
+        let spawner = &self.shared.blueprint.spawner;
+        let sign_in = remote.sign_in(spawner, &self.shared.accounts).await;
+        let sign_in =
+            sign_in.map_err(|error| explain::lease(LeaseError::Dial(Arc::new(error)), server))?;
+        sign_in.ok_or_else(|| explain::no_sign_in(server))
+    }
+
     /// A connection on behalf of nobody in particular.
     async fn lease_shared(&self, server: &ServerName) -> Result<Lease, Failure> {
         let upstream = self.roster().shared_upstream(server).cloned()?;
@@ -531,7 +553,7 @@ impl Gateway {
             log_levels: self.shared.log_levels.clone(),
             notices: self.shared.notices.clone(),
             spawner: Arc::clone(&self.shared.blueprint.spawner),
-            clients: Arc::clone(&self.shared.clients),
+            accounts: Arc::clone(&self.shared.accounts),
             dials: Arc::clone(&self.shared.dials),
             tasks: self.shared.tasks.clone(),
             closing: self.shared.closing.clone(),

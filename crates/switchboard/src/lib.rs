@@ -58,7 +58,7 @@ pub mod edit;
 pub mod install;
 mod last_good;
 pub mod trust;
-mod auth;
+pub mod auth;
 mod upstream;
 mod directory;
 mod pins;
@@ -80,5 +80,5 @@ pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
     approval, catalog, config, connection, content, exact, failure, lifecycle, name, notice,
-    render, reply, request, schema, tool_card,
+    render, reply, request, schema, sign_in, tool_card,
 };

@@ -15,6 +15,7 @@ use switchboard_core::reply::{
 };
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 
+use crate::auth::{SignedIn, Started};
 use crate::blueprint::Overridden;
 use crate::call;
 use crate::explain;
@@ -167,6 +168,32 @@ pub(crate) async fn connect(session: &Session, server: &str) -> Result<Reply, Fa
     let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
     let page = session.catalog().page(Some(&server), PageRequest::default());
     Ok(Reply::Connected(page))
+}
+
+/// Begins a sign-in, which goes on beside: whoever asked cannot wait for the user.
+pub(crate) async fn sign_in(session: &Session, server: &str) -> Result<Reply, Failure> {
+    let gateway = session.gateway();
+    let server = gateway.usable(server)?;
+    let sign_in = gateway.sign_in(&server).await?;
+    let (started, waiting) = sign_in.begin_beside().await?;
+    if let Some(waiting) = waiting {
+        gateway.run_beside(waiting);
+    }
+    Ok(match started {
+        Started::Done(SignedIn { scopes, .. }) => Reply::SignedIn { server, scopes },
+        Started::Page(link) => Reply::SignInBegun { server, link },
+    })
+}
+
+pub(crate) async fn complete_sign_in(
+    session: &Session,
+    server: &str,
+    answer: &str,
+) -> Result<Reply, Failure> {
+    let gateway = session.gateway();
+    let server = gateway.usable(server)?;
+    let SignedIn { scopes, .. } = gateway.sign_in(&server).await?.complete(answer).await?;
+    Ok(Reply::SignedIn { server, scopes })
 }
 
 pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {

@@ -115,11 +115,11 @@ impl Paths {
     }
 
     /// The directories that are for nobody but the user.
-    pub fn private(&self) -> [PathBuf; 6] {
+    pub fn private(&self) -> [PathBuf; 7] {
         let (state, cache) = (&self.state, &self.cache);
         let below = [state.join("pins"), state.join("logs"), cache.join("listings")];
         let [pins, logs, listings] = below;
-        [state.clone(), pins, logs, self.running(), cache.clone(), listings]
+        [state.clone(), pins, logs, self.running(), self.tokens(), cache.clone(), listings]
     }
 
     pub fn results(&self) -> PathBuf {
@@ -138,6 +138,11 @@ impl Paths {
     /// Where the token of the HTTP face is kept.
     pub fn http_token(&self) -> PathBuf {
         self.state.join("http-token")
+    }
+
+    /// Where the tokens of servers are kept that are not in a keyring, and the list of all.
+    pub(crate) fn tokens(&self) -> PathBuf {
+        self.state.join("tokens")
     }
 
     /// Where it is kept what an installation changed.

@@ -185,6 +185,10 @@ impl Session {
             Request::Instructions { server } => modes::instructions(self, &server),
             Request::Connect { server } => modes::connect(self, &server).await,
             Request::Disconnect { server } => modes::disconnect(self, &server).await,
+            Request::SignIn { server } => modes::sign_in(self, &server).await,
+            Request::CompleteSignIn { server, answer } => {
+                modes::complete_sign_in(self, &server, &answer).await
+            }
             Request::Result { id, view } => modes::result(self, id, view).await,
             Request::Resources { server } => modes::resources(self, server.as_deref()),
             Request::ReadResource { uri, server } => {

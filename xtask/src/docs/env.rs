@@ -14,6 +14,10 @@ const HONOURED: &[(&str, &str)] = &[
         "SWITCHBOARD_LAUNCHER",
         "`off` keeps `npx`, `uvx` and the like running, as `resolveLauncher: false` does for one server",
     ),
+    (
+        "SWITCHBOARD_TOKEN_KEY",
+        "32 bytes in base64, with which tokens in files are encrypted; no server gets it",
+    ),
     ("HOME", "the home directory, of `~` in values too"),
     (
         "XDG_CONFIG_HOME",
@@ -24,7 +28,11 @@ const HONOURED: &[(&str, &str)] = &[
     ("CODEX_HOME", "instead of `~/.codex`, for `imports`"),
     ("APPDATA", "where desktop programs keep their files on Windows, for `imports`"),
     ("XDG_CACHE_HOME", "instead of `~/.cache`, for listings and stored results"),
-    ("XDG_STATE_HOME", "instead of `~/.local/state`, for approvals and logs"),
+    ("XDG_STATE_HOME", "instead of `~/.local/state`, for approvals, tokens and logs"),
+    (
+        "DBUS_SESSION_BUS_ADDRESS",
+        "where the keyring of the desktop is asked for; `$XDG_RUNTIME_DIR/bus` if it is not set",
+    ),
     (
         "HTTP_PROXY",
         "the proxy to servers at `http://`; this and the next three in small letters, too",

@@ -99,6 +99,11 @@ const SETTINGS: &[Setting] = &[
         "what happens to a tool that is not what was accepted: `off`, `warn`, `block`",
     ),
     later("autoAuth", |s| word(s.auto_auth), "begin to sign in by itself"),
+    now(
+        "oauthCredentialStore",
+        |s| word(s.oauth_credential_store),
+        "where tokens are kept: `auto`, the keyring of the system or else a file; `keyring`; `file`; `encrypted-file`",
+    ),
     now("sampling", |s| word(s.sampling), "pass sampling requests of servers on"),
     now("elicitation", |s| word(s.elicitation), "pass questions of servers on"),
     later("daemon", |s| word(s.daemon), "share one process among all hosts"),

@@ -41,7 +41,7 @@ fn hints(code: Code) -> Vec<Hint> {
             vec![Hint::Replace, Hint::Disable(files()), Hint::Configure, Hint::ListFiles]
         }
         Code::TrustRequired => vec![Hint::Trust(name("my files"))],
-        Code::SignInRequired => vec![Hint::SignIn(files())],
+        Code::SignInRequired => vec![Hint::SignIn(files()), Hint::GiveToken(files())],
         Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
         Code::ApprovalRequired => vec![Hint::AskUser, Hint::Allow("files/read_?".to_owned())],
         Code::ApprovalDenied => vec![Hint::LiftDenial("files/read_?".to_owned())],

@@ -7,7 +7,7 @@ pub mod find;
 pub mod listing;
 pub mod pin;
 pub mod resolve;
-mod sealed;
+pub mod sealed;
 pub mod search;
 
 use std::collections::BTreeMap;

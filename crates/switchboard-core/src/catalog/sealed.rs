@@ -4,14 +4,14 @@ use sha2::{Digest, Sha256};
 
 /// A kind of file: its first two words.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seal {
-    pub(super) magic: &'static str,
-    pub(super) version: u32,
+pub struct Seal {
+    pub magic: &'static str,
+    pub version: u32,
 }
 
 impl Seal {
     /// The bytes of a file. Fields stand in the header and hold no blank.
-    pub(super) fn close(self, fields: &[&str], body: &[u8]) -> Vec<u8> {
+    pub fn close(self, fields: &[&str], body: &[u8]) -> Vec<u8> {
         let Seal { magic, version } = self;
         let fields = fields.join(" ");
         let sum = checksum(&fields, body);
@@ -21,7 +21,7 @@ impl Seal {
     }
 
     /// The fields and the content of a file that is whole and of this kind.
-    pub(super) fn open<const N: usize>(self, file: &[u8]) -> Option<([&str; N], &[u8])> {
+    pub fn open<const N: usize>(self, file: &[u8]) -> Option<([&str; N], &[u8])> {
         let end = file.iter().position(|byte| *byte == b'\n')?;
         let (header, rest) = file.split_at_checked(end)?;
         let body = rest.get(1..)?;

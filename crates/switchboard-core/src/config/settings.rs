@@ -15,8 +15,8 @@ use super::reader::{Read, Reader};
 use super::schema::row_schema;
 use super::show;
 use super::values::{
-    AdHocConnections, ApprovePolicy, DirectTools, IdleTimeout, OutputGuard, Pins, ToolPrefix,
-    ToolRule, Toolset,
+    AdHocConnections, ApprovePolicy, CredentialStore, DirectTools, IdleTimeout, OutputGuard, Pins,
+    ToolPrefix, ToolRule, Toolset,
 };
 
 /// One row a setting: Rust name, type, key in the file, who may set it, reader, default.
@@ -122,6 +122,8 @@ settings! {
         = "adHocConnections", User, choice, AdHocConnections::Ask;
     pins: Pins = "pins", User, choice, Pins::Warn;
     auto_auth: bool = "autoAuth", User, boolean, false;
+    oauth_credential_store: CredentialStore
+        = "oauthCredentialStore", User, choice, CredentialStore::Auto;
     sampling: bool = "sampling", User, boolean, true;
     elicitation: bool = "elicitation", User, boolean, true;
     daemon: bool = "daemon", User, boolean, false;

@@ -129,6 +129,19 @@ choice! {
 }
 
 choice! {
+    /// Where tokens are kept.
+    #[derive(Default)]
+    pub enum CredentialStore {
+        /// In the keyring of the system if it has one, else in a file.
+        #[default]
+        Auto = "auto",
+        Keyring = "keyring",
+        File = "file",
+        EncryptedFile = "encrypted-file",
+    }
+}
+
+choice! {
     /// When a server runs.
     #[derive(Default)]
     pub enum Lifecycle {

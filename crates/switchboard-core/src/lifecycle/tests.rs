@@ -96,6 +96,23 @@ fn who_asks_for_the_connection_itself_waits_for_no_backoff() {
 }
 
 #[test]
+fn a_server_that_wants_a_sign_in_is_asked_again_by_the_next_call_and_seldom_otherwise() {
+    let mut machine = Machine::new(Policy { lifecycle: Lifecycle::KeepAlive, idle: None });
+    machine.on(seconds(0), Input::Begin);
+    machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });
+    let explicit = Input::Acquire { waiter: 1, urgency: Urgency::Explicit };
+    let refused = Effect::Refuse { waiter: 1, refusal: Refusal::DialFailed };
+    check(
+        &mut machine,
+        &[(0, explicit), (0, Input::NotSignedIn { generation: 2 })],
+        &[Effect::Dial { generation: 2 }, refused],
+    );
+    assert_eq!(machine.wake_at(), Some(MINUTE));
+    check(&mut machine, &[(0, call(2))], &[Effect::Dial { generation: 3 }]);
+    check(&mut machine, &[(0, Input::NotSignedIn { generation: 2 })], &[]);
+}
+
+#[test]
 fn backoff_doubles_to_a_minute() {
     let mut machine = lazy();
     let mut now = Duration::ZERO;

@@ -19,6 +19,12 @@ pub fn reply(reply: &Reply) -> Value {
             "pending": names(&page.pending),
         }),
         Reply::Disconnected { servers } => json!({ "disconnected": names(servers) }),
+        Reply::SignInBegun { server, link } => {
+            json!({ "server": server.as_str(), "url": link.as_str() })
+        }
+        Reply::SignedIn { server, scopes } => {
+            json!({ "server": server.as_str(), "signedIn": true, "scopes": scopes })
+        }
         Reply::Found(page) => json!({
             "total": page.total,
             "offset": page.offset,
@@ -179,6 +185,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::Connect(server) => json!({ "connect": server.as_str() }),
         Hint::Trust(server) => json!({ "trust": server.as_str() }),
         Hint::SignIn(server) => json!({ "signIn": server.as_str() }),
+        Hint::GiveToken(server) => json!({ "giveToken": server.as_str() }),
         Hint::Enable(server) => json!({ "enable": server.as_str() }),
         Hint::Disable(server) => json!({ "disable": server.as_str() }),
         Hint::Configure => json!("configure"),

@@ -36,6 +36,21 @@ pub fn reply(reply: &Reply) -> String {
             let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
             let _ = write!(out, "Disconnected: {}", list(&names, NAMES));
         }
+        Reply::SignInBegun { server, link } => {
+            let _ = write!(
+                out,
+                "Ask the user to sign in to `{server}` at this address:\n\n{link}\n\nIt is waited for \
+                 on this machine, for 10 minutes; then use the server again. If the browser runs on \
+                 another machine, ask for the address that it was sent to at the end, and: mcp({{ \
+                 action: \"auth-complete\", server: \"{server}\", args: {{ redirectUrl: \"…\" }} }})"
+            );
+        }
+        Reply::SignedIn { server, scopes } => {
+            let _ = write!(out, "Signed in to `{server}`");
+            if !scopes.is_empty() {
+                let _ = write!(out, ", for: {}", clean_line(&scopes.join(" "), DESCRIPTION));
+            }
+        }
         Reply::Found(page) => found(&mut out, page),
         Reply::Described(description) => described(&mut out, description),
         Reply::Instructions { server, text } => {
@@ -312,7 +327,10 @@ pub fn hint_line(hint: &Hint) -> String {
             format!("Ask the user to look at the definition of `{server}` and to trust it")
         }
         Hint::SignIn(server) => {
-            format!("Ask the user to give `{server}` a token: `bearerTokenEnv` or `headers`")
+            format!("Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }})")
+        }
+        Hint::GiveToken(server) => {
+            format!("Ask the user to look at the token that `{server}` is given in its entry")
         }
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
         Hint::Disable(server) => format!("Ask the user to disable `{server}`"),

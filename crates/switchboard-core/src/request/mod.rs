@@ -44,6 +44,15 @@ pub enum Request {
     Disconnect {
         server: String,
     },
+    /// Begin to sign in to a server; the user does the rest.
+    SignIn {
+        server: String,
+    },
+    /// Finish with what the user brings from the browser.
+    CompleteSignIn {
+        server: String,
+        answer: String,
+    },
     Resources {
         server: Option<String>,
     },

@@ -47,6 +47,12 @@ pub enum RequestError {
     ArgsAlone,
     #[error("`{name}` needs `{needs}` beside it")]
     Alone { name: &'static str, needs: &'static str },
+    #[error("`{name}` is not an `action`: those are `auth-start` and `auth-complete`")]
+    UnknownAction { name: String },
+    #[error(
+        "`auth-complete` needs `args` with the `redirectUrl` that the browser was sent to, or the `code` in it"
+    )]
+    NoAnswer,
     #[error("`{name}` is not available yet")]
     NotYet { name: &'static str },
 }
@@ -86,12 +92,40 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     }
 }
 
+/// What a user brought from a browser. Whatever a model calls it, there is one thing that it can be.
+fn brought(args: Exact) -> Result<Option<String>, RequestError> {
+    if let Value::String(text) = args.value()
+        && !text.trim_start().starts_with('{')
+    {
+        return Ok(Some(text.clone()).filter(|text| !text.trim().is_empty()));
+    }
+    let args = args_of(args)?;
+    let mut given = ["redirectUrl", "code", "input"].into_iter();
+    Ok(given.find_map(|name| args.values().get(name)?.as_str()).map(str::to_owned))
+}
+
 fn unread(cause: ReadError) -> RequestError {
     match cause {
         ReadError::Syntax { line, column } => RequestError::ArgsSyntax { line, column },
         ReadError::OutOfRange { number } => RequestError::ArgsOutOfRange { number },
         ReadError::Twice { name } => RequestError::ArgsTwice { name },
         ReadError::NotAnObject { found } => RequestError::ArgsNotAnObject { found },
+    }
+}
+
+/// The steps of a sign-in that can be asked for.
+#[derive(Clone, Copy)]
+enum Step {
+    Start,
+    Complete,
+}
+
+impl Step {
+    fn as_str(self) -> &'static str {
+        match self {
+            Step::Start => "auth-start",
+            Step::Complete => "auth-complete",
+        }
     }
 }
 
@@ -130,6 +164,9 @@ impl Fields {
 
     /// The highest mode that was asked for.
     fn mode(&mut self) -> Result<Request, RequestError> {
+        if let Some(action) = self.text("action")? {
+            return self.action(&action);
+        }
         if let Some(tool) = self.text("tool")? {
             let server = self.text("server")?;
             let args = self.take("args").map_or_else(|| Ok(Args::default()), args_of)?;
@@ -158,6 +195,22 @@ impl Fields {
         }
         self.nothing_alone()?;
         Ok(Request::Status)
+    }
+
+    fn action(&mut self, action: &str) -> Result<Request, RequestError> {
+        let steps = [Step::Start, Step::Complete];
+        let step = steps.into_iter().find(|step| step.as_str() == action);
+        let step = step.ok_or_else(|| RequestError::UnknownAction { name: action.to_owned() })?;
+        let server = self.text("server")?;
+        let server = server.ok_or(RequestError::Alone { name: "action", needs: "server" })?;
+        match step {
+            Step::Start => Ok(Request::SignIn { server }),
+            Step::Complete => {
+                let args = self.take("args").ok_or(RequestError::NoAnswer)?;
+                let answer = brought(args)?.ok_or(RequestError::NoAnswer)?;
+                Ok(Request::CompleteSignIn { server, answer })
+            }
+        }
     }
 
     fn search(&mut self, query: String) -> Result<Request, RequestError> {
@@ -412,8 +465,36 @@ mod tests {
             "`regex` must be true or false, not a string",
         );
         check(json!({"grep": "x"}), "`grep` needs `result` beside it");
-        check(json!({"action": "auth-start"}), "`action` is not available yet");
+        check(json!({"action": "auth-start"}), "`action` needs `server` beside it");
+        check(
+            json!({"action": "auth", "server": "a"}),
+            "`auth` is not an `action`: those are `auth-start` and `auth-complete`",
+        );
+        let no_answer = "`auth-complete` needs `args` with the `redirectUrl` that the browser was \
+                         sent to, or the `code` in it";
+        for args in [json!(null), json!({}), json!("  "), json!({ "code": 7 })] {
+            check(json!({"action": "auth-complete", "server": "a", "args": args}), no_answer);
+        }
         check(json!({"tool": "x", "select": ".a"}), "`select` is not available yet");
+    }
+
+    #[test]
+    fn a_sign_in_is_begun_and_finished_before_anything_else() {
+        let parsed = |given: Value| parse(given.into()).unwrap().request;
+        let begun = parsed(json!({"action": "auth-start", "server": "a", "tool": "x"}));
+        assert_eq!(begun, Request::SignIn { server: "a".to_owned() });
+        let url = "http://127.0.0.1:1/callback?code=c&state=s";
+        for args in [
+            json!({ "redirectUrl": url }),
+            json!({ "code": url }),
+            json!({ "input": url }),
+            json!(url),
+            json!(format!("{{\"redirectUrl\":\"{url}\"}}")),
+        ] {
+            let given = json!({"action": "auth-complete", "server": "a", "args": args});
+            let (server, answer) = ("a".to_owned(), url.to_owned());
+            assert_eq!(parsed(given), Request::CompleteSignIn { server, answer });
+        }
     }
 
     proptest! {

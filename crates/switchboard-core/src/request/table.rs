@@ -46,7 +46,12 @@ pub const PARAMETERS: &[Parameter] = &[
     row("instructions", Kind::Text, Place::OffCard, "how a server says it wants to be used"),
     row("regex", Kind::Flag, Place::OffCard, "take the search as a regular expression"),
     row("includeSchemas", Kind::Flag, Place::OffCard, "false leaves signatures out of a search"),
-    row("action", Kind::Text, Place::NotYet, "sign-in steps"),
+    row(
+        "action",
+        Kind::Text,
+        Place::OffCard,
+        "`auth-start` or `auth-complete`, for the sign-in to `server`",
+    ),
     row("select", Kind::Text, Place::NotYet, "a jq filter on the result"),
 ];
 

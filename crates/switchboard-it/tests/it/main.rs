@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod approval;
+mod authority;
 mod cache;
 mod calls;
 mod chaos;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::carrier::Ended;
 use super::trouble::HttpError;
-use super::{Endpoint, Mode, Signer};
+use super::{Endpoint, Mode, Refused, Signer, Verdict};
 use crate::envelope::on_one_line;
 use crate::peer::{Exchange, Handler, Inlet, Limits};
 
@@ -266,16 +266,18 @@ impl Link {
     }
 
     async fn send_to(&self, url: &Url, ask: &Ask<'_>) -> Result<Response, HttpError> {
-        let mut headers = self.headers(ask);
         let body = ask.body.map(|body| &body[..]).unwrap_or_default();
-        sign(self.endpoint.signer.as_deref(), (&ask.method, url, body), &mut headers).await?;
-        let request =
-            self.endpoint.client.request(ask.method.clone(), url.clone()).headers(headers);
-        let request = match ask.body {
-            Some(body) => request.body(body.clone()),
-            None => request,
-        };
-        send(request, url).await
+        let headers = self.headers(ask);
+        let signer = self.endpoint.signer.as_deref();
+        send_signed(signer, (&ask.method, url, body), headers, |headers| {
+            let request =
+                self.endpoint.client.request(ask.method.clone(), url.clone()).headers(headers);
+            match ask.body {
+                Some(body) => request.body(body.clone()),
+                None => request,
+            }
+        })
+        .await
     }
 
     fn headers(&self, ask: &Ask<'_>) -> HeaderMap {
@@ -315,22 +317,41 @@ impl Link {
     }
 }
 
-/// Adds the headers that are made for this request alone.
-pub(crate) async fn sign(
+/// Sends a request with the headers that are made for it alone. One that was refused for who sent
+/// it goes out once more if it can be signed otherwise: the server did nothing yet.
+pub(crate) async fn send_signed(
     signer: Option<&dyn Signer>,
     (method, url, body): (&Method, &Url, &[u8]),
-    headers: &mut HeaderMap,
-) -> Result<(), HttpError> {
-    let Some(signer) = signer else { return Ok(()) };
-    let signed = signer.sign(method.as_str(), url, body).await;
-    for (name, value) in signed.map_err(HttpError::Sign)? {
-        headers.extend(name.map(|name| (name, value)));
+    headers: HeaderMap,
+    request: impl Fn(HeaderMap) -> RequestBuilder,
+) -> Result<Response, HttpError> {
+    let Some(signer) = signer else { return send(request(headers), url).await };
+    let mut repeated = false;
+    loop {
+        let mut sent = headers.clone();
+        let signed = signer.sign(method.as_str(), url, body).await;
+        for (name, value) in signed.map_err(HttpError::Sign)? {
+            sent.extend(name.map(|name| (name, value)));
+        }
+        let response = send(request(sent.clone()), url).await?;
+        let status = response.status();
+        if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return Ok(response);
+        }
+        let status = status.as_u16();
+        let refused = Refused { status, repeated, sent: &sent, answer: response.headers() };
+        match signer.refused(refused).await {
+            Verdict::Again if !repeated => repeated = true,
+            Verdict::Again | Verdict::Stands => return Ok(response),
+            Verdict::SignIn(cause) => return Err(HttpError::SignIn { status, cause: Some(cause) }),
+            Verdict::Forbidden(cause) => return Err(HttpError::Forbidden { status, cause }),
+            Verdict::Unsigned(cause) => return Err(HttpError::Sign(cause)),
+        }
     }
-    Ok(())
 }
 
 /// Sends a request to `url`; the headers of its answer are there when this returns.
-pub(crate) async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError> {
+async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError> {
     request.send().await.map_err(|cause| {
         let connecting = cause.is_connect();
         let cause = Arc::new(cause.without_url());

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use carrier::{Carrier, Ended, Traffic};
 pub use link::Quiet;
-pub(crate) use link::{send, sign};
+pub(crate) use link::send_signed;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Client, Url};
 pub(crate) use trouble::refusal;
@@ -67,6 +67,39 @@ pub trait Signer: Send + Sync {
         url: &'a Url,
         body: &'a [u8],
     ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>>;
+
+    /// The server refused who asks, with 401 or 403, and did nothing. Whether other headers would
+    /// help is for the signer to say.
+    fn refused<'a>(&'a self, _: Refused<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(std::future::ready(Verdict::Stands))
+    }
+}
+
+/// A request that was refused for who sent it.
+#[derive(Clone, Copy)]
+pub struct Refused<'a> {
+    pub status: u16,
+    /// It was refused before, and sent again.
+    pub repeated: bool,
+    /// What was sent.
+    pub sent: &'a HeaderMap,
+    /// What came back.
+    pub answer: &'a HeaderMap,
+}
+
+/// What becomes of a refused request.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It is sent once more, signed anew.
+    Again,
+    /// The answer says all.
+    Stands,
+    /// Nobody but the user can help.
+    SignIn(SignError),
+    /// Nobody can help: the server knows who asks, and does not want it.
+    Forbidden(SignError),
+    /// It cannot be signed anew just now.
+    Unsigned(SignError),
 }
 
 /// Why a request got no headers. Says nothing that could be one.

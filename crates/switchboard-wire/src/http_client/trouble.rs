@@ -35,7 +35,17 @@ pub enum HttpError {
         cause: Option<Arc<reqwest::Error>>,
     },
     #[error("the server answered with HTTP status {status}: it wants a sign-in")]
-    SignIn { status: u16 },
+    SignIn {
+        status: u16,
+        #[source]
+        cause: Option<SignError>,
+    },
+    #[error("the server answered with HTTP status {status}: it does not allow this")]
+    Forbidden {
+        status: u16,
+        #[source]
+        cause: SignError,
+    },
     #[error("the server is busy or down for a while (HTTP status {status})")]
     Busy { status: u16, retry_after: Option<Duration> },
     #[error("the server answered with HTTP status {status} and {page}")]
@@ -110,7 +120,7 @@ pub(super) fn by_status(status: StatusCode, headers: &HeaderMap) -> Option<HttpE
     let number = status.as_u16();
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            Some(HttpError::SignIn { status: number })
+            Some(HttpError::SignIn { status: number, cause: None })
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             let retry_after = retry_after(headers, SystemTime::now());

@@ -1,4 +1,23 @@
 //! Sign-ins to servers at a URL: how they come about, what they give, and how it is kept.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the sign-in that asks through it comes next"))]
+mod account;
+mod accounts;
+mod bearer;
+pub(crate) mod callback;
+pub(crate) mod discover;
+mod error;
+mod flow;
+pub(crate) mod grant;
 pub(crate) mod net;
+pub(crate) mod register;
+pub(crate) mod requests;
+mod sign_in;
+pub(crate) mod terms;
+pub(crate) mod vault;
+
+pub(crate) use account::Account;
+pub(crate) use accounts::Accounts;
+pub(crate) use error::AuthError;
+pub(crate) use sign_in::Started;
+pub use sign_in::{Begun, DevicePending, Forgotten, Pending, SignIn, SignedIn, Way};
+pub(crate) use vault::Vault;

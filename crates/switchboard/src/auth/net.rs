@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{ACCEPT, LOCATION};
+use reqwest::header::{ACCEPT, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{RequestBuilder, Response};
 use switchboard_core::render::words::clean_line;
 use switchboard_core::sign_in::address::Reach;
@@ -52,6 +52,8 @@ pub(crate) struct Answer {
     pub(crate) json: bool,
     pub(crate) body: Vec<u8>,
     pub(crate) retry_after: Option<Duration>,
+    /// What it wants to be shown (`WWW-Authenticate`).
+    pub(crate) challenges: Vec<String>,
 }
 
 impl fmt::Debug for Answer {
@@ -150,6 +152,11 @@ impl Answer {
             json: kind == "application/json" || kind.ends_with("+json"),
             body: Vec::new(),
             retry_after: retry_after(headers, SystemTime::now()),
+            challenges: headers
+                .get_all(WWW_AUTHENTICATE)
+                .iter()
+                .filter_map(|value| value.to_str().ok().map(str::to_owned))
+                .collect(),
         };
         let url = response.url().clone();
         while let Some(chunk) = response.chunk().await.map_err(|error| failed(error, &url))? {

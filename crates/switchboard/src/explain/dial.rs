@@ -8,7 +8,7 @@ use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_wire::http_client::HttpError;
 
-use super::with_hints;
+use super::{auth, with_hints};
 use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
@@ -86,8 +86,13 @@ fn dial_code(error: &DialError) -> Code {
             Code::TimedOut
         }
         DialError::Http(HttpError::SignIn { .. }) => Code::SignInRequired,
+        DialError::Http(HttpError::Sign(cause)) => {
+            auth::of_signer(cause).map_or(Code::ConnectFailed, auth::code)
+        }
+        DialError::Account(error) => auth::code(error),
         DialError::Expand(_)
         | DialError::BadUrl
+        | DialError::Incorrect { .. }
         | DialError::Header { .. }
         | DialError::CaFile { .. } => Code::Config,
         DialError::NotFound { .. }
@@ -122,7 +127,9 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         }
         DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
         DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
-        DialError::Http(error) => hints.extend(http_hint(error, server)),
+        DialError::Http(error) => hints.extend(http_hints(error, server)),
+        DialError::Account(error) => hints.extend(auth::hints(error, server)),
+        DialError::Incorrect { name } => hints.push(Hint::Correct((*name).to_owned())),
         DialError::BadUrl => hints.push(Hint::Correct("url".to_owned())),
         DialError::Header { name } => hints.push(Hint::Correct(name.clone())),
         DialError::CaFile { .. } => hints.push(Hint::Correct("caFile".to_owned())),
@@ -168,23 +175,30 @@ pub(super) fn http_code(error: &HttpError) -> Code {
         | HttpError::Circle
         | HttpError::Handshake
         | HttpError::OtherProtocol
-        | HttpError::Sign(_) => Code::ServerError,
+        | HttpError::Forbidden { .. } => Code::ServerError,
+        HttpError::Sign(cause) => auth::of_signer(cause).map_or(Code::ServerError, auth::code),
     }
 }
 
-pub(super) fn http_hint(error: &HttpError, server: &ServerName) -> Option<Hint> {
+pub(super) fn http_hints(error: &HttpError, server: &ServerName) -> Vec<Hint> {
     match error {
-        HttpError::SignIn { .. } => Some(Hint::SignIn(server.clone())),
-        HttpError::Busy { retry_after: Some(wait), .. } => Some(Hint::RetryAfter(*wait)),
-        HttpError::Sign(_) => Some(Hint::Correct("requestHeadersCommand".to_owned())),
+        // Where nobody could sign in, something of the entry was shown.
+        HttpError::SignIn { cause: None, .. } => vec![Hint::GiveToken(server.clone())],
+        HttpError::SignIn { cause: Some(cause), .. }
+        | HttpError::Forbidden { cause, .. }
+        | HttpError::Sign(cause) => match auth::of_signer(cause) {
+            Some(error) => auth::hints(error, server),
+            None => vec![Hint::Correct("requestHeadersCommand".to_owned())],
+        },
+        HttpError::Busy { retry_after: Some(wait), .. } => vec![Hint::RetryAfter(*wait)],
         HttpError::Elsewhere { .. }
         | HttpError::NotMcp { .. }
         | HttpError::Circle
         | HttpError::Handshake
-        | HttpError::OtherProtocol => Some(Hint::Correct("url".to_owned())),
+        | HttpError::OtherProtocol => vec![Hint::Correct("url".to_owned())],
         HttpError::Connect { .. }
         | HttpError::Broken { .. }
         | HttpError::Busy { retry_after: None, .. }
-        | HttpError::Status { .. } => None,
+        | HttpError::Status { .. } => Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use switchboard_core::config::layers::Config;
-use switchboard_core::config::values::Toolset;
+use switchboard_core::config::values::{CredentialStore, Toolset};
 use switchboard_core::content::guard::Limits;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::guests::AllGuests;
 use super::{CONCURRENT_DIALS, FileNotices, Gateway, Roster, Shared};
+use crate::auth::{Accounts, Vault};
 use crate::blueprint::{Blueprint, Starts, WhenEmpty};
 use crate::demo::Demo;
 use crate::dial::http::Clients;
@@ -38,6 +39,7 @@ impl GatewayBuilder {
         let paths = Paths::of(&environment);
         let blueprint = Blueprint {
             spawner: spawn::at_hand(&paths.running()),
+            vault: Vault::new(&paths, &environment, CredentialStore::default()),
             paths,
             environment,
             in_process: BTreeMap::new(),
@@ -124,8 +126,9 @@ impl GatewayBuilder {
             unread_rules: None,
             guests: AllGuests::default(),
         };
+        let clients = Clients::new(self.blueprint.environment.clone(), self.names);
         let shared = Shared {
-            clients: Arc::new(Clients::new(self.blueprint.environment.clone(), self.names)),
+            accounts: Arc::new(Accounts::new(clients, self.blueprint.paths.clone())),
             blueprint: self.blueprint,
             directory: Directory::empty(),
             roster: watch::Sender::new(Arc::new(nothing)),

@@ -353,8 +353,12 @@ impl Actor {
             Err(error) => error,
         };
         self.relisting = Relisting::Idle;
+        let input = match error.needs_sign_in() {
+            true => Input::NotSignedIn { generation },
+            false => Input::DialFailed { generation, jitter },
+        };
         self.failed(error);
-        self.feed(Input::DialFailed { generation, jitter });
+        self.feed(input);
     }
 
     /// Lists once more if the lists changed while they were read for the first time.
@@ -445,7 +449,7 @@ impl Actor {
         let recipe = Arc::clone(&self.recipe);
         let means = connection::Means {
             spawner: Arc::clone(&self.surroundings.spawner),
-            clients: Arc::clone(&self.surroundings.clients),
+            accounts: Arc::clone(&self.surroundings.accounts),
             tasks: self.surroundings.tasks.clone(),
             stage: self.stage.clone(),
         };

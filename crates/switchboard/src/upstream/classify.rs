@@ -16,6 +16,7 @@ use switchboard_wire::http_client::{Ended, HttpError};
 use switchboard_wire::{RequestError, RpcError};
 
 use super::stateless::DialogueError;
+use crate::auth::AuthError;
 use crate::dial::names::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
@@ -65,6 +66,10 @@ pub(crate) enum DialError {
     BadUrl,
     #[error("`{name}` makes no header that can be sent")]
     Header { name: String },
+    #[error("`{name}` of the server's entry cannot be used")]
+    Incorrect { name: &'static str },
+    #[error("what is kept of the sign-in cannot be used")]
+    Account(#[source] AuthError),
     #[error("the certificates in `{}` cannot be used", path.display())]
     CaFile {
         path: PathBuf,
@@ -144,6 +149,8 @@ impl DialError {
             | DialError::Trust(_)
             | DialError::Unchecked
             | DialError::Header { .. }
+            | DialError::Incorrect { .. }
+            | DialError::Account(_)
             | DialError::CaFile { .. }
             | DialError::Socket { .. }
             | DialError::Unreachable { .. }
@@ -175,6 +182,8 @@ impl DialError {
             | DialError::Unchecked
             | DialError::BadUrl
             | DialError::Header { .. }
+            | DialError::Incorrect { .. }
+            | DialError::Account(_)
             | DialError::CaFile { .. }
             | DialError::Socket { .. }
             | DialError::Tls(_)

@@ -22,7 +22,8 @@ use super::opening::Opening;
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
 use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
-use crate::dial::http::{Clients, Speaks};
+use crate::auth::Accounts;
+use crate::dial::http::Speaks;
 use crate::dial::spawn::{Process, Spawner};
 use crate::notices::Notices;
 
@@ -147,7 +148,7 @@ pub(super) struct Hearing {
 /// What servers are reached with.
 pub(super) struct Means {
     pub(super) spawner: Arc<dyn Spawner>,
-    pub(super) clients: Arc<Clients>,
+    pub(super) accounts: Arc<Accounts>,
     pub(super) tasks: TaskTracker,
     pub(super) stage: watch::Sender<Stage>,
 }
@@ -159,7 +160,7 @@ pub(super) async fn open(
     means: &Means,
     hearing: Hearing,
 ) -> Result<Opened, DialError> {
-    let Means { spawner, clients, tasks, stage } = means;
+    let Means { spawner, accounts, tasks, stage } = means;
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
     let limits =
@@ -167,12 +168,12 @@ pub(super) async fn open(
     let (peer, way) = match &recipe.transport {
         Transport::Remote(remote) => match remote.speaks {
             Speaks::Http(mode) => {
-                let endpoint = remote.endpoint(mode, spawner, clients).await?;
+                let endpoint = remote.endpoint(mode, spawner, accounts).await?;
                 let (peer, carrier) = http_client::open(endpoint, limits);
                 (peer, Way::Http(Box::new(carrier)))
             }
             Speaks::WebSocket => {
-                let endpoint = remote.handshake(spawner, clients).await?;
+                let endpoint = remote.handshake(spawner, accounts).await?;
                 let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
                 (peer, Way::WebSocket(Box::new(carrier)))
             }

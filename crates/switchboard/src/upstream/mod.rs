@@ -29,7 +29,7 @@ pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError, Unreacha
 pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};
 
-use crate::dial::http::Clients;
+use crate::auth::Accounts;
 use crate::dial::spawn::Spawner;
 use lease::Open;
 
@@ -128,7 +128,7 @@ pub(crate) struct Surroundings {
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
     pub(crate) spawner: Arc<dyn Spawner>,
-    pub(crate) clients: Arc<Clients>,
+    pub(crate) accounts: Arc<Accounts>,
     /// Connects at the same time, over all servers.
     pub(crate) dials: Arc<tokio::sync::Semaphore>,
     pub(crate) tasks: TaskTracker,

@@ -280,7 +280,13 @@ async fn whoever_does_not_answer_is_told_without_what_was_asked() {
     assert!(!told(&cut).contains("canary") && !format!("{cut:?}").contains("canary"), "{cut:?}");
     let nobody = net.get(&url("http://127.0.0.1:1/?code=canary")).await.unwrap_err();
     assert_eq!(told(&nobody), "no answer from `http://127.0.0.1:1`: nothing listens there");
-    let answer = Answer { status: 200, json: true, body: b"canary".to_vec(), retry_after: None };
+    let answer = Answer {
+        status: 200,
+        json: true,
+        body: b"canary".to_vec(),
+        retry_after: None,
+        challenges: Vec::new(),
+    };
     assert!(!format!("{answer:?}").contains("canary"));
 }
 

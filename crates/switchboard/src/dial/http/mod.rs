@@ -4,14 +4,16 @@
 mod client;
 mod headers;
 mod sign;
+mod terms;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use switchboard_core::config::auth::{Auth, RequestHeadersCommand};
+use switchboard_core::config::auth::{Auth, OAuth, RequestHeadersCommand};
 use switchboard_core::config::expand;
 use switchboard_core::config::transport::HttpMode;
 use switchboard_core::config::values::{Template, TemplateMap};
+use switchboard_core::name::ServerName;
 use switchboard_wire::http_client::{Client, Endpoint, HeaderMap, Mode, Signer, Url};
 use switchboard_wire::websocket;
 
@@ -20,20 +22,26 @@ use client::Versions;
 
 use super::sealed;
 use super::spawn::Spawner;
+use crate::auth::{Account, Accounts, SignIn, Vault};
 use crate::env::Environment;
 use crate::trust::Seal;
 use crate::upstream::DialError;
 use headers::Values;
+use sign::Signers;
 
 /// A server at a URL as the configuration writes it: expanded only when it is dialled.
 #[derive(PartialEq)]
 pub(crate) struct RemoteRecipe {
+    pub(crate) server: ServerName,
     pub(crate) url: Template,
     pub(crate) speaks: Speaks,
     pub(crate) headers: TemplateMap,
     pub(crate) auth: Option<Auth>,
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
+    pub(crate) oauth: Option<OAuth>,
+    /// Where tokens are kept.
+    pub(crate) vault: Vault,
     pub(crate) headers_command: Option<RequestHeadersCommand>,
     pub(crate) ca_file: Option<Template>,
     pub(crate) environment: Environment,
@@ -61,17 +69,17 @@ impl RemoteRecipe {
         &self,
         mode: HttpMode,
         spawner: &Arc<dyn Spawner>,
-        clients: &Clients,
+        accounts: &Accounts,
     ) -> Result<Endpoint, DialError> {
         let url = self.url()?;
         let Means { client, headers, signer } =
-            self.means(&url, Versions::Newest, spawner, clients).await?;
+            self.means(&url, Versions::Newest, spawner, accounts).await?;
         let mode = match mode {
             HttpMode::Negotiated => Mode::Negotiated,
             HttpMode::Streamable => Mode::Streamable,
             HttpMode::Sse => Mode::Sse,
         };
-        let quiet = clients.quiet_of(&url);
+        let quiet = accounts.clients().quiet_of(&url);
         Ok(Endpoint { url, mode, client, headers, signer, quiet })
     }
 
@@ -79,11 +87,11 @@ impl RemoteRecipe {
     pub(crate) async fn handshake(
         &self,
         spawner: &Arc<dyn Spawner>,
-        clients: &Clients,
+        accounts: &Accounts,
     ) -> Result<websocket::Endpoint, DialError> {
         let url = self.url()?;
         let Means { client, headers, signer } =
-            self.means(&url, Versions::Http1, spawner, clients).await?;
+            self.means(&url, Versions::Http1, spawner, accounts).await?;
         Ok(websocket::Endpoint { url, client, headers, signer })
     }
 
@@ -108,24 +116,52 @@ impl RemoteRecipe {
         url: &Url,
         versions: Versions,
         spawner: &Arc<dyn Spawner>,
-        clients: &Clients,
+        accounts: &Accounts,
     ) -> Result<Means, DialError> {
         let values = self.environment.expanding(|with| Values::of(self, with))?;
         sealed(self.seal.as_ref(), &self.environment, values.commands()).await?;
         let headers = values.headers(spawner, &self.environment).await?;
-        let signer = self.headers_command.as_ref().map(|command| {
+        let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
+        if let Some(account) = self.account(url, spawner, accounts).await? {
+            account.open().await.map_err(DialError::Account)?;
+            signers.push(account);
+        }
+        if let Some(command) = &self.headers_command {
             let command = sign::HeadersCommand::new(command, &self.environment, spawner)?;
-            Ok::<Arc<dyn Signer>, DialError>(Arc::new(command))
-        });
-        let client = match &self.ca_file {
-            None => clients.client_for(url, versions).await?,
-            Some(ca_file) => {
-                let path = self.environment.expanding(|with| expand::expand(ca_file, with))?;
-                let path = self.environment.cwd.join(PathBuf::from(path));
-                clients.client_trusting(path, versions).await?
-            }
+            signers.push(Arc::new(command));
+        }
+        let client = match self.ca_path()? {
+            None => accounts.clients().client_for(url, versions).await?,
+            Some(path) => accounts.clients().client_trusting(path, versions).await?,
         };
-        Ok(Means { client, headers, signer: signer.transpose()? })
+        Ok(Means { client, headers, signer: Signers::of(signers) })
+    }
+
+    /// The account that requests are made under, if the entry leaves room for one.
+    async fn account(
+        &self,
+        url: &Url,
+        spawner: &Arc<dyn Spawner>,
+        accounts: &Accounts,
+    ) -> Result<Option<Arc<Account>>, DialError> {
+        let terms = self.terms(url, spawner).await?;
+        Ok(terms.map(|terms| accounts.of(terms, &self.vault)))
+    }
+
+    /// The sign-in to this server, if there can be one.
+    pub(crate) async fn sign_in(
+        &self,
+        spawner: &Arc<dyn Spawner>,
+        accounts: &Accounts,
+    ) -> Result<Option<SignIn>, DialError> {
+        let account = self.account(&self.url()?, spawner, accounts).await?;
+        Ok(account.map(SignIn::new))
+    }
+
+    fn ca_path(&self) -> Result<Option<PathBuf>, DialError> {
+        let Some(ca_file) = &self.ca_file else { return Ok(None) };
+        let path = self.environment.expanding(|with| expand::expand(ca_file, with))?;
+        Ok(Some(self.environment.cwd.join(path)))
     }
 
     /// Whether a message has headers of its own there.

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use switchboard_core::config::auth::RequestHeadersCommand;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
-use switchboard_wire::http_client::{self, HeaderMap, Signer, Url};
+use switchboard_wire::http_client::{self, HeaderMap, Refused, Signer, Url, Verdict};
 
 use super::headers::header;
 use crate::dial::secret::{self, Limits, SecretError};
@@ -19,6 +19,52 @@ use crate::env::Environment;
 use crate::upstream::{DialError, secret_program};
 
 const LARGEST_OUTPUT: usize = 64 * 1024;
+
+/// Several signers of one request: where two make the same header, the later one wins.
+pub(super) struct Signers(Vec<Arc<dyn Signer>>);
+
+impl Signers {
+    pub(super) fn of(mut signers: Vec<Arc<dyn Signer>>) -> Option<Arc<dyn Signer>> {
+        match signers.len() {
+            0 | 1 => signers.pop(),
+            _ => Some(Arc::new(Signers(signers))),
+        }
+    }
+}
+
+impl Signer for Signers {
+    fn sign<'a>(
+        &'a self,
+        method: &'a str,
+        url: &'a Url,
+        body: &'a [u8],
+    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, http_client::SignError>> + Send + 'a>> {
+        Box::pin(async move {
+            let mut headers = HeaderMap::new();
+            for signer in &self.0 {
+                for (name, value) in signer.sign(method, url, body).await? {
+                    headers.extend(name.map(|name| (name, value)));
+                }
+            }
+            Ok(headers)
+        })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        refused: Refused<'a>,
+    ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async move {
+            for signer in &self.0 {
+                match signer.refused(refused).await {
+                    Verdict::Stands => {}
+                    verdict => return verdict,
+                }
+            }
+            Verdict::Stands
+        })
+    }
+}
 
 /// Runs the program for each request: what is asked stands on its input, headers on its output.
 pub(super) struct HeadersCommand {

@@ -1,0 +1,131 @@
+//! Opens the user's browser at an address: as one argument, without a shell, and only where somebody
+//! sees it.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use switchboard::Environment;
+use switchboard::sign_in::link::Link;
+
+/// How long a browser may take to fail. One that still runs then is taken to be open.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The way to the browser of this user.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Browser<'e> {
+    system: System,
+    environment: &'e Environment,
+    patience: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum System {
+    /// Linux, and whatever else has a display server.
+    Unix,
+    MacOs,
+    Windows,
+}
+
+/// Why nothing was opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotOpened {
+    #[error("this is a session over SSH, and the browser is elsewhere")]
+    Remote,
+    #[error("there is no display here")]
+    NoDisplay,
+    #[error("this is not an address of the web")]
+    NotOfTheWeb,
+    #[error("cannot start `{program}`")]
+    NotStarted {
+        program: String,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("`{program}` could not open it ({status})")]
+    Failed { program: String, status: ExitStatus },
+}
+
+impl<'e> Browser<'e> {
+    pub(crate) fn of(environment: &'e Environment) -> Browser<'e> {
+        let system = if cfg!(target_os = "macos") {
+            System::MacOs
+        } else if cfg!(windows) {
+            System::Windows
+        } else {
+            System::Unix
+        };
+        Browser { system, environment, patience: PATIENCE }
+    }
+
+    /// Opens the browser, which stays when this program ends.
+    pub(crate) async fn open(&self, link: &Link) -> Result<(), NotOpened> {
+        let Words { program, args } = self.words(link.as_str())?;
+        let not_started = |cause| NotOpened::NotStarted { program: program.clone(), cause };
+        let mut child = self.start(&program, &args).map_err(not_started)?;
+        match tokio::time::timeout(self.patience, child.wait()).await {
+            Ok(Ok(status)) if !status.success() => Err(NotOpened::Failed { program, status }),
+            Ok(Err(cause)) => Err(not_started(cause)),
+            Ok(Ok(_)) | Err(_) => Ok(()),
+        }
+    }
+
+    /// What is started for an address.
+    fn words(&self, address: &str) -> Result<Words, NotOpened> {
+        if self.environment.variable("SSH_CONNECTION").is_some() {
+            return Err(NotOpened::Remote);
+        }
+        // Nothing else could be read as an option, a file or a command.
+        if !address.starts_with("https://") && !address.starts_with("http://") {
+            return Err(NotOpened::NotOfTheWeb);
+        }
+        let (program, before) = match self.system {
+            System::Unix if !self.has_display() => return Err(NotOpened::NoDisplay),
+            System::Unix => (self.preferred().unwrap_or("xdg-open"), None),
+            System::MacOs => ("open", None),
+            System::Windows => ("rundll32", Some("url.dll,FileProtocolHandler")),
+        };
+        let args = before.into_iter().chain([address]).map(str::to_owned).collect();
+        Ok(Words { program: program.to_owned(), args })
+    }
+
+    fn has_display(&self) -> bool {
+        ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| self.environment.variable(name).is_some())
+    }
+
+    /// The program that `BROWSER` names. By custom it can be a list, a command line or a template,
+    /// too: those are left to `xdg-open`.
+    fn preferred(&self) -> Option<&'e str> {
+        let name = self.environment.variable("BROWSER")?;
+        let is_plain = !name.starts_with('-')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._+/".contains(c))
+            // A relative path would be one of whatever directory this is.
+            && (name.starts_with('/') || !name.contains('/'));
+        is_plain.then_some(name)
+    }
+
+    /// In a process group of its own, so that Ctrl-C is not for it, and outside of any project.
+    #[expect(clippy::disallowed_methods, reason = "a browser is to outlive this program")]
+    fn start(&self, program: &str, args: &[String]) -> io::Result<tokio::process::Child> {
+        tokio::process::Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(self.environment.all())
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+    }
+}
+
+/// A command line, word by word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Words {
+    program: String,
+    args: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests;

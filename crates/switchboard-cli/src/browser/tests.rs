@@ -1,0 +1,210 @@
+//! What is started for which address, and that it gets the address to the byte.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use switchboard::sign_in::address::Reach;
+use switchboard::sign_in::link::BadLink;
+use tempfile::TempDir;
+
+use super::*;
+
+/// Nobody waits this long: the program has ended, or the test hangs.
+const FOR_EVER: Duration = Duration::from_secs(600);
+
+const GOOD: [&str; 3] = [
+    "https://as.example/authorize?response_type=code&state=a-b_c",
+    "https://as.example:8443/a;b='c'/$(touch%20x)?q=%22&x=y*!(z)&scope=a+b,c#f",
+    "https://xn--bcher-kva.example/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcallback",
+];
+
+/// A link of a server that is not on this machine.
+fn link(text: &str) -> Result<Link, BadLink> {
+    Link::of(text, &Reach::of(&"https://mcp.example/mcp".parse().unwrap()))
+}
+
+/// A directory with a program that writes down how it was started.
+struct Recorder {
+    home: TempDir,
+    environment: Environment,
+}
+
+impl Recorder {
+    /// `then` is what the program does afterwards, in the words of a shell.
+    fn new(program: &str, then: &str) -> Recorder {
+        let home = tempfile::tempdir().unwrap();
+        let at = home.path().join(program);
+        let here = home.path().display();
+        let record = "pwd; printf '%s\\n' \"${0##*/}\" \"$@\"";
+        fs::write(&at, format!("#!/bin/sh\n{{ {record}; }} >> '{here}/record'\n{then}\n")).unwrap();
+        fs::set_permissions(&at, Permissions::from_mode(0o755)).unwrap();
+        let path = home.path().to_str().unwrap();
+        let environment = Environment::made_of([("PATH", path), ("DISPLAY", ":0")], path);
+        Recorder { home, environment }
+    }
+
+    fn browser(&self, patience: Duration) -> Browser<'_> {
+        Browser { system: System::Unix, patience, ..Browser::of(&self.environment) }
+    }
+
+    /// The directory and the words of every start.
+    fn record(&self) -> String {
+        fs::read_to_string(self.home.path().join("record")).unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn a_browser_gets_the_address_as_one_word_to_the_byte() {
+    let recorder = Recorder::new("xdg-open", "");
+    let mut expected = String::new();
+    for address in GOOD {
+        recorder.browser(FOR_EVER).open(&link(address).unwrap()).await.unwrap();
+        expected += &format!("/\nxdg-open\n{address}\n");
+        assert_eq!(recorder.record(), expected);
+    }
+    let left: Vec<_> = fs::read_dir(recorder.home.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "the program and its record: {left:?}");
+}
+
+/// Threat T9.
+#[tokio::test]
+async fn an_address_that_is_none_starts_nothing() {
+    let recorder = Recorder::new("xdg-open", "");
+    let hostile = [
+        "",
+        "-flag",
+        "--version",
+        "http",
+        "calc.exe",
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "ms-msdt:/id",
+        "vscode://x",
+        "http://as.example/",
+        "http://user$(calc)r:pass@as.example/",
+        "https://as.example@evil.example/",
+        "https://as.example/\"&calc&\"",
+        "https://as.example/`calc`",
+        "https://as.example/|calc",
+        "https://as.example/a b",
+        "https://as.example/\\..\\calc",
+        "https://as.example/\n-flag",
+        "https://as.example/\0",
+        "https://as.example/\u{202e}",
+        "https://127.0.0.1/",
+        "https://169.254.169.254/",
+        " https://as.example/",
+    ];
+    for text in hostile {
+        match link(text) {
+            Err(_refused) => {}
+            Ok(link) => {
+                let opened = recorder.browser(FOR_EVER).open(&link).await;
+                panic!("{text} became {link}, {opened:?}");
+            }
+        }
+        // What is handed over is looked at once more.
+        let words = recorder.browser(FOR_EVER).words(text);
+        assert!(words.is_err() || text.starts_with("http"), "{text}: {words:?}");
+    }
+    assert_eq!(recorder.record(), "");
+}
+
+#[tokio::test]
+async fn a_browser_that_fails_or_is_not_there_is_named() {
+    let open = async |recorder: &Recorder| {
+        let refused = recorder.browser(FOR_EVER).open(&link(GOOD[0]).unwrap()).await;
+        refused.unwrap_err().to_string()
+    };
+    let failing = Recorder::new("xdg-open", "exit 3");
+    assert_eq!(open(&failing).await, "`xdg-open` could not open it (exit status: 3)");
+    let missing = Recorder::new("other", "");
+    assert_eq!(open(&missing).await, "cannot start `xdg-open`");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_browser_that_stays_is_waited_for_no_longer_and_left_alone() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let then = "cd \"${0%/*}\"; read _ _ _ _ group _ < /proc/self/stat; read go < go; \
+                printf '%s' \"$go $$ $group\" > said";
+    let recorder = Recorder::new("xdg-open", then);
+    let [go, said] = ["go", "said"].map(|name| recorder.home.path().join(name));
+    for pipe in [&go, &said] {
+        mknodat(CWD, pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    }
+    recorder.browser(Duration::from_millis(1)).open(&link(GOOD[0]).unwrap()).await.unwrap();
+    // Each waits for the other end.
+    let heard = tokio::task::spawn_blocking(move || {
+        fs::write(go, "still-here\n").unwrap();
+        fs::read_to_string(said).unwrap()
+    });
+    let heard = heard.await.unwrap();
+    let [word, process, group] = heard.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{heard}")
+    };
+    assert_eq!((word, process), ("still-here", group), "it leads a group of its own");
+}
+
+/// The words that are started, or why there are none.
+fn outcome(system: System, environment: &Environment) -> String {
+    let browser = Browser { system, ..Browser::of(environment) };
+    match browser.words("https://as.example/") {
+        Ok(Words { program, args }) => format!("{program} {}", args.join(" ")),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn each_system_has_its_way_to_a_browser() {
+    let here = Environment::made_of([("DISPLAY", ":0"), ("SSH_CONNECTION", "")], "/");
+    let check = |system, expected: &str| assert_eq!(outcome(system, &here), expected);
+    check(System::Unix, "xdg-open https://as.example/");
+    check(System::MacOs, "open https://as.example/");
+    check(System::Windows, "rundll32 url.dll,FileProtocolHandler https://as.example/");
+}
+
+#[test]
+fn no_browser_is_opened_where_nobody_would_see_it() {
+    let over_ssh = [("DISPLAY", ":10"), ("SSH_CONNECTION", "1.2.3.4 5 6.7.8.9 22")];
+    let over_ssh = Environment::made_of(over_ssh, "/");
+    for system in [System::Unix, System::MacOs, System::Windows] {
+        let expected = "this is a session over SSH, and the browser is elsewhere";
+        assert_eq!(outcome(system, &over_ssh), expected);
+    }
+    let dark = Environment::made_of([("DISPLAY", ""), ("BROWSER", "firefox")], "/");
+    assert_eq!(outcome(System::Unix, &dark), "there is no display here");
+    assert_eq!(outcome(System::MacOs, &dark), "open https://as.example/");
+    let wayland = Environment::made_of([("WAYLAND_DISPLAY", "wayland-0")], "/");
+    assert_eq!(outcome(System::Unix, &wayland), "xdg-open https://as.example/");
+}
+
+#[test]
+fn a_preferred_browser_is_a_program_and_nothing_more() {
+    let check = |browser: &str, expected: &str| {
+        let environment = Environment::made_of([("DISPLAY", ":0"), ("BROWSER", browser)], "/");
+        let expected = format!("{expected} https://as.example/");
+        assert_eq!(outcome(System::Unix, &environment), expected, "{browser}");
+        assert_eq!(outcome(System::MacOs, &environment), "open https://as.example/");
+    };
+    check("firefox", "firefox");
+    check("/opt/browsers/g++-1.0_x", "/opt/browsers/g++-1.0_x");
+    check("", "xdg-open");
+    for other in [
+        "firefox --new-tab",
+        "firefox:chromium",
+        "firefox %s",
+        "sh -c 'x'",
+        "$(calc)",
+        "./browser",
+        "bin/browser",
+        "-c",
+        "a;b",
+        "fire\nfox",
+    ] {
+        check(other, "xdg-open");
+    }
+}

@@ -1,0 +1,210 @@
+//! What comes back from an authority, and what is made of it.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const STATE: &str = "Zm9v-state_1";
+const ISSUER: &str = "https://as.example";
+
+/// An authority that does not promise to name itself.
+fn silent() -> Expected<'static> {
+    Expected { state: STATE, issuer: ISSUER, issuer_promised: false }
+}
+
+fn promised() -> Expected<'static> {
+    Expected { issuer_promised: true, ..silent() }
+}
+
+/// The code, or the kind of error with what it shows.
+fn outcome(judged: Result<Code, CallbackError>) -> String {
+    match judged {
+        Ok(code) => format!("code {}", code.reveal()),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+#[track_caller]
+fn check(query: &str, expected: &str) {
+    assert_eq!(outcome(of_query(query, &silent())), expected, "{query}");
+}
+
+#[test]
+fn an_answer_counts_only_if_its_state_is_ours() {
+    check("code=c&state=Zm9v-state_1", "code c");
+    check("state=Zm9v%2Dstate%5F1&code=4%2F0A+b", "code 4/0A b");
+    for stray in [
+        "",
+        "code=c",
+        "code=c&state=",
+        "code=c&state=zm9v-state_1",
+        "code=c&state=Zm9v-state_1x",
+        "code=c&state=Zm9v-state_1%00",
+        "code=c&State=Zm9v-state_1",
+        "code=c&state=Zm9v-state_1&state=Zm9v-state_1",
+        "code=c&state=other&state=Zm9v-state_1",
+        "error=access_denied&error_description=evil",
+        "error=access_denied&state=other",
+        "iss=https%3A%2F%2Fevil.example&code=c",
+        "favicon.ico",
+    ] {
+        check(stray, "Stray");
+    }
+    check(&format!("state={STATE}&code={}", "c".repeat(LONGEST)), "Stray");
+}
+
+/// RFC 9207, section 2.4: what the authority promised, and what its answer says.
+#[test]
+fn an_answer_counts_only_if_it_is_from_whom_it_was_asked() {
+    let check = |iss: &str, when_silent: &str, when_promised: &str| {
+        let query = format!("code=c&state={STATE}{iss}");
+        assert_eq!(outcome(of_query(&query, &silent())), when_silent, "{query}");
+        assert_eq!(outcome(of_query(&query, &promised())), when_promised, "{query}");
+    };
+    check("", "code c", "IssuerMissing");
+    check("&iss=https%3A%2F%2Fas.example", "code c", "code c");
+    // No spelling of it is the same.
+    for other in [
+        "",
+        "https://as.example/",
+        "https://AS.example",
+        "https://as.example:443",
+        "HTTPS://as.example",
+        "https://as.example%2520",
+        "https://evil.example",
+    ] {
+        check(&format!("&iss={other}"), "IssuerOther", "IssuerOther");
+    }
+    let twice = "&iss=https://as.example&iss=https://as.example";
+    let repeated = r#"Repeated { parameter: "iss" }"#;
+    check(twice, repeated, repeated);
+}
+
+#[test]
+fn nothing_that_another_authority_says_is_shown() {
+    let query = format!("state={STATE}&iss=https://evil.example&error=e&error_description=call+me");
+    let judged = of_query(&query, &promised()).unwrap_err();
+    assert_eq!(judged, CallbackError::IssuerOther);
+    let unnamed = format!("state={STATE}&error=e&error_description=call+me");
+    assert_eq!(of_query(&unnamed, &promised()).unwrap_err(), CallbackError::IssuerMissing);
+}
+
+#[test]
+fn a_refusal_is_told_in_one_harmless_line() {
+    let check = |query: &str, expected: &str| {
+        let query = format!("state={STATE}&{query}");
+        assert_eq!(of_query(&query, &silent()).unwrap_err().to_string(), expected);
+    };
+    check("error=access_denied", "the authority refused: `access_denied`");
+    check(
+        "error=access_denied&error_description=You+said%0Ano&code=c",
+        "the authority refused: `access_denied` (You said no)",
+    );
+    check("error=e&error_description=%20", "the authority refused: `e`");
+    check(
+        "error=%1B%5D0%3Bx%07&error_description=%E2%80%AEtxt",
+        "the authority refused: `\\u{1b}]0;x\\u{7}` (\\u{202e}txt)",
+    );
+    let long = format!("error={0}&error_description={0}", "x".repeat(5_000));
+    let CallbackError::Denied { error, description } =
+        of_query(&format!("state={STATE}&{long}"), &silent()).unwrap_err()
+    else {
+        panic!("it is a refusal")
+    };
+    assert_eq!(error.chars().count(), LONGEST_ERROR);
+    assert_eq!(description.unwrap().chars().count(), LONGEST_DESCRIPTION);
+}
+
+#[test]
+fn what_is_said_twice_or_not_at_all_is_no_code() {
+    let of = |rest: &str| format!("state={STATE}&{rest}");
+    check(&of(""), "NoCode");
+    check(&of("code="), "NoCode");
+    check(&of("code=a&code=b"), r#"Repeated { parameter: "code" }"#);
+    check(&of("code=a&c%6Fde=a"), r#"Repeated { parameter: "code" }"#);
+    check(&of("error=a&error=a&code=c"), r#"Repeated { parameter: "error" }"#);
+    check(
+        &of("error=a&error_description=a&error_description=a"),
+        r#"Repeated { parameter: "error_description" }"#,
+    );
+    // What we do not read may say what it likes.
+    check(&of("code=c&scope=a&scope=b&session_state=x"), "code c");
+}
+
+#[test]
+fn a_person_may_paste_the_address_its_query_or_a_code() {
+    let check = |text: &str, when_silent: &str, when_promised: &str| {
+        assert_eq!(outcome(of_pasted(text, &silent())), when_silent, "{text}");
+        assert_eq!(outcome(of_pasted(text, &promised())), when_promised, "{text}");
+    };
+    let good = "code=c&state=Zm9v-state_1&iss=https%3A%2F%2Fas.example";
+    for around in ["http://127.0.0.1:4000/callback?", "127.0.0.1:4000/callback?", "?", ""] {
+        check(&format!("  {around}{good}\n"), "code c", "code c");
+        check(&format!("{around}{good}#_=_"), "code c", "code c");
+    }
+    check("http://127.0.0.1:4000/callback?code=c&state=other", "Stray", "Stray");
+    check("code=c", "Stray", "Stray");
+    check("iss=https://as.example", "Stray", "Stray");
+    check("http://127.0.0.1:4000/callback?error=access_denied", "Stray", "Stray");
+    // The address that was to be opened is not the one that comes back.
+    let begun = format!("https://as.example/authorize?response_type=code&state={STATE}");
+    check(&begun, "NoCode", "IssuerMissing");
+    check("https://as.example/", "NoCode", "NoCode");
+    check("4/0AbC-d_e==", "code 4/0AbC-d_e==", "IssuerMissing");
+    check("", "NoCode", "NoCode");
+    check("two words", "NoCode", "NoCode");
+    check("cödé", "NoCode", "NoCode");
+    check(&"x".repeat(LONGEST + 1), "NoCode", "NoCode");
+}
+
+#[test]
+fn what_may_not_be_known_is_not_printed() {
+    let code = of_query(&format!("state={STATE}&code=hunter2"), &silent()).unwrap();
+    assert_eq!(format!("{code:?}"), "Code(…)");
+    insta::assert_snapshot!(format!("{:?}", silent()), @r#"Expected { issuer: "https://as.example", .. }"#);
+}
+
+/// Queries that are nearly right.
+fn queries() -> impl Strategy<Value = String> {
+    let name = prop_oneof!["state", "code", "iss", "error", "error_description", "[a-z%]{0,6}"];
+    let value = prop_oneof![
+        Just(STATE.to_owned()),
+        Just(ISSUER.to_owned()),
+        "[ -~]{0,12}",
+        any::<String>(),
+    ];
+    let pair = (name, value).prop_map(|(name, value)| format!("{name}={value}"));
+    proptest::collection::vec(pair, 0..6).prop_map(|pairs| pairs.join("&"))
+}
+
+proptest! {
+    #[test]
+    fn no_query_panics_and_none_gives_a_code_without_state_and_issuer(
+        query in prop_oneof![queries(), any::<String>()],
+    ) {
+        let says = |name: &str, value: &str| {
+            let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+            let values: Vec<_> = pairs.iter().filter(|(found, _)| found == name).collect();
+            matches!(values[..], [(_, found)] if found == value)
+        };
+        if of_query(&query, &promised()).is_ok() {
+            prop_assert!(says("state", STATE) && says("iss", ISSUER));
+        }
+        if of_query(&query, &silent()).is_ok() {
+            prop_assert!(says("state", STATE));
+        }
+        if let Err(error) = of_query(&query, &silent()) {
+            prop_assert!(error.to_string().chars().count() < 500);
+        }
+    }
+
+    #[test]
+    fn nothing_pasted_panics_and_none_gives_a_code_of_nobody_where_a_name_was_promised(
+        text in prop_oneof![queries(), queries().prop_map(|query| format!("http://h/?{query}")), any::<String>()],
+    ) {
+        if of_pasted(&text, &promised()).is_ok() {
+            prop_assert!(text.contains("state") && text.contains("iss"));
+        }
+        let _no_panic = of_pasted(&text, &silent());
+    }
+}

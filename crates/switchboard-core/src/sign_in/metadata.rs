@@ -1,0 +1,305 @@
+//! What servers and authorities publish about themselves (RFC 9728, RFC 8414, OpenID Connect
+//! Discovery), as far as a sign-in needs it, and where they publish it.
+
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::address::Reach;
+use super::link::{self, BadLink, Link};
+use super::scope;
+use crate::render::words::clean_line;
+
+/// No document has a use for more.
+const DEEPEST: usize = 16;
+
+/// As much of a foreign text as a message has.
+const SHOWN: usize = 100;
+
+/// Authorities of one server that are looked at.
+const MOST_AUTHORITIES: usize = 4;
+
+/// What a server publishes: for what tokens are, and who gives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// As it is written, for requests name it byte for byte.
+    pub resource: String,
+    /// The issuers, as they are written.
+    pub authorities: Vec<String>,
+    pub scopes: Vec<String>,
+}
+
+/// What an authority publishes. All addresses have been checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authority {
+    /// As it is written, for answers name it byte for byte.
+    pub issuer: String,
+    pub authorization: Option<Url>,
+    pub token: Url,
+    pub registration: Option<Url>,
+    pub device: Option<Url>,
+    pub revocation: Option<Url>,
+    pub scopes: Vec<String>,
+    /// How clients say who they are; `None` if nothing is said about it.
+    pub methods: Option<Vec<String>>,
+    /// Whether a client may be known by the address of a document about it.
+    pub client_documents: bool,
+    /// Whether each answer says which authority gave it (RFC 9207).
+    pub issuer_promised: bool,
+    pub proof: Proof,
+}
+
+/// Whether an intercepted code is of use to nobody (PKCE with S256).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    Offered,
+    NotOffered,
+}
+
+/// Why a document is of no use. What others wrote is bounded here, and harmless in a terminal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadDocument {
+    #[error("it is not a JSON object")]
+    NotJson,
+    #[error("it is nested more than {DEEPEST} levels deep")]
+    TooDeep,
+    #[error("it has no `{0}`")]
+    Missing(&'static str),
+    #[error("its `{0}` is not of the type that it must have")]
+    WrongType(&'static str),
+    #[error("it is about `{found}`, which is not this server")]
+    OtherResource { found: String },
+    #[error("it is of `{found}`, not of `{expected}`")]
+    OtherIssuer { found: String, expected: String },
+    #[error("its `{field}` cannot be used")]
+    Link {
+        field: &'static str,
+        #[source]
+        cause: BadLink,
+    },
+}
+
+/// Whose document it has to be.
+#[derive(Clone, Copy, Debug)]
+pub enum Issuer<'a> {
+    /// Of this one, which led to the document.
+    Is(&'a str),
+    /// The user named the document, or said that the issuer is not to be checked: it is taken from
+    /// there, or else is this one.
+    Assumed(&'a str),
+}
+
+impl Resource {
+    /// Where the server may describe itself, the likeliest place first.
+    pub fn locations(server: &Url) -> Vec<Url> {
+        let path = server.path().trim_end_matches('/');
+        let mut locations =
+            vec![at(server, &format!("/.well-known/oauth-protected-resource{path}"))];
+        let root = at(server, "/.well-known/oauth-protected-resource");
+        if locations.first() != Some(&root) {
+            locations.push(root);
+        }
+        locations
+    }
+
+    /// Reads what was found; it has to be about this server.
+    pub fn read(body: &[u8], server: &Url) -> Result<Resource, BadDocument> {
+        let document = Document::read(body)?;
+        let resource = document.text("resource")?.ok_or(BadDocument::Missing("resource"))?;
+        let parsed = Url::parse(&resource).ok().filter(|url| url.fragment().is_none());
+        if !parsed.is_some_and(|resource| covers(&resource, server)) {
+            return Err(BadDocument::OtherResource { found: shown(&resource) });
+        }
+        let mut authorities = document.texts("authorization_servers")?.unwrap_or_default();
+        authorities.truncate(MOST_AUTHORITIES);
+        if authorities.is_empty() {
+            return Err(BadDocument::Missing("authorization_servers"));
+        }
+        let scopes = document.texts("scopes_supported")?.unwrap_or_default();
+        let scopes = scope::of(scopes.iter().map(String::as_str));
+        Ok(Resource { resource, authorities, scopes })
+    }
+}
+
+/// Whether a resource is the server, or the part of its site that the server lies in.
+fn covers(resource: &Url, server: &Url) -> bool {
+    let within = |whole: &str, part: &str| {
+        let rest = part.strip_prefix(whole.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let same_place = resource.origin() == server.origin() && within(resource.path(), server.path());
+    same_place && resource.query().is_none_or(|query| server.query() == Some(query))
+}
+
+impl Authority {
+    /// Where an issuer may describe itself, in the order of the specification.
+    pub fn locations(issuer: &Url) -> Vec<Url> {
+        let path = issuer.path().trim_end_matches('/');
+        let mut paths = vec![
+            format!("/.well-known/oauth-authorization-server{path}"),
+            format!("/.well-known/openid-configuration{path}"),
+        ];
+        if !path.is_empty() {
+            paths.push(format!("{path}/.well-known/openid-configuration"));
+        }
+        paths.iter().map(|path| at(issuer, path)).collect()
+    }
+
+    /// What servers of revision 2025-03-26 have where nothing is published.
+    pub fn assumed(server: &Url) -> Authority {
+        Authority {
+            issuer: server.origin().ascii_serialization(),
+            authorization: Some(at(server, "/authorize")),
+            token: at(server, "/token"),
+            registration: Some(at(server, "/register")),
+            device: None,
+            revocation: None,
+            scopes: Vec::new(),
+            methods: None,
+            client_documents: false,
+            issuer_promised: false,
+            proof: Proof::Offered,
+        }
+    }
+
+    /// Reads what was found; no address in it leads where it must not.
+    pub fn read(body: &[u8], issuer: Issuer<'_>, reach: &Reach) -> Result<Authority, BadDocument> {
+        let document = Document::read(body)?;
+        let issuer = document.issuer(issuer)?;
+        let address = |field| document.address(field, reach);
+        let scopes = document.texts("scopes_supported")?.unwrap_or_default();
+        let proofs = document.texts("code_challenge_methods_supported")?.unwrap_or_default();
+        Ok(Authority {
+            issuer,
+            authorization: document.page("authorization_endpoint", reach)?,
+            token: address("token_endpoint")?.ok_or(BadDocument::Missing("token_endpoint"))?,
+            registration: address("registration_endpoint")?,
+            device: address("device_authorization_endpoint")?,
+            revocation: address("revocation_endpoint")?,
+            scopes: scope::of(scopes.iter().map(String::as_str)),
+            methods: document.texts("token_endpoint_auth_methods_supported")?,
+            client_documents: document.flag("client_id_metadata_document_supported")?,
+            issuer_promised: document.flag("authorization_response_iss_parameter_supported")?,
+            proof: match proofs.iter().any(|method| method == "S256") {
+                true => Proof::Offered,
+                false => Proof::NotOffered,
+            },
+        })
+    }
+}
+
+/// The same site with another path.
+fn at(site: &Url, path: &str) -> Url {
+    let mut url = site.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    url.set_path(path);
+    url
+}
+
+/// A document of others.
+struct Document(Map<String, Value>);
+
+impl Document {
+    fn read(body: &[u8]) -> Result<Document, BadDocument> {
+        if is_deep(body) {
+            return Err(BadDocument::TooDeep);
+        }
+        match serde_json::from_slice(body) {
+            Ok(Value::Object(fields)) => Ok(Document(fields)),
+            Ok(_) | Err(_) => Err(BadDocument::NotJson),
+        }
+    }
+
+    /// Authorities write `null` for what they do not have.
+    fn field(&self, name: &'static str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, name: &'static str) -> Result<Option<String>, BadDocument> {
+        match self.field(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(BadDocument::WrongType(name)),
+        }
+    }
+
+    fn texts(&self, name: &'static str) -> Result<Option<Vec<String>>, BadDocument> {
+        let texts = match self.field(name) {
+            None => return Ok(None),
+            Some(Value::Array(values)) => {
+                values.iter().map(|value| value.as_str().map(str::to_owned))
+            }
+            Some(_) => return Err(BadDocument::WrongType(name)),
+        };
+        texts.collect::<Option<Vec<String>>>().ok_or(BadDocument::WrongType(name)).map(Some)
+    }
+
+    fn flag(&self, name: &'static str) -> Result<bool, BadDocument> {
+        match self.field(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(BadDocument::WrongType(name)),
+        }
+    }
+
+    /// Where requests of ours go.
+    fn address(&self, field: &'static str, reach: &Reach) -> Result<Option<Url>, BadDocument> {
+        let Some(text) = self.text(field)? else { return Ok(None) };
+        link::endpoint(&text, reach).map(Some).map_err(|cause| BadDocument::Link { field, cause })
+    }
+
+    /// What the user's browser opens.
+    fn page(&self, field: &'static str, reach: &Reach) -> Result<Option<Url>, BadDocument> {
+        let Some(text) = self.text(field)? else { return Ok(None) };
+        let bad = |cause| BadDocument::Link { field, cause };
+        let page = Link::of(&text, reach).map_err(bad)?;
+        Ok(Url::parse(page.as_str()).ok())
+    }
+
+    fn issuer(&self, expected: Issuer<'_>) -> Result<String, BadDocument> {
+        let found = self.text("issuer")?;
+        match (expected, found) {
+            (Issuer::Is(_), None) => Err(BadDocument::Missing("issuer")),
+            (Issuer::Is(expected), Some(found)) if !is_same(expected, &found) => {
+                let (found, expected) = (shown(&found), shown(expected));
+                Err(BadDocument::OtherIssuer { found, expected })
+            }
+            (Issuer::Is(_) | Issuer::Assumed(_), Some(found)) => Ok(found),
+            (Issuer::Assumed(assumed), None) => Ok(assumed.to_owned()),
+        }
+    }
+}
+
+/// The same text. Nothing is put in order but the slash that makes a path of none, which some write.
+fn is_same(one: &str, other: &str) -> bool {
+    let bare = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
+    let is_root = |issuer: &str| Url::parse(issuer).is_ok_and(|url| url.path() == "/");
+    one == other || (is_root(one) && bare(one) == bare(other))
+}
+
+/// Whether brackets lie in each other more deeply than they may. Looks at bytes, before anything is
+/// built from them.
+fn is_deep(body: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in body {
+        match (in_text, escaped, byte) {
+            (true, true, _) => escaped = false,
+            (true, false, b'\\') => escaped = true,
+            (_, false, b'"') => in_text = !in_text,
+            (false, _, b'{' | b'[') => depth += 1,
+            (false, _, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return true;
+        }
+    }
+    false
+}
+
+fn shown(text: &str) -> String {
+    clean_line(text, SHOWN).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What a token shall allow: which scopes are asked for.
+
+/// More are no request but an attack.
+const MOST: usize = 64;
+const LONGEST: usize = 256;
+
+/// Lets an authority give tokens that can be renewed while the user is away.
+pub const OFFLINE: &str = "offline_access";
+
+/// The scopes of a text, each once; what can be none is left out.
+pub fn read(text: &str) -> Vec<String> {
+    of(text.split_ascii_whitespace())
+}
+
+/// The same for scopes that stand by themselves.
+pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut scopes: Vec<String> = Vec::new();
+    for word in words {
+        let plain = |byte: u8| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+        let fits = !word.is_empty() && word.len() <= LONGEST && word.bytes().all(plain);
+        if fits && scopes.len() < MOST && !scopes.iter().any(|known| known == word) {
+            scopes.push(word.to_owned());
+        }
+    }
+    scopes
+}
+
+/// Both, in order, each once.
+pub fn union(first: &[String], second: &[String]) -> Vec<String> {
+    of(first.iter().chain(second).map(String::as_str))
+}
+
+/// Who has a say in what is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wishes<'a> {
+    /// What the user's configuration says; it decides alone.
+    pub configured: Option<&'a str>,
+    /// What the refused request would have needed.
+    pub challenged: &'a [String],
+    /// What the server says that it knows.
+    pub described: &'a [String],
+    /// What was granted before, or asked for since by refusals.
+    pub held: &'a [String],
+    /// What the authority says that it knows.
+    pub authority: &'a [String],
+}
+
+/// What is asked for at a sign-in: nothing, if nobody says what.
+pub fn wanted(wishes: Wishes<'_>) -> Vec<String> {
+    let Wishes { configured, challenged, described, held, authority } = wishes;
+    let asked = match configured {
+        Some(configured) => read(configured),
+        None if challenged.is_empty() => of(described.iter().map(String::as_str)),
+        None => of(challenged.iter().map(String::as_str)),
+    };
+    let mut wanted = union(held, &asked);
+    // Alone it would ask for nothing but that.
+    if configured.is_none() && !wanted.is_empty() && authority.iter().any(|scope| scope == OFFLINE)
+    {
+        wanted = union(&wanted, &[OFFLINE.to_owned()]);
+    }
+    wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(wishes: [&str; 5], expected: &str) {
+        let [configured, challenged, described, held, authority] = wishes;
+        let wanted = wanted(Wishes {
+            configured: Some(configured).filter(|text| !text.is_empty()),
+            challenged: &read(challenged),
+            described: &read(described),
+            held: &read(held),
+            authority: &read(authority),
+        });
+        assert_eq!(wanted.join(" "), expected, "{wishes:?}");
+    }
+
+    #[test]
+    fn the_nearest_wish_counts() {
+        check(["", "", "", "", ""], "");
+        check(["", "", "a b", "", ""], "a b");
+        check(["", "c", "a b", "", ""], "c");
+        check(["d e", "c", "a b", "", ""], "d e");
+    }
+
+    #[test]
+    fn what_is_held_is_not_given_up_for_more() {
+        check(["", "write", "a", "read", ""], "read write");
+        check(["", "read", "", "read write", ""], "read write");
+    }
+
+    #[test]
+    fn staying_signed_in_is_asked_for_where_the_authority_knows_it() {
+        check(["", "read", "", "", "openid offline_access"], "read offline_access");
+        check(["", "", "", "", "openid offline_access"], "");
+        check(["", "read", "", "", "openid"], "read");
+        check(["read", "", "", "", "offline_access"], "read");
+    }
+
+    #[test]
+    fn what_can_be_no_scope_is_left_out_and_there_is_an_end() {
+        assert_eq!(read("a \"b\" c\\d e\u{e9} a\tb"), ["a", "b"].map(str::to_owned));
+        let many: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
+        assert_eq!(read(&many.join(" ")).len(), MOST);
+        assert!(read(&"x".repeat(LONGEST + 1)).is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! How long a token is good for, and when another one is due.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Nobody means more than that.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// A token is renewed this long before its end, or when a fifth of its life is left.
+const AHEAD: Duration = Duration::from_secs(60);
+const SHARE: u32 = 5;
+
+/// A token that has just come is used, whatever was said about it: else one that is given without
+/// any life would be renewed for each request.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What `expires_in` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Used until it is refused.
+    Unknown,
+    /// Zero is an end, too.
+    For(Duration),
+}
+
+impl Lifetime {
+    /// Reads what authorities write: numbers, also as text, also negative or without end.
+    pub fn read(expires_in: Option<&Value>) -> Lifetime {
+        let seconds = match expires_in {
+            Some(Value::Number(number)) => number.as_f64(),
+            Some(Value::String(text)) => text.trim().parse().ok(),
+            Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
+        };
+        match seconds {
+            None => Lifetime::Unknown,
+            Some(seconds) if seconds.is_nan() => Lifetime::Unknown,
+            Some(seconds) => {
+                let longest = LONGEST.as_secs_f64();
+                Lifetime::For(Duration::from_secs_f64(seconds.clamp(0.0, longest)))
+            }
+        }
+    }
+
+    pub fn duration(self) -> Option<Duration> {
+        match self {
+            Lifetime::Unknown => None,
+            Lifetime::For(duration) => Some(duration),
+        }
+    }
+}
+
+/// Whether a token is to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Fresh,
+    /// It is still good, and another one is due.
+    Ageing,
+    Spent,
+}
+
+/// The condition of a token of this age; where a clock was set, nobody knows the age, and the
+/// server will tell.
+pub fn condition(lifetime: Lifetime, age: Option<Duration>) -> Condition {
+    let (Lifetime::For(lifetime), Some(age)) = (lifetime, age) else { return Condition::Fresh };
+    if age < GRACE {
+        return Condition::Fresh;
+    }
+    let left = lifetime.saturating_sub(age);
+    if left.is_zero() {
+        Condition::Spent
+    } else if left <= AHEAD.min(lifetime / SHARE) {
+        Condition::Ageing
+    } else {
+        Condition::Fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_authorities_write_is_understood() {
+        let seconds =
+            |value: Value| Lifetime::read(Some(&value)).duration().map(|life| life.as_secs());
+        assert_eq!(seconds(json!(3600)), Some(3600));
+        assert_eq!(seconds(json!("3600")), Some(3600));
+        assert_eq!(seconds(json!(3599.9)), Some(3599));
+        assert_eq!(seconds(json!(0)), Some(0));
+        assert_eq!(seconds(json!(-1)), Some(0));
+        assert_eq!(seconds(json!(u64::MAX)), Some(LONGEST.as_secs()));
+        assert_eq!(seconds(json!(1e300)), Some(LONGEST.as_secs()));
+        assert_eq!(seconds(json!("inf")), Some(LONGEST.as_secs()));
+        for unknown in
+            [json!(null), json!("soon"), json!("nan"), json!([1]), json!({}), json!(true)]
+        {
+            assert_eq!(seconds(unknown.clone()), None, "{unknown}");
+        }
+        assert_eq!(Lifetime::read(None), Lifetime::Unknown);
+    }
+
+    #[test]
+    fn a_token_is_renewed_before_its_end() {
+        let check = |lifetime: u64, age: u64, expected: Condition| {
+            let lifetime = Lifetime::For(Duration::from_secs(lifetime));
+            let found = condition(lifetime, Some(Duration::from_secs(age)));
+            assert_eq!(found, expected, "{lifetime:?} {age}");
+        };
+        check(3600, 3539, Condition::Fresh);
+        check(3600, 3540, Condition::Ageing);
+        check(3600, 3600, Condition::Spent);
+        check(100, 79, Condition::Fresh);
+        check(100, 80, Condition::Ageing);
+        check(0, 9, Condition::Fresh);
+        check(0, 10, Condition::Spent);
+        check(5, 11, Condition::Spent);
+    }
+
+    #[test]
+    fn what_nobody_knows_is_left_to_the_server() {
+        assert_eq!(condition(Lifetime::Unknown, Some(LONGEST)), Condition::Fresh);
+        assert_eq!(condition(Lifetime::For(Duration::ZERO), None), Condition::Fresh);
+    }
+}

@@ -1,0 +1,165 @@
+//! A protected MCP server and the authority that guards it, to sign in to: strict where it
+//! matters, faulty where a [`Setup`] says so, and with a [`Ledger`] of everything that happened.
+//!
+//! ```ignore
+//! let authority = Authority::start(Setup::default()).await;
+//! // … the gateway is pointed at `authority.mcp_url()`, and gives a link …
+//! assert_eq!(visit(link).await, 200);
+//! authority.ledger().until(|record| record.sign_ins == 1).await;
+//! authority.expire_tokens();
+//! ```
+
+mod authorize;
+mod books;
+mod browser;
+mod documents;
+mod guard;
+mod ledger;
+mod register;
+mod route;
+mod setup;
+mod token;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+pub use browser::{get, post_form, post_json, redirect_of, visit};
+pub use ledger::{Endpoint, Ledger, Record, Seen, fingerprint};
+pub use setup::{
+    AuthMethod, Challenge, Consent, Document, ExpiresIn, Iss, KnownClient, Layout, Manner,
+    MetadataPlace, Poll, Refresh, Registration, ResourcePlace, Setup, SetupError, StepUp, Usual,
+};
+
+use crate::fixture;
+use books::{Books, secret};
+use route::Role;
+
+/// The tenant of the issuer that is in charge after a migration.
+const MOVED: &str = "/moved";
+
+/// A protected MCP server and the authority that guards it, on loopback, in this process.
+/// Dropping it pulls the plug.
+pub struct Authority {
+    stage: Arc<Stage>,
+    _serving: [JoinSet<()>; 2],
+}
+
+/// What all requests share.
+struct Stage {
+    setup: Mutex<Setup>,
+    books: Mutex<Books>,
+    ledger: Ledger,
+    mcp: Arc<fixture::Stage>,
+    /// The origin of the MCP server, and that of the authority.
+    mcp_origin: String,
+    origin: String,
+}
+
+impl Authority {
+    pub async fn start(setup: Setup) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", setup.port)).await.expect("a free port");
+        let mcp_origin = origin(&listener);
+        let (own, origin) = match setup.layout {
+            Layout::Together => (None, mcp_origin.clone()),
+            Layout::Apart => {
+                let own = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+                let origin = origin(&own);
+                (Some(own), origin)
+            }
+        };
+        let stage = Arc::new(Stage {
+            mcp: fixture::Stage::of(&setup.script, None),
+            setup: Mutex::new(setup),
+            books: Mutex::default(),
+            ledger: Ledger::new(),
+            mcp_origin,
+            origin,
+        });
+        let serving = match own {
+            None => [stage.serve(listener, Role::Both), JoinSet::new()],
+            Some(own) => [stage.serve(listener, Role::Resource), stage.serve(own, Role::Authority)],
+        };
+        Self { stage, _serving: serving }
+    }
+
+    /// The resource, as clients are to name it.
+    pub fn mcp_url(&self) -> String {
+        self.stage.mcp_url()
+    }
+
+    /// Whoever is in charge now.
+    pub fn issuer(&self) -> String {
+        self.stage.issuer()
+    }
+
+    pub fn ledger(&self) -> Ledger {
+        self.stage.ledger.clone()
+    }
+
+    /// Changes what is offered, from the next request on.
+    pub fn alter(&self, change: impl FnOnce(&mut Setup)) {
+        change(&mut lock(&self.stage.setup));
+    }
+
+    /// Every access token stops to hold; whoever has a refresh token can have another one.
+    pub fn expire_tokens(&self) {
+        lock(&self.stage.books).expire_tokens();
+    }
+
+    /// Every sign-in ends, as if a person had taken back what they agreed to.
+    pub fn end_sign_ins(&self) {
+        lock(&self.stage.books).end_all();
+    }
+
+    /// The secrets of clients that registered themselves stop to hold.
+    pub fn expire_secrets(&self) {
+        let setup = self.stage.setup();
+        for client in &mut lock(&self.stage.books).clients {
+            client.secret = client.secret.as_ref().map(|_| secret(&setup, "secret"));
+        }
+    }
+
+    /// Another issuer is in charge from now on, who knows nobody.
+    pub fn migrate(&self) {
+        lock(&self.stage.books).moved = true;
+    }
+
+    /// What a person says to a device, by the code that it shows; whether there is such a device.
+    pub fn answer_device(&self, user_code: &str, consent: Consent) -> bool {
+        self.stage.answer_device(user_code, consent)
+    }
+}
+
+impl Stage {
+    fn serve(self: &Arc<Self>, listener: TcpListener, role: Role) -> JoinSet<()> {
+        let stage = Arc::clone(self);
+        fixture::serve(listener, None, move |head, body| {
+            let stage = Arc::clone(&stage);
+            async move { route::answer(&stage, role, &head, &body).await }
+        })
+    }
+
+    fn setup(&self) -> Setup {
+        lock(&self.setup).clone()
+    }
+
+    fn mcp_url(&self) -> String {
+        format!("{}/mcp", self.mcp_origin)
+    }
+
+    fn issuer(&self) -> String {
+        let moved = lock(&self.books).moved;
+        let tenant = if moved { MOVED.to_owned() } else { self.setup().tenant };
+        format!("{}{tenant}", self.origin)
+    }
+}
+
+fn origin(listener: &TcpListener) -> String {
+    format!("http://{}", listener.local_addr().expect("it has an address"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,304 @@
+//! The account of one server: the tokens that its requests show, and how they stay good.
+//!
+//! All connections to a server share its account, and all processes what is kept of it. Whoever
+//! renews a token holds a turn in this process and a lock among all: it looks again at what is kept,
+//! takes what another one was given meanwhile, and asks the authority only if there is nothing new.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use switchboard_core::config::auth::GrantType;
+use switchboard_core::sign_in::challenge::Challenge;
+use switchboard_core::sign_in::scope;
+use switchboard_core::sign_in::token::{Condition, condition};
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::time::Instant;
+
+use super::error::AuthError;
+use super::flow::{self, Paste};
+use super::grant::{Grant, Tokens};
+use super::net::Net;
+use super::requests::{self, TokenError};
+use super::terms::Terms;
+use super::vault::{Entry, Kind, Vault, VaultError};
+use crate::dial::http::Clients;
+use crate::paths::Paths;
+use crate::secret::Secret;
+
+/// Longer than any answer of an authority takes.
+const LOCKED: Duration = Duration::from_secs(45);
+
+/// A token that is still good is not tried to be renewed again for as long after a failure.
+const BREATHER: Duration = Duration::from_secs(10);
+
+/// Sign-ins in a row because a server wanted more, before it is believed that more does not help.
+const MOST_STEPS: u32 = 3;
+const IN_A_ROW: Duration = Duration::from_secs(10 * 60);
+
+/// The sign-in to one server.
+pub(crate) struct Account {
+    pub(super) terms: Terms,
+    pub(super) vault: Vault,
+    pub(super) paths: Paths,
+    clients: Arc<Clients>,
+    net: OnceCell<Net>,
+    state: Mutex<State>,
+    /// Whoever changes what is held has the turn.
+    turn: Semaphore,
+}
+
+/// Locked for a moment at a time, never across an await.
+#[derive(Default)]
+struct State {
+    held: Option<Arc<Held>>,
+    /// What the server said last when it refused somebody.
+    challenge: Challenge,
+    /// A renewal failed, and is not tried again before.
+    rest: Option<Instant>,
+    /// How often in a row a sign-in was begun because the server wanted more, and when last.
+    steps: Option<(u32, Instant)>,
+    /// The sign-in that waits for its answer.
+    pending: Option<Paste>,
+}
+
+/// A grant in use.
+pub(super) struct Held {
+    pub(super) grant: Grant,
+    /// How old its tokens were when they were taken up; unknown if the clock was set meanwhile.
+    age: Option<Duration>,
+    since: Instant,
+}
+
+impl Held {
+    fn of(grant: Grant) -> Held {
+        let age = SystemTime::now().duration_since(grant.tokens.received).ok();
+        Held { grant, age, since: Instant::now() }
+    }
+
+    fn condition(&self) -> Condition {
+        let age = self.age.map(|age| age + self.since.elapsed());
+        condition(self.grant.tokens.lifetime, age)
+    }
+}
+
+impl Account {
+    pub(super) fn new(terms: Terms, vault: Vault, paths: Paths, clients: Arc<Clients>) -> Account {
+        Account {
+            terms,
+            vault,
+            paths,
+            clients,
+            net: OnceCell::new(),
+            state: Mutex::default(),
+            turn: Semaphore::new(1),
+        }
+    }
+
+    pub(super) async fn net(&self) -> Result<&Net, AuthError> {
+        let make = || Net::of(&self.clients, self.terms.reach(), self.terms.ca_file.clone());
+        let made = self.net.get_or_try_init(make).await;
+        made.map_err(|error| AuthError::Requests(Arc::new(error)))
+    }
+
+    /// Takes up what is kept, if nothing is held yet.
+    pub(crate) async fn open(&self) -> Result<(), AuthError> {
+        if self.held().is_none() {
+            let _turn = self.turn.acquire().await;
+            self.take_up().await?;
+        }
+        Ok(())
+    }
+
+    /// The token for a request, renewed if it is time. `None`: the server may not want any.
+    pub(crate) async fn token(&self) -> Result<Option<Secret>, AuthError> {
+        let Some(held) = self.held() else {
+            return match self.terms.options.grant {
+                GrantType::ClientCredentials => self.of_client(None).await.map(Some),
+                GrantType::AuthorizationCode => Ok(None),
+            };
+        };
+        let access = held.grant.tokens.access.clone();
+        let renewed = match held.condition() {
+            Condition::Fresh => return Ok(Some(access)),
+            Condition::Ageing | Condition::Spent if self.is_resting() => return Ok(Some(access)),
+            Condition::Ageing | Condition::Spent => self.renew(&access).await,
+        };
+        match renewed {
+            Ok(()) => Ok(self.held().map(|held| held.grant.tokens.access.clone())),
+            // The server tells whether it is still good.
+            Err(AuthError::Expired) => Ok(Some(access)),
+            Err(AuthError::NotRenewed(error)) if held.condition() == Condition::Ageing => {
+                tracing::warn!(server = %self.terms.server, %error, "a token was not renewed");
+                Ok(Some(access))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gets another token in place of `refused`, unless somebody has got one already.
+    pub(super) async fn renew(&self, refused: &Secret) -> Result<(), AuthError> {
+        if self.terms.options.grant == GrantType::ClientCredentials {
+            return self.of_client(Some(refused)).await.map(|_| ());
+        }
+        let _turn = self.turn.acquire().await;
+        let Some(held) = self.held().filter(|held| held.grant.tokens.access == *refused) else {
+            return Ok(());
+        };
+        let _lock = self.vault.lock(&held.grant.account(), LOCKED).await?;
+        let Some((entry, kept)) = self.kept().await? else { return Err(AuthError::NotSignedIn) };
+        if kept.tokens.access != *refused {
+            self.hold(kept);
+            return Ok(());
+        }
+        let Some(refresh) = kept.tokens.refresh.clone() else { return Err(AuthError::Expired) };
+        match requests::refresh(self.net().await?, &kept, &refresh).await {
+            Ok(tokens) => {
+                let _in_memory_at_least = self.keep(Grant { tokens, ..kept }).await;
+                Ok(())
+            }
+            Err(error) if error.is_passing() => {
+                self.state().rest = Some(Instant::now() + BREATHER);
+                Err(AuthError::NotRenewed(error))
+            }
+            Err(error) => {
+                self.bury(entry, kept, &error).await;
+                Err(AuthError::Ended(error))
+            }
+        }
+    }
+
+    /// The server wants more than the token allows.
+    pub(super) async fn wants_more(&self, scopes: &[String]) -> AuthError {
+        let times = self.steps();
+        if times >= MOST_STEPS {
+            return AuthError::StillMoreScope { times };
+        }
+        let granted = self.held().map(|held| held.grant.tokens.scopes.clone()).unwrap_or_default();
+        let scopes = scope::union(&granted, scopes);
+        if let Err(error) = self.vault.want(self.url(), scopes.clone()).await {
+            tracing::warn!(server = %self.terms.server, %error, "what a server wants was not kept");
+        }
+        AuthError::MoreScope { scopes }
+    }
+
+    /// Whether somebody signed in since: another process, or the user beside us.
+    pub(super) async fn has_come(&self) -> Result<bool, AuthError> {
+        self.open().await?;
+        Ok(self.held().is_some())
+    }
+
+    /// The index line and the grant that are kept for this server, if they are for it.
+    pub(super) async fn kept(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
+        let Some(entry) = self.vault.find(self.url(), Kind::Grant).await? else { return Ok(None) };
+        let Some(kept) = self.vault.read(&entry).await? else { return Ok(None) };
+        let grant = Grant::of_kept(&kept)?;
+        let configured = &self.terms.options.client_id;
+        let of_this_client = configured.as_ref().is_none_or(|id| *id == grant.client.id);
+        let fits = grant.server == self.terms.url && of_this_client;
+        Ok(fits.then_some((entry, grant)))
+    }
+
+    /// Keeps a grant, and uses it. What cannot be written down is used all the same: the authority
+    /// may not take the old one any more.
+    pub(super) async fn keep(&self, grant: Grant) -> Result<Entry, VaultError> {
+        let (account, secret) = (grant.account(), grant.to_kept());
+        self.hold(grant);
+        let kept = self.vault.keep(self.url(), Kind::Grant, &account, secret).await;
+        if let Err(error) = &kept {
+            tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
+        }
+        kept
+    }
+
+    pub(super) fn held(&self) -> Option<Arc<Held>> {
+        self.state().held.clone()
+    }
+
+    pub(super) fn url(&self) -> &str {
+        self.terms.url.as_str()
+    }
+
+    pub(super) fn challenge(&self) -> Challenge {
+        self.state().challenge.clone()
+    }
+
+    pub(super) fn was_challenged(&self, challenge: Challenge) {
+        self.state().challenge = challenge;
+    }
+
+    /// A sign-in begins because the server wanted more.
+    pub(super) fn steps_up(&self) {
+        let times = self.steps() + 1;
+        self.state().steps = Some((times, Instant::now()));
+    }
+
+    fn steps(&self) -> u32 {
+        let steps = self.state().steps.filter(|(_, last)| last.elapsed() < IN_A_ROW);
+        steps.map_or(0, |(times, _)| times)
+    }
+
+    pub(super) fn let_go(&self) {
+        let mut state = self.state();
+        (state.held, state.rest, state.steps) = (None, None, None);
+    }
+
+    /// Whoever pastes something has this sign-in in mind.
+    pub(super) fn awaits(&self, paste: Option<Paste>) {
+        self.state().pending = paste;
+    }
+
+    pub(super) fn pending(&self) -> Option<Paste> {
+        self.state().pending.clone()
+    }
+
+    /// Uses a grant from now on.
+    pub(super) fn hold(&self, grant: Grant) {
+        let mut state = self.state();
+        (state.held, state.rest) = (Some(Arc::new(Held::of(grant))), None);
+    }
+
+    fn is_resting(&self) -> bool {
+        self.state().rest.is_some_and(|rest| Instant::now() < rest)
+    }
+
+    async fn take_up(&self) -> Result<(), AuthError> {
+        if self.held().is_some() {
+            return Ok(());
+        }
+        match self.kept().await? {
+            Some((_, grant)) => self.hold(grant),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// A token for the client itself, in place of `refused`.
+    async fn of_client(&self, refused: Option<&Secret>) -> Result<Secret, AuthError> {
+        let _turn = self.turn.acquire().await;
+        if let Some(held) = self.held().filter(|held| Some(&held.grant.tokens.access) != refused) {
+            return Ok(held.grant.tokens.access.clone());
+        }
+        let grant = flow::by_credentials(self).await?;
+        let access = grant.tokens.access.clone();
+        // Whoever has the credentials gets another one, so there is nothing to be kept.
+        self.hold(grant);
+        Ok(access)
+    }
+
+    /// What the authority definitely does not take any more is not shown to it again.
+    async fn bury(&self, entry: Entry, kept: Grant, error: &TokenError) {
+        let tokens = match error {
+            TokenError::InvalidGrant { .. } => Tokens { refresh: None, ..kept.tokens },
+            _ => return,
+        };
+        let grant = Grant { tokens, ..kept };
+        let dead = self.vault.keep(self.url(), entry.kind, &grant.account(), grant.to_kept()).await;
+        if let Err(error) = dead {
+            tracing::warn!(server = %self.terms.server, %error, "a dead token stays");
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,77 @@
+//! Requests show the token of their server's account; one that is refused is shown another, once.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use switchboard_core::sign_in::challenge;
+use switchboard_wire::http_client::{self, HeaderMap, HeaderValue, Refused, Signer, Url, Verdict};
+
+use super::account::Account;
+use super::error::AuthError;
+use crate::secret::Secret;
+
+impl Signer for Account {
+    fn sign<'a>(
+        &'a self,
+        _: &'a str,
+        url: &'a Url,
+        _: &'a [u8],
+    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, http_client::SignError>> + Send + 'a>> {
+        Box::pin(async move {
+            // The transport sends nothing elsewhere; that tokens are for one server is said here.
+            if url.origin() != self.terms.url.origin() {
+                return Ok(HeaderMap::new());
+            }
+            let token =
+                self.token().await.map_err(|error| Arc::new(error) as http_client::SignError)?;
+            Ok(token.as_ref().and_then(header).into_iter().collect())
+        })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        refused: Refused<'a>,
+    ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async move {
+            let headers = refused.answer.get_all(WWW_AUTHENTICATE);
+            let challenge =
+                challenge::bearer(headers.iter().filter_map(|value| value.to_str().ok()));
+            let wants_more = challenge.wants_more_scope().then(|| challenge.scopes.clone());
+            self.was_challenged(challenge);
+            let shown = shown(refused.sent);
+            let outcome = match (refused.status, shown, wants_more) {
+                // Whoever has signed in just now, or was renewed, is not the one that it wants.
+                (401, Some(_), _) if refused.repeated => Err(AuthError::NotAccepted),
+                (403, Some(_), Some(scopes)) => Err(self.wants_more(&scopes).await),
+                (403, Some(_), None) => Err(AuthError::Forbidden),
+                (401, Some(token), _) => self.renew(&token).await,
+                (_, _, _) => match self.has_come().await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(AuthError::NotSignedIn),
+                    Err(error) => Err(error),
+                },
+            };
+            match outcome {
+                Ok(()) => Verdict::Again,
+                Err(error) if error.wants_sign_in() => Verdict::SignIn(Arc::new(error)),
+                Err(error @ (AuthError::Forbidden | AuthError::StillMoreScope { .. })) => {
+                    Verdict::Forbidden(Arc::new(error))
+                }
+                Err(error) => Verdict::Unsigned(Arc::new(error)),
+            }
+        })
+    }
+}
+
+fn header(token: &Secret) -> Option<(http_client::HeaderName, HeaderValue)> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok()?;
+    value.set_sensitive(true);
+    Some((AUTHORIZATION, value))
+}
+
+/// The token that a request went out with.
+fn shown(sent: &HeaderMap) -> Option<Secret> {
+    let value = sent.get(AUTHORIZATION)?.to_str().ok()?;
+    value.strip_prefix("Bearer ").map(Secret::new)
+}

@@ -1,0 +1,204 @@
+//! Finds out who guards a server: its own description, and that of its authority.
+
+use std::time::Duration;
+
+use switchboard_core::render::words::clean_line;
+use switchboard_core::sign_in::challenge::Challenge;
+use switchboard_core::sign_in::link::{self, BadLink};
+use switchboard_core::sign_in::metadata::{Authority, BadDocument, Issuer, Resource};
+use url::Url;
+
+use super::net::{Answer, Net, NetError};
+use super::terms::Terms;
+
+/// As much of a foreign address as a message has.
+const SHOWN: usize = 100;
+
+/// Who guards a server, and what tokens for it are called.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) authority: Authority,
+    pub(super) resource: String,
+    /// What the server says that it knows.
+    pub(super) scopes: Vec<String>,
+}
+
+/// Why it is not known who guards a server.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DiscoverError {
+    #[error("cannot read `{url}`")]
+    Net {
+        url: String,
+        #[source]
+        cause: NetError,
+    },
+    #[error("`{url}` answered with HTTP status {status}")]
+    Trouble { url: String, status: u16, retry_after: Option<Duration> },
+    #[error("the document at `{url}` cannot be used")]
+    Document {
+        url: String,
+        #[source]
+        cause: BadDocument,
+    },
+    #[error("the authority `{issuer}` that the server names cannot be used")]
+    Issuer {
+        issuer: String,
+        #[source]
+        cause: BadLink,
+    },
+    #[error("the authority `{issuer}` that the server names does not describe itself")]
+    Nowhere { issuer: String },
+    #[error("the server cannot be signed in to")]
+    Server(#[source] BadLink),
+}
+
+/// Looks where the server says, then where servers usually say it, then where those of revision
+/// 2025-03-26 did.
+pub(super) async fn discover(
+    net: &Net,
+    terms: &Terms,
+    challenge: &Challenge,
+) -> Result<Found, DiscoverError> {
+    link::admissible(&terms.url, &terms.reach()).map_err(DiscoverError::Server)?;
+    let resource = describe(net, &terms.url, challenge).await?;
+    let (name, scopes) = match &resource {
+        Some(resource) => (resource.resource.clone(), resource.scopes.clone()),
+        None => (canonical(&terms.url), Vec::new()),
+    };
+    let authority = match (&terms.options.metadata_url, resource) {
+        (Some(document), _) => {
+            let origin = document.origin().ascii_serialization();
+            let read = read_authority(net, terms, document, Issuer::Assumed(&origin)).await?;
+            read.ok_or_else(|| DiscoverError::Nowhere { issuer: shown(document.as_str()) })?
+        }
+        (None, Some(resource)) => of_issuers(net, terms, &resource.authorities).await?,
+        (None, None) => of_old(net, terms).await?,
+    };
+    Ok(Found { authority, resource: name, scopes })
+}
+
+/// What the server says about itself, if it says it anywhere. A pointer to another site is none.
+async fn describe(
+    net: &Net,
+    server: &Url,
+    challenge: &Challenge,
+) -> Result<Option<Resource>, DiscoverError> {
+    let pointed = challenge.resource_metadata.as_deref().and_then(|text| server.join(text).ok());
+    let pointed = pointed.filter(|url| url.origin() == server.origin());
+    let usual = Resource::locations(server);
+    let usual = usual.into_iter().filter(|url| pointed.as_ref() != Some(url));
+    let locations: Vec<Url> = pointed.iter().cloned().chain(usual).collect();
+    for url in locations {
+        let Some(answer) = document(net, &url).await? else { continue };
+        match Resource::read(&answer.body, server) {
+            Ok(resource) => return Ok(Some(resource)),
+            // A site that answers everything with a page says nothing by it.
+            Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
+            Err(cause) => return Err(DiscoverError::Document { url: shown(url.as_str()), cause }),
+        }
+    }
+    Ok(None)
+}
+
+/// The first of the authorities that describes itself.
+async fn of_issuers(
+    net: &Net,
+    terms: &Terms,
+    issuers: &[String],
+) -> Result<Authority, DiscoverError> {
+    let mut first = None;
+    for issuer in issuers {
+        match of_issuer(net, terms, issuer).await {
+            Ok(authority) => return Ok(authority),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| DiscoverError::Nowhere { issuer: String::new() }))
+}
+
+async fn of_issuer(net: &Net, terms: &Terms, issuer: &str) -> Result<Authority, DiscoverError> {
+    let bad = |cause| DiscoverError::Issuer { issuer: shown(issuer), cause };
+    let url = link::endpoint(issuer, &terms.reach()).map_err(bad)?;
+    let expected = match terms.options.issuer_unchecked {
+        true => Issuer::Assumed(issuer),
+        false => Issuer::Is(issuer),
+    };
+    for location in Authority::locations(&url) {
+        if let Some(authority) = read_authority(net, terms, &location, expected).await? {
+            return Ok(authority);
+        }
+    }
+    Err(DiscoverError::Nowhere { issuer: shown(issuer) })
+}
+
+/// Servers that do not describe themselves guard themselves: their site describes the authority, or
+/// has its endpoints where all have them.
+async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
+    let origin = terms.url.origin().ascii_serialization();
+    let own = canonical(&terms.url);
+    let mut places = vec![(own.as_str(), terms.url.clone())];
+    if own != origin
+        && let Ok(root) = Url::parse(&origin)
+    {
+        places.push((&origin, root));
+    }
+    for (issuer, url) in places {
+        for location in Authority::locations(&url) {
+            let expected = match terms.options.issuer_unchecked {
+                true => Issuer::Assumed(issuer),
+                false => Issuer::Is(issuer),
+            };
+            match read_authority(net, terms, &location, expected).await {
+                Ok(None) => {}
+                Ok(Some(authority)) => return Ok(authority),
+                // Nobody said that there is one.
+                Err(DiscoverError::Document { cause: BadDocument::NotJson, .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(Authority::assumed(&terms.url))
+}
+
+async fn read_authority(
+    net: &Net,
+    terms: &Terms,
+    url: &Url,
+    issuer: Issuer<'_>,
+) -> Result<Option<Authority>, DiscoverError> {
+    let Some(answer) = document(net, url).await? else { return Ok(None) };
+    let read = Authority::read(&answer.body, issuer, &terms.reach());
+    let bad = |cause| DiscoverError::Document { url: shown(url.as_str()), cause };
+    read.map(Some).map_err(bad)
+}
+
+/// A document, if there is one. An authority that is in trouble has not said that there is none.
+async fn document(net: &Net, url: &Url) -> Result<Option<Answer>, DiscoverError> {
+    let failed = |cause| DiscoverError::Net { url: shown(url.as_str()), cause };
+    let answer = net.get(url).await.map_err(failed)?;
+    match answer.status {
+        200 if answer.json => Ok(Some(answer)),
+        408 | 425 | 429 | 500.. => Err(DiscoverError::Trouble {
+            url: shown(url.as_str()),
+            status: answer.status,
+            retry_after: answer.retry_after,
+        }),
+        _ => Ok(None),
+    }
+}
+
+/// What a server that does not say it is called as a resource: its address without what only this
+/// side needs.
+fn canonical(server: &Url) -> String {
+    let mut url = server.clone();
+    url.set_fragment(None);
+    let text = String::from(url);
+    match text.strip_suffix('/') {
+        Some(bare) if server.path() == "/" && server.query().is_none() => bare.to_owned(),
+        Some(_) | None => text,
+    }
+}
+
+fn shown(text: &str) -> String {
+    clean_line(text, SHOWN).into_owned()
+}

@@ -1,0 +1,388 @@
+//! One sign-in, from its beginning to its tokens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde_json::json;
+use switchboard_core::config::auth::GrantType;
+use switchboard_core::render::words::clean_line;
+use switchboard_core::sign_in::callback::{self as answer, CallbackError, Code, Expected};
+use switchboard_core::sign_in::challenge::{self, Challenge};
+use switchboard_core::sign_in::link::Link;
+use switchboard_core::sign_in::metadata::Proof;
+use switchboard_core::sign_in::redirect::{Redirect, Return};
+use switchboard_core::sign_in::scope::{self, Wishes};
+use tokio::sync::{mpsc, oneshot};
+
+use super::account::Account;
+use super::callback::Callback;
+use super::discover::{self, Found};
+use super::error::AuthError;
+use super::grant::{Client, Endpoints, Grant, Source, Tokens};
+use super::register::{self, Wanted};
+use super::requests::{self, Asked, CodeInHand, Device};
+use super::vault::{Entry, Held};
+use crate::secret::{Secret, unguessable};
+
+/// How long a user may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// What only we say in a request for an authorization.
+const RESERVED: [&str; 9] = [
+    "client_id",
+    "code_challenge",
+    "code_challenge_method",
+    "redirect_uri",
+    "resource",
+    "response_type",
+    "scope",
+    "state",
+    "request_uri",
+];
+
+/// How the user signs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// At a page whose answer comes back to this machine, or is pasted.
+    Page,
+    /// At another device, with a short code.
+    Device,
+}
+
+/// A sign-in that was begun.
+pub(super) enum Begun {
+    /// Nobody has to do anything.
+    Done(Grant, Option<Entry>),
+    Page(Box<Flow>),
+    Device(Box<DeviceFlow>),
+}
+
+/// A sign-in at a page. No other process signs in meanwhile.
+pub(super) struct Flow {
+    account: Arc<Account>,
+    found: Found,
+    client: Client,
+    scopes: Vec<String>,
+    state: Secret,
+    verifier: Secret,
+    redirect: String,
+    callback: Option<Callback>,
+    pub(super) link: Link,
+    _alone: Held,
+}
+
+/// A sign-in at another device.
+pub(super) struct DeviceFlow {
+    account: Arc<Account>,
+    found: Found,
+    client: Client,
+    scopes: Vec<String>,
+    device: Device,
+    pub(super) link: Link,
+    pub(super) code: String,
+    _alone: Held,
+}
+
+/// What a sign-in needs before anybody is asked.
+struct Prepared {
+    found: Found,
+    scopes: Vec<String>,
+    known: Option<Grant>,
+}
+
+/// Begins to sign in. Whoever waited while another process did so takes what that one was given.
+pub(super) async fn begin(
+    account: &Arc<Account>,
+    way: Way,
+    patience: Duration,
+) -> Result<Begun, AuthError> {
+    if account.terms.options.grant == GrantType::ClientCredentials {
+        return by_credentials(account).await.map(|grant| Begun::Done(grant, None));
+    }
+    let before = known(account).await?;
+    let name = super::grant::account("sign-in", "", account.url());
+    let alone = account.vault.lock(&name, patience).await.map_err(|error| match error {
+        super::vault::VaultError::Held { .. } => AuthError::Elsewhere,
+        error => AuthError::Vault(error),
+    })?;
+    let now = known(account).await?;
+    let access = |known: &Option<(Entry, Grant)>| {
+        known.as_ref().map(|(_, grant)| grant.tokens.access.clone())
+    };
+    if access(&now) != access(&before)
+        && let Some((entry, grant)) = now
+    {
+        account.hold(grant.clone());
+        return Ok(Begun::Done(grant, Some(entry)));
+    }
+    let prepared = prepare(account, now).await?;
+    match way {
+        Way::Page => Flow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Page),
+        Way::Device => {
+            DeviceFlow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Device)
+        }
+    }
+}
+
+/// What is kept already. What cannot be understood any more does not stand in the way.
+async fn known(account: &Account) -> Result<Option<(Entry, Grant)>, AuthError> {
+    match account.kept().await {
+        Err(AuthError::Unreadable(_)) => Ok(None),
+        known => known,
+    }
+}
+
+async fn prepare(account: &Account, known: Option<(Entry, Grant)>) -> Result<Prepared, AuthError> {
+    let challenge = match account.challenge() {
+        unknown if unknown == Challenge::default() => probe(account).await?,
+        challenge => challenge,
+    };
+    let found = discover::discover(account.net().await?, &account.terms, &challenge).await?;
+    let (held, known) = match known {
+        Some((entry, grant)) => (entry.wanted, Some(grant)),
+        None => (Vec::new(), None),
+    };
+    if !held.is_empty() {
+        account.steps_up();
+    }
+    let scopes = scope::wanted(Wishes {
+        configured: account.terms.options.scope.as_deref(),
+        challenged: &challenge.scopes,
+        described: &found.scopes,
+        held: &held,
+        authority: &found.authority.scopes,
+    });
+    Ok(Prepared { found, scopes, known })
+}
+
+/// Asks the server as somebody whom it does not know, to hear what it wants.
+async fn probe(account: &Account) -> Result<Challenge, AuthError> {
+    let plain = HeaderValue::from_static;
+    let headers = HeaderMap::from_iter([
+        (CONTENT_TYPE, plain("application/json")),
+        (ACCEPT, plain("application/json, text/event-stream")),
+    ]);
+    let info = json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+    let answer =
+        account.net().await?.post(&account.terms.url, headers, hello.to_string().into()).await;
+    // What stands in its way stands in the way of what follows, too, and is told then.
+    let challenges = answer.map(|answer| answer.challenges).unwrap_or_default();
+    Ok(challenge::bearer(challenges.iter().map(String::as_str)))
+}
+
+/// Tokens for the client itself, which has a secret of its own.
+pub(super) async fn by_credentials(account: &Account) -> Result<Grant, AuthError> {
+    let net = account.net().await?;
+    let (found, client, scopes) = match account.held() {
+        Some(held) => return again(account, &held.grant).await,
+        None => {
+            let Prepared { found, scopes, .. } = prepare(account, None).await?;
+            let wanted = Wanted {
+                authority: &found.authority,
+                redirect: None,
+                scopes: &scopes,
+                known: None,
+            };
+            let client = register::client(net, &account.terms.options, wanted).await?;
+            (found, client, scopes)
+        }
+    };
+    let asked = (found.resource.as_str(), scopes.as_slice());
+    let tokens = requests::of_client(net, &client, &found.authority.token, asked).await;
+    Ok(grant(account, found, client, tokens.map_err(AuthError::NotGiven)?))
+}
+
+async fn again(account: &Account, held: &Grant) -> Result<Grant, AuthError> {
+    let asked = (held.resource.as_str(), held.tokens.scopes.as_slice());
+    let net = account.net().await?;
+    let tokens = requests::of_client(net, &held.client, &held.endpoints.token, asked).await;
+    Ok(Grant { tokens: tokens.map_err(AuthError::NotGiven)?, ..held.clone() })
+}
+
+impl Flow {
+    async fn begin(
+        account: &Arc<Account>,
+        prepared: Prepared,
+        alone: Held,
+    ) -> Result<Flow, AuthError> {
+        let Prepared { found, scopes, known } = prepared;
+        let options = &account.terms.options;
+        let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
+        let page = found.authority.authorization.clone();
+        let page = page.ok_or_else(|| AuthError::NoPage { issuer: issuer() })?;
+        if found.authority.proof == Proof::NotOffered {
+            return Err(AuthError::NoProof { issuer: issuer() });
+        }
+        if let Some((name, _)) =
+            options.params.iter().find(|(name, _)| RESERVED.contains(&name.as_str()))
+        {
+            return Err(AuthError::Reserved { name: name.clone() });
+        }
+        let (callback, redirect) = listen(options.redirect.as_deref(), known.as_ref()).await?;
+        let wanted = Wanted {
+            authority: &found.authority,
+            redirect: Some(&redirect),
+            scopes: &scopes,
+            known: known.as_ref(),
+        };
+        let client = register::client(account.net().await?, options, wanted).await?;
+        let (state, verifier) = (Secret::new(unguessable()), Secret::new(unguessable()));
+        let asked = Asked {
+            state: &state,
+            verifier: &verifier,
+            redirect: &redirect,
+            resource: &found.resource,
+            scopes: &scopes,
+            params: &options.params,
+        };
+        let url = requests::page(&client, &page, &asked);
+        let link = Link::of(url.as_str(), &account.terms.reach()).map_err(AuthError::Link)?;
+        let account = Arc::clone(account);
+        Ok(Flow {
+            account,
+            found,
+            client,
+            scopes,
+            state,
+            verifier,
+            redirect,
+            callback,
+            link,
+            _alone: alone,
+        })
+    }
+
+    /// Waits for the browser to come back. May be dropped and asked again.
+    pub(super) async fn answered(&mut self) -> Result<Code, AuthError> {
+        let Flow { callback, state, found, .. } = self;
+        let expected = expected(state, found);
+        match callback {
+            None => std::future::pending().await,
+            Some(callback) => Ok(callback.wait(|query| answer::of_query(query, &expected)).await?),
+        }
+    }
+
+    /// Reads what the user brought from the browser.
+    pub(super) fn pasted(&self, text: &str) -> Result<Code, CallbackError> {
+        answer::of_pasted(text, &expected(&self.state, &self.found))
+    }
+
+    /// The code for tokens; they are kept.
+    pub(super) async fn redeem(self, code: Code) -> Result<(Grant, Entry), AuthError> {
+        let hand = CodeInHand {
+            code: code.reveal(),
+            verifier: &self.verifier,
+            redirect: &self.redirect,
+            resource: &self.found.resource,
+            scopes: &self.scopes,
+        };
+        let net = self.account.net().await?;
+        let token = &self.found.authority.token;
+        let tokens = requests::exchange(net, &self.client, token, hand).await;
+        let tokens = tokens.map_err(AuthError::Exchange)?;
+        let grant = grant(&self.account, self.found, self.client, tokens);
+        let entry = self.account.keep(grant.clone()).await?;
+        Ok((grant, entry))
+    }
+}
+
+impl DeviceFlow {
+    async fn begin(
+        account: &Arc<Account>,
+        prepared: Prepared,
+        alone: Held,
+    ) -> Result<DeviceFlow, AuthError> {
+        let Prepared { found, scopes, known } = prepared;
+        let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
+        let url = found.authority.device.clone();
+        let url = url.ok_or_else(|| AuthError::NoDevice { issuer: issuer() })?;
+        let wanted = Wanted {
+            authority: &found.authority,
+            redirect: None,
+            scopes: &scopes,
+            known: known.as_ref(),
+        };
+        let net = account.net().await?;
+        let client = register::client(net, &account.terms.options, wanted).await?;
+        let asked = (found.resource.as_str(), scopes.as_slice());
+        let device =
+            requests::device(net, &client, &url, asked).await.map_err(AuthError::Exchange)?;
+        let link = Link::of(device.verification_uri().as_str(), &account.terms.reach());
+        let link = link.map_err(AuthError::Link)?;
+        let code = clean_line(device.user_code().secret(), 40).into_owned();
+        let account = Arc::clone(account);
+        Ok(DeviceFlow { account, found, client, scopes, device, link, code, _alone: alone })
+    }
+
+    /// Waits until the user has signed in there; the tokens are kept.
+    pub(super) async fn finished(self) -> Result<(Grant, Entry), AuthError> {
+        let asked = (self.found.resource.as_str(), self.scopes.as_slice());
+        let (net, token) = (self.account.net().await?, &self.found.authority.token);
+        let tokens = requests::of_device(net, &self.client, token, &self.device, asked).await;
+        let tokens = tokens.map_err(AuthError::Exchange)?;
+        let grant = grant(&self.account, self.found, self.client, tokens);
+        let entry = self.account.keep(grant.clone()).await?;
+        Ok((grant, entry))
+    }
+}
+
+/// Something that a user pasted, and who wants to know what came of it.
+pub(super) struct Pasted {
+    pub(super) text: String,
+    pub(super) outcome: oneshot::Sender<Result<(Grant, Entry), AuthError>>,
+}
+
+/// Where what a user pastes goes.
+pub(super) type Paste = mpsc::Sender<Pasted>;
+
+fn expected<'a>(state: &'a Secret, found: &'a Found) -> Expected<'a> {
+    let Found { authority, .. } = found;
+    let (issuer, issuer_promised) = (authority.issuer.as_str(), authority.issuer_promised);
+    Expected { state: state.expose(), issuer, issuer_promised }
+}
+
+/// The listener that the browser comes back to, and its address. A client that is registered already
+/// is registered for one port, which may be free.
+async fn listen(
+    configured: Option<&str>,
+    known: Option<&Grant>,
+) -> Result<(Option<Callback>, String), AuthError> {
+    if let Some(configured) = configured {
+        return match Return::of(configured)? {
+            Return::Here(redirect) => bound(&redirect).await,
+            Return::Elsewhere(page) => Ok((None, page)),
+        };
+    }
+    let registered = known.filter(|grant| grant.client.source == Source::Registered);
+    let registered =
+        registered.and_then(|grant| Return::of(grant.client.redirect.as_deref()?).ok());
+    if let Some(Return::Here(redirect)) = registered
+        && let Ok(bound) = bound(&redirect).await
+    {
+        return Ok(bound);
+    }
+    bound(&Redirect::default()).await
+}
+
+async fn bound(redirect: &Redirect) -> Result<(Option<Callback>, String), AuthError> {
+    let callback = Callback::bind(redirect).await?;
+    let address = callback.redirect_uri().to_owned();
+    Ok((Some(callback), address))
+}
+
+fn grant(account: &Account, found: Found, client: Client, tokens: Tokens) -> Grant {
+    Grant {
+        server: account.terms.url.clone(),
+        issuer: found.authority.issuer,
+        resource: found.resource,
+        client,
+        endpoints: Endpoints {
+            token: found.authority.token,
+            revocation: found.authority.revocation,
+        },
+        tokens,
+    }
+}

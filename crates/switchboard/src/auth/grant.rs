@@ -1,0 +1,267 @@
+//! What a sign-in gave: tokens, who gave them, to which client, and for what.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use switchboard_core::sign_in::token::Lifetime;
+use url::Url;
+
+use crate::secret::Secret;
+
+/// A grant as it is held. It is bound to the server's address: its tokens go nowhere else.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    pub(crate) server: Url,
+    pub(crate) issuer: String,
+    /// What the tokens are for (RFC 8707).
+    pub(crate) resource: String,
+    pub(crate) client: Client,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) tokens: Tokens,
+}
+
+/// Who we are to an authority.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    pub(crate) secret: Option<Secret>,
+    /// From when on the secret is of no use any more.
+    pub(crate) secret_expires: Option<SystemTime>,
+    pub(crate) method: Method,
+    pub(crate) source: Source,
+    /// Where the authority sends browsers back to.
+    pub(crate) redirect: Option<String>,
+}
+
+/// How a client shows that it is who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Method {
+    None,
+    ClientSecretBasic,
+    ClientSecretPost,
+}
+
+/// Where a client comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Source {
+    /// The user's configuration.
+    Configured,
+    /// A document about it, whose address is its id.
+    Document,
+    /// The authority gave it to us.
+    Registered,
+}
+
+/// Where an authority takes requests, so that nothing has to be looked up to renew a token.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoints {
+    pub(crate) token: Url,
+    pub(crate) revocation: Option<Url>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Tokens {
+    pub(crate) access: Secret,
+    pub(crate) refresh: Option<Secret>,
+    pub(crate) received: SystemTime,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) scopes: Vec<String>,
+}
+
+impl Tokens {
+    /// When the access token ends, as far as that was said.
+    pub(crate) fn expires(&self) -> Option<SystemTime> {
+        self.received.checked_add(self.lifetime.duration()?)
+    }
+}
+
+/// What is kept is not what was kept there.
+#[derive(Debug, thiserror::Error)]
+#[error("what is kept of the sign-in cannot be read")]
+pub(crate) struct Unreadable;
+
+impl Grant {
+    /// What the grant is kept under: nobody else's is found there.
+    pub(crate) fn account(&self) -> String {
+        account(&self.issuer, &self.client.id, &self.resource)
+    }
+
+    pub(crate) fn to_kept(&self) -> Secret {
+        let kept = Kept {
+            version: 1,
+            server: self.server.to_string(),
+            issuer: self.issuer.clone(),
+            resource: self.resource.clone(),
+            client: KeptClient {
+                id: self.client.id.clone(),
+                secret: self.client.secret.as_ref().map(expose),
+                secret_expires: self.client.secret_expires.map(seconds),
+                method: self.client.method,
+                source: self.client.source,
+                redirect: self.client.redirect.clone(),
+            },
+            token_endpoint: self.endpoints.token.to_string(),
+            revocation_endpoint: self.endpoints.revocation.as_ref().map(Url::to_string),
+            access_token: expose(&self.tokens.access),
+            refresh_token: self.tokens.refresh.as_ref().map(expose),
+            received: seconds(self.tokens.received),
+            expires_in: self.tokens.lifetime.duration().map(|lifetime| lifetime.as_secs()),
+            scopes: self.tokens.scopes.clone(),
+        };
+        Secret::new(serde_json::to_string(&kept).expect("texts and numbers are JSON"))
+    }
+
+    pub(crate) fn of_kept(kept: &Secret) -> Result<Grant, Unreadable> {
+        let kept: Kept = serde_json::from_str(kept.expose()).map_err(|_| Unreadable)?;
+        let url = |text: &str| Url::parse(text).map_err(|_| Unreadable);
+        if kept.version != 1 {
+            return Err(Unreadable);
+        }
+        Ok(Grant {
+            server: url(&kept.server)?,
+            issuer: kept.issuer,
+            resource: kept.resource,
+            client: Client {
+                id: kept.client.id,
+                secret: kept.client.secret.map(Secret::new),
+                secret_expires: kept.client.secret_expires.map(time),
+                method: kept.client.method,
+                source: kept.client.source,
+                redirect: kept.client.redirect,
+            },
+            endpoints: Endpoints {
+                token: url(&kept.token_endpoint)?,
+                revocation: kept.revocation_endpoint.as_deref().map(url).transpose()?,
+            },
+            tokens: Tokens {
+                access: Secret::new(kept.access_token),
+                refresh: kept.refresh_token.map(Secret::new),
+                received: time(kept.received),
+                lifetime: match kept.expires_in {
+                    Some(seconds) => Lifetime::For(Duration::from_secs(seconds)),
+                    None => Lifetime::Unknown,
+                },
+                scopes: kept.scopes,
+            },
+        })
+    }
+}
+
+/// One name for an issuer, a client and a resource; none of them can be made to look like another.
+pub(crate) fn account(issuer: &str, client: &str, resource: &str) -> String {
+    let mut digest = Sha256::new();
+    for part in [issuer, client, resource] {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A grant in writing. It lives for as long as it takes to write or read one.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    version: u32,
+    server: String,
+    issuer: String,
+    resource: String,
+    client: KeptClient,
+    token_endpoint: String,
+    revocation_endpoint: Option<String>,
+    access_token: String,
+    refresh_token: Option<String>,
+    /// In seconds since 1970.
+    received: u64,
+    expires_in: Option<u64>,
+    scopes: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptClient {
+    id: String,
+    secret: Option<String>,
+    secret_expires: Option<u64>,
+    method: Method,
+    source: Source,
+    redirect: Option<String>,
+}
+
+fn expose(secret: &Secret) -> String {
+    secret.expose().to_owned()
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn time(seconds: u64) -> SystemTime {
+    // A time that no clock can show comes from a damaged file, and has passed.
+    UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn grant() -> Grant {
+        Grant {
+            server: Url::parse("https://mcp.example.com/mcp").unwrap(),
+            issuer: "https://auth.example.com".to_owned(),
+            resource: "https://mcp.example.com/mcp".to_owned(),
+            client: Client {
+                id: "client-1".to_owned(),
+                secret: Some(Secret::new("CANARY-secret")),
+                secret_expires: Some(time(5_000_000_000)),
+                method: Method::ClientSecretBasic,
+                source: Source::Registered,
+                redirect: Some("http://127.0.0.1:7777/callback".to_owned()),
+            },
+            endpoints: Endpoints {
+                token: Url::parse("https://auth.example.com/token").unwrap(),
+                revocation: Some(Url::parse("https://auth.example.com/revoke").unwrap()),
+            },
+            tokens: Tokens {
+                access: Secret::new("CANARY-access"),
+                refresh: Some(Secret::new("CANARY-refresh")),
+                received: time(1_700_000_000),
+                lifetime: Lifetime::For(Duration::from_secs(3600)),
+                scopes: vec!["read".to_owned()],
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_what_was_granted() {
+        let kept = grant().to_kept();
+        let again = Grant::of_kept(&kept).unwrap();
+        assert_eq!(again.to_kept(), kept);
+        assert_eq!(again.account(), grant().account());
+        assert_eq!(again.tokens.expires(), Some(time(1_700_003_600)));
+        for damaged in ["", "{}", "null", &kept.expose().replace("\"version\":1", "\"version\":2")]
+        {
+            assert!(Grant::of_kept(&Secret::new(damaged)).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn nothing_secret_is_shown() {
+        let shown = format!("{:?}", grant());
+        assert!(shown.contains("client-1") && !shown.contains("CANARY"), "{shown}");
+    }
+
+    #[test]
+    fn each_issuer_client_and_resource_has_its_own_account() {
+        let accounts = [("ab", "c", "d"), ("a", "bc", "d"), ("a", "b", "cd"), ("", "abc", "d")];
+        let mut names: Vec<String> = accounts
+            .iter()
+            .map(|(issuer, client, resource)| account(issuer, client, resource))
+            .collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), accounts.len());
+    }
+}

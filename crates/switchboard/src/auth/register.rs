@@ -1,0 +1,215 @@
+//! Who we are to an authority: as configured, known by a document, or registered there (RFC 7591).
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use serde_json::json;
+use switchboard_core::config::auth::GrantType;
+use switchboard_core::render::words::clean_line;
+use switchboard_core::sign_in::metadata::Authority;
+use url::Url;
+
+use super::grant::{Client, Grant, Method, Source};
+use super::net::{Net, NetError};
+use super::terms::Options;
+use crate::secret::Secret;
+
+/// How people know us where they are asked for their consent.
+const NAME: &str = "Switchboard";
+
+/// The same listener at any port, as authorities that follow RFC 8252 understand it.
+const ANY_PORT: &str = "http://127.0.0.1/callback";
+
+const SHOWN: usize = 200;
+
+/// Why an authority does not know us.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RegisterError {
+    /// A user has to register one by hand.
+    #[error("the authority `{issuer}` registers no clients by itself")]
+    NotOffered { issuer: String },
+    #[error("the authority refused to register us (HTTP status {status}{})", clause(.error))]
+    Refused { status: u16, error: String },
+    #[error("the authority's answer to our registration makes no sense")]
+    Malformed,
+    #[error("the `clientMetadataUrl` is no https address with a path")]
+    Document,
+    #[error("a `clientSecret` needs a `clientId`")]
+    SecretAlone,
+    #[error("the grant `client_credentials` needs a `clientId` and a `clientSecret`")]
+    NoCredentials,
+    #[error("the authority cannot be asked")]
+    Net(#[from] NetError),
+}
+
+fn clause(error: &str) -> String {
+    if error.is_empty() { String::new() } else { format!(": {error}") }
+}
+
+/// What a client is wanted for.
+pub(super) struct Wanted<'a> {
+    pub(super) authority: &'a Authority,
+    /// Where browsers are sent back to, if one is used.
+    pub(super) redirect: Option<&'a str>,
+    pub(super) scopes: &'a [String],
+    /// What an earlier sign-in left.
+    pub(super) known: Option<&'a Grant>,
+}
+
+/// The client that the user configured, or else one that is known already, or else one that is known
+/// by a document, or else a new one.
+pub(super) async fn client(
+    net: &Net,
+    options: &Options,
+    wanted: Wanted<'_>,
+) -> Result<Client, RegisterError> {
+    let redirect = wanted.redirect.map(str::to_owned);
+    if let Some(id) = &options.client_id {
+        let method = method(wanted.authority, options.client_secret.is_some());
+        let (id, secret) = (id.clone(), options.client_secret.clone());
+        let source = Source::Configured;
+        return Ok(Client { id, secret, secret_expires: None, method, source, redirect });
+    }
+    if options.client_secret.is_some() {
+        return Err(RegisterError::SecretAlone);
+    }
+    if options.grant == GrantType::ClientCredentials {
+        return Err(RegisterError::NoCredentials);
+    }
+    if let Some(document) = &options.client_metadata_url {
+        let url = Url::parse(document).ok();
+        let fits = url.is_some_and(|url| url.scheme() == "https" && url.path() != "/");
+        if !fits {
+            return Err(RegisterError::Document);
+        }
+        if wanted.authority.client_documents {
+            let (id, source) = (document.clone(), Source::Document);
+            let (secret, secret_expires, method) = (None, None, Method::None);
+            return Ok(Client { id, secret, secret_expires, method, source, redirect });
+        }
+    }
+    match wanted.known.filter(|grant| is_reusable(grant, &wanted)) {
+        Some(known) => Ok(known.client.clone()),
+        None => register(net, options, &wanted).await,
+    }
+}
+
+/// A registration holds at the authority that made it, for the address that it was made for.
+fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
+    let client = &grant.client;
+    let expired = client.secret_expires.is_some_and(|expires| expires <= SystemTime::now());
+    client.source == Source::Registered
+        && grant.issuer == wanted.authority.issuer
+        && client.redirect.as_deref() == wanted.redirect
+        && !expired
+}
+
+/// How the authority wants to be shown a secret; what it does not say is `client_secret_basic`
+/// (RFC 8414).
+fn method(authority: &Authority, has_secret: bool) -> Method {
+    let offers = |name: &str| match &authority.methods {
+        Some(methods) => methods.iter().any(|method| method == name),
+        None => name == "client_secret_basic",
+    };
+    match has_secret {
+        false => Method::None,
+        true if offers("client_secret_basic") => Method::ClientSecretBasic,
+        true if offers("client_secret_post") => Method::ClientSecretPost,
+        true if offers("none") => Method::None,
+        true => Method::ClientSecretBasic,
+    }
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<String>,
+    client_secret_expires_at: Option<u64>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+async fn register(
+    net: &Net,
+    options: &Options,
+    wanted: &Wanted<'_>,
+) -> Result<Client, RegisterError> {
+    let authority = wanted.authority;
+    let Some(url) = &authority.registration else {
+        let issuer = clean_line(&authority.issuer, SHOWN).into_owned();
+        return Err(RegisterError::NotOffered { issuer });
+    };
+    let headers =
+        HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let answer = net.post(url, headers, metadata(options, wanted).to_string().into_bytes()).await?;
+    if !(200..300).contains(&answer.status) {
+        let refusal: Option<Refusal> = serde_json::from_slice(&answer.body).ok();
+        let words = refusal.map(|refusal| [refusal.error, refusal.error_description]);
+        let words: Vec<String> = words.into_iter().flatten().flatten().collect();
+        let error = clean_line(&words.join(": "), SHOWN).into_owned();
+        return Err(RegisterError::Refused { status: answer.status, error });
+    }
+    let registered: Registered =
+        serde_json::from_slice(&answer.body).map_err(|_| RegisterError::Malformed)?;
+    let secret = registered.client_secret.filter(|secret| !secret.is_empty());
+    Ok(Client {
+        method: match registered.token_endpoint_auth_method.as_deref() {
+            Some("client_secret_basic") if secret.is_some() => Method::ClientSecretBasic,
+            Some("client_secret_post") if secret.is_some() => Method::ClientSecretPost,
+            Some("none") => Method::None,
+            Some(_) | None => method(authority, secret.is_some()),
+        },
+        id: registered.client_id,
+        secret: secret.map(Secret::new),
+        // Zero means never.
+        secret_expires: registered
+            .client_secret_expires_at
+            .filter(|seconds| *seconds > 0)
+            .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds))),
+        source: Source::Registered,
+        redirect: wanted.redirect.map(str::to_owned),
+    })
+}
+
+/// What we say about ourselves. Whoever has the program has all of it, so it asks for no secret.
+fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
+    let authority = wanted.authority;
+    let mut redirects: Vec<&str> = wanted.redirect.into_iter().collect();
+    if redirects.first().is_some_and(|redirect| redirect.starts_with("http://127.0.0.1:")) {
+        redirects.push(ANY_PORT);
+    }
+    let mut grants = vec!["authorization_code", "refresh_token"];
+    if authority.device.is_some() {
+        grants.push("urn:ietf:params:oauth:grant-type:device_code");
+    }
+    let public =
+        authority.methods.as_ref().is_none_or(|methods| methods.iter().any(|m| m == "none"));
+    let method = match (public, method(authority, true)) {
+        (true, _) | (false, Method::None) => "none",
+        (false, Method::ClientSecretBasic) => "client_secret_basic",
+        (false, Method::ClientSecretPost) => "client_secret_post",
+    };
+    let mut metadata = json!({
+        "client_name": options.client_name.as_deref().unwrap_or(NAME),
+        "application_type": "native",
+        "redirect_uris": redirects,
+        "grant_types": grants,
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+    });
+    if !wanted.scopes.is_empty() {
+        metadata["scope"] = json!(wanted.scopes.join(" "));
+    }
+    for (name, value) in [("client_uri", &options.client_uri), ("logo_uri", &options.logo_uri)] {
+        if let Some(value) = value {
+            metadata[name] = json!(value);
+        }
+    }
+    metadata
+}

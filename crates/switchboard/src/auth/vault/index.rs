@@ -1,0 +1,226 @@
+//! The index of the vault: what is kept for which server, and where; read before any secret is.
+
+use serde::{Deserialize, Serialize};
+
+/// A line of the index: what is kept, for which address, under which account and where. Nothing
+/// in it is secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// The address as it is configured, with its variables filled in.
+    pub(crate) server: String,
+    pub(crate) kind: Kind,
+    /// In hexadecimal; a part of a file's name.
+    pub(crate) account: String,
+    pub(crate) place: Place,
+    /// Scopes that the server asked for since it was signed in to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) wanted: Vec<String>,
+}
+
+/// What a secret is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// What an authority granted: its tokens, and who we are there.
+    Grant,
+    /// A token that the user gave.
+    Bearer,
+}
+
+/// Where a secret is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Place {
+    Keyring,
+    File,
+    EncryptedFile,
+}
+
+/// A secret that no line of the index leads to any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Orphan {
+    pub(super) account: String,
+    pub(super) place: Place,
+}
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    version: u32,
+    entries: Vec<Entry>,
+}
+
+/// The lines of a file; `None` if it is not an index of ours, or not whole.
+pub(super) fn parse(file: &[u8]) -> Option<Vec<Entry>> {
+    let content: Content = serde_json::from_slice(file).ok()?;
+    let sound = content.version == VERSION
+        && content.entries.iter().all(|entry| is_account(&entry.account));
+    sound.then_some(content.entries)
+}
+
+pub(super) fn print(entries: Vec<Entry>) -> Vec<u8> {
+    let content = Content { version: VERSION, entries };
+    let mut file = serde_json::to_vec_pretty(&content).expect("texts and words are JSON");
+    file.push(b'\n');
+    file
+}
+
+/// Whether a text may name a file.
+pub(super) fn is_account(text: &str) -> bool {
+    let hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    (16..=128).contains(&text.len()) && text.bytes().all(hexadecimal)
+}
+
+impl Entry {
+    fn is_of(&self, server: &str, kind: Kind) -> bool {
+        self.server == server && self.kind == kind
+    }
+}
+
+/// Puts a line in, for the one of the same server and kind. What a server asked for meanwhile stays
+/// with its account.
+pub(super) fn put(entries: &mut Vec<Entry>, mut new: Entry) -> Vec<Orphan> {
+    let mut orphans = Vec::new();
+    // One account has one secret, whichever lines lead to it.
+    for entry in entries.iter_mut().filter(|entry| entry.account == new.account) {
+        if entry.is_of(&new.server, new.kind) {
+            new.wanted = std::mem::take(&mut entry.wanted);
+        }
+        let orphan = Orphan { account: entry.account.clone(), place: entry.place };
+        if (entry.place == Place::Keyring) != (new.place == Place::Keyring)
+            && !orphans.contains(&orphan)
+        {
+            orphans.push(orphan);
+        }
+        entry.place = new.place;
+    }
+    orphans.extend(take(entries, &new.server, new.kind).filter(|old| old.account != new.account));
+    entries.push(new);
+    orphans
+}
+
+/// Takes a line out.
+pub(super) fn take(
+    entries: &mut Vec<Entry>,
+    server: &str,
+    kind: Kind,
+) -> impl Iterator<Item = Orphan> + use<> {
+    let position = entries.iter().position(|entry| entry.is_of(server, kind));
+    let taken = position.map(|position| entries.remove(position));
+    let shared = taken
+        .as_ref()
+        .is_some_and(|taken| entries.iter().any(|entry| entry.account == taken.account));
+    let orphan = taken.filter(|_| !shared);
+    orphan.map(|taken| Orphan { account: taken.account, place: taken.place }).into_iter()
+}
+
+/// The line of a server, if it has one.
+pub(super) fn find<'a>(
+    entries: &'a mut [Entry],
+    server: &str,
+    kind: Kind,
+) -> Option<&'a mut Entry> {
+    entries.iter_mut().find(|entry| entry.is_of(server, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(server: &str, kind: Kind, account: char, place: Place) -> Entry {
+        let account = account.to_string().repeat(16);
+        Entry { server: server.to_owned(), kind, account, place, wanted: Vec::new() }
+    }
+
+    fn orphan(account: char, place: Place) -> Orphan {
+        Orphan { account: account.to_string().repeat(16), place }
+    }
+
+    fn put_all(lines: &[Entry]) -> (Vec<Entry>, Vec<Orphan>) {
+        let mut entries = Vec::new();
+        let orphans = lines.iter().flat_map(|line| put(&mut entries, line.clone())).collect();
+        (entries, orphans)
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_anything_else_is_not() {
+        let mut entry = line("https://a.example/mcp", Kind::Grant, 'a', Place::EncryptedFile);
+        entry.wanted = vec!["read".to_owned()];
+        let file = print(vec![entry.clone()]);
+        assert_eq!(parse(&file), Some(vec![entry]));
+        for end in 0..file.len() - 1 {
+            assert_eq!(parse(&file[..end]), None, "cut at {end}");
+        }
+        let file = String::from_utf8(file).unwrap();
+        let cases = [
+            ("\"version\": 1", "\"version\": 2"),
+            ("aaaaaaaaaaaaaaaa", "../../../../mcp.json"),
+            ("aaaaaaaaaaaaaaaa", "aaaa"),
+            ("\"kind\"", "\"kinds\""),
+            ("encrypted-file", "elsewhere"),
+        ];
+        for (old, new) in cases {
+            assert_eq!(parse(file.replace(old, new).as_bytes()), None, "{new}");
+        }
+    }
+
+    #[test]
+    fn a_server_has_one_line_a_kind_and_the_secret_of_the_old_one_goes() {
+        use Kind::{Bearer, Grant};
+        use Place::{EncryptedFile, File, Keyring};
+        let cases: [(&[Entry], usize, &[Orphan]); 5] = [
+            // The same again.
+            (&[line("x", Grant, 'a', File), line("x", Grant, 'a', EncryptedFile)], 1, &[]),
+            // Another kind of the same server.
+            (&[line("x", Grant, 'a', File), line("x", Bearer, 'b', File)], 2, &[]),
+            // Another account.
+            (
+                &[line("x", Grant, 'a', Keyring), line("x", Grant, 'b', File)],
+                1,
+                &[orphan('a', Keyring)],
+            ),
+            // Another place.
+            (
+                &[line("x", Grant, 'a', Keyring), line("x", Grant, 'a', File)],
+                1,
+                &[orphan('a', Keyring)],
+            ),
+            // An account that another server uses, too.
+            (
+                &[
+                    line("x", Grant, 'a', File),
+                    line("y", Grant, 'a', File),
+                    line("x", Grant, 'b', File),
+                ],
+                2,
+                &[],
+            ),
+        ];
+        for (lines, count, orphans) in cases {
+            let (entries, found) = put_all(lines);
+            assert_eq!((entries.len(), &found[..]), (count, orphans), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn an_account_has_one_place_for_all_who_use_it() {
+        let lines =
+            [line("x", Kind::Grant, 'a', Place::Keyring), line("y", Kind::Grant, 'a', Place::File)];
+        let (entries, orphans) = put_all(&lines);
+        assert!(entries.iter().all(|entry| entry.place == Place::File));
+        assert_eq!(orphans, [orphan('a', Place::Keyring)]);
+    }
+
+    #[test]
+    fn what_a_server_asked_for_stays_with_its_account() {
+        let mut entries = vec![line("x", Kind::Grant, 'a', Place::File)];
+        entries[0].wanted = vec!["write".to_owned()];
+        put(&mut entries, line("x", Kind::Grant, 'a', Place::File));
+        assert_eq!(entries[0].wanted, ["write"]);
+        put(&mut entries, line("x", Kind::Grant, 'b', Place::File));
+        assert_eq!(entries[0].wanted, [""; 0]);
+    }
+}

@@ -1,0 +1,112 @@
+//! Whether a server's entry leaves room for a sign-in, and on which terms.
+
+use std::sync::Arc;
+
+use switchboard_core::config::auth::{Auth, OAuth, OAuthOptions};
+use switchboard_core::config::expand::{self, ExpandError, Expanded, Surroundings};
+use switchboard_core::config::values::Template;
+use switchboard_wire::http_client::Url;
+
+use super::{RemoteRecipe, Speaks};
+use crate::auth::terms::{Options, Terms};
+use crate::dial::spawn::Spawner;
+use crate::dial::{sealed, secret};
+use crate::secret::Secret;
+use crate::upstream::{DialError, secret_program};
+
+impl RemoteRecipe {
+    /// The terms of a sign-in to this server; `None` if its entry says how else it is known to the
+    /// server, or that it is not.
+    pub(super) async fn terms(
+        &self,
+        url: &Url,
+        spawner: &Arc<dyn Spawner>,
+    ) -> Result<Option<Terms>, DialError> {
+        let Some(options) = self.oauth_options() else { return Ok(None) };
+        let filled = self.environment.expanding(|with| fill(&options, with))?;
+        let client_secret = match filled.secret {
+            None => None,
+            Some(Expanded::Text(text)) => Some(Secret::new(text)),
+            Some(Expanded::Command(words)) => {
+                sealed(self.seal.as_ref(), &self.environment, vec![words.clone()]).await?;
+                let program = secret_program(&self.environment, words, &self.environment.cwd);
+                let asked = secret::ask(Arc::clone(spawner), program).await;
+                let helper = options.client_secret.as_ref().and_then(Template::program);
+                let name = "oauth.clientSecret".to_owned();
+                let failed =
+                    |cause| DialError::Secret { name, helper: helper.unwrap_or_default(), cause };
+                Some(asked.map_err(failed)?)
+            }
+        };
+        let mut options = Options { client_secret, ..filled.options };
+        // What a project says is believed as far as the server itself is.
+        let by_user = self.seal.is_none();
+        options.issuer_unchecked &= by_user;
+        Ok(Some(Terms {
+            server: self.server.clone(),
+            url: url.clone(),
+            ca_file: self.ca_path()?,
+            named: options.metadata_url.clone().filter(|_| by_user),
+            options,
+        }))
+    }
+
+    /// A server that is shown a token of its entry needs no sign-in, nor does one whose entry says
+    /// that there is none.
+    fn oauth_options(&self) -> Option<OAuthOptions> {
+        let has_header =
+            self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let has_token = self.bearer_token.is_some() || self.bearer_token_env.is_some();
+        let asked_for = match &self.auth {
+            Some(Auth::OAuth) => true,
+            None => !has_header && !has_token,
+            Some(
+                Auth::Off | Auth::Bearer | Auth::Basic { .. } | Auth::ApiKey { .. } | Auth::Custom,
+            ) => false,
+        };
+        match (&self.oauth, self.speaks) {
+            (Some(OAuth::Off), _) | (_, Speaks::WebSocket) => None,
+            (Some(OAuth::With(options)), Speaks::Http(_)) => asked_for.then(|| (**options).clone()),
+            (None, Speaks::Http(_)) => asked_for.then(OAuthOptions::default),
+        }
+    }
+}
+
+/// Options that are filled in but for the secret, which may have to be asked for.
+struct Filled {
+    options: Options,
+    secret: Option<Expanded>,
+}
+
+fn fill(options: &OAuthOptions, with: &Surroundings<'_>) -> Result<Filled, DialError> {
+    let text = |template: &Option<Template>| -> Result<Option<String>, ExpandError> {
+        template.as_ref().map(|template| expand::expand(template, with)).transpose()
+    };
+    let metadata_url = text(&options.auth_server_metadata_url)?;
+    let metadata_url = metadata_url.map(|url| {
+        let incorrect = |_| DialError::Incorrect { name: "oauth.authServerMetadataUrl" };
+        Url::parse(&url).map_err(incorrect)
+    });
+    let mut params = Vec::new();
+    for (name, value) in options.authorization_params.iter() {
+        params.push((name.to_owned(), expand::expand(value, with)?));
+    }
+    let secret = options.client_secret.as_ref();
+    Ok(Filled {
+        secret: secret.map(|secret| expand::expand_value(secret, with)).transpose()?,
+        options: Options {
+            grant: options.grant_type,
+            client_id: text(&options.client_id)?,
+            client_secret: None,
+            client_metadata_url: text(&options.client_metadata_url)?,
+            scope: text(&options.scope)?,
+            params,
+            redirect: text(&options.redirect_uri)?,
+            client_name: text(&options.client_name)?,
+            client_uri: text(&options.client_uri)?,
+            logo_uri: text(&options.logo_uri)?,
+            metadata_url: metadata_url.transpose()?,
+            issuer_unchecked: options.skip_issuer_metadata_validation,
+        },
+    })
+}
