@@ -32,7 +32,7 @@ const LOCKED: Duration = Duration::from_secs(45);
 const BREATHER: Duration = Duration::from_secs(10);
 
 /// Sign-ins in a row because a server wanted more, before it is believed that more does not help.
-const MOST_STEPS: u32 = 3;
+const MOST_STEPS: u32 = 2;
 const IN_A_ROW: Duration = Duration::from_secs(10 * 60);
 
 /// The sign-in to one server.
