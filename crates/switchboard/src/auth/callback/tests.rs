@@ -192,7 +192,8 @@ async fn a_crowd_that_says_nothing_keeps_nobody_out() {
     let request = get(port, GOOD);
     let (outcome, answer) = tokio::join!(callback.wait(judge), tell(port, &request));
     assert_eq!((outcome.unwrap().reveal().as_str(), status(&answer)), ("hunter2", 200));
-    assert!(callback.seats.len() <= MOST, "{}", callback.seats.len());
+    let (seats, visitors) = (callback.seats.len(), callback.visitors.len());
+    assert!(seats <= MOST && visitors <= MOST, "{seats} seats, {visitors} visitors");
     for mut silent in crowd {
         let _end_or_reset = silent.read_to_end(&mut Vec::new()).await;
     }
