@@ -48,6 +48,7 @@ mod scenarios;
 mod secrets;
 mod server_to_client;
 mod setup;
+mod sign_in;
 mod state;
 mod stateless_clients;
 mod stdio_face;

@@ -1,0 +1,3 @@
+//! Signing in to servers.
+
+mod hostile;
