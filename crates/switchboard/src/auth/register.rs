@@ -155,8 +155,9 @@ async fn register(
         let error = clean_line(&words.join(": "), SHOWN).into_owned();
         return Err(RegisterError::Refused { status: answer.status, error });
     }
-    let registered: Registered =
-        serde_json::from_slice(&answer.body).map_err(|_| RegisterError::Malformed)?;
+    let registered: Option<Registered> = serde_json::from_slice(&answer.body).ok();
+    let registered = registered.filter(|registered| !registered.client_id.is_empty());
+    let registered = registered.ok_or(RegisterError::Malformed)?;
     let secret = registered.client_secret.filter(|secret| !secret.is_empty());
     Ok(Client {
         method: match registered.token_endpoint_auth_method.as_deref() {
@@ -181,7 +182,8 @@ async fn register(
 fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
     let authority = wanted.authority;
     let mut redirects: Vec<&str> = wanted.redirect.into_iter().collect();
-    if redirects.first().is_some_and(|redirect| redirect.starts_with("http://127.0.0.1:")) {
+    // Authorities that know no other flow want one from everybody.
+    if redirects.first().is_none_or(|redirect| redirect.starts_with("http://127.0.0.1:")) {
         redirects.push(ANY_PORT);
     }
     let mut grants = vec!["authorization_code", "refresh_token"];

@@ -1,6 +1,9 @@
 //! What authorities answer, and what browsers come back with.
 
-use switchboard_it::authority::redirect_of;
+use std::time::Duration;
+
+use switchboard_it::authority::{Endpoint, redirect_of};
+use tokio::time::Instant;
 
 use super::*;
 
@@ -64,6 +67,8 @@ fn what_comes_back_is_from_whom_it_was_asked() {
             ("deep tokens", tokens(json!("deep"))),
             ("tokens elsewhere", tokens(json!({ "redirect": "http://169.254.169.254/" }))),
             ("a token that is none", tokens(raw(b"{\"access_token\":7}"))),
+            ("a token of nothing", tokens(raw(b"{\"access_token\":\"\"}"))),
+            ("a token with a header", tokens(raw(b"{\"access_token\":\"x\\r\\nX-Calc: 1\"}"))),
             (
                 "a token of another type",
                 tokens(raw(b"{\"access_token\":\"x\",\"token_type\":\"mac\\u001b[2J\"}")),
@@ -72,6 +77,23 @@ fn what_comes_back_is_from_whom_it_was_asked() {
         let rows = rows.map(|(what, setup)| (what, Way::Page, setup));
         insta::assert_snapshot!("returns", table(&rows).await);
     });
+}
+
+/// The clock stands still until the authority has been asked; then it moves on by itself.
+#[tokio::test]
+async fn a_device_is_not_waited_for_longer_than_it_has() {
+    let fields = json!({ "interval": 1_000_000_000_000_u64, "expires_in": 60 });
+    let victim = Victim::of(&json!({ "device-fields": fields }), Nameless).await;
+    let ledger = victim.authority.ledger();
+    let asked = async {
+        ledger.until(|record| record.count(Endpoint::Token) == 1).await;
+        tokio::time::pause();
+        Instant::now()
+    };
+    let (outcome, since) = tokio::join!(victim.sign_in(Way::Device), asked);
+    assert!(since.elapsed() <= Duration::from_secs(61), "{:?}", since.elapsed());
+    let said = victim.refusal(outcome);
+    assert!(said.ends_with("nobody signed in at the other device in time"), "{said}");
 }
 
 /// Somebody else answers in place of the authority.
