@@ -3,6 +3,7 @@
 pub(crate) mod edit;
 pub(crate) mod install;
 pub(crate) mod serve;
+pub(crate) mod token;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 use self::edit::Edit;
 use self::install::{HostName, Install};
 use self::serve::Serve;
+use self::token::Token;
 
 /// Every MCP server, one tool
 ///
@@ -228,6 +230,24 @@ pub(crate) enum Talk {
         jq '{query: .q}' in.json | switchboard call docs_search --args -"
     )]
     Call(Call),
+    /// Sign in to a server at a URL
+    #[command(
+        after_help = "Prints the address to open, opens it in the browser if this is a terminal \
+        that has one, and waits for up to ten minutes until somebody signed in there. Where the \
+        browser is on another machine, it ends at a page that it cannot load: the address of that \
+        page can be pasted.\n\n\
+        Without a terminal the address is a line on standard output. With `--json` there are two \
+        lines: what to open, and who is signed in.\n\n\
+        Examples:\n  switchboard auth tracker\n  switchboard auth tracker --paste\n  \
+        switchboard auth tracker --device"
+    )]
+    Auth(Auth),
+    /// Sign out of a server: its authority is told, and its tokens are removed
+    #[command(after_help = "Example:\n  switchboard logout tracker")]
+    Logout {
+        /// Its name
+        server: String,
+    },
     /// List the resources of all servers, or of one
     #[command(after_help = "Example:\n  switchboard resources demo")]
     Resources {
@@ -289,6 +309,11 @@ pub(crate) enum Talk {
         server: Option<String>,
         #[command(flatten)]
         format: Format,
+    },
+    /// Keep tokens for servers at a URL
+    Token {
+        #[command(subcommand)]
+        command: Token,
     },
     /// Show which tools are not what was accepted, and how they differ
     #[command(
@@ -368,6 +393,20 @@ pub(crate) struct Call {
     /// Look on this server only
     #[arg(long)]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Auth {
+    /// Its name
+    pub(crate) server: String,
+    /// Open no browser, and take the address that the browser ends at
+    #[arg(long, conflicts_with = "device")]
+    pub(crate) paste: bool,
+    /// Sign in at another device, with a short code, where the authority offers that
+    #[arg(long)]
+    pub(crate) device: bool,
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -458,13 +497,15 @@ impl Talk {
             | Talk::Describe { format, .. }
             | Talk::Instructions { format, .. }
             | Talk::Call(Call { format, .. })
+            | Talk::Auth(Auth { format, .. })
             | Talk::Resources { format, .. }
             | Talk::Read { format, .. }
             | Talk::Prompts { format, .. }
             | Talk::Prompt { format, .. }
             | Talk::Pins { format, .. }
             | Talk::Reconnect { format, .. } => *format,
-            Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
+            Talk::Token { command } => command.format(),
+            Talk::Logout { .. } | Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }
     }
 }

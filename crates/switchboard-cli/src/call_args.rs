@@ -40,13 +40,13 @@ impl From<ArgsError> for Failure {
 }
 
 /// A word of the command line, split at its `=`.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair {
     key: String,
     value: Typed,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Typed {
     /// `key=text`: the schema says what it is.
     Text(String),

@@ -6,7 +6,6 @@
 
 mod args;
 mod boot;
-#[cfg_attr(not(test), expect(dead_code, reason = "the command that opens it is built next"))]
 mod browser;
 mod call_args;
 mod commands;
@@ -15,9 +14,11 @@ mod dialogue;
 mod diff;
 mod exit;
 mod host;
+mod keyboard;
 mod printer;
 mod report;
 mod show;
+mod sign_in;
 mod signals;
 mod spinner;
 mod style;

@@ -87,9 +87,17 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
             format!("look at its definition and approve it with {trust}")
         }
         Hint::SignIn(server) => format!("sign in with {}", on("auth", server.as_str())),
+        Hint::SignInAt(link) => format!("sign in at {link}, then try again"),
         Hint::GiveToken(server) => format!(
             "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server knows"
         ),
+        Hint::SetToken(server) => {
+            format!("give it its token with {}", on("token set", server.as_str()))
+        }
+        Hint::Unlock => {
+            "unlock the keyring, or choose another `oauthCredentialStore` in the settings"
+                .to_owned()
+        }
         Hint::Enable(server) => format!("use it again with {}", on("enable", server.as_str())),
         Hint::Disable(server) => format!("turn it off with {}", on("disable", server.as_str())),
         Hint::Configure => format!(

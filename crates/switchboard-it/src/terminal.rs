@@ -11,7 +11,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Termios, tcgetattr};
 use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::processes::{reads_its_input, send_signal};
 
@@ -121,6 +124,62 @@ pub async fn interrupt(command: &mut Command, typed: &str, question: &'static st
     .await
 }
 
+/// A command on a terminal, before somebody who watches, and types when they have seen enough.
+#[derive(Debug)]
+pub struct Watched {
+    child: Child,
+    keyboard: File,
+    screen: watch::Receiver<String>,
+    watching: JoinHandle<()>,
+}
+
+impl Watched {
+    pub fn start(command: &mut Command) -> Watched {
+        let (child, ours) = start(command);
+        let keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
+        let (shows, screen) = watch::channel(String::new());
+        let watching = tokio::task::spawn_blocking(move || {
+            follow(ours, |seen| {
+                shows.send_replace(String::from_utf8_lossy(seen).into_owned());
+            });
+        });
+        Watched { child, keyboard, screen, watching }
+    }
+
+    /// Waits until this is on the screen, and gives all of it.
+    pub async fn until(&mut self, part: &str) -> String {
+        let shown = self.screen.wait_for(|screen| screen.contains(part));
+        match tokio::time::timeout(DEADLINE, shown).await {
+            Ok(Ok(screen)) => return screen.clone(),
+            Ok(Err(_)) | Err(_) => {}
+        }
+        panic!("`{part}` was never shown: {}", *self.screen.borrow());
+    }
+
+    pub fn types(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).expect("a terminal takes a few lines");
+    }
+
+    /// Presses Ctrl-C.
+    pub fn interrupt(&self) {
+        send_signal(id(&self.child), Signal::INT);
+    }
+
+    /// The modes that the terminal is in.
+    pub fn modes(&self) -> Termios {
+        tcgetattr(&self.keyboard).expect("it is a terminal")
+    }
+
+    /// Waits for the end.
+    pub async fn ended(&mut self) -> Shown {
+        let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
+        let status = status.expect("a command ends").expect("it can be waited for");
+        (&mut self.watching).await.expect("reading cannot panic");
+        let screen = self.screen.borrow().clone();
+        Shown { code: status.code(), screen }
+    }
+}
+
 fn id(child: &Child) -> u32 {
     child.id().expect("it runs")
 }
@@ -151,18 +210,23 @@ async fn finish(
     mut look: impl FnMut(&[u8]) + Send + 'static,
 ) -> Shown {
     let screen = tokio::task::spawn_blocking(move || {
-        let (mut screen, mut seen, mut part) = (File::from(ours), Vec::new(), [0; 4096]);
-        // A terminal that everybody has left gives an error, not an end.
-        while let Ok(length @ 1..) = screen.read(&mut part) {
-            seen.extend_from_slice(&part[..length]);
-            look(&seen);
-        }
-        String::from_utf8_lossy(&seen).into_owned()
+        String::from_utf8_lossy(&follow(ours, &mut look)).into_owned()
     });
     let status = tokio::time::timeout(DEADLINE, child.wait()).await;
     let status = status.expect("a command ends").expect("it can be waited for");
     let screen = screen.await.expect("reading cannot panic");
     Shown { code: status.code(), screen }
+}
+
+/// Reads what is shown, until everybody has left.
+fn follow(ours: OwnedFd, mut look: impl FnMut(&[u8])) -> Vec<u8> {
+    let (mut screen, mut seen, mut part) = (File::from(ours), Vec::new(), [0; 4096]);
+    // A terminal that everybody has left gives an error, not an end.
+    while let Ok(length @ 1..) = screen.read(&mut part) {
+        seen.extend_from_slice(&part[..length]);
+        look(&seen);
+    }
+    seen
 }
 
 /// Our side and the program's.

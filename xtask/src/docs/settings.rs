@@ -98,7 +98,11 @@ const SETTINGS: &[Setting] = &[
         |s| word(s.pins),
         "what happens to a tool that is not what was accepted: `off`, `warn`, `block`",
     ),
-    later("autoAuth", |s| word(s.auto_auth), "begin to sign in by itself"),
+    now(
+        "autoAuth",
+        |s| word(s.auto_auth),
+        "let a `call` on a terminal begin to sign in by itself where its server wants that",
+    ),
     now(
         "oauthCredentialStore",
         |s| word(s.oauth_credential_store),

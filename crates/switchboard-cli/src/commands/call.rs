@@ -16,10 +16,11 @@ use tokio::sync::mpsc;
 
 use crate::args::{self, Format};
 use crate::boot::App;
-use crate::call_args::{self, ArgsError};
+use crate::call_args::{self, ArgsError, Pair};
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::report::Outcome;
+use crate::sign_in;
 
 /// Steps that may wait to be shown; more are of no use to anyone.
 const STEPS: usize = 16;
@@ -30,6 +31,24 @@ pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
         Some(source) => object(talk.app, source).await.map_err(Failure::from)?,
         None => Args::default(),
     };
+    // A call that met a server that wants a sign-in has not been made.
+    let made = match make(talk, &call, base.clone(), pairs.clone()).await {
+        Err(failure) => {
+            sign_in::for_a_call(talk, failure).await?;
+            make(talk, &call, base, pairs).await
+        }
+        made => made,
+    };
+    let (reply, shape) = made?;
+    print(talk, &reply, shape, call.format)
+}
+
+async fn make(
+    talk: &Conversation<'_>,
+    call: &args::Call,
+    base: Args,
+    pairs: Vec<Pair>,
+) -> Result<(Reply, Shape), Failure> {
     let found = talk.describe(&call.tool, call.server.as_deref()).await?;
     let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
     let request = CallRequest {
@@ -38,8 +57,7 @@ pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
         args: call_args::typed(base, pairs, &schema),
     };
     let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
-    let reply = call_and_watch(talk, request, &found.line.shown).await?;
-    print(talk, &reply, shape, call.format)
+    Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
 }
 
 /// The object that `--args` means: JSON text, `@file`, or `-` for standard input.

@@ -1,6 +1,7 @@
 //! What each command does.
 
 mod add;
+mod auth;
 mod browse;
 mod call;
 mod config;
@@ -15,6 +16,7 @@ mod logs;
 mod pins;
 mod serve;
 mod setup;
+mod token;
 mod trust;
 
 use clap::CommandFactory;
@@ -74,6 +76,8 @@ async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
         }
         Talk::Instructions { server, format } => browse::instructions(on, server, format).await,
         Talk::Call(call) => call::call(on, call).await,
+        Talk::Auth(wish) => auth::auth(on, wish).await,
+        Talk::Logout { server } => auth::logout(on, &server).await,
         Talk::Resources { server, format } => browse::resources(on, server, format).await,
         Talk::Read { uri, server, format } => call::read(on, uri, server, format).await,
         Talk::Prompts { server, format } => browse::prompts(on, server, format).await,
@@ -90,6 +94,7 @@ async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
         Talk::Pins { command: None, server, format } => {
             pins::show(on, server.as_deref(), format).await
         }
+        Talk::Token { command } => token::run(on, command).await,
         Talk::Logs { server, follow, lines } => {
             logs::logs(on, server.as_deref(), logs::Wish { lines, follow }).await
         }

@@ -329,8 +329,15 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::SignIn(server) => {
             format!("Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }})")
         }
+        Hint::SignInAt(link) => {
+            format!("Ask the user to sign in at this address, then try again: {link}")
+        }
         Hint::GiveToken(server) => {
             format!("Ask the user to look at the token that `{server}` is given in its entry")
+        }
+        Hint::SetToken(server) => format!("Ask the user to give `{server}` its token"),
+        Hint::Unlock => {
+            "Ask the user to unlock the keyring, or to set `oauthCredentialStore`".to_owned()
         }
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
         Hint::Disable(server) => format!("Ask the user to disable `{server}`"),

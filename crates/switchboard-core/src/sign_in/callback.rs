@@ -64,6 +64,22 @@ pub enum CallbackError {
     Denied { error: String, description: Option<String> },
     #[error("the answer has no code")]
     NoCode,
+    /// Only of what was pasted.
+    #[error("a code alone does not say which authority it is from: the whole address does")]
+    CodeAlone,
+}
+
+impl CallbackError {
+    /// Whether the right answer may still come, if it was a person who brought this one.
+    pub fn leaves_it_open(&self) -> bool {
+        match self {
+            CallbackError::Stray | CallbackError::NoCode | CallbackError::CodeAlone => true,
+            CallbackError::IssuerMissing
+            | CallbackError::IssuerOther
+            | CallbackError::Repeated { .. }
+            | CallbackError::Denied { .. } => false,
+        }
+    }
 }
 
 fn in_words(description: Option<&str>) -> Cow<'static, str> {
@@ -110,17 +126,22 @@ pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
     let text = text.trim();
     let after_path = text.split_once('?').map_or(text, |(_, query)| query);
     let query = after_path.split_once('#').map_or(after_path, |(query, _)| query);
-    let is_answer = form_urlencoded::parse(query.as_bytes())
-        .any(|(name, _)| matches!(&*name, "state" | "iss" | "error" | "code"));
-    if is_answer {
+    let says = |words: &[&str]| {
+        form_urlencoded::parse(query.as_bytes()).any(|(name, _)| words.contains(&&*name))
+    };
+    if says(&["code", "error"]) {
         return of_query(query, expected);
+    }
+    // Such as the address that was to be opened.
+    if says(&["state", "iss"]) {
+        return Err(CallbackError::NoCode);
     }
     let is_code = (1..=LONGEST).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_graphic())
         && !text.contains("://");
     match (is_code, expected.issuer_promised) {
         (false, _) => Err(CallbackError::NoCode),
-        (true, true) => Err(CallbackError::IssuerMissing),
+        (true, true) => Err(CallbackError::CodeAlone),
         (true, false) => Ok(Code(Zeroizing::new(text.to_owned()))),
     }
 }

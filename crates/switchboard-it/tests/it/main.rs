@@ -53,6 +53,7 @@ mod state;
 mod stateless_clients;
 mod stdio_face;
 mod switching;
+mod tokens;
 mod trust;
 mod what_stays;
 mod writers;

@@ -1,3 +1,310 @@
-//! Signing in to servers.
+//! Signing in from the command line, as a program does it and as a person does.
 
 mod hostile;
+mod person;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Map, Value, json};
+use switchboard_it::authority::{Authority, Consent, Endpoint, Setup, redirect_of, visit};
+use switchboard_it::program::{Installed, Ran};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::PROGRAMS;
+
+/// A user with one server, `tracker`, that wants to know who is asking.
+struct Desk {
+    authority: Authority,
+    installed: Installed,
+}
+
+impl Desk {
+    async fn with(setup: Setup) -> Desk {
+        let authority = Authority::start(setup).await;
+        let installed = Installed::bare(PROGRAMS);
+        let desk = Desk { authority, installed };
+        desk.configure(json!({}));
+        desk
+    }
+
+    fn configure(&self, settings: Value) {
+        let tracker = json!({ "url": self.authority.mcp_url() });
+        let plain = json!({ "command": "fixture-server", "args": ["everything"] });
+        let config = json!({
+            "mcpServers": { "tracker": tracker, "plain": plain },
+            "settings": settings,
+        });
+        self.installed.write("switchboard/mcp.json", &config.to_string());
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = self.installed.command();
+        command.args(line.split(' ')).args(["--color", "never"]);
+        command
+    }
+
+    /// A command whose lines are read while it runs.
+    fn start(&self, line: &str) -> Running {
+        let mut command = self.command(line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+        Running { child, stdout }
+    }
+
+    async fn run(&self, line: &str) -> Ran {
+        self.installed.run(line.split(' ')).await
+    }
+
+    async fn call(&self) -> Ran {
+        self.run("call tracker_echo text=hello").await
+    }
+
+    /// The files that hold tokens.
+    fn tokens(&self) -> Vec<PathBuf> {
+        let folder = self.installed.home().join("switchboard/state/tokens");
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files
+            .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("access")))
+            .collect()
+    }
+
+    /// What is said, without what differs from run to run.
+    fn neutral(&self, text: &str) -> String {
+        let text = text.replace(&self.authority.issuer(), "[ISSUER]");
+        let text = text.replace(&*self.installed.home().to_string_lossy(), "[HOME]");
+        let mut neutral = String::new();
+        for line in text.lines() {
+            let line = match line.split_once("/authorize?") {
+                Some((before, _)) => format!("{before}/authorize?…"),
+                None => match line.split_once("/state/tokens/") {
+                    Some((before, after)) => {
+                        let rest = after.split_once('`').map_or("", |(_, rest)| rest);
+                        format!("{before}/state/tokens/[ACCOUNT]`{rest}")
+                    }
+                    None => line.to_owned(),
+                },
+            };
+            neutral.push_str(&line);
+            neutral.push('\n');
+        }
+        neutral
+    }
+}
+
+struct Running {
+    child: Child,
+    stdout: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    async fn line(&mut self) -> String {
+        self.stdout.next_line().await.unwrap().expect("a line")
+    }
+
+    async fn paste(&mut self, text: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(format!("{text}\n").as_bytes()).await.unwrap();
+    }
+
+    /// Its exit code, what else it printed, and what it said.
+    async fn ended(mut self) -> Ran {
+        let mut stdout = String::new();
+        while let Some(line) = self.stdout.next_line().await.unwrap() {
+            stdout.push_str(&line);
+            stdout.push('\n');
+        }
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
+        Ran { code: self.child.wait().await.unwrap().code(), stdout, stderr }
+    }
+}
+
+#[tokio::test]
+async fn without_a_terminal_the_address_is_a_line_and_the_visit_ends_the_wait() {
+    let desk = Desk::with(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
+    let refused = desk.call().await;
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    assert!(
+        refused.stderr.contains("hint: sign in with `switchboard auth tracker`"),
+        "{refused:?}"
+    );
+    let mut auth = desk.start("auth tracker");
+    let url = auth.line().await;
+    assert!(url.starts_with(&format!("{}/authorize?", desk.authority.issuer())), "{url}");
+    assert_eq!(visit(&url).await, 200);
+    let ended = auth.ended().await;
+    insta::assert_snapshot!(desk.neutral(&ended.transcript(desk.installed.home())), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    To sign in to `tracker`, open this address:
+    Signed in to tracker at [ISSUER]
+      scopes  read
+      token   holds for 59m, and is renewed by itself
+      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+    hint: see its tools with `switchboard tools tracker`
+    ");
+    let called = desk.call().await;
+    assert_eq!((called.code, called.stdout.as_str()), (Some(0), "hello\n"), "{called:?}");
+    assert_eq!(desk.authority.ledger().now().sign_ins, 1);
+}
+
+#[tokio::test]
+async fn a_program_reads_what_to_open_and_who_is_signed_in_as_json() {
+    let desk = Desk::with(Setup::default()).await;
+    let mut auth = desk.start("auth tracker --json");
+    let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
+    assert_eq!(begun["server"], "tracker");
+    assert_eq!(visit(begun["url"].as_str().unwrap()).await, 200);
+    let done: Value = serde_json::from_str(&auth.line().await).unwrap();
+    let expected = json!({ "server": "tracker", "issuer": desk.authority.issuer() });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&done[name], value);
+    }
+    assert_eq!((&done["renewable"], &done["kept"]), (&json!(true), &json!("file")), "{done}");
+    assert!(done["expires"].as_u64().is_some_and(|at| at > 1_700_000_000), "{done}");
+    assert_eq!(json!([done["path"]]), json!(desk.tokens()), "{done}");
+    let ended = auth.ended().await;
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
+}
+
+#[tokio::test]
+async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
+    let desk = Desk::with(Setup::default()).await;
+    let mut auth = desk.start("auth tracker --paste");
+    let url = auth.line().await;
+    let back = redirect_of(&url).await.unwrap();
+    let (stray, _) = back.split_once("&state=").unwrap();
+    for wrong in [&url, "hello", &format!("{stray}&state=other"), ""] {
+        auth.paste(wrong).await;
+    }
+    auth.paste(&back).await;
+    let ended = auth.ended().await;
+    insta::assert_snapshot!(desk.neutral(&ended.transcript(desk.installed.home())), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    To sign in to `tracker`, open this address:
+    If the browser ends at a page that it cannot load, paste the address of that page here and press Enter
+    warning: the answer has no code (the sign-in goes on)
+    warning: a code alone does not say which authority it is from: the whole address does (the sign-in goes on)
+    warning: this is not the answer to the sign-in that was begun (the sign-in goes on)
+    Signed in to tracker at [ISSUER]
+      token   holds for 59m, and is renewed by itself
+      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+    hint: see its tools with `switchboard tools tracker`
+    ");
+    assert_eq!(desk.call().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn whoever_is_refused_at_the_authority_is_not_signed_in() {
+    let desk = Desk::with(Setup { consent: Consent::Denied, ..Setup::default() }).await;
+    let mut auth = desk.start("auth tracker");
+    visit(&auth.line().await).await;
+    let ended = auth.ended().await;
+    insta::assert_snapshot!(ended.transcript(desk.installed.home()), @r"
+    exit 3
+    --- stdout
+    --- stderr
+    To sign in to `tracker`, open this address:
+    error: cannot sign in to the server `tracker`
+      caused by: what came back ends the sign-in
+      caused by: the authority refused: `access_denied`
+
+    hint: sign in with `switchboard auth tracker`
+    ");
+    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
+    // The same, brought by hand.
+    let mut auth = desk.start("auth tracker --paste --json");
+    let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
+    auth.paste(&redirect_of(begun["url"].as_str().unwrap()).await.unwrap()).await;
+    let ended = auth.ended().await;
+    let failure: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(failure["error"]["code"], "sign_in_required", "{failure}");
+    assert_eq!(ended.code, Some(3));
+}
+
+#[tokio::test]
+async fn a_device_is_approved_elsewhere() {
+    let desk = Desk::with(Setup::default()).await;
+    let mut auth = desk.start("auth tracker --device");
+    let (url, code) = (auth.line().await, auth.line().await);
+    assert!(url.starts_with(&desk.authority.issuer()), "{url}");
+    assert!(desk.authority.answer_device(&code, Consent::Given), "{code}");
+    let ended = auth.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("enter this code there:"), "{ended:?}");
+    assert_eq!(desk.call().await.code, Some(0));
+    let mut auth = desk.start("auth tracker --device --json");
+    let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
+    let code = begun["userCode"].as_str().unwrap();
+    assert!(desk.authority.answer_device(code, Consent::Denied), "{begun}");
+    assert_eq!(auth.ended().await.code, Some(3));
+}
+
+#[tokio::test]
+async fn whoever_signs_out_leaves_no_token_here_and_none_that_holds() {
+    let desk = Desk::with(Setup::default()).await;
+    let mut auth = desk.start("auth tracker");
+    visit(&auth.line().await).await;
+    assert_eq!(auth.ended().await.code, Some(0));
+    assert_eq!(desk.tokens().len(), 1);
+    let out = desk.run("logout tracker").await;
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""), "{out:?}");
+    assert_eq!(out.stderr, "signed out of `tracker`; its tokens hold no more\n");
+    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
+    let record = desk.authority.ledger().now();
+    assert_eq!((record.count(Endpoint::Revoke), record.revocations), (1, 1));
+    assert_eq!(desk.call().await.code, Some(3));
+    let again = desk.run("logout tracker").await;
+    assert_eq!((again.code, &*again.stderr), (Some(0), "nobody is signed in to `tracker`\n"));
+}
+
+#[tokio::test]
+async fn where_nobody_can_sign_in_it_is_said_and_nothing_is_asked() {
+    let desk = Desk::with(Setup::default()).await;
+    for line in ["auth plain", "logout plain"] {
+        let ran = desk.run(line).await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(ran.transcript(desk.installed.home()), @r"
+            exit 2
+            --- stdout
+            --- stderr
+            error: the server `plain` has no sign-in: it is no server at a URL, or its entry says what it is shown
+            ");
+        }
+    }
+    let ran = desk.run("auth trakcer").await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("did you mean `tracker`?"), "{ran:?}");
+    let ran = desk.run("auth tracker --paste --device").await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    desk.authority.alter(|setup| {
+        setup.metadata.fields =
+            Map::from_iter([("device_authorization_endpoint".into(), Value::Null)]);
+    });
+    let ran = desk.run("auth tracker --device").await;
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("has no sign-in by another device"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn whoever_comes_second_waits_and_is_signed_in_too() {
+    let desk = Desk::with(Setup::default()).await;
+    let mut first = desk.start("auth tracker");
+    let url = first.line().await;
+    let mut second = desk.start("auth tracker");
+    let mut said = BufReader::new(second.child.stderr.take().unwrap()).lines();
+    let note = said.next_line().await.unwrap().unwrap();
+    assert_eq!(note, "note: another process is signing in to `tracker`; waiting for it");
+    assert_eq!(visit(&url).await, 200);
+    assert_eq!(first.ended().await.code, Some(0));
+    assert_eq!(second.stdout.next_line().await.unwrap(), None);
+    assert_eq!(second.child.wait().await.unwrap().code(), Some(0));
+    assert_eq!(desk.authority.ledger().now().sign_ins, 1);
+}

@@ -15,10 +15,11 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::Instant;
 
 use super::error::AuthError;
-use super::flow::{self, Paste};
+use super::flow::{self, Beside};
 use super::grant::{Grant, Tokens};
 use super::net::Net;
 use super::requests::{self, TokenError};
+use super::takeover;
 use super::terms::Terms;
 use super::vault::{Entry, Kind, Vault, VaultError};
 use crate::dial::http::Clients;
@@ -58,7 +59,7 @@ struct State {
     /// How often in a row a sign-in was begun because the server wanted more, and when last.
     steps: Option<(u32, Instant)>,
     /// The sign-in that waits for its answer.
-    pending: Option<Paste>,
+    pending: Option<Beside>,
 }
 
 /// A grant in use.
@@ -198,6 +199,13 @@ impl Account {
         Ok(fits.then_some((entry, grant)))
     }
 
+    /// Keeps what a sign-in gave, and uses it; what the server wanted before is asked for by now.
+    pub(super) async fn signed_in(&self, grant: Grant) -> Result<Entry, VaultError> {
+        let entry = self.keep(grant).await?;
+        self.vault.want(self.url(), Vec::new()).await?;
+        Ok(entry)
+    }
+
     /// Keeps a grant, and uses it. What cannot be written down is used all the same: the authority
     /// may not take the old one any more.
     pub(super) async fn keep(&self, grant: Grant) -> Result<Entry, VaultError> {
@@ -243,12 +251,12 @@ impl Account {
     }
 
     /// Whoever pastes something has this sign-in in mind.
-    pub(super) fn awaits(&self, paste: Option<Paste>) {
-        self.state().pending = paste;
+    pub(super) fn awaits(&self, beside: Option<Beside>) {
+        self.state().pending = beside;
     }
 
-    pub(super) fn pending(&self) -> Option<Paste> {
-        self.state().pending.clone()
+    pub(super) fn pending(&self) -> Option<Beside> {
+        self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
     }
 
     /// Uses a grant from now on.
@@ -267,9 +275,28 @@ impl Account {
         }
         match self.kept().await? {
             Some((_, grant)) => self.hold(grant),
-            None => {}
+            None => self.take_over().await,
         }
         Ok(())
+    }
+
+    /// Takes what an older installation was granted for this server, once. If that does not work
+    /// out now, it may next time.
+    async fn take_over(&self) {
+        let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
+        let Some(left) = left.filter(|_| !takeover::was_taken(&self.paths, self.url())) else {
+            return;
+        };
+        match flow::of_older(self, left).await {
+            Ok(grant) => {
+                if self.keep(grant).await.is_ok() {
+                    takeover::mark_taken(&self.paths, self.url());
+                }
+            }
+            Err(error) => {
+                tracing::warn!(server = %self.terms.server, %error, "older tokens were not taken over");
+            }
+        }
     }
 
     /// A token for the client itself, in place of `refused`.

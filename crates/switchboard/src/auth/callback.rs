@@ -151,7 +151,8 @@ impl Callback {
                 | CallbackError::IssuerOther
                 | CallbackError::Repeated { .. }
                 | CallbackError::Denied { .. }
-                | CallbackError::NoCode,
+                | CallbackError::NoCode
+                | CallbackError::CodeAlone,
             ) => Page::Refused,
         };
         let _left_already = arrival.answer.send(page);

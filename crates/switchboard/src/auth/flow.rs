@@ -1,7 +1,7 @@
 //! One sign-in, from its beginning to its tokens.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::json;
@@ -13,7 +13,8 @@ use switchboard_core::sign_in::link::Link;
 use switchboard_core::sign_in::metadata::Proof;
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
-use tokio::sync::{mpsc, oneshot};
+use switchboard_core::sign_in::token::Lifetime;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::account::Account;
 use super::callback::Callback;
@@ -22,11 +23,15 @@ use super::error::AuthError;
 use super::grant::{Client, Endpoints, Grant, Source, Tokens};
 use super::register::{self, Wanted};
 use super::requests::{self, Asked, CodeInHand, Device};
-use super::vault::{Entry, Held};
+use super::takeover::Foreign;
+use super::vault::{Entry, Held, VaultError};
 use crate::secret::{Secret, unguessable};
 
 /// How long a user may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// A lock that is not to be had within this time is another process's.
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// What only we say in a request for an authorization.
 const RESERVED: [&str; 10] = [
@@ -55,6 +60,12 @@ pub enum Way {
     Page,
     /// At another device, with a short code.
     Device,
+}
+
+/// How long another process that signs in is waited for, and who is told that it is.
+pub(super) struct Turn<'a> {
+    pub(super) patience: Duration,
+    pub(super) queued: &'a watch::Sender<bool>,
 }
 
 /// A sign-in that was begun.
@@ -102,17 +113,13 @@ struct Prepared {
 pub(super) async fn begin(
     account: &Arc<Account>,
     way: Way,
-    patience: Duration,
+    turn: Turn<'_>,
 ) -> Result<Begun, AuthError> {
     if account.terms.options.grant == GrantType::ClientCredentials {
         return by_credentials(account).await.map(|grant| Begun::Done(grant, None));
     }
     let before = known(account).await?;
-    let name = super::grant::account("sign-in", "", account.url());
-    let alone = account.vault.lock(&name, patience).await.map_err(|error| match error {
-        super::vault::VaultError::Held { .. } => AuthError::Elsewhere,
-        error => AuthError::Vault(error),
-    })?;
+    let alone = turn.taken(account).await?;
     let now = known(account).await?;
     let access = |known: &Option<(Entry, Grant)>| {
         known.as_ref().map(|(_, grant)| grant.tokens.access.clone())
@@ -129,6 +136,23 @@ pub(super) async fn begin(
         Way::Device => {
             DeviceFlow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Device)
         }
+    }
+}
+
+impl Turn<'_> {
+    /// Waits until no other process signs in to the server.
+    async fn taken(self, account: &Account) -> Result<Held, AuthError> {
+        let name = super::grant::account("sign-in", "", account.url());
+        let mut alone = account.vault.lock(&name, GLANCE).await;
+        if let Err(VaultError::Held { .. }) = alone {
+            self.queued.send_replace(true);
+            alone = account.vault.lock(&name, self.patience).await;
+            self.queued.send_replace(false);
+        }
+        alone.map_err(|error| match error {
+            VaultError::Held { .. } => AuthError::Elsewhere,
+            error => AuthError::Vault(error),
+        })
     }
 }
 
@@ -207,6 +231,36 @@ async fn again(account: &Account, held: &Grant) -> Result<Grant, AuthError> {
     let net = account.net().await?;
     let tokens = requests::of_client(net, &held.client, &held.endpoints.token, asked).await;
     Ok(Grant { tokens: tokens.map_err(AuthError::NotGiven)?, ..held.clone() })
+}
+
+/// What an older installation was granted, with what it did not write down: where the authority
+/// takes requests. It has to be the authority that granted it.
+pub(super) async fn of_older(account: &Account, left: Foreign) -> Result<Grant, AuthError> {
+    let net = account.net().await?;
+    let found = discover::discover(net, &account.terms, &account.challenge()).await?;
+    let same = left.issuer.as_ref().is_none_or(|issuer| *issuer == found.authority.issuer);
+    let (Some(access), Some(id), true) = (left.access_token, left.client_id, same) else {
+        return Err(AuthError::NotSignedIn);
+    };
+    let received = SystemTime::now();
+    let lifetime = match left.expires_at {
+        None => Lifetime::Unknown,
+        Some(at) => {
+            let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(at));
+            Lifetime::For(at.and_then(|at| at.duration_since(received).ok()).unwrap_or_default())
+        }
+    };
+    let client = Client {
+        method: register::method(&found.authority, left.client_secret.is_some()),
+        id,
+        secret: left.client_secret,
+        secret_expires: None,
+        source: Source::Registered,
+        redirect: left.redirect_uris.into_iter().next(),
+    };
+    let scopes = left.scope.as_deref().map(scope::read).unwrap_or_default();
+    let tokens = Tokens { access, refresh: left.refresh_token, received, lifetime, scopes };
+    Ok(grant(account, found, client, tokens))
 }
 
 impl Flow {
@@ -289,7 +343,7 @@ impl Flow {
         let tokens = requests::exchange(net, &self.client, token, hand).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.keep(grant.clone()).await?;
+        let entry = self.account.signed_in(grant.clone()).await?;
         Ok((grant, entry))
     }
 }
@@ -329,7 +383,7 @@ impl DeviceFlow {
         let tokens = requests::of_device(net, &self.client, token, &self.device, asked).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.keep(grant.clone()).await?;
+        let entry = self.account.signed_in(grant.clone()).await?;
         Ok((grant, entry))
     }
 }
@@ -340,8 +394,13 @@ pub(super) struct Pasted {
     pub(super) outcome: oneshot::Sender<Result<(Grant, Entry), AuthError>>,
 }
 
-/// Where what a user pastes goes.
-pub(super) type Paste = mpsc::Sender<Pasted>;
+/// A sign-in that goes on beside.
+#[derive(Clone)]
+pub(super) struct Beside {
+    pub(super) link: Link,
+    /// Where what a user pastes goes.
+    pub(super) paste: mpsc::Sender<Pasted>,
+}
 
 fn expected<'a>(state: &'a Secret, found: &'a Found) -> Expected<'a> {
     let Found { authority, .. } = found;

@@ -95,19 +95,20 @@ pub(super) async fn client(
     }
 }
 
-/// A registration holds at the authority that made it, for the address that it was made for.
+/// A registration holds at the authority that made it, for the address that it was made for, and
+/// where none is needed.
 fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
     let client = &grant.client;
     let expired = client.secret_expires.is_some_and(|expires| expires <= SystemTime::now());
     client.source == Source::Registered
         && grant.issuer == wanted.authority.issuer
-        && client.redirect.as_deref() == wanted.redirect
+        && wanted.redirect.is_none_or(|redirect| client.redirect.as_deref() == Some(redirect))
         && !expired
 }
 
 /// How the authority wants to be shown a secret; what it does not say is `client_secret_basic`
 /// (RFC 8414).
-fn method(authority: &Authority, has_secret: bool) -> Method {
+pub(super) fn method(authority: &Authority, has_secret: bool) -> Method {
     let offers = |name: &str| match &authority.methods {
         Some(methods) => methods.iter().any(|method| method == name),
         None => name == "client_secret_basic",
@@ -182,8 +183,8 @@ async fn register(
 fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
     let authority = wanted.authority;
     let mut redirects: Vec<&str> = wanted.redirect.into_iter().collect();
-    // Authorities that know no other flow want one from everybody.
-    if redirects.first().is_none_or(|redirect| redirect.starts_with("http://127.0.0.1:")) {
+    // Authorities want an address, also of whoever will not come back to it.
+    if wanted.redirect.is_none_or(|redirect| redirect.starts_with("http://127.0.0.1:")) {
         redirects.push(ANY_PORT);
     }
     let mut grants = vec!["authorization_code", "refresh_token"];

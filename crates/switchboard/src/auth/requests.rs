@@ -306,13 +306,15 @@ pub(super) async fn of_device(
 /// Tells the authority that the tokens are no longer needed (RFC 7009).
 pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result<(), TokenError> {
     let desk = Desk::new(net, revocation);
-    let oauth =
-        oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(revocation.clone()));
+    // The library makes no such request but to `https`. Where it goes is the desk's to say.
+    let mut named = revocation.clone();
+    let _set = named.set_scheme("https");
+    let oauth = oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(named));
     let token = match &grant.tokens.refresh {
         Some(refresh) => RefreshToken::new(refresh.expose().to_owned()).into(),
         None => AccessToken::new(grant.tokens.access.expose().to_owned()).into(),
     };
-    let Ok(request) = oauth.revoke_token(token) else { return Ok(()) };
+    let Ok(request) = oauth.revoke_token(token) else { return Err(desk.nonsense()) };
     let answer = request.request_async(&desk).await;
     answer.map_err(|error| desk.other(error))
 }

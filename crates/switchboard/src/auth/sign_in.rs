@@ -1,19 +1,22 @@
 //! What faces do about signing in: begin, finish, and end it.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
-use switchboard_core::sign_in::callback::CallbackError;
+use switchboard_core::sign_in::callback::Code;
 use switchboard_core::sign_in::link::Link;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use super::account::Account;
 use super::error::AuthError;
-use super::flow::{self, DeviceFlow, Flow, PATIENCE, Pasted};
+use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
 use super::grant::Grant;
 use super::requests;
+use super::tokens::Kept;
 use super::vault::{Entry, Kind};
 use crate::explain;
 
@@ -25,6 +28,7 @@ const SHORTLY: Duration = Duration::from_secs(2);
 /// The sign-in to one server.
 pub struct SignIn {
     account: Arc<Account>,
+    queued: watch::Sender<bool>,
 }
 
 /// Whoever signed in is known to the server from now on.
@@ -51,14 +55,6 @@ pub enum Forgotten {
     NotRevoked,
 }
 
-/// Where a token is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
-    Keyring,
-    File(std::path::PathBuf),
-    EncryptedFile(std::path::PathBuf),
-}
-
 /// A sign-in that was begun.
 pub enum Begun {
     /// There is nothing to do for the user.
@@ -70,10 +66,20 @@ pub enum Begun {
 /// A sign-in that waits for the user at a page.
 pub struct Pending {
     account: Arc<Account>,
-    /// `None` once it is over.
-    flow: Option<Box<Flow>>,
+    stage: Stage,
     link: Link,
+    /// When nobody is waited for any more.
+    until: Instant,
 }
+
+enum Stage {
+    Waiting(Box<Flow>),
+    /// The answer came; what becomes of it is not lost if nobody waits for it just now.
+    Redeeming(Pin<Box<dyn Future<Output = Redeemed> + Send>>),
+    Over,
+}
+
+type Redeemed = Result<(Grant, Entry), AuthError>;
 
 /// A sign-in that waits for the user at another device.
 pub struct DevicePending {
@@ -83,20 +89,25 @@ pub struct DevicePending {
 
 impl SignIn {
     pub(crate) fn new(account: Arc<Account>) -> SignIn {
-        SignIn { account }
+        SignIn { account, queued: watch::Sender::new(false) }
+    }
+
+    /// Whether [`SignIn::begin`] waits for another process that signs in to the same server.
+    pub fn queued(&self) -> watch::Receiver<bool> {
+        self.queued.subscribe()
     }
 
     /// Begins; waits while another process signs in to the same server, and is then done.
     pub async fn begin(&self, way: Way) -> Result<Begun, Failure> {
-        let begun = flow::begin(&self.account, way, PATIENCE).await;
+        let begun = flow::begin(&self.account, way, self.turn(PATIENCE)).await;
         Ok(match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
                 Begun::Done(signed_in(&self.account, &grant, entry.as_ref()))
             }
             flow::Begun::Page(flow) => {
                 let link = flow.link.clone();
-                let account = Arc::clone(&self.account);
-                Begun::Page(Pending { account, flow: Some(flow), link })
+                let (account, stage) = (Arc::clone(&self.account), Stage::Waiting(flow));
+                Begun::Page(Pending { account, stage, link, until: Instant::now() + PATIENCE })
             }
             flow::Begun::Device(flow) => {
                 Begun::Device(DevicePending { account: Arc::clone(&self.account), flow })
@@ -109,7 +120,10 @@ impl SignIn {
     pub(crate) async fn begin_beside(
         &self,
     ) -> Result<(Started, Option<impl Future<Output = ()> + Send + 'static>), Failure> {
-        let begun = flow::begin(&self.account, Way::Page, SHORTLY).await;
+        if let Some(beside) = self.account.pending() {
+            return Ok((Started::Page(beside.link), None));
+        }
+        let begun = flow::begin(&self.account, Way::Page, self.turn(SHORTLY)).await;
         let flow = match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
                 let done = signed_in(&self.account, &grant, entry.as_ref());
@@ -120,7 +134,7 @@ impl SignIn {
         };
         let link = flow.link.clone();
         let (paste, pasted) = mpsc::channel(1);
-        self.account.awaits(Some(paste));
+        self.account.awaits(Some(Beside { link: link.clone(), paste }));
         let account = Arc::clone(&self.account);
         let waiting = async move {
             let _nobody_came = tokio::time::timeout(PATIENCE, wait_beside(flow, pasted)).await;
@@ -131,11 +145,12 @@ impl SignIn {
 
     /// Finishes a sign-in that was begun beside with what the user brings from the browser.
     pub(crate) async fn complete(&self, text: &str) -> Result<SignedIn, Failure> {
-        let paste = self.account.pending().ok_or_else(|| self.failure(AuthError::NothingBegun))?;
+        let nothing_begun = || self.failure(AuthError::NothingBegun);
+        let Beside { paste, .. } = self.account.pending().ok_or_else(nothing_begun)?;
         let (outcome, done) = oneshot::channel();
         let sent = paste.send(Pasted { text: text.to_owned(), outcome }).await;
         let cut_short = || self.failure(AuthError::CutShort);
-        sent.map_err(|_| self.failure(AuthError::NothingBegun))?;
+        sent.map_err(|_| nothing_begun())?;
         let (grant, entry) =
             done.await.map_err(|_| cut_short())?.map_err(|error| self.failure(error))?;
         Ok(signed_in(&self.account, &grant, Some(&entry)))
@@ -158,6 +173,10 @@ impl SignIn {
         let Some(entry) = found else { return Ok(Forgotten::NothingKept) };
         account.vault.forget(&entry).await.map_err(failed)?;
         Ok(if revoked { Forgotten::Revoked } else { Forgotten::NotRevoked })
+    }
+
+    fn turn(&self, patience: Duration) -> Turn<'_> {
+        Turn { patience, queued: &self.queued }
     }
 
     fn failure(&self, error: AuthError) -> Failure {
@@ -191,7 +210,7 @@ async fn wait_beside(mut flow: Box<Flow>, mut pasted: mpsc::Receiver<Pasted>) {
                     return;
                 }
                 Err(error) => {
-                    let over = error != CallbackError::Stray && error != CallbackError::NoCode;
+                    let over = !error.leaves_it_open();
                     let _asker_gone = outcome.send(Err(AuthError::Callback(error)));
                     if over {
                         return;
@@ -210,32 +229,58 @@ impl Pending {
 
     /// Waits for the browser to come back. May be dropped and asked again.
     pub async fn finished(&mut self) -> Result<SignedIn, Failure> {
-        let Some(flow) = &mut self.flow else { return Err(self.failed(AuthError::NothingBegun)) };
-        let code = match tokio::time::timeout(PATIENCE, flow.answered()).await {
-            Ok(Ok(code)) => code,
-            Ok(Err(error)) => return Err(self.failed(error)),
-            Err(_elapsed) => return Err(self.failed(AuthError::TimedOut(PATIENCE))),
-        };
-        self.redeem(code).await
+        if let Stage::Waiting(flow) = &mut self.stage {
+            match tokio::time::timeout_at(self.until, flow.answered()).await {
+                Ok(Ok(code)) => self.redeem(code),
+                Ok(Err(error)) => return Err(self.ends(error)),
+                Err(_elapsed) => return Err(self.ends(AuthError::TimedOut(PATIENCE))),
+            }
+        }
+        self.redeemed().await
     }
 
     /// Finishes with what the user pasted: the address that the browser was sent to, or the code
-    /// in it. One that belongs to something else changes nothing.
+    /// in it. One that belongs to something else changes nothing: [`Pending::is_over`] tells.
     pub async fn complete(&mut self, pasted: &str) -> Result<SignedIn, Failure> {
-        let Some(flow) = &self.flow else { return Err(self.failed(AuthError::NothingBegun)) };
-        match flow.pasted(pasted) {
-            Ok(code) => self.redeem(code).await,
-            Err(error) => Err(self.failed(AuthError::Callback(error))),
+        if let Stage::Waiting(flow) = &self.stage {
+            match flow.pasted(pasted) {
+                Ok(code) => self.redeem(code),
+                Err(error) if error.leaves_it_open() => return Err(self.failed(error.into())),
+                Err(error) => return Err(self.ends(error.into())),
+            }
+        }
+        self.redeemed().await
+    }
+
+    /// Whether nothing can finish it any more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
+    }
+
+    fn redeem(&mut self, code: Code) {
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Waiting(flow) => Stage::Redeeming(Box::pin(flow.redeem(code))),
+            later @ (Stage::Redeeming(_) | Stage::Over) => later,
+        };
+    }
+
+    async fn redeemed(&mut self) -> Result<SignedIn, Failure> {
+        let outcome = match &mut self.stage {
+            Stage::Redeeming(outcome) => outcome.await,
+            Stage::Waiting(_) | Stage::Over => Err(AuthError::NothingBegun),
+        };
+        match outcome {
+            Ok((grant, entry)) => {
+                self.stage = Stage::Over;
+                Ok(signed_in(&self.account, &grant, Some(&entry)))
+            }
+            Err(error) => Err(self.ends(error)),
         }
     }
 
-    async fn redeem(
-        &mut self,
-        code: switchboard_core::sign_in::callback::Code,
-    ) -> Result<SignedIn, Failure> {
-        let Some(flow) = self.flow.take() else { return Err(self.failed(AuthError::NothingBegun)) };
-        let (grant, entry) = flow.redeem(code).await.map_err(|error| self.failed(error))?;
-        Ok(signed_in(&self.account, &grant, Some(&entry)))
+    fn ends(&mut self, error: AuthError) -> Failure {
+        self.stage = Stage::Over;
+        self.failed(error)
     }
 
     fn failed(&self, error: AuthError) -> Failure {
@@ -270,13 +315,6 @@ fn signed_in(account: &Account, grant: &Grant, entry: Option<&Entry>) -> SignedI
         scopes: grant.tokens.scopes.clone(),
         expires: grant.tokens.expires(),
         renewable: grant.tokens.refresh.is_some(),
-        kept: entry.map(|entry| {
-            let path = || account.vault.path_of(&entry.account);
-            match entry.place {
-                super::vault::Place::Keyring => Kept::Keyring,
-                super::vault::Place::File => Kept::File(path()),
-                super::vault::Place::EncryptedFile => Kept::EncryptedFile(path()),
-            }
-        }),
+        kept: entry.map(|entry| account.vault.kept(entry)),
     }
 }

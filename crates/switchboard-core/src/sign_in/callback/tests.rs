@@ -144,13 +144,13 @@ fn a_person_may_paste_the_address_its_query_or_a_code() {
     }
     check("http://127.0.0.1:4000/callback?code=c&state=other", "Stray", "Stray");
     check("code=c", "Stray", "Stray");
-    check("iss=https://as.example", "Stray", "Stray");
+    check("iss=https://as.example", "NoCode", "NoCode");
     check("http://127.0.0.1:4000/callback?error=access_denied", "Stray", "Stray");
     // The address that was to be opened is not the one that comes back.
     let begun = format!("https://as.example/authorize?response_type=code&state={STATE}");
-    check(&begun, "NoCode", "IssuerMissing");
+    check(&begun, "NoCode", "NoCode");
     check("https://as.example/", "NoCode", "NoCode");
-    check("4/0AbC-d_e==", "code 4/0AbC-d_e==", "IssuerMissing");
+    check("4/0AbC-d_e==", "code 4/0AbC-d_e==", "CodeAlone");
     check("", "NoCode", "NoCode");
     check("two words", "NoCode", "NoCode");
     check("cödé", "NoCode", "NoCode");

@@ -1,0 +1,48 @@
+//! Signing in to a server, and out again.
+
+use switchboard::auth::Forgotten;
+use switchboard::failure::Hint;
+use switchboard::render::words::clean_line;
+
+use crate::args::{Auth, Format};
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::report::{self, Outcome};
+use crate::sign_in::{self, Desk, Manner, Told};
+
+pub(super) async fn auth(on: &Conversation<'_>, wish: Auth) -> Outcome {
+    let Auth { server, paste, device, format } = wish;
+    let server = on.session.gateway().usable(&server)?;
+    let manner = match (paste, device) {
+        (true, _) => Manner::Paste,
+        (false, true) => Manner::Device,
+        (false, false) => Manner::Browser,
+    };
+    let signed_in = Desk::new(on, &server, Told::AsData(format)).sign_in(manner).await?;
+    let printer = on.app.printer;
+    match format {
+        Format { json: true } => printer.json_line(&sign_in::in_json(&signed_in))?,
+        Format { json: false } => {
+            printer.note(&sign_in::report(&signed_in, printer));
+            printer.note(&report::hint(&Hint::ListTools(server), printer.err));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn logout(on: &Conversation<'_>, server: &str) -> Outcome {
+    let gateway = on.session.gateway();
+    let server = gateway.usable(server)?;
+    let sign_in = gateway.sign_in(&server).await?;
+    let shown = clean_line(server.as_str(), 100);
+    let stage = async || format!("signing out of {shown}");
+    let forgotten = on.spinner.during(stage, sign_in.forget()).await?;
+    on.app.printer.note(&match forgotten {
+        Forgotten::NothingKept => format!("nobody is signed in to `{shown}`"),
+        Forgotten::Revoked => format!("signed out of `{shown}`; its tokens hold no more"),
+        Forgotten::NotRevoked => format!(
+            "signed out of `{shown}`; its tokens are removed here, and its authority was not told"
+        ),
+    });
+    Ok(Exit::Done)
+}

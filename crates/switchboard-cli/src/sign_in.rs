@@ -1,0 +1,257 @@
+//! Signs in with a person or a program: says what they have to open, and waits until they did.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use switchboard::auth::{Begun, DevicePending, Kept, Pending, SignIn, SignedIn, Way};
+use switchboard::failure::{Failure, Hint};
+use switchboard::name::ServerName;
+use switchboard::render::words::{clean_line, duration};
+
+use crate::args::Format;
+use crate::browser::Browser;
+use crate::conversation::Conversation;
+use crate::keyboard::Keyboard;
+use crate::printer::Printer;
+use crate::report::Stop;
+
+const NAME: usize = 100;
+const ADDRESS: usize = 500;
+
+/// How the user wants to sign in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// In a browser, which is opened if somebody sees it.
+    Browser,
+    /// In a browser elsewhere, whose last address is pasted.
+    Paste,
+    /// At another device, with a code.
+    Device,
+}
+
+/// Where what has to be opened is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told {
+    /// On standard output, which is for nothing else.
+    AsData(Format),
+    /// On standard error, beside the result of a command.
+    AsWords,
+}
+
+/// A sign-in of this command, to one server.
+pub(crate) struct Desk<'a> {
+    on: &'a Conversation<'a>,
+    server: &'a ServerName,
+    told: Told,
+}
+
+/// Signs in to a server because a call needs it, where the user wants that and is there to do it;
+/// else gives the failure back.
+pub(crate) async fn for_a_call(on: &Conversation<'_>, failure: Failure) -> Result<(), Stop> {
+    let is_wanted = on.session.gateway().settings().auto_auth && on.app.printer.can_ask();
+    let server = failure.hints.iter().find_map(|hint| match hint {
+        Hint::SignIn(server) if is_wanted => Some(server.clone()),
+        _ => None,
+    });
+    let Some(server) = server else { return Err(failure.into()) };
+    let signed_in = Desk::new(on, &server, Told::AsWords).sign_in(Manner::Browser).await?;
+    on.app.printer.note(&report(&signed_in, on.app.printer));
+    Ok(())
+}
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(on: &'a Conversation<'a>, server: &'a ServerName, told: Told) -> Desk<'a> {
+        Desk { on, server, told }
+    }
+
+    pub(crate) async fn sign_in(&self, manner: Manner) -> Result<SignedIn, Stop> {
+        let sign_in = self.on.session.gateway().sign_in(self.server).await?;
+        let way = match manner {
+            Manner::Browser | Manner::Paste => Way::Page,
+            Manner::Device => Way::Device,
+        };
+        match self.begin(&sign_in, way).await? {
+            Begun::Done(signed_in) => Ok(signed_in),
+            Begun::Page(pending) => self.at_page(pending, manner).await,
+            Begun::Device(pending) => self.at_device(pending).await,
+        }
+    }
+
+    async fn begin(&self, sign_in: &SignIn, way: Way) -> Result<Begun, Failure> {
+        let (printer, shown) = (self.on.app.printer, self.shown());
+        let queued = sign_in.queued();
+        let stage = async || match *queued.borrow() {
+            true => "another process is signing in; waiting".to_owned(),
+            false => format!("finding out how to sign in to {shown}"),
+        };
+        let mut queue = sign_in.queued();
+        let noting = async {
+            if queue.wait_for(|queued| *queued).await.is_ok() && !printer.is_watched() {
+                printer.note(&format!(
+                    "note: another process is signing in to `{shown}`; waiting for it"
+                ));
+            }
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            begun = self.on.spinner.during(stage, sign_in.begin(way)) => begun,
+            never = noting => match never {},
+        }
+    }
+
+    async fn at_page(&self, mut pending: Pending, manner: Manner) -> Result<SignedIn, Stop> {
+        let printer = self.on.app.printer;
+        let url = pending.link().as_str();
+        self.say(&format!("To sign in to `{}`, open this address:", self.shown()));
+        self.tell(&json!({ "server": self.server.as_str(), "url": url }), &[url])?;
+        if manner == Manner::Browser && printer.can_ask() {
+            match Browser::of(&self.on.app.environment).open(pending.link()).await {
+                Ok(()) => self.say("It is opened in your browser"),
+                Err(cause) => self.say(&format!("No browser is opened: {cause}")),
+            }
+        }
+        let mut keyboard = None;
+        if manner == Manner::Paste || printer.can_ask() {
+            self.say(
+                "If the browser ends at a page that it cannot load, paste the address of that \
+                 page here and press Enter",
+            );
+            keyboard = Some(Keyboard::open());
+        }
+        let typed = Cell::new(0);
+        let stage = async || match (typed.get(), manner) {
+            (0, Manner::Paste) => "waiting for an address to be pasted".to_owned(),
+            (0, Manner::Browser | Manner::Device) => "waiting for the browser".to_owned(),
+            (count, _) => format!("{count} characters pasted; press Enter"),
+        };
+        let answered = self.answered(&mut pending, keyboard.as_mut(), &typed);
+        Ok(self.on.spinner.during(stage, answered).await?)
+    }
+
+    /// Waits for the browser, and for what is pasted. What was pasted by mistake ends nothing.
+    async fn answered(
+        &self,
+        pending: &mut Pending,
+        mut keyboard: Option<&mut Keyboard>,
+        typed: &Cell<usize>,
+    ) -> Result<SignedIn, Failure> {
+        loop {
+            let line = async {
+                match &mut keyboard {
+                    Some(keyboard) => keyboard.line(typed).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let pasted = tokio::select! {
+                finished = pending.finished() => return finished,
+                pasted = line => pasted,
+            };
+            match pending.complete(&pasted).await {
+                Err(failure) if !pending.is_over() => {
+                    let why = failure.chain().pop().unwrap_or_default();
+                    self.on.spinner.warn(&format!("{why} (the sign-in goes on)"));
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn at_device(&self, pending: DevicePending) -> Result<SignedIn, Stop> {
+        let (url, code) = (pending.link().as_str(), pending.user_code());
+        self.say(&format!(
+            "To sign in to `{}`, open this address on any device, and enter this code there:",
+            self.shown()
+        ));
+        let value = json!({ "server": self.server.as_str(), "url": url, "userCode": code });
+        self.tell(&value, &[url, code])?;
+        let stage = async || "waiting for the code to be entered".to_owned();
+        Ok(self.on.spinner.during(stage, pending.finished()).await?)
+    }
+
+    /// What has to be opened, each on a line of its own.
+    fn tell(&self, value: &Value, lines: &[&str]) -> std::io::Result<()> {
+        let printer = self.on.app.printer;
+        match self.told {
+            Told::AsData(Format { json: true }) => printer.json_line(value),
+            Told::AsData(Format { json: false }) => printer.text(&lines.join("\n")),
+            Told::AsWords => {
+                printer.note(&lines.join("\n"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Words for a person; a program has asked for none.
+    fn say(&self, words: &str) {
+        if !matches!(self.told, Told::AsData(Format { json: true })) {
+            self.on.app.printer.note(words);
+        }
+    }
+
+    fn shown(&self) -> String {
+        clean_line(self.server.as_str(), NAME).into_owned()
+    }
+}
+
+/// To whom somebody is signed in now, as whom, and for how long.
+pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
+    let SignedIn { server, issuer, scopes, renewable, .. } = signed_in;
+    let palette = printer.err;
+    let mut text = format!(
+        "{} to {} at {}",
+        palette.command("Signed in"),
+        palette.name(clean_line(server.as_str(), NAME)),
+        palette.name(clean_line(issuer, ADDRESS)),
+    );
+    let mut line = |name: &str, value: &str| text.push_str(&format!("\n  {name:<8}{value}"));
+    if !scopes.is_empty() {
+        line("scopes", &clean_line(&scopes.join(" "), ADDRESS));
+    }
+    let left = signed_in
+        .expires
+        .map(|expires| duration(expires.duration_since(SystemTime::now()).unwrap_or_default()));
+    match (left, renewable) {
+        (Some(left), true) => line("token", &format!("holds for {left}, and is renewed by itself")),
+        (Some(left), false) => line("token", &format!("holds for {left}; then sign in again")),
+        (None, _) => {}
+    }
+    match &signed_in.kept {
+        None => {}
+        Some(Kept::Keyring) => line("kept", "in the keyring of the system"),
+        Some(Kept::File(path)) => {
+            line("kept", &format!("in `{}`, unencrypted; only you can read it", path.display()));
+        }
+        Some(Kept::EncryptedFile(path)) => {
+            line("kept", &format!("in `{}`, encrypted", path.display()));
+        }
+    }
+    text
+}
+
+/// The same for a program.
+pub(crate) fn in_json(signed_in: &SignedIn) -> Value {
+    let SignedIn { server, issuer, scopes, expires, renewable, kept } = signed_in;
+    let mut value = json!({
+        "server": server.as_str(),
+        "issuer": issuer,
+        "scopes": scopes,
+        "renewable": renewable,
+    });
+    let since_1970 = |time: &SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
+    if let Some(expires) = expires.as_ref().and_then(since_1970) {
+        value["expires"] = json!(expires.as_secs());
+    }
+    let (place, path) = match kept {
+        None => return value,
+        Some(Kept::Keyring) => ("keyring", None),
+        Some(Kept::File(path)) => ("file", Some(path)),
+        Some(Kept::EncryptedFile(path)) => ("encrypted-file", Some(path)),
+    };
+    value["kept"] = json!(place);
+    if let Some(path) = path {
+        value["path"] = json!(path.to_string_lossy());
+    }
+    value
+}

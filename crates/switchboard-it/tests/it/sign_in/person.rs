@@ -1,0 +1,136 @@
+//! Signing in on a terminal.
+
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::termios::LocalModes;
+use switchboard_it::terminal::Watched;
+
+use super::*;
+
+/// A browser that is nothing but a note of what it was to open.
+fn recorder(desk: &Desk) -> PathBuf {
+    let log = desk.installed.home().join("opened");
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > '{0}.part' && mv '{0}.part' '{0}'\n",
+        log.display()
+    );
+    let browser = desk.installed.write("browser", &script);
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
+    log
+}
+
+impl Desk {
+    /// A command on a terminal of a desktop, with the recorder as its browser.
+    fn sit_down(&self, line: &str) -> Watched {
+        let browser = self.installed.home().join("browser");
+        Watched::start(self.command(line).env("DISPLAY", ":0").env("BROWSER", browser))
+    }
+}
+
+/// The address that stands alone on a line of the screen.
+fn address(screen: &str) -> String {
+    let mut lines = screen.lines().map(str::trim_end);
+    lines.find(|line| line.contains("/authorize?")).expect("an address").to_owned()
+}
+
+/// What stays on the screen when all lines were drawn.
+fn left(screen: &str) -> String {
+    let lines = screen.replace("\r\n", "\n");
+    let lines = lines.lines().map(|line| line.rsplit("\r\u{1b}[2K").next().unwrap_or_default());
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+const WAITING: &str = "waiting for the browser";
+
+#[tokio::test]
+async fn a_browser_is_opened_at_the_address_that_is_shown() {
+    let desk = Desk::with(Setup::default()).await;
+    let log = recorder(&desk);
+    let mut shown = desk.sit_down("auth tracker");
+    let screen = shown.until(WAITING).await;
+    let url = address(&screen);
+    assert_eq!(fs::read_to_string(log).unwrap(), format!("1\n{url}\n"));
+    assert_eq!(visit(&url).await, 200);
+    let ended = shown.ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.screen);
+    insta::assert_snapshot!(desk.neutral(&left(&ended.screen)), @r"
+    To sign in to `tracker`, open this address:
+    [ISSUER]/authorize?…
+    It is opened in your browser
+    If the browser ends at a page that it cannot load, paste the address of that page here and press Enter
+    Signed in to tracker at [ISSUER]
+      token   holds for 59m, and is renewed by itself
+      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+    hint: see its tools with `switchboard tools tracker`
+    ");
+}
+
+#[tokio::test]
+async fn a_person_over_ssh_pastes_what_their_browser_shows() {
+    let desk = Desk::with(Setup::default()).await;
+    let log = recorder(&desk);
+    let mut command = desk.command("auth tracker");
+    let mut shown = Watched::start(command.env("DISPLAY", ":0").env("SSH_CONNECTION", "a b c d"));
+    let screen = shown.until(WAITING).await;
+    assert!(screen.contains("No browser is opened: this is a session over SSH"), "{screen}");
+    let back = redirect_of(&address(&screen)).await.unwrap();
+    assert!(!shown.modes().local_modes.contains(LocalModes::ECHO));
+    shown.types("what is this\n");
+    shown.until("warning: the answer has no code (the sign-in goes on)").await;
+    // Longer than a line of a terminal can be.
+    let long = format!("{back}&more={}", "x".repeat(5_000));
+    shown.types(&long);
+    shown.until(&format!("{} characters pasted; press Enter", long.len())).await;
+    shown.types("\n");
+    let ended = shown.ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.screen);
+    assert!(!ended.screen.contains("code="), "what was pasted is not shown: {}", ended.screen);
+    assert!(!log.exists());
+    assert_eq!(desk.call().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn whoever_leaves_leaves_nothing_behind() {
+    let desk = Desk::with(Setup::default()).await;
+    let log = recorder(&desk);
+    let mut shown = desk.sit_down("auth tracker --paste");
+    shown.until("waiting for an address to be pasted").await;
+    shown.interrupt();
+    let ended = shown.ended().await;
+    assert_eq!(ended.code, Some(130), "{}", ended.screen);
+    assert!(shown.modes().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
+    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
+    assert!(!log.exists(), "a paste opens no browser");
+    // Nobody is in the way of the next one.
+    let mut auth = desk.start("auth tracker");
+    visit(&auth.line().await).await;
+    assert_eq!(auth.ended().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
+    let desk = Desk::with(Setup::default()).await;
+    recorder(&desk);
+    const CALL: &str = "call tracker_echo text=hello";
+    let ended = desk.sit_down(CALL).ended().await;
+    assert_eq!(ended.code, Some(3), "{}", ended.screen);
+    assert!(ended.screen.contains("hint: sign in with `switchboard auth tracker`"));
+    desk.configure(json!({ "autoAuth": true }));
+    // Never without a terminal.
+    assert_eq!(desk.call().await.code, Some(3));
+    let mut shown = desk.sit_down(CALL);
+    let url = address(&shown.until(WAITING).await);
+    assert_eq!(visit(&url).await, 200);
+    let ended = shown.ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.screen);
+    insta::assert_snapshot!(desk.neutral(&left(&ended.screen)), @r"
+    To sign in to `tracker`, open this address:
+    [ISSUER]/authorize?…
+    It is opened in your browser
+    If the browser ends at a page that it cannot load, paste the address of that page here and press Enter
+    Signed in to tracker at [ISSUER]
+      token   holds for 59m, and is renewed by itself
+      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+    hello
+    ");
+}
