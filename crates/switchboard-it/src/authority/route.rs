@@ -108,7 +108,7 @@ pub(super) async fn answer(
         (Endpoint::Metadata, "GET") => documents::metadata(&asked).await,
         (Endpoint::Authorize, "GET") => authorize::authorize(&asked),
         (Endpoint::DevicePage, "GET") => authorize::device_page(&asked),
-        (Endpoint::Register, "POST") => register::register(&asked),
+        (Endpoint::Register, "POST") => register::register(&asked).await,
         (Endpoint::Device, "POST") => register::device(&asked),
         (Endpoint::Revoke, "POST") => register::revoke(&asked),
         (Endpoint::Token, "POST") => token::token(&asked).await,

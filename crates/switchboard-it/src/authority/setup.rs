@@ -36,6 +36,10 @@ pub struct Setup {
     /// Addresses of client documents that are accepted; none is fetched.
     pub client_documents: Vec<String>,
     pub registration: Registration,
+    /// How the answer to a registration comes, if not as it should.
+    pub registered: Manner,
+    /// Fields of the answer to a device that are replaced.
+    pub device_fields: Map<String, Value>,
 
     pub consent: Consent,
     pub iss: Iss,
@@ -76,6 +80,8 @@ impl Default for Setup {
             clients: Vec::new(),
             client_documents: Vec::new(),
             registration: Registration::Open,
+            registered: Manner::Right,
+            device_fields: Map::new(),
             consent: Consent::Given,
             iss: Iss::Right,
             lifetime_s: 3600,
@@ -224,6 +230,8 @@ pub enum Manner {
     Deep,
     /// From another address.
     Redirect(String),
+    /// With status 200, these headers and these bytes.
+    Raw { headers: Vec<(String, String)>, body: Vec<u8> },
 }
 
 /// Whether it helps to ask for the scope that was missing.

@@ -1,6 +1,7 @@
 //! Signing in from the command line, as a program does it and as a person does.
 
 mod far;
+mod hostile;
 mod person;
 mod races;
 mod secrets;

@@ -34,17 +34,24 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// What only we say in a request for an authorization.
-const RESERVED: [&str; 9] = [
+const RESERVED: [&str; 10] = [
     "client_id",
     "code_challenge",
     "code_challenge_method",
     "redirect_uri",
+    // All of it in another form, which would count in place of ours (RFC 9101).
+    "request",
+    "request_uri",
     "resource",
     "response_type",
     "scope",
     "state",
-    "request_uri",
 ];
+
+/// Whether only we say this; there are authorities to which capitals are all the same.
+fn is_reserved(parameter: &str) -> bool {
+    RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(parameter))
+}
 
 /// How the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -270,9 +277,7 @@ impl Flow {
         if found.authority.proof == Proof::NotOffered {
             return Err(AuthError::NoProof { issuer: issuer() });
         }
-        if let Some((name, _)) =
-            options.params.iter().find(|(name, _)| RESERVED.contains(&name.as_str()))
-        {
+        if let Some((name, _)) = options.params.iter().find(|(name, _)| is_reserved(name)) {
             return Err(AuthError::Reserved { name: name.clone() });
         }
         let (callback, redirect) = listen(options.redirect.as_deref(), known.as_ref()).await?;
@@ -443,5 +448,20 @@ fn grant(account: &Account, found: Found, client: Client, tokens: Tokens) -> Gra
             revocation: found.authority.revocation,
         },
         tokens,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_entry_adds_replaces_nothing_of_ours() {
+        for ours in ["state", "redirect_uri", "Redirect_URI", "request", "request_uri"] {
+            assert!(is_reserved(ours), "{ours}");
+        }
+        for theirs in ["audience", "prompt", "login_hint", "state2", ""] {
+            assert!(!is_reserved(theirs), "{theirs}");
+        }
     }
 }

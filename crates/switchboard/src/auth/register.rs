@@ -173,8 +173,9 @@ async fn register(
         let error = clean_line(&words.join(": "), SHOWN).into_owned();
         return Err(RegisterError::Refused { status: answer.status, error });
     }
-    let registered: Registered =
-        serde_json::from_slice(&answer.body).map_err(|_| RegisterError::Malformed)?;
+    let registered: Option<Registered> = serde_json::from_slice(&answer.body).ok();
+    let registered = registered.filter(|registered| !registered.client_id.is_empty());
+    let registered = registered.ok_or(RegisterError::Malformed)?;
     let secret = registered.client_secret.filter(|secret| !secret.is_empty());
     Ok(Client {
         method: match registered.token_endpoint_auth_method.as_deref() {
