@@ -3,6 +3,7 @@
 pub(crate) mod edit;
 pub(crate) mod install;
 pub(crate) mod serve;
+pub(crate) mod token;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 use self::edit::Edit;
 use self::install::{HostName, Install};
 use self::serve::Serve;
+use self::token::Token;
 
 /// Every MCP server, one tool
 ///
@@ -308,6 +310,11 @@ pub(crate) enum Talk {
         #[command(flatten)]
         format: Format,
     },
+    /// Keep tokens for servers at a URL
+    Token {
+        #[command(subcommand)]
+        command: Token,
+    },
     /// Show which tools are not what was accepted, and how they differ
     #[command(
         args_conflicts_with_subcommands = true,
@@ -497,6 +504,7 @@ impl Talk {
             | Talk::Prompt { format, .. }
             | Talk::Pins { format, .. }
             | Talk::Reconnect { format, .. } => *format,
+            Talk::Token { command } => command.format(),
             Talk::Logout { .. } | Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }
     }

@@ -1,5 +1,7 @@
 //! Questions that can be left: by Ctrl-C, or because nobody types any more.
 
+use switchboard::secret::Secret;
+
 use crate::exit::Exit;
 use crate::printer::{Printer, is_yes};
 use crate::report::Stop;
@@ -24,6 +26,16 @@ impl Dialogue {
     pub(crate) fn open(printer: Printer) -> Option<Dialogue> {
         let written = Written::Nothing;
         printer.can_ask().then(|| Dialogue { printer, written, signals: Signals::listen() })
+    }
+
+    /// Waits for a line that nobody shall see.
+    pub(crate) async fn ask_unseen(&mut self, question: &str) -> Result<Secret, Stop> {
+        let unseen = self.printer.hide_typing()?;
+        let answer = self.ask(question).await.map(Secret::new);
+        drop(unseen);
+        // The end of the line was not shown either.
+        self.printer.note("");
+        answer
     }
 
     /// Waits for a line.

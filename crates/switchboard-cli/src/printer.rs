@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
-use rustix::termios::QueueSelector;
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
 use serde_json::Value;
 use switchboard::render::words::clean_block;
 
@@ -120,6 +120,15 @@ impl Printer {
         Ok(Some(answer.trim().to_owned()))
     }
 
+    /// From now on nothing that is typed is shown, until what is given back is dropped.
+    pub(crate) fn hide_typing(self) -> io::Result<Unseen> {
+        let before = rustix::termios::tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        rustix::termios::tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
+        Ok(Unseen { before })
+    }
+
     /// Asks a question that only a `y` answers with yes.
     pub(crate) async fn agrees(self, question: &str) -> bool {
         let question = self.yes_or_no(question);
@@ -144,6 +153,17 @@ impl Printer {
         } else {
             let _closed = self.text(&styled(self.out));
         }
+    }
+}
+
+/// A terminal that shows nothing of what is typed.
+pub(crate) struct Unseen {
+    before: Termios,
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        let _gone = rustix::termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }
 

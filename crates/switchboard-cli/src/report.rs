@@ -90,6 +90,13 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::GiveToken(server) => format!(
             "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server knows"
         ),
+        Hint::SetToken(server) => {
+            format!("give it its token with {}", on("token set", server.as_str()))
+        }
+        Hint::Unlock => {
+            "unlock the keyring, or choose another `oauthCredentialStore` in the settings"
+                .to_owned()
+        }
         Hint::Enable(server) => format!("use it again with {}", on("enable", server.as_str())),
         Hint::Disable(server) => format!("turn it off with {}", on("disable", server.as_str())),
         Hint::Configure => format!(

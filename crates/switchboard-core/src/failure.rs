@@ -158,6 +158,10 @@ pub enum Hint {
     SignIn(ServerName),
     /// The server does not take what its entry says.
     GiveToken(ServerName),
+    /// Give the server's address the token that its entry wants to be kept.
+    SetToken(ServerName),
+    /// Unlock the keyring, or have tokens kept elsewhere.
+    Unlock,
     /// Take `disabled` out of the server's entry.
     Enable(ServerName),
     /// Turn the server off where it cannot be taken away.

@@ -23,6 +23,8 @@ pub mod harness;
 pub mod host;
 pub mod http_client;
 pub mod grove;
+pub mod keyring;
+pub mod network;
 pub mod ordeal;
 pub mod processes;
 pub mod program;

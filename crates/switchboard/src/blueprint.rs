@@ -307,6 +307,7 @@ impl Blueprint {
                 bearer_token: definition.bearer_token.clone(),
                 bearer_token_env: definition.bearer_token_env.clone(),
                 oauth: definition.oauth.clone(),
+                bearer_token_store: definition.bearer_token_store == Some(true),
                 vault: self.vault.storing(settings.oauth_credential_store),
                 headers_command: definition.request_headers_command.clone(),
                 ca_file: definition.ca_file.clone(),

@@ -4,6 +4,7 @@ mod auth;
 mod dial;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
@@ -11,6 +12,7 @@ use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::{ArgumentsError, nearest};
 use switchboard_core::catalog::{Catalog, Kind, ResolveError, Resolved};
 use switchboard_core::config::edit;
+use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::Origin;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
@@ -18,6 +20,7 @@ use switchboard_core::request::RequestError;
 use switchboard_core::schema;
 use switchboard_wire::http_client::HttpError;
 
+use crate::auth::vault::{KEY_VARIABLE, VaultError};
 use crate::edit::error::EditError;
 use crate::host::CannotAsk;
 use crate::install::error::InstallError;
@@ -72,6 +75,14 @@ enum Cause {
     ConnectionDenied(ServerName),
     #[error("the user allows no connection that is not configured, such as `{0}`")]
     AdHocIsOff(ServerName),
+    #[error("the server `{0}` is not at a URL, so it takes no token")]
+    NoAddress(ServerName),
+    #[error("the token cannot be sent as a header")]
+    UnusableToken,
+    #[error("the tokens of servers cannot be used")]
+    Tokens(#[source] Arc<VaultError>),
+    #[error("the URL of `{0}` cannot be filled in")]
+    UnfilledUrl(ServerName, #[source] ExpandError),
     #[error("there are too many handlers of notifications")]
     ManyHandlers,
     #[error("no files are followed that could be read again")]
@@ -294,6 +305,49 @@ pub(crate) fn result(error: ResultError) -> Failure {
 
 pub(crate) fn storage(error: PinError, server: &ServerName) -> Failure {
     Failure::new(Code::Storage, Subject::Server(server.clone()), error)
+}
+
+/// What is kept of tokens cannot be read or changed.
+pub(crate) fn vault(error: VaultError) -> Failure {
+    let hint = vault_hint(&error);
+    let failure = Failure::new(Code::Storage, Subject::Request, Cause::Tokens(Arc::new(error)));
+    with_hints(failure, hint.into_iter().collect())
+}
+
+fn vault_hint(error: &VaultError) -> Option<Hint> {
+    match error {
+        VaultError::Exposed { path } | VaultError::Damaged { path } => {
+            Some(Hint::MoveAway(path.display().to_string()))
+        }
+        VaultError::NoKey | VaultError::UnusableKey | VaultError::OtherKey { .. } => {
+            Some(Hint::SetVariable(KEY_VARIABLE.to_owned()))
+        }
+        VaultError::Keyring(_) => Some(Hint::Unlock),
+        VaultError::Io { .. } | VaultError::Slow { .. } | VaultError::Held { .. } => None,
+    }
+}
+
+pub(crate) fn no_address(server: &ServerName) -> Failure {
+    let subject = Subject::Server(server.clone());
+    Failure::new(Code::BadRequest, subject, Cause::NoAddress(server.clone()))
+}
+
+pub(crate) fn unusable_token(server: &ServerName) -> Failure {
+    Failure::new(Code::BadRequest, Subject::Server(server.clone()), Cause::UnusableToken)
+}
+
+pub(crate) fn unfilled_url(error: ExpandError, server: &ServerName) -> Failure {
+    let hint = match &error {
+        ExpandError::MissingVariable { name } => Hint::SetVariable(name.clone()),
+        ExpandError::NoHome
+        | ExpandError::NoProject
+        | ExpandError::InOrigin { .. }
+        | ExpandError::TooLarge { .. }
+        | ExpandError::OpenQuote
+        | ExpandError::EmptyCommand => Hint::Correct("url".to_owned()),
+    };
+    let cause = Cause::UnfilledUrl(server.clone(), error);
+    Failure::new(Code::Config, Subject::Server(server.clone()), cause).hint(hint)
 }
 
 pub(crate) fn unknown_server(server: &ServerName) -> Failure {

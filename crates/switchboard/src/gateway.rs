@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::auth::{Accounts, SignIn};
+use crate::auth::{Accounts, SignIn, Vault};
 use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts};
 use crate::directory::Directory;
 use crate::env::Environment;
@@ -310,6 +310,15 @@ impl Gateway {
             tracing::warn!("some servers did not stop in time");
         }
         self.shared.blueprint.spawner.close().await;
+    }
+
+    /// The secrets of this user, kept as the settings want it.
+    pub(crate) fn vault(&self) -> Vault {
+        self.shared.blueprint.vault.storing(self.roster().settings.oauth_credential_store)
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.shared.blueprint.environment
     }
 
     pub(crate) fn directory(&self) -> &Directory {

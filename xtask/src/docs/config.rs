@@ -71,7 +71,11 @@ const FIELDS: &[Field] = &[
     ),
     now("bearerToken", "text", "a token, sent as `Authorization: Bearer`"),
     now("bearerTokenEnv", "text", "the variable that has the token"),
-    later("bearerTokenStore", "boolean", "take the token from the token store"),
+    now(
+        "bearerTokenStore",
+        "boolean",
+        "take the token that `switchboard token set` keeps for its address, if the entry has no other",
+    ),
     later("oauth", "`false` or object", "details of signing in with OAuth"),
     now("requestHeadersCommand", "object", "a program that makes the headers of each request"),
     now("caFile", "text", "certificates to trust instead of those of the system, in PEM"),

@@ -18,6 +18,10 @@ const HONOURED: &[(&str, &str)] = &[
         "SWITCHBOARD_TOKEN_KEY",
         "32 bytes in base64, with which tokens in files are encrypted; no server gets it",
     ),
+    (
+        "SWITCHBOARD_TOKEN_COMMAND_TTL_MS",
+        "how long the value of a `!command` in `headers`, `bearerToken` or `auth` counts before it is asked for again, 300000 if not set",
+    ),
     ("HOME", "the home directory, of `~` in values too"),
     (
         "XDG_CONFIG_HOME",

@@ -1,14 +1,17 @@
 //! The client that the conformance suite starts for each scenario: the gateway's own way to a
 //! server, in a home that nobody else has, and with nobody to ask.
 
+mod browser;
 mod script;
 
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
+use switchboard::auth::{Begun, Way};
 use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
 use switchboard::config::parse;
-use switchboard::failure::Failure;
+use switchboard::failure::{Code, Failure};
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::reply::Reply;
 use switchboard::request::{CallRequest, Request};
 use switchboard::{Environment, Gateway, Session};
 use switchboard_wire::{Raw, RpcError};
@@ -22,16 +25,25 @@ const SERVER: &str = "conformance";
 
 /// Where the suite says what a scenario needs beyond the server's address.
 const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
+const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
+
+/// The document by which the suite's authorities know a client.
+const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// A user who is asked to sign in again and again gives up at some time.
+const SIGN_INS: usize = 10;
 
 /// Lists what the server at `url` has, and calls what the scenario wants called.
 pub(super) async fn conformance_client(app: &App, url: &str) -> Outcome {
     let home = tempfile::tempdir()?;
     let place = home.path().to_string_lossy();
     let environment = Environment::made_of([("SWITCHBOARD_HOME", &*place)], home.path());
-    let gateway = Gateway::builder(environment).config(only(url)).on_demand().build();
-    let session = gateway.session(Obliging);
     let context = app.environment.variable(CONTEXT).unwrap_or_default();
     let context = serde_json::from_str(context).unwrap_or_default();
+    let scenario = app.environment.variable(SCENARIO).unwrap_or_default();
+    let config = only(url, &oauth(scenario, &context));
+    let gateway = Gateway::builder(environment).config(config).on_demand().build();
+    let session = gateway.session(Obliging);
     let used = use_all(&session, &context).await;
     drop(session);
     gateway.shutdown().await;
@@ -40,7 +52,7 @@ pub(super) async fn conformance_client(app: &App, url: &str) -> Outcome {
 }
 
 async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
-    session.handle(Request::Connect { server: SERVER.to_owned() }).await?;
+    handle(session, Request::Connect { server: SERVER.to_owned() }).await?;
     let catalog = session.gateway().catalog();
     let tools: Vec<Tool> = catalog
         .tools()
@@ -51,7 +63,8 @@ async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
         .collect();
     for call in calls(context, &tools) {
         let (tool, server) = (call.tool, Some(SERVER.to_owned()));
-        session.handle(Request::Call(CallRequest { tool, server, args: call.args.into() })).await?;
+        handle(session, Request::Call(CallRequest { tool, server, args: call.args.into() }))
+            .await?;
     }
     let listed = catalog.offered().flat_map(|listing| &listing.prompts);
     for prompt in listed {
@@ -59,14 +72,53 @@ async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
         let args: Map<String, Value> =
             required.map(|argument| (argument.name.clone(), json!("test"))).collect();
         let (name, server) = (prompt.name.clone(), Some(SERVER.to_owned()));
-        session.handle(Request::Prompt { name, server, args: args.into() }).await?;
+        handle(session, Request::Prompt { name, server, args: args.into() }).await?;
     }
     Ok(())
 }
 
+/// Asks, and signs in where that is wanted first.
+async fn handle(session: &Session, request: Request) -> Result<Reply, Failure> {
+    for _ in 0..SIGN_INS {
+        match session.handle(request.clone()).await {
+            Err(failure) if failure.code == Code::SignInRequired => sign_in(session).await?,
+            answered => return answered,
+        }
+    }
+    session.handle(request).await
+}
+
+async fn sign_in(session: &Session) -> Result<(), Failure> {
+    let gateway = session.gateway();
+    let server = gateway.usable(SERVER)?;
+    match gateway.sign_in(&server).await?.begin(Way::Page).await? {
+        Begun::Done(_) | Begun::Device(_) => Ok(()),
+        Begun::Page(mut pending) => {
+            let link = pending.link().as_str().to_owned();
+            let (finished, ()) = tokio::join!(pending.finished(), browser::visit(&link));
+            finished.map(|_| ())
+        }
+    }
+}
+
+/// What a scenario says about the client's part in signing in.
+fn oauth(scenario: &str, context: &Value) -> Value {
+    let mut oauth = json!({ "clientMetadataUrl": CLIENT_DOCUMENT });
+    for (key, name) in [("client_id", "clientId"), ("client_secret", "clientSecret")] {
+        if let Some(value) = context.get(key) {
+            oauth[name] = value.clone();
+        }
+    }
+    if scenario.starts_with("auth/client-credentials") {
+        oauth["grantType"] = json!("client_credentials");
+    }
+    oauth
+}
+
 /// A configuration with this server and nothing else.
-fn only(url: &str) -> Config {
-    let text = json!({ "mcpServers": { SERVER: { "type": "http", "url": url } } }).to_string();
+fn only(url: &str, oauth: &Value) -> Config {
+    let entry = json!({ "type": "http", "url": url, "oauth": oauth });
+    let text = json!({ "mcpServers": { SERVER: entry } }).to_string();
     let source = Source { path: "conformance".into(), tier: Tier::User };
     let file = parse::parse(&text, &source);
     let nothing = Approvals {

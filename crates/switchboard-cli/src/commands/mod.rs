@@ -16,6 +16,7 @@ mod logs;
 mod pins;
 mod serve;
 mod setup;
+mod token;
 mod trust;
 
 use clap::CommandFactory;
@@ -93,6 +94,7 @@ async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
         Talk::Pins { command: None, server, format } => {
             pins::show(on, server.as_deref(), format).await
         }
+        Talk::Token { command } => token::run(on, command).await,
         Talk::Logs { server, follow, lines } => {
             logs::logs(on, server.as_deref(), logs::Wish { lines, follow }).await
         }

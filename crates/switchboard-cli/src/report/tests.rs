@@ -41,7 +41,12 @@ fn hints(code: Code) -> Vec<Hint> {
             vec![Hint::Replace, Hint::Disable(files()), Hint::Configure, Hint::ListFiles]
         }
         Code::TrustRequired => vec![Hint::Trust(name("my files"))],
-        Code::SignInRequired => vec![Hint::SignIn(files()), Hint::GiveToken(files())],
+        Code::SignInRequired => vec![
+            Hint::SignIn(files()),
+            Hint::GiveToken(files()),
+            Hint::SetToken(files()),
+            Hint::Unlock,
+        ],
         Code::BadArguments => vec![Hint::Expected("a: number\nb?: number".to_owned())],
         Code::ApprovalRequired => vec![Hint::AskUser, Hint::Allow("files/read_?".to_owned())],
         Code::ApprovalDenied => vec![Hint::LiftDenial("files/read_?".to_owned())],
@@ -131,6 +136,8 @@ fn every_code_is_reported_with_its_remedies() {
 
     hint: sign in with `switchboard auth files`
     hint: give the entry of `files` a `bearerTokenEnv`, or `headers` that the server knows
+    hint: give it its token with `switchboard token set files`
+    hint: unlock the keyring, or choose another `oauthCredentialStore` in the settings
     --
     error: what was attempted (bad_arguments)
       caused by: what stood in the way

@@ -186,6 +186,8 @@ fn hint(hint: &Hint) -> Value {
         Hint::Trust(server) => json!({ "trust": server.as_str() }),
         Hint::SignIn(server) => json!({ "signIn": server.as_str() }),
         Hint::GiveToken(server) => json!({ "giveToken": server.as_str() }),
+        Hint::SetToken(server) => json!({ "setToken": server.as_str() }),
+        Hint::Unlock => json!({ "unlock": "keyring" }),
         Hint::Enable(server) => json!({ "enable": server.as_str() }),
         Hint::Disable(server) => json!({ "disable": server.as_str() }),
         Hint::Configure => json!("configure"),

@@ -332,6 +332,10 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::GiveToken(server) => {
             format!("Ask the user to look at the token that `{server}` is given in its entry")
         }
+        Hint::SetToken(server) => format!("Ask the user to give `{server}` its token"),
+        Hint::Unlock => {
+            "Ask the user to unlock the keyring, or to set `oauthCredentialStore`".to_owned()
+        }
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
         Hint::Disable(server) => format!("Ask the user to disable `{server}`"),
         Hint::Configure => "Ask the user to configure a server".to_owned(),

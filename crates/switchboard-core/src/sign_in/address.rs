@@ -1,6 +1,7 @@
 //! Where requests on behalf of a server may go, whatever the documents of others say.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+// Addresses, without the sockets of `std`.
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 

@@ -93,23 +93,22 @@ pub(super) enum Stale {
 impl Client {
     /// As registered, but for the port on loopback (RFC 8252, 7.3).
     pub(super) fn may_return_to(&self, redirect_uri: &str) -> bool {
-        let Ok(mut asked) = Url::parse(redirect_uri) else { return false };
-        let loopback = matches!(asked.host_str(), Some("127.0.0.1" | "[::1]"));
+        let asked = on_loopback(redirect_uri);
         if self.redirect_uris.is_empty() {
-            return loopback && asked.scheme() == "http";
+            return asked.is_some();
         }
-        if loopback {
-            // Fails for addresses without a host only.
-            let _ = asked.set_port(None);
-        }
-        self.redirect_uris.iter().any(|known| {
-            let portless = Url::parse(known).map(|mut known| {
-                let _ = known.set_port(None);
-                known
-            });
-            known == redirect_uri || (loopback && portless.is_ok_and(|known| known == asked))
-        })
+        self.redirect_uris
+            .iter()
+            .any(|known| known == redirect_uri || (asked.is_some() && asked == on_loopback(known)))
     }
+}
+
+/// An address on loopback, without its port.
+fn on_loopback(address: &str) -> Option<Url> {
+    let mut url = Url::parse(address).ok()?;
+    let loopback = matches!(url.host_str(), Some("127.0.0.1" | "[::1]"));
+    url.set_port(None).ok()?;
+    (loopback && url.scheme() == "http").then_some(url)
 }
 
 impl Grant {

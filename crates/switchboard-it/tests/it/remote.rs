@@ -7,9 +7,14 @@ mod tls;
 mod trouble;
 mod websocket;
 
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use switchboard::Gateway;
+use switchboard::dial::names::Names;
+use switchboard::dial::spawn::Promise;
 use switchboard::failure::{Code, Failure};
 use switchboard_it::fixture::{FixtureState, HttpFixture, Script, act};
 use switchboard_it::harness::{Home, World};
@@ -71,6 +76,27 @@ async fn a_server_at_a_url_is_called_whatever_form_its_answers_have() {
         assert_eq!(fixture.state().ledger().initializes.len(), 1, "{form} {kind}");
         world.shut_down().await;
     }
+}
+
+/// Every name is this machine.
+struct Here;
+
+impl Names for Here {
+    fn addresses<'a>(&'a self, _: &'a str) -> Promise<'a, io::Result<Vec<SocketAddr>>> {
+        Box::pin(async { Ok(vec![(Ipv4Addr::LOCALHOST, 0).into()]) })
+    }
+}
+
+#[tokio::test]
+async fn names_stand_for_what_the_embedder_says() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let home = Home::new();
+    let gateway = Gateway::builder(home.environment()).names(Here).build();
+    let world = World::of_gateway(gateway, home);
+    let url = fixture.url().replace("127.0.0.1", "far.example");
+    world.apply(&json!({ "mcpServers": { "far": { "url": url } } }).to_string());
+    assert_eq!(world.call("far_echo", json!({ "text": "hello" })).await.unwrap(), "hello");
+    world.shut_down().await;
 }
 
 #[tokio::test]

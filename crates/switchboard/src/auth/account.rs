@@ -19,6 +19,7 @@ use super::flow::{self, Paste};
 use super::grant::{Grant, Tokens};
 use super::net::Net;
 use super::requests::{self, TokenError};
+use super::takeover;
 use super::terms::Terms;
 use super::vault::{Entry, Kind, Vault, VaultError};
 use crate::dial::http::Clients;
@@ -32,7 +33,7 @@ const LOCKED: Duration = Duration::from_secs(45);
 const BREATHER: Duration = Duration::from_secs(10);
 
 /// Sign-ins in a row because a server wanted more, before it is believed that more does not help.
-const MOST_STEPS: u32 = 3;
+const MOST_STEPS: u32 = 2;
 const IN_A_ROW: Duration = Duration::from_secs(10 * 60);
 
 /// The sign-in to one server.
@@ -198,6 +199,13 @@ impl Account {
         Ok(fits.then_some((entry, grant)))
     }
 
+    /// Keeps what a sign-in gave, and uses it; what the server wanted before is asked for by now.
+    pub(super) async fn signed_in(&self, grant: Grant) -> Result<Entry, VaultError> {
+        let entry = self.keep(grant).await?;
+        self.vault.want(self.url(), Vec::new()).await?;
+        Ok(entry)
+    }
+
     /// Keeps a grant, and uses it. What cannot be written down is used all the same: the authority
     /// may not take the old one any more.
     pub(super) async fn keep(&self, grant: Grant) -> Result<Entry, VaultError> {
@@ -267,9 +275,28 @@ impl Account {
         }
         match self.kept().await? {
             Some((_, grant)) => self.hold(grant),
-            None => {}
+            None => self.take_over().await,
         }
         Ok(())
+    }
+
+    /// Takes what an older installation was granted for this server, once. If that does not work
+    /// out now, it may next time.
+    async fn take_over(&self) {
+        let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
+        let Some(left) = left.filter(|_| !takeover::was_taken(&self.paths, self.url())) else {
+            return;
+        };
+        match flow::of_older(self, left).await {
+            Ok(grant) => {
+                if self.keep(grant).await.is_ok() {
+                    takeover::mark_taken(&self.paths, self.url());
+                }
+            }
+            Err(error) => {
+                tracing::warn!(server = %self.terms.server, %error, "older tokens were not taken over");
+            }
+        }
     }
 
     /// A token for the client itself, in place of `refused`.

@@ -1,7 +1,7 @@
 //! One sign-in, from its beginning to its tokens.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::json;
@@ -13,6 +13,7 @@ use switchboard_core::sign_in::link::Link;
 use switchboard_core::sign_in::metadata::Proof;
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
+use switchboard_core::sign_in::token::Lifetime;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::account::Account;
@@ -22,6 +23,7 @@ use super::error::AuthError;
 use super::grant::{Client, Endpoints, Grant, Source, Tokens};
 use super::register::{self, Wanted};
 use super::requests::{self, Asked, CodeInHand, Device};
+use super::takeover::Foreign;
 use super::vault::{Entry, Held, VaultError};
 use crate::secret::{Secret, unguessable};
 
@@ -224,6 +226,36 @@ async fn again(account: &Account, held: &Grant) -> Result<Grant, AuthError> {
     Ok(Grant { tokens: tokens.map_err(AuthError::NotGiven)?, ..held.clone() })
 }
 
+/// What an older installation was granted, with what it did not write down: where the authority
+/// takes requests. It has to be the authority that granted it.
+pub(super) async fn of_older(account: &Account, left: Foreign) -> Result<Grant, AuthError> {
+    let net = account.net().await?;
+    let found = discover::discover(net, &account.terms, &account.challenge()).await?;
+    let same = left.issuer.as_ref().is_none_or(|issuer| *issuer == found.authority.issuer);
+    let (Some(access), Some(id), true) = (left.access_token, left.client_id, same) else {
+        return Err(AuthError::NotSignedIn);
+    };
+    let received = SystemTime::now();
+    let lifetime = match left.expires_at {
+        None => Lifetime::Unknown,
+        Some(at) => {
+            let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(at));
+            Lifetime::For(at.and_then(|at| at.duration_since(received).ok()).unwrap_or_default())
+        }
+    };
+    let client = Client {
+        method: register::method(&found.authority, left.client_secret.is_some()),
+        id,
+        secret: left.client_secret,
+        secret_expires: None,
+        source: Source::Registered,
+        redirect: left.redirect_uris.into_iter().next(),
+    };
+    let scopes = left.scope.as_deref().map(scope::read).unwrap_or_default();
+    let tokens = Tokens { access, refresh: left.refresh_token, received, lifetime, scopes };
+    Ok(grant(account, found, client, tokens))
+}
+
 impl Flow {
     async fn begin(
         account: &Arc<Account>,
@@ -306,7 +338,7 @@ impl Flow {
         let tokens = requests::exchange(net, &self.client, token, hand).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.keep(grant.clone()).await?;
+        let entry = self.account.signed_in(grant.clone()).await?;
         Ok((grant, entry))
     }
 }
@@ -346,7 +378,7 @@ impl DeviceFlow {
         let tokens = requests::of_device(net, &self.client, token, &self.device, asked).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.keep(grant.clone()).await?;
+        let entry = self.account.signed_in(grant.clone()).await?;
         Ok((grant, entry))
     }
 }

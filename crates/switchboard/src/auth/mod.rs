@@ -12,12 +12,15 @@ pub(crate) mod net;
 pub(crate) mod register;
 pub(crate) mod requests;
 mod sign_in;
+mod takeover;
 pub(crate) mod terms;
+pub mod tokens;
 pub(crate) mod vault;
 
 pub(crate) use account::Account;
 pub(crate) use accounts::Accounts;
 pub(crate) use error::AuthError;
 pub(crate) use sign_in::Started;
-pub use sign_in::{Begun, DevicePending, Forgotten, Kept, Pending, SignIn, SignedIn, Way};
+pub use sign_in::{Begun, DevicePending, Forgotten, Pending, SignIn, SignedIn, Way};
+pub use tokens::Kept;
 pub(crate) use vault::Vault;

@@ -108,7 +108,7 @@ fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
 
 /// How the authority wants to be shown a secret; what it does not say is `client_secret_basic`
 /// (RFC 8414).
-fn method(authority: &Authority, has_secret: bool) -> Method {
+pub(super) fn method(authority: &Authority, has_secret: bool) -> Method {
     let offers = |name: &str| match &authority.methods {
         Some(methods) => methods.iter().any(|method| method == name),
         None => name == "client_secret_basic",

@@ -16,6 +16,7 @@ use super::error::AuthError;
 use super::flow::{self, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
 use super::grant::Grant;
 use super::requests;
+use super::tokens::Kept;
 use super::vault::{Entry, Kind};
 use crate::explain;
 
@@ -52,14 +53,6 @@ pub enum Forgotten {
     Revoked,
     /// It takes no notice of such, or could not be told.
     NotRevoked,
-}
-
-/// Where a token is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
-    Keyring,
-    File(std::path::PathBuf),
-    EncryptedFile(std::path::PathBuf),
 }
 
 /// A sign-in that was begun.
@@ -318,13 +311,6 @@ fn signed_in(account: &Account, grant: &Grant, entry: Option<&Entry>) -> SignedI
         scopes: grant.tokens.scopes.clone(),
         expires: grant.tokens.expires(),
         renewable: grant.tokens.refresh.is_some(),
-        kept: entry.map(|entry| {
-            let path = || account.vault.path_of(&entry.account);
-            match entry.place {
-                super::vault::Place::Keyring => Kept::Keyring,
-                super::vault::Place::File => Kept::File(path()),
-                super::vault::Place::EncryptedFile => Kept::EncryptedFile(path()),
-            }
-        }),
+        kept: entry.map(|entry| account.vault.kept(entry)),
     }
 }

@@ -8,7 +8,7 @@ use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_wire::http_client::HttpError;
 
-use super::{auth, with_hints};
+use super::{auth, vault_hint, with_hints};
 use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
@@ -85,7 +85,8 @@ fn dial_code(error: &DialError) -> Code {
         DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
             Code::TimedOut
         }
-        DialError::Http(HttpError::SignIn { .. }) => Code::SignInRequired,
+        DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken => Code::SignInRequired,
+        DialError::Vault(_) => Code::Storage,
         DialError::Http(HttpError::Sign(cause)) => {
             auth::of_signer(cause).map_or(Code::ConnectFailed, auth::code)
         }
@@ -132,6 +133,8 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         DialError::Incorrect { name } => hints.push(Hint::Correct((*name).to_owned())),
         DialError::BadUrl => hints.push(Hint::Correct("url".to_owned())),
         DialError::Header { name } => hints.push(Hint::Correct(name.clone())),
+        DialError::NoToken => hints.push(Hint::SetToken(server.clone())),
+        DialError::Vault(error) => hints.extend(vault_hint(error)),
         DialError::CaFile { .. } => hints.push(Hint::Correct("caFile".to_owned())),
         DialError::Expand(ExpandError::MissingVariable { name }) => {
             hints.push(Hint::SetVariable(name.clone()));

@@ -17,6 +17,7 @@ use switchboard_wire::{RequestError, RpcError};
 
 use super::stateless::DialogueError;
 use crate::auth::AuthError;
+use crate::auth::vault::VaultError;
 use crate::dial::names::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
@@ -70,6 +71,10 @@ pub(crate) enum DialError {
     Incorrect { name: &'static str },
     #[error("what is kept of the sign-in cannot be used")]
     Account(#[source] AuthError),
+    #[error("no token is kept for its address, and its entry says `bearerTokenStore`")]
+    NoToken,
+    #[error("its token cannot be read")]
+    Vault(#[source] VaultError),
     #[error("the certificates in `{}` cannot be used", path.display())]
     CaFile {
         path: PathBuf,
@@ -131,7 +136,7 @@ impl DialError {
 
     /// Whether the server wants to know who is asking.
     pub(crate) fn needs_sign_in(&self) -> bool {
-        matches!(self, DialError::Http(HttpError::SignIn { .. }))
+        matches!(self, DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken)
     }
 
     /// Whether nothing was there that could carry a message: no program, no address.
@@ -152,6 +157,8 @@ impl DialError {
             | DialError::Incorrect { .. }
             | DialError::Account(_)
             | DialError::CaFile { .. }
+            | DialError::NoToken
+            | DialError::Vault(_)
             | DialError::Socket { .. }
             | DialError::Unreachable { .. }
             | DialError::Http(_)
@@ -185,6 +192,8 @@ impl DialError {
             | DialError::Incorrect { .. }
             | DialError::Account(_)
             | DialError::CaFile { .. }
+            | DialError::NoToken
+            | DialError::Vault(_)
             | DialError::Socket { .. }
             | DialError::Tls(_)
             | DialError::Client(_)

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use switchboard_it::authority::{
-    Authority, Challenge, Consent, Document, Endpoint, ExpiresIn, Iss, Layout, Manner,
-    Registration, ResourcePlace, Setup, StepUp, get,
+    AuthMethod, Authority, Challenge, Consent, Document, Endpoint, ExpiresIn, Iss, KnownClient,
+    Layout, Manner, Registration, ResourcePlace, Setup, StepUp, get,
 };
 
 use super::{INSIDE, Raw, error, register};
@@ -296,7 +296,12 @@ async fn a_scope_can_be_missing_whatever_was_granted() {
 
 #[tokio::test]
 async fn after_a_migration_another_issuer_is_in_charge_who_knows_nobody() {
-    let raw = Raw::with(Setup { migrates_after: Some(2), ..Setup::default() }).await;
+    let (secret, method) = (None, AuthMethod::None);
+    let known = KnownClient { id: "known".into(), secret, method, redirect_uris: Vec::new() };
+    let setup = Setup { migrates_after: Some(2), clients: vec![known], ..Setup::default() };
+    let raw = Raw::with(setup).await;
+    let by_hand = [("client_id", "known")];
+    assert_eq!(get(&raw.link(&by_hand)).await.head.status, 302);
     let old_issuer = raw.authority.issuer();
     let resource = raw.authority.mcp_url().replace("/mcp", "/resource.json");
     let tokens = raw.sign_in(&[]).await;
@@ -310,7 +315,9 @@ async fn after_a_migration_another_issuer_is_in_charge_who_knows_nobody() {
     let metadata =
         raw.authority.issuer().replace("/moved", "/.well-known/oauth-authorization-server/moved");
     assert_eq!(get(&metadata).await.json()["issuer"], json!(issuer));
-    assert_eq!(get(&raw.link(&[])).await.head.status, 400, "the old client is unknown");
+    for old in [&[], by_hand.as_slice()] {
+        assert_eq!(get(&raw.link(old)).await.head.status, 400, "the old client is unknown");
+    }
     let refused = raw.refresh(&last, &[]).await;
     assert_eq!(error(&refused), (401, "invalid_client".to_owned()));
 

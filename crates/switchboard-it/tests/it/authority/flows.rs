@@ -13,7 +13,13 @@ use super::{INSIDE, REDIRECT, Raw, VERIFIER, echo, error};
 
 #[tokio::test]
 async fn a_link_is_followed_only_if_everything_in_it_is_right() {
-    let raw = Raw::with(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
+    let redirect_uris = vec!["https://far.example:8443/callback".to_owned()];
+    let (secret, method) = (None, AuthMethod::None);
+    let far = KnownClient { id: "far".into(), secret, method, redirect_uris };
+    let near = KnownClient { id: "near".into(), redirect_uris: Vec::new(), ..far.clone() };
+    let clients = vec![far, near];
+    let setup = Setup { scopes: vec!["read".into()], clients, ..Setup::default() };
+    let raw = Raw::with(setup).await;
     for (name, value, expected) in [
         ("response_type", "token", "unsupported_response_type"),
         ("code_challenge", "", "invalid_request"),
@@ -40,6 +46,16 @@ async fn a_link_is_followed_only_if_everything_in_it_is_right() {
         ("redirect_uri", ""),
     ] {
         assert_eq!(get(&raw.link(&[(name, value)])).await.head.status, 400, "{name}={value}");
+    }
+    for (client, redirect_uri, status) in [
+        ("far", "https://far.example:8443/callback", 302),
+        ("far", "https://far.example/callback", 400),
+        ("far", "http://127.0.0.1:8443/callback", 400),
+        ("near", "http://127.0.0.1:8443/any", 302),
+        ("near", "http://far.example/callback", 400),
+    ] {
+        let link = raw.link(&[("client_id", client), ("redirect_uri", redirect_uri)]);
+        assert_eq!(get(&link).await.head.status, status, "{client} at {redirect_uri}");
     }
     let elsewhere = [("redirect_uri", "http://127.0.0.1:40000/callback")];
     assert!(raw.returned(&elsewhere).await.contains_key("code"), "any port on loopback");

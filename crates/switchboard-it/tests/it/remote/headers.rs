@@ -52,12 +52,52 @@ async fn every_way_to_say_who_is_asking_becomes_a_header_of_every_request() {
     check(json!({ "bearerToken": "!echo canary", "auth": "bearer" }), &bearer).await;
     check(json!({ "bearerTokenEnv": "TOKEN" }), &bearer).await;
     check(json!({ "bearerTokenEnv": "TOKEN", "auth": false }), &[]).await;
+    let loses = json!({ "Authorization": "!echo loses" });
+    check(json!({ "bearerTokenEnv": "TOKEN", "headers": loses }), &bearer).await;
     let basic = json!({ "type": "basic", "username": "me", "passwordEnv": "TOKEN" });
     check(json!({ "auth": basic }), &[("authorization", "Basic bWU6Y2FuYXJ5")]).await;
     let key = json!({ "type": "api-key", "key": "!echo canary" });
     check(json!({ "auth": key }), &[("x-api-key", "canary")]).await;
     let key = json!({ "type": "api-key", "header": "X-One", "keyEnv": "TOKEN" });
     check(json!({ "auth": key }), &[("x-one", "canary")]).await;
+}
+
+/// The tokens that a server sees during one call if they come from this script, each once.
+async fn asked_for(ttl: &str, script: &str) -> Vec<String> {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let entry = json!({ "url": fixture.url(), "bearerToken": "!/bin/sh token.sh" });
+    let config = json!({ "mcpServers": { "far": entry } }).to_string();
+    let installed = Installed::with(PROGRAMS, &config);
+    installed.write("token.sh", script);
+    let mut command = installed.command();
+    command.env("SWITCHBOARD_TOKEN_COMMAND_TTL_MS", ttl).args(["call", "far_echo", "text=x"]);
+    let output = command.output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let requests = fixture.requests();
+    let tokens = requests.iter().map(|it| it.header("authorization").unwrap_or("-").to_owned());
+    let mut tokens: Vec<String> = tokens.collect();
+    tokens.sort();
+    tokens.dedup();
+    tokens
+}
+
+/// Says how often it was asked.
+const COUNTED: &str = "echo >> asked; echo $(wc -l < asked)";
+
+#[tokio::test]
+async fn a_token_of_a_command_is_asked_for_again_when_it_is_old() {
+    assert_eq!(asked_for("", COUNTED).await, ["Bearer 1"]);
+    assert_eq!(asked_for("600000", COUNTED).await, ["Bearer 1"]);
+    let each_time = asked_for("0", COUNTED).await;
+    assert!(each_time.len() > 2, "{each_time:?}");
+}
+
+#[tokio::test]
+async fn an_old_token_is_used_where_there_is_no_new_one() {
+    let once = "test ! -e asked && echo >> asked && echo first";
+    assert_eq!(asked_for("0", once).await, ["Bearer first"]);
+    let unusable = "test ! -e asked && echo first || printf 'a\\001b'; echo >> asked";
+    assert_eq!(asked_for("0", unusable).await, ["Bearer first"]);
 }
 
 /// Signs with the size of the question, so that it shows that there was one.

@@ -2,6 +2,9 @@
 //! others.
 
 mod internal;
+#[path = "../../../../switchboard-it/src/network.rs"]
+#[expect(unreachable_pub, reason = "it is the test kit's, which cannot be a dependency here")]
+mod network;
 mod stub;
 
 use std::collections::BTreeMap;

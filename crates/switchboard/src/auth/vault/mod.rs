@@ -17,8 +17,7 @@ pub(crate) use file::KEY_VARIABLE;
 use file::{Files, Form};
 use index::Orphan;
 pub(crate) use index::{Entry, Kind, Place};
-use keyring::Keyring;
-pub(crate) use keyring::KeyringError;
+use keyring::{Keyring, KeyringError};
 
 use crate::env::Environment;
 use crate::paths::{self, Lock, Paths};
@@ -68,7 +67,7 @@ pub(crate) enum VaultError {
     Slow { path: PathBuf },
     #[error("other processes did not let go of `{}` within {} s", path.display(), patience.as_secs())]
     Held { path: PathBuf, patience: Duration },
-    #[error("it is encrypted, and `{KEY_VARIABLE}` is not set")]
+    #[error("encrypted files need `{KEY_VARIABLE}`, which is not set")]
     NoKey,
     #[error("`{KEY_VARIABLE}` is not the base64 of 32 bytes")]
     UnusableKey,
@@ -165,6 +164,7 @@ impl Vault {
 
     /// Remembers which scopes a server asked for since it was signed in to, until the next time it
     /// is said. Nothing is remembered of a server that was not.
+    #[allow(dead_code, reason = "what signs in is built beside this")]
     pub(crate) async fn want(&self, server: &str, scopes: Vec<String>) -> Result<(), VaultError> {
         let server = server.to_owned();
         self.change_index(move |entries| {

@@ -1,3 +1,5 @@
+//! The vault in homes of its own, with and without a keyring.
+
 use std::fs;
 
 use super::*;
@@ -96,7 +98,11 @@ async fn a_secret_goes_where_the_user_wants_it_or_nowhere() {
         (File, ("", ""), Ok(Place::File)),
         (File, key, Ok(Place::EncryptedFile)),
         (EncryptedFile, key, Ok(Place::EncryptedFile)),
-        (EncryptedFile, ("", ""), Err("it is encrypted, and `SWITCHBOARD_TOKEN_KEY` is not set")),
+        (
+            EncryptedFile,
+            ("", ""),
+            Err("encrypted files need `SWITCHBOARD_TOKEN_KEY`, which is not set"),
+        ),
         (Keyring, key, Err("cannot use the keyring")),
         (
             Auto,

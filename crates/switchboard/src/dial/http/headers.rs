@@ -1,6 +1,4 @@
-//! The headers that a server's entry asks for, with their secrets.
-
-use std::sync::Arc;
+//! The headers that a server's entry asks for: those that are known, and those to ask for.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,13 +6,10 @@ use switchboard_core::config::auth::{Auth, Credential};
 use switchboard_core::config::expand::{self, ExpandError, Expanded, Surroundings};
 use switchboard_core::config::values::Template;
 use switchboard_wire::http_client::{HeaderMap, HeaderName, HeaderValue};
-use tokio::task::JoinSet;
 
 use super::RemoteRecipe;
-use crate::dial::secret;
-use crate::dial::spawn::Spawner;
-use crate::env::Environment;
-use crate::upstream::{DialError, secret_program};
+use super::asked::{Asked, Source};
+use crate::upstream::DialError;
 
 /// Headers that say how a message is carried, which is not for a configuration to say.
 const OURS: [&str; 8] = [
@@ -30,7 +25,7 @@ const OURS: [&str; 8] = [
 
 /// What becomes headers, with every variable filled in.
 pub(super) struct Values {
-    /// In order of precedence: a later one of the same header wins.
+    /// One for each header: a later one of the entry wins.
     values: Vec<Value>,
 }
 
@@ -39,47 +34,61 @@ struct Value {
     name: String,
     header: String,
     form: Form,
-    source: Source,
+    origin: Origin,
 }
 
 /// Where a value comes from.
-struct Source {
-    value: Expanded,
-    /// The program of a command as it is written, for messages.
-    helper: String,
+enum Origin {
+    Text(String),
+    Asked(Source),
 }
 
-impl Source {
-    fn of(template: &Template, with: &Surroundings<'_>) -> Result<Source, ExpandError> {
-        let value = expand::expand_value(template, with)?;
-        Ok(Source { value, helper: template.program().unwrap_or_default() })
+impl Origin {
+    fn of(template: &Template, with: &Surroundings<'_>) -> Result<Origin, ExpandError> {
+        Ok(match expand::expand_value(template, with)? {
+            Expanded::Text(text) => Origin::Text(text),
+            Expanded::Command(words) => {
+                let helper = template.program().unwrap_or_default();
+                Origin::Asked(Source::Command { words, helper })
+            }
+        })
     }
 
-    fn variable(name: &str, with: &Surroundings<'_>) -> Result<Source, ExpandError> {
+    fn variable(name: &str, with: &Surroundings<'_>) -> Result<Origin, ExpandError> {
         let missing = || ExpandError::MissingVariable { name: name.to_owned() };
-        let value = (with.variable)(name).ok_or_else(missing)?;
-        Ok(Source { value: Expanded::Text(value), helper: String::new() })
+        (with.variable)(name).map(Origin::Text).ok_or_else(missing)
     }
 }
 
 /// How the value goes into its header.
-enum Form {
+pub(super) enum Form {
     Plain,
     Bearer,
     /// With this user name.
     Basic(String),
 }
 
+impl Form {
+    pub(super) fn fill(&self, text: &str) -> String {
+        match self {
+            Form::Plain => text.to_owned(),
+            Form::Bearer => format!("Bearer {text}"),
+            Form::Basic(user) => format!("Basic {}", STANDARD.encode(format!("{user}:{text}"))),
+        }
+    }
+}
+
 impl Values {
     pub(super) fn of(
         recipe: &RemoteRecipe,
+        address: &str,
         with: &Surroundings<'_>,
     ) -> Result<Values, ExpandError> {
         let mut values = Vec::new();
         for (name, value) in recipe.headers.iter() {
-            let source = Source::of(value, with)?;
+            let origin = Origin::of(value, with)?;
             let name = name.to_owned();
-            values.push(Value { header: name.clone(), name, form: Form::Plain, source });
+            values.push(Value { header: name.clone(), name, form: Form::Plain, origin });
         }
         match &recipe.auth {
             Some(Auth::Basic { username, password }) => {
@@ -90,66 +99,34 @@ impl Values {
                 name: "auth.key".to_owned(),
                 header: header.clone(),
                 form: Form::Plain,
-                source: credential(key, with)?,
+                origin: credential(key, with)?,
             }),
             // The headers are all there is.
             Some(Auth::Custom | Auth::Off | Auth::OAuth) => {}
-            Some(Auth::Bearer) | None => values.extend(bearer(recipe, with)?),
+            Some(Auth::Bearer) | None => values.extend(bearer(recipe, address, with)?),
         }
-        Ok(Values { values })
+        let mut single: Vec<Value> = Vec::new();
+        for value in values {
+            single.retain(|earlier| !earlier.header.eq_ignore_ascii_case(&value.header));
+            single.push(value);
+        }
+        Ok(Values { values: single })
     }
 
-    /// The words of the commands that are run for values.
-    pub(super) fn commands(&self) -> Vec<Vec<String>> {
-        let commands = self.values.iter().filter_map(|value| match &value.source.value {
-            Expanded::Text(_) => None,
-            Expanded::Command(words) => Some(words.clone()),
-        });
-        commands.collect()
-    }
-
-    /// Asks for the secrets, and writes the headers.
-    pub(super) async fn headers(
-        self,
-        spawner: &Arc<dyn Spawner>,
-        environment: &Environment,
-    ) -> Result<HeaderMap, DialError> {
-        let mut texts: Vec<Option<String>> = Vec::new();
-        let mut asking = JoinSet::new();
-        for (place, Value { source, .. }) in self.values.iter().enumerate() {
-            texts.push(match &source.value {
-                Expanded::Text(text) => Some(text.clone()),
-                Expanded::Command(words) => {
-                    let program = secret_program(environment, words.clone(), &environment.cwd);
-                    let secret = secret::ask(Arc::clone(spawner), program);
-                    asking.spawn(async move { (place, secret.await) });
-                    None
+    /// The headers that are known, and those to ask for.
+    pub(super) fn sorted(self) -> Result<(HeaderMap, Vec<Asked>), DialError> {
+        let (mut headers, mut asked) = (HeaderMap::new(), Vec::new());
+        for Value { name, header: of, form, origin } in self.values {
+            match origin {
+                Origin::Text(text) => {
+                    let (of, value) =
+                        header(&of, &form.fill(&text)).ok_or(DialError::Header { name })?;
+                    headers.insert(of, value);
                 }
-            });
+                Origin::Asked(source) => asked.push(Asked { name, header: of, form, source }),
+            }
         }
-        while let Some(answered) = asking.join_next().await {
-            let (place, secret) = answered.map_err(|_| DialError::Unchecked)?;
-            let (Some(value), Some(text)) = (self.values.get(place), texts.get_mut(place)) else {
-                continue;
-            };
-            let secret = secret.map_err(|cause| {
-                let (name, helper) = (value.name.clone(), value.source.helper.clone());
-                DialError::Secret { name, helper, cause }
-            });
-            *text = Some(secret?.reveal());
-        }
-        let mut headers = HeaderMap::new();
-        for (value, text) in self.values.into_iter().zip(texts.into_iter().flatten()) {
-            let text = match value.form {
-                Form::Plain => text,
-                Form::Bearer => format!("Bearer {text}"),
-                Form::Basic(user) => format!("Basic {}", STANDARD.encode(format!("{user}:{text}"))),
-            };
-            let (name, text) =
-                header(&value.header, &text).ok_or(DialError::Header { name: value.name })?;
-            headers.insert(name, text);
-        }
-        Ok(headers)
+        Ok((headers, asked))
     }
 }
 
@@ -161,22 +138,31 @@ pub(super) fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue
     (!OURS.contains(&name.as_str())).then_some((name, value))
 }
 
-fn authorization(name: &str, form: Form, source: Source) -> Value {
-    Value { name: name.to_owned(), header: "authorization".to_owned(), form, source }
+fn authorization(name: &str, form: Form, origin: Origin) -> Value {
+    Value { name: name.to_owned(), header: "authorization".to_owned(), form, origin }
 }
 
-fn bearer(recipe: &RemoteRecipe, with: &Surroundings<'_>) -> Result<Option<Value>, ExpandError> {
-    let (name, token) = match (&recipe.bearer_token, &recipe.bearer_token_env) {
-        (Some(token), _) => ("bearerToken", Source::of(token, with)?),
-        (None, Some(variable)) => ("bearerTokenEnv", Source::variable(variable, with)?),
-        (None, None) => return Ok(None),
+fn bearer(
+    recipe: &RemoteRecipe,
+    address: &str,
+    with: &Surroundings<'_>,
+) -> Result<Option<Value>, ExpandError> {
+    let kept = recipe.bearer_token_store;
+    let (name, token) = match (&recipe.bearer_token, &recipe.bearer_token_env, kept) {
+        (Some(token), _, _) => ("bearerToken", Origin::of(token, with)?),
+        (None, Some(variable), _) => ("bearerTokenEnv", Origin::variable(variable, with)?),
+        (None, None, true) => {
+            let (vault, address) = (recipe.vault.clone(), address.to_owned());
+            ("bearerTokenStore", Origin::Asked(Source::Vault { vault, address }))
+        }
+        (None, None, false) => return Ok(None),
     };
     Ok(Some(authorization(name, Form::Bearer, token)))
 }
 
-fn credential(credential: &Credential, with: &Surroundings<'_>) -> Result<Source, ExpandError> {
+fn credential(credential: &Credential, with: &Surroundings<'_>) -> Result<Origin, ExpandError> {
     match credential {
-        Credential::Inline(secret) => Source::of(secret, with),
-        Credential::Variable(name) => Source::variable(name, with),
+        Credential::Inline(secret) => Origin::of(secret, with),
+        Credential::Variable(name) => Origin::variable(name, with),
     }
 }

@@ -1,6 +1,7 @@
 //! Servers at a URL: where they are, and what is said to them with every request or when they are
 //! connected.
 
+mod asked;
 mod client;
 mod headers;
 mod sign;
@@ -22,10 +23,11 @@ use client::Versions;
 
 use super::sealed;
 use super::spawn::Spawner;
-use crate::auth::{Account, Accounts, SignIn, Vault};
+use crate::auth::{Account, Accounts, SignIn, Vault, tokens};
 use crate::env::Environment;
 use crate::trust::Seal;
 use crate::upstream::DialError;
+use asked::{AskedHeaders, Asking};
 use headers::Values;
 use sign::Signers;
 
@@ -39,6 +41,7 @@ pub(crate) struct RemoteRecipe {
     pub(crate) auth: Option<Auth>,
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
+    pub(crate) bearer_token_store: bool,
     pub(crate) oauth: Option<OAuth>,
     /// Where tokens are kept.
     pub(crate) vault: Vault,
@@ -95,11 +98,17 @@ impl RemoteRecipe {
         Ok(websocket::Endpoint { url, client, headers, signer })
     }
 
-    /// The address with every variable filled in. What is said first to a server over WebSocket is
+    /// The URL of the entry with every variable filled in: what tokens are bound to.
+    fn address(&self) -> Result<String, DialError> {
+        let address = self.environment.expanding(|with| expand::expand_url(&self.url, with))?;
+        Ok(tokens::one_spelling(address))
+    }
+
+    /// The address that requests go to. What is said first to a server over WebSocket is
     /// HTTP, too.
     fn url(&self) -> Result<Url, DialError> {
-        let url = self.environment.expanding(|with| expand::expand_url(&self.url, with))?;
-        let mut url = Url::parse(&url).ok().filter(Url::has_host).ok_or(DialError::BadUrl)?;
+        let mut url =
+            Url::parse(&self.address()?).ok().filter(Url::has_host).ok_or(DialError::BadUrl)?;
         let scheme = match (self.speaks, url.scheme()) {
             (_, "http") | (Speaks::WebSocket, "ws") => "http",
             (_, "https") | (Speaks::WebSocket, "wss") => "https",
@@ -118,10 +127,17 @@ impl RemoteRecipe {
         spawner: &Arc<dyn Spawner>,
         accounts: &Accounts,
     ) -> Result<Means, DialError> {
-        let values = self.environment.expanding(|with| Values::of(self, with))?;
-        sealed(self.seal.as_ref(), &self.environment, values.commands()).await?;
-        let headers = values.headers(spawner, &self.environment).await?;
+        let address = self.address()?;
+        let values = self.environment.expanding(|with| Values::of(self, &address, with))?;
+        let (headers, asked) = values.sorted()?;
+        let commands = asked.iter().filter_map(|asked| asked.command()).collect();
+        sealed(self.seal.as_ref(), &self.environment, commands).await?;
         let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
+        if !asked.is_empty() {
+            let (spawner, environment) = (Arc::clone(spawner), self.environment.clone());
+            let asking = Asking { spawner, environment, seal: self.seal.clone() };
+            signers.push(Arc::new(AskedHeaders::new(asked, asking).await?));
+        }
         if let Some(account) = self.account(url, spawner, accounts).await? {
             account.open().await.map_err(DialError::Account)?;
             signers.push(account);

@@ -1,4 +1,4 @@
-//! A program that makes the headers of each request (`requestHeadersCommand`).
+//! What makes the headers of each request: a program (`requestHeadersCommand`), or several in turn.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;

@@ -56,7 +56,9 @@ impl RemoteRecipe {
     fn oauth_options(&self) -> Option<OAuthOptions> {
         let has_header =
             self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        let has_token = self.bearer_token.is_some() || self.bearer_token_env.is_some();
+        let has_token = self.bearer_token.is_some()
+            || self.bearer_token_env.is_some()
+            || self.bearer_token_store;
         let asked_for = match &self.auth {
             Some(Auth::OAuth) => true,
             None => !has_header && !has_token,

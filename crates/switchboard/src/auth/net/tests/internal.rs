@@ -1,16 +1,9 @@
-//! No request reaches an internal address. This runs in a network of its own in which every address
-//! is this machine, so that a request to any of them would be seen.
+//! No request reaches an internal address, in a network where a request to any of them would be seen.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv6Addr, TcpListener, TcpStream};
-use std::process::Command;
-use std::sync::mpsc;
-use std::thread;
 
+use super::network::{Canaries, within};
 use super::*;
-
-/// Set in the process that is inside of such a network.
-const INSIDE: &str = "SWITCHBOARD_TEST_NETWORK";
 
 /// Hosts that no public server may send us to.
 const INTERNAL: &[&str] = &[
@@ -115,74 +108,17 @@ const PUBLIC: [&str; 2] = ["9.9.9.9", "2620:fe::fe"];
 
 #[test]
 fn no_request_reaches_an_internal_address() {
-    if Environment::of_process().variable(INSIDE).is_none() {
-        return again_in_a_network_of_its_own("no_request_reaches_an_internal_address");
-    }
-    let canaries = Canaries::start();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let cases = runtime.block_on(async {
-        literals().await + names().await + redirects().await + other_servers().await
-    });
-    assert!(cases >= 60, "{cases}");
-    // What is there is seen, so that the silence above says something.
-    let seen: BTreeSet<IpAddr> = canaries.seen().into_iter().collect();
-    assert_eq!(seen, PUBLIC.map(|address| address.parse().unwrap()).into());
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test runs itself once more, inside")]
-fn again_in_a_network_of_its_own(test: &str) {
-    let (_, module) = module_path!().split_once("::").unwrap();
-    let every_address = "ip link set lo up; ip route add local default dev lo; \
-                         ip -6 route add local default dev lo; exec \"$0\" \"$@\"";
-    let ran = Command::new("unshare")
-        .args(["--map-root-user", "--net", "sh", "-ec", every_address])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("{module}::{test}"), "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .expect("`unshare` makes a network; without one this cannot be tested");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    let complained = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && said.contains("1 passed"), "{said}\n{complained}");
-}
-
-/// Listens at every address there is, at the ports that URLs have when they have none.
-struct Canaries(mpsc::Receiver<IpAddr>);
-
-impl Canaries {
-    const PORTS: [u16; 2] = [80, 443];
-
-    fn start() -> Canaries {
-        let (tell, told) = mpsc::channel();
-        for port in Canaries::PORTS {
-            let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).unwrap();
-            let tell = tell.clone();
-            thread::spawn(move || {
-                for socket in listener.incoming() {
-                    let address = socket.unwrap().local_addr().unwrap().ip().to_canonical();
-                    if tell.send(address).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        Canaries(told)
-    }
-
-    /// The addresses that were connected to. Knocks at each port itself: connections are seen in the
-    /// order that they came in, so whatever came before was seen when that is.
-    fn seen(&self) -> Vec<IpAddr> {
-        let ours: IpAddr = "8.8.8.8".parse().unwrap();
-        let _knocks = Canaries::PORTS.map(|port| TcpStream::connect((ours, port)).unwrap());
-        let mut knocked = 0;
-        let told = self.0.iter().take_while(|address| {
-            knocked += usize::from(*address == ours);
-            knocked < Canaries::PORTS.len()
+    within(module_path!(), "no_request_reaches_an_internal_address", || {
+        let canaries = Canaries::start(|_, _| String::new());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let cases = runtime.block_on(async {
+            literals().await + names().await + redirects().await + other_servers().await
         });
-        let mut seen: Vec<IpAddr> = told.collect();
-        seen.retain(|address| *address != ours);
-        seen
-    }
+        assert!(cases >= 60, "{cases}");
+        // What may be asked was asked, so the silence of the others says something.
+        let seen: BTreeSet<IpAddr> = canaries.seen().into_iter().collect();
+        assert_eq!(seen, PUBLIC.map(|address| address.parse().unwrap()).into());
+    });
 }
 
 /// Asks in every way; each is refused because of the address.

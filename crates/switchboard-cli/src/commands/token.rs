@@ -1,0 +1,203 @@
+//! Tokens that a user gives: taken in unseen, shown never.
+
+use std::fmt::Write;
+use std::io::{self, Read};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use switchboard::auth::tokens::{Granted, Kept, KeptToken, TokenKind};
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::render::words::{clean_line, duration, list};
+use switchboard::secret::Secret;
+
+use crate::args::Format;
+use crate::args::token::Token;
+use crate::conversation::Conversation;
+use crate::dialogue::Dialogue;
+use crate::exit::Exit;
+use crate::printer::Printer;
+use crate::report::{Outcome, Stop};
+
+const NAME: usize = 100;
+const ADDRESS: usize = 500;
+const NAMES: usize = 4;
+
+/// Longer than any token, in bytes.
+const LONGEST: u64 = 64 * 1024;
+
+/// A terminal passes on no longer line, and keeps quiet about the rest.
+const LONGEST_LINE: usize = 4095;
+
+#[derive(Debug, thiserror::Error)]
+enum NotTaken {
+    #[error("no token was given")]
+    Empty,
+    #[error("the token is not text, or too long to be one")]
+    NoToken,
+    #[error("the token is too long to be typed: give it on standard input")]
+    TooLongToType,
+}
+
+impl From<NotTaken> for Stop {
+    fn from(cause: NotTaken) -> Stop {
+        Failure::new(Code::BadRequest, Subject::Request, cause).into()
+    }
+}
+
+pub(super) async fn run(on: &Conversation<'_>, command: Token) -> Outcome {
+    match command {
+        Token::Set { server } => set(on, &server).await,
+        Token::Status { server, format } => status(on, server.as_deref(), format).await,
+        Token::Remove { server } => remove(on, &server).await,
+    }
+}
+
+async fn set(on: &Conversation<'_>, server: &str) -> Outcome {
+    let gateway = on.session.gateway();
+    // Before anyone types.
+    let name = gateway.usable(server)?;
+    let token = match Dialogue::open(on.app.printer) {
+        Some(dialogue) => typed(dialogue, name.as_str()).await?,
+        None => piped(on.app.printer).await?,
+    };
+    let kept = gateway.set_token(name.as_str(), token).await?;
+    let printer = on.app.printer;
+    let shown = clean_line(name.as_str(), NAME);
+    printer.note(&format!("the token of `{shown}` is kept in {}", place(&kept.kept)));
+    let config = on.app.load()?.config;
+    let entry = config.servers.get(name.as_str()).map(|server| &server.definition);
+    if entry.is_some_and(|entry| entry.bearer_token_store != Some(true)) {
+        printer.warn(&format!(
+            "it is not used before the entry of `{shown}` says `\"bearerTokenStore\": true`"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// What a person types is not shown.
+async fn typed(mut dialogue: Dialogue, server: &str) -> Result<Secret, Stop> {
+    let server = dialogue.printer.err.name(clean_line(server, NAME)).to_string();
+    let token = dialogue.ask_unseen(&format!("Token of {server}:")).await?;
+    if token.expose().len() >= LONGEST_LINE {
+        return Err(NotTaken::TooLongToType.into());
+    }
+    given(token)
+}
+
+async fn piped(printer: Printer) -> Result<Secret, Stop> {
+    // Someone may type all the same, where what is said is not seen.
+    let _unseen = printer.hide_typing().ok();
+    let reading = tokio::task::spawn_blocking(|| {
+        let mut text = String::new();
+        io::stdin().take(LONGEST + 1).read_to_string(&mut text).map(|_| Secret::new(text))
+    });
+    match reading.await {
+        Ok(Ok(text)) if text.expose().len() as u64 <= LONGEST => given(text),
+        Ok(Ok(_) | Err(_)) => Err(NotTaken::NoToken.into()),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+fn given(token: Secret) -> Result<Secret, Stop> {
+    let token = Secret::new(token.expose().trim());
+    if token.expose().is_empty() { Err(NotTaken::Empty.into()) } else { Ok(token) }
+}
+
+async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> Outcome {
+    let tokens = on.session.gateway().tokens(server).await?;
+    let printer = on.app.printer;
+    if format.json {
+        let tokens: Vec<Value> = tokens.iter().map(in_json).collect();
+        printer.json(&json!({ "tokens": tokens }))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = String::new();
+    for token in &tokens {
+        let names: Vec<_> =
+            token.servers.iter().map(|name| clean_line(name.as_str(), NAME)).collect();
+        let whose = match names.is_empty() {
+            true => "(no server)".to_owned(),
+            false => list(&names, NAMES),
+        };
+        let address = clean_line(&token.origin_and_path(), ADDRESS).into_owned();
+        let (kind, place) = (kind(token.kind), place(&token.kept));
+        let whose = printer.out.name(whose);
+        let _ = writeln!(out, "{whose} {}: {kind}, in {place}", printer.out.aside(address));
+        if let Some(granted) = &token.grant {
+            let _ = writeln!(out, "  {}", in_words(granted));
+        }
+    }
+    printer.text(&out)?;
+    if tokens.is_empty() {
+        printer.note("no token is kept");
+    }
+    Ok(Exit::Done)
+}
+
+async fn remove(on: &Conversation<'_>, server: &str) -> Outcome {
+    let removed = on.session.gateway().remove_token(server).await?;
+    let shown = clean_line(server, ADDRESS);
+    on.app.printer.note(&match removed {
+        Some(_) => format!("the token of `{shown}` is gone"),
+        None => format!("no token is kept for `{shown}`"),
+    });
+    Ok(Exit::Done)
+}
+
+fn in_json(token: &KeptToken) -> Value {
+    let (kept, path) = match &token.kept {
+        Kept::Keyring => ("keyring", None),
+        Kept::File(path) => ("file", Some(path)),
+        Kept::EncryptedFile(path) => ("encrypted-file", Some(path)),
+    };
+    let mut json = json!({
+        "servers": token.servers.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "url": token.origin_and_path(),
+        "kind": kind(token.kind),
+        "kept": kept,
+    });
+    if let Some(granted) = &token.grant {
+        let expires = granted.expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        json["issuer"] = json!(granted.issuer);
+        json["scopes"] = json!(granted.scopes);
+        json["expiresAt"] = json!(expires.map(|at| at.as_secs()));
+        json["renewable"] = json!(granted.renewable);
+    }
+    if let (Some(path), Some(json)) = (path, json.as_object_mut()) {
+        json.insert("path".to_owned(), path.to_string_lossy().into());
+    }
+    json
+}
+
+/// By whom, for what and until when.
+pub(super) fn in_words(granted: &Granted) -> String {
+    let mut words = format!("by {}", clean_line(&granted.issuer, ADDRESS));
+    if !granted.scopes.is_empty() {
+        let _ = write!(words, ", for {}", clean_line(&granted.scopes.join(" "), ADDRESS));
+    }
+    let left = granted.expires.map(|expires| expires.duration_since(SystemTime::now()).ok());
+    let _ = match (left, granted.renewable) {
+        (None, _) => write!(words, ", until it is refused"),
+        (Some(Some(left)), true) => write!(words, ", renewed in {}", duration(left)),
+        (Some(Some(left)), false) => write!(words, ", for another {}", duration(left)),
+        (Some(None), true) => write!(words, ", renewed at the next use"),
+        (Some(None), false) => write!(words, ", expired"),
+    };
+    words
+}
+
+fn kind(kind: TokenKind) -> &'static str {
+    match kind {
+        TokenKind::SignIn => "sign-in",
+        TokenKind::Given => "token",
+    }
+}
+
+fn place(kept: &Kept) -> String {
+    let shown = |path: &std::path::Path| clean_line(&path.to_string_lossy(), ADDRESS).into_owned();
+    match kept {
+        Kept::Keyring => "the keyring".to_owned(),
+        Kept::File(path) => format!("`{}`, not encrypted", shown(path)),
+        Kept::EncryptedFile(path) => format!("`{}`, encrypted", shown(path)),
+    }
+}

@@ -1,0 +1,263 @@
+//! Tokens that a user gives: taken in unseen, kept where they should be, sent to one address, and
+//! shown nowhere.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use switchboard_it::client::Client;
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::keyring::{Keyring, Temper};
+use switchboard_it::program::{Installed, Ran};
+use switchboard_it::terminal;
+use tokio::io::AsyncWriteExt;
+
+use crate::PROGRAMS;
+use crate::remote::served;
+
+const CANARY: &str = "canary-4711";
+
+/// A user with one server, `far`, whose token is kept.
+struct User {
+    installed: Installed,
+    fixture: HttpFixture,
+    /// Besides the usual ones.
+    variable: (&'static str, String),
+}
+
+impl User {
+    async fn new(settings: Value) -> User {
+        let fixture = HttpFixture::start(&served("json", "everything")).await;
+        let entry = json!({ "url": fixture.url(), "bearerTokenStore": true });
+        let config = json!({ "settings": settings, "mcpServers": { "far": entry } });
+        let installed = Installed::with(PROGRAMS, &config.to_string());
+        User { installed, fixture, variable: ("NOTHING", String::new()) }
+    }
+
+    async fn with_keyring(keyring: &Keyring) -> User {
+        let variable = ("DBUS_SESSION_BUS_ADDRESS", keyring.address().to_owned());
+        User { variable, ..User::new(json!({})).await }
+    }
+
+    async fn run(&self, line: &str, input: &str) -> Ran {
+        let mut command = self.installed.command();
+        command.env(self.variable.0, &self.variable.1).args(line.split(' '));
+        let piped = std::process::Stdio::piped;
+        command.stdin(piped()).stdout(piped()).stderr(piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let _unread = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+        let output = child.wait_with_output().await.unwrap();
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(!format!("{stdout}{stderr}").contains(CANARY), "{line}: {stdout}{stderr}");
+        Ran { code: output.status.code(), stdout, stderr }
+    }
+
+    async fn set(&self) -> Ran {
+        self.run("token set far", &format!("{CANARY}\n")).await
+    }
+
+    async fn call(&self) -> Ran {
+        self.run("call far_echo text=hello", "").await
+    }
+
+    /// Where the status says that tokens are.
+    async fn places(&self) -> Vec<String> {
+        let ran = self.run("token status far --json", "").await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let status: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let tokens = status["tokens"].as_array().unwrap();
+        tokens.iter().map(|token| token["kept"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The values of the header that says who asks, each once.
+    fn shown_to_server(&self) -> Vec<String> {
+        let requests = self.fixture.requests();
+        let headers =
+            requests.iter().map(|it| it.header("authorization").unwrap_or("-").to_owned());
+        let mut seen: Vec<String> = headers.collect();
+        seen.dedup();
+        seen
+    }
+
+    fn token_files(&self) -> Vec<PathBuf> {
+        let directory = self.installed.home().join("switchboard/state/tokens");
+        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension().is_some_and(|is| is == "token")).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_given_used_shown_as_kept_and_taken_back() {
+    let user = User::new(json!({})).await;
+    let missing = user.call().await;
+    assert_eq!(missing.code, Some(3), "{missing:?}");
+    assert!(missing.stderr.contains("`switchboard token set far`"), "{missing:?}");
+    assert!(user.fixture.requests().is_empty());
+
+    let set = user.set().await;
+    assert_eq!(set.code, Some(0), "{set:?}");
+    assert!(set.stderr.contains("not encrypted"), "{set:?}");
+    let called = user.call().await;
+    assert_eq!((called.code, called.stdout.trim()), (Some(0), "hello"), "{called:?}");
+    assert_eq!(user.shown_to_server(), [format!("Bearer {CANARY}")]);
+    assert_eq!(user.places().await, ["file"]);
+    let [file] = &user.token_files()[..] else { panic!("one token is one file") };
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(file), mode(file.parent().unwrap())), (0o600, 0o700));
+
+    let removed = user.run("token remove far", "").await;
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert!(user.token_files().is_empty());
+    assert_eq!(user.places().await, [""; 0]);
+    assert_eq!(user.call().await.code, Some(3));
+    let again = user.run("token remove far", "").await;
+    assert_eq!(again.stderr, "no token is kept for `far`\n");
+}
+
+#[tokio::test]
+async fn a_token_lies_in_the_keyring_where_there_is_one() {
+    let keyring = Keyring::start(Temper::Obliging);
+    let user = User::with_keyring(&keyring).await;
+    let set = user.set().await;
+    assert_eq!(set.stderr, "the token of `far` is kept in the keyring\n");
+    assert_eq!(keyring.secrets(), [("switchboard".to_owned(), CANARY.to_owned())]);
+    assert!(user.token_files().is_empty());
+    assert_eq!(user.places().await, ["keyring"]);
+    assert_eq!(user.call().await.code, Some(0));
+    assert_eq!(user.shown_to_server(), [format!("Bearer {CANARY}")]);
+    // Another one takes its place.
+    user.run("token set far", "other").await;
+    assert_eq!(keyring.secrets(), [("switchboard".to_owned(), "other".to_owned())]);
+    user.run("token remove far", "").await;
+    assert_eq!(keyring.secrets(), []);
+}
+
+#[tokio::test]
+async fn a_keyring_that_cannot_be_used_makes_it_a_file_with_a_notice() {
+    for temper in [Temper::Locked, Temper::Asking, Temper::Absent, Temper::Silent] {
+        let keyring = Keyring::start(temper);
+        let user = User::with_keyring(&keyring).await;
+        let set = user.set().await;
+        assert_eq!(set.code, Some(0), "{temper:?}: {set:?}");
+        assert!(set.stderr.contains("not encrypted"), "{temper:?}: {set:?}");
+        assert_eq!(keyring.secrets(), [], "{temper:?}");
+        assert_eq!(user.call().await.code, Some(0), "{temper:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_the_user_wants_the_keyring_nothing_else_will_do() {
+    let locked = Keyring::start(Temper::Locked);
+    let mut user = User::new(json!({ "oauthCredentialStore": "keyring" })).await;
+    user.variable = ("DBUS_SESSION_BUS_ADDRESS", locked.address().to_owned());
+    let set = user.set().await;
+    assert_eq!(set.code, Some(2), "{set:?}");
+    assert!(set.stderr.contains("the keyring is locked"), "{set:?}");
+    assert!(set.stderr.contains("`oauthCredentialStore`"), "{set:?}");
+    assert!(user.token_files().is_empty());
+}
+
+#[tokio::test]
+async fn with_a_key_the_file_says_nothing() {
+    let mut user = User::new(json!({})).await;
+    user.variable =
+        ("SWITCHBOARD_TOKEN_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".to_owned());
+    user.set().await;
+    assert_eq!(user.places().await, ["encrypted-file"]);
+    let file = fs::read(&user.token_files()[0]).unwrap();
+    assert!(!file.windows(CANARY.len()).any(|part| part == CANARY.as_bytes()));
+    assert_eq!(user.call().await.code, Some(0));
+    user.variable.1.clear();
+    let without = user.call().await;
+    assert_eq!(without.code, Some(2), "{without:?}");
+    assert!(without.stderr.contains("`SWITCHBOARD_TOKEN_KEY`"), "{without:?}");
+}
+
+#[tokio::test]
+async fn what_is_typed_is_not_shown() {
+    let user = User::new(json!({})).await;
+    let mut command = user.installed.command();
+    let shown = terminal::run(command.args(["token", "set", "far"]), &format!("{CANARY}\n")).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    assert!(shown.screen.contains("Token of far:"), "{}", shown.screen);
+    assert!(!shown.screen.contains(CANARY), "{}", shown.screen);
+    user.call().await;
+    assert_eq!(user.shown_to_server(), [format!("Bearer {CANARY}")]);
+}
+
+#[tokio::test]
+async fn a_token_goes_to_the_address_that_it_was_given_for() {
+    let user = User::new(json!({})).await;
+    user.set().await;
+    let elsewhere = HttpFixture::start(&served("json", "everything")).await;
+    let entry = json!({ "url": elsewhere.url(), "bearerTokenStore": true });
+    let config = json!({ "mcpServers": { "far": entry } }).to_string();
+    user.installed.write("switchboard/mcp.json", &config);
+    assert_eq!(user.call().await.code, Some(3));
+    assert!(elsewhere.requests().is_empty());
+    // What no server has any more can be taken back by its address.
+    let status = user.run("token status", "").await;
+    assert!(status.stdout.starts_with("(no server) "), "{status:?}");
+    let removed = user.run(&format!("token remove {}", user.fixture.url()), "").await;
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert!(user.token_files().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_no_token_or_no_server_at_a_url_is_refused() {
+    let user = User::new(json!({})).await;
+    for (line, input, said) in [
+        ("token set far", "", "no token was given"),
+        ("token set far", "two words", "cannot be sent"),
+        ("token set far", "line\nline", "cannot be sent"),
+        ("token set near", "x", "near"),
+    ] {
+        let ran = user.run(line, input).await;
+        assert_eq!(ran.code, Some(2), "{line} {input}: {ran:?}");
+        assert!(ran.stderr.contains(said), "{line} {input}: {ran:?}");
+    }
+    let installed = Installed::with_fixture(PROGRAMS, "near", "");
+    let ran = installed.run_with_input(["token", "set", "near"], "x").await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("not at a URL"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_the_entry_does_not_ask_for_comes_with_a_warning() {
+    let user = User::new(json!({})).await;
+    let config = json!({ "mcpServers": { "far": { "url": user.fixture.url() } } }).to_string();
+    user.installed.write("switchboard/mcp.json", &config);
+    let set = user.set().await;
+    assert_eq!(set.code, Some(0));
+    assert!(set.stderr.contains("`\"bearerTokenStore\": true`"), "{set:?}");
+}
+
+#[tokio::test]
+async fn a_gateway_that_runs_uses_the_next_token_and_none_that_was_taken_back() {
+    let user = User::new(json!({})).await;
+    user.set().await;
+    let mut command = user.installed.command();
+    let mut client =
+        Client::start(command.env("SWITCHBOARD_TOKEN_COMMAND_TTL_MS", "0").arg("serve"));
+    client.initialize("2025-11-25", json!({})).await;
+    let echo = json!({ "tool": "far_echo", "args": { "text": "hello" } });
+    let shown_last = || {
+        let requests = user.fixture.requests();
+        let call = requests.iter().rfind(|request| request.what() == "tools/call").unwrap();
+        call.header("authorization").unwrap_or("-").to_owned()
+    };
+    for (line, input, shown) in [
+        ("token status", "", format!("Bearer {CANARY}")),
+        ("token set far", "other", "Bearer other".to_owned()),
+        ("token remove far", "", "-".to_owned()),
+    ] {
+        assert_eq!(user.run(line, input).await.code, Some(0), "{line}");
+        assert_eq!(client.mcp(echo.clone()).await, "hello", "{line}");
+        assert_eq!(shown_last(), shown, "{line}");
+    }
+}

@@ -1,0 +1,272 @@
+//! Tokens that an older installation left below Pi's directory: only read, and never for another
+//! address.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use switchboard_core::name::ServerName;
+use url::Url;
+
+use crate::paths::{self, Paths};
+use crate::secret::Secret;
+
+/// Nothing that holds a few tokens is larger.
+const LARGEST: u64 = 256 * 1024;
+
+/// What another program was granted for a server of this user.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    pub(crate) access_token: Option<Secret>,
+    pub(crate) refresh_token: Option<Secret>,
+    /// In seconds since 1970; may be over.
+    pub(crate) expires_at: Option<u64>,
+    pub(crate) scope: Option<String>,
+    /// Who granted it, where that was written down.
+    pub(crate) issuer: Option<String>,
+    pub(crate) client_id: Option<String>,
+    pub(crate) client_secret: Option<Secret>,
+    pub(crate) redirect_uris: Vec<String>,
+}
+
+/// What was left for the server of this name, if it is at this address. Whoever could write there
+/// could make us somebody else, so what is not the user's alone does not count.
+pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<Foreign> {
+    let url = Url::parse(url).ok()?;
+    let root = paths.others.pi.join("mcp-oauth");
+    folders(server).find_map(|folder| {
+        let folder = root.join(folder);
+        let path = folder.join("tokens.json");
+        let guarded = is_guarded(&root, Sort::Directory) && is_guarded(&folder, Sort::Directory);
+        if !guarded || !is_guarded(&path, Sort::File) {
+            return None;
+        }
+        let file = paths::read_private(&path).ok()??;
+        let left: Left = serde_json::from_slice(&file).ok()?;
+        let same = Url::parse(&left.server_url).is_ok_and(|theirs| theirs == url);
+        same.then(|| left.into_foreign())
+    })
+}
+
+/// Whether this was done before: whoever signed out since does not want it back.
+pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
+    mark(paths, url).exists()
+}
+
+pub(crate) fn mark_taken(paths: &Paths, url: &str) {
+    // At worst it is taken once more.
+    let _made = paths::create_private(&mark(paths, url));
+}
+
+fn mark(paths: &Paths, url: &str) -> PathBuf {
+    let digest = Sha256::digest(url);
+    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    paths.tokens().join(format!("{name}.taken"))
+}
+
+/// The directories of a server, the usual one first. A name that leads elsewhere has but one.
+fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
+    let name = server.as_str();
+    let digest = Sha256::digest(name);
+    let hashed: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
+    let hashed = PathBuf::from(format!("sha256-{hashed}"));
+    std::iter::once(hashed).chain(plain.then(|| PathBuf::from(name)))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Directory,
+    File,
+}
+
+/// Whether this is what it should be, and no link, and nobody else can change it.
+fn is_guarded(path: &Path, sort: Sort) -> bool {
+    let Ok(data) = fs::symlink_metadata(path) else { return false };
+    let fits = match sort {
+        Sort::Directory => data.is_dir(),
+        Sort::File => data.is_file() && data.len() <= LARGEST,
+    };
+    let ours = data.uid() == rustix::process::geteuid().as_raw();
+    fits && ours && data.mode() & 0o022 == 0
+}
+
+/// The file, as far as it is of use.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Left {
+    server_url: String,
+    #[serde(default)]
+    tokens: Tokens,
+    #[serde(default)]
+    client_info: Client,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Tokens {
+    access_token: Option<String>,
+    refresh_token: Option<String>,
+    expires_at: Option<f64>,
+    scope: Option<String>,
+    issuer: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Client {
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    redirect_uris: Vec<String>,
+    issuer: Option<String>,
+}
+
+impl Left {
+    fn into_foreign(self) -> Foreign {
+        let Left { server_url: _, tokens, client_info: client } = self;
+        Foreign {
+            access_token: tokens.access_token.map(Secret::new),
+            refresh_token: tokens.refresh_token.map(Secret::new),
+            // Before 1970 is as good as then, and no number is too large.
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "saturates"
+            )]
+            expires_at: tokens.expires_at.map(|at| at as u64),
+            scope: tokens.scope,
+            issuer: tokens.issuer.or(client.issuer),
+            client_id: client.client_id,
+            client_secret: client.client_secret.map(Secret::new),
+            redirect_uris: client.redirect_uris,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::env::Environment;
+
+    const URL: &str = "https://a.example/mcp";
+    /// Of the name `a`.
+    const HASHED: &str = "sha256-ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
+    const WHOLE: &str = r#"{
+        "tokens": { "accessToken": "at", "refreshToken": "rt", "expiresAt": 1750000000.5,
+            "scope": "read write", "issuer": "https://as.example" },
+        "clientInfo": { "clientId": "id", "clientSecret": "cs",
+            "redirectUris": ["http://localhost:19876/callback"], "clientIdIssuedAt": 1 },
+        "codeVerifier": "v", "serverUrl": "https://a.example/mcp" }"#;
+
+    struct Pi {
+        directory: tempfile::TempDir,
+        paths: Paths,
+    }
+
+    impl Pi {
+        fn new() -> Pi {
+            let directory = tempfile::tempdir().unwrap();
+            let at = directory.path().to_str().unwrap();
+            let environment = Environment::made_of([("PI_CODING_AGENT_DIR", at)], "/");
+            Pi { paths: Paths::of(&environment), directory }
+        }
+
+        fn path(&self, below: &str) -> PathBuf {
+            self.directory.path().join("mcp-oauth").join(below)
+        }
+
+        fn leave(&self, folder: &str, text: &str) {
+            fs::create_dir_all(self.path(folder)).unwrap();
+            fs::write(self.path(folder).join("tokens.json"), text).unwrap();
+        }
+
+        fn left(&self, server: &str, url: &str) -> Option<Foreign> {
+            left_behind(&self.paths, &ServerName::new(server).unwrap(), url)
+        }
+    }
+
+    #[test]
+    fn what_was_left_is_read_whole_from_either_place() {
+        for folder in [HASHED, "a"] {
+            let pi = Pi::new();
+            assert_eq!(pi.left("a", URL), None);
+            pi.leave(folder, WHOLE);
+            let expected = Foreign {
+                access_token: Some(Secret::new("at")),
+                refresh_token: Some(Secret::new("rt")),
+                expires_at: Some(1_750_000_000),
+                scope: Some("read write".to_owned()),
+                issuer: Some("https://as.example".to_owned()),
+                client_id: Some("id".to_owned()),
+                client_secret: Some(Secret::new("cs")),
+                redirect_uris: vec!["http://localhost:19876/callback".to_owned()],
+            };
+            assert_eq!(pi.left("a", URL), Some(expected), "{folder}");
+            let file = fs::read_to_string(pi.path(folder).join("tokens.json")).unwrap();
+            assert_eq!(file, WHOLE);
+        }
+    }
+
+    #[test]
+    fn what_was_granted_for_another_address_or_server_does_not_count() {
+        let pi = Pi::new();
+        pi.leave(HASHED, WHOLE);
+        for url in ["https://a.example/", "http://a.example/mcp", "https://b.example/mcp", "mcp"] {
+            assert_eq!(pi.left("a", url), None, "{url}");
+        }
+        assert_eq!(pi.left("b", URL), None);
+        assert!(pi.left("a", "https://A.example:443/mcp").is_some());
+    }
+
+    #[test]
+    fn no_text_of_a_file_is_more_than_nothing() {
+        let large = format!(r#"{{"serverUrl":"{URL}","x":"{}"}}"#, "x".repeat(300_000));
+        for text in ["", "{", "[]", "null", r#"{"tokens":{}}"#, r#"{"serverUrl":7}"#, &large] {
+            let pi = Pi::new();
+            pi.leave(HASHED, text);
+            assert_eq!(pi.left("a", URL), None);
+        }
+        let expiries = [("-5", Some(0)), ("1e300", Some(u64::MAX)), ("null", None)];
+        for (written, expected) in expiries {
+            let pi = Pi::new();
+            let tokens = format!(r#"{{"expiresAt":{written}}}"#);
+            pi.leave(HASHED, &format!(r#"{{"serverUrl":"{URL}","tokens":{tokens}}}"#));
+            assert_eq!(pi.left("a", URL).unwrap().expires_at, expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn what_others_could_have_put_there_does_not_count() {
+        let file = format!("{HASHED}/tokens.json");
+        for (place, mode) in [(&*file, 0o620), (&file, 0o602), (HASHED, 0o770), ("", 0o777)] {
+            let pi = Pi::new();
+            pi.leave(HASHED, WHOLE);
+            fs::set_permissions(pi.path(place), Permissions::from_mode(mode)).unwrap();
+            assert_eq!(pi.left("a", URL), None, "{place} {mode:o}");
+        }
+        for place in [&*file, HASHED] {
+            let pi = Pi::new();
+            pi.leave(HASHED, WHOLE);
+            let elsewhere = pi.path("elsewhere");
+            fs::rename(pi.path(place), &elsewhere).unwrap();
+            symlink(&elsewhere, pi.path(place)).unwrap();
+            assert_eq!(pi.left("a", URL), None, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_a_way_leads_nowhere() {
+        let pi = Pi::new();
+        pi.leave("../out", WHOLE);
+        for name in ["../out", "..", "."] {
+            if let Ok(name) = ServerName::new(name) {
+                assert_eq!(left_behind(&pi.paths, &name, URL), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Headers whose values are asked for, of a program or of the vault: when a server is connected,
+//! and again when they have become old.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use switchboard_wire::http_client::{
+    HeaderMap, HeaderName, HeaderValue, Refused, SignError, Signer, Url, Verdict,
+};
+use tokio::time::Instant;
+
+use super::headers::{Form, header};
+use crate::auth::tokens;
+use crate::auth::vault::Vault;
+use crate::dial::sealed;
+use crate::dial::secret;
+use crate::dial::spawn::Spawner;
+use crate::env::Environment;
+use crate::secret::Secret;
+use crate::trust::Seal;
+use crate::upstream::{DialError, secret_program};
+
+/// How long a value counts as new, in milliseconds.
+const TTL_VARIABLE: &str = "SWITCHBOARD_TOKEN_COMMAND_TTL_MS";
+const TTL: Duration = Duration::from_secs(5 * 60);
+
+/// Whom a value is asked of.
+pub(super) enum Source {
+    /// A program, whose first word as it is written is for messages.
+    Command { words: Vec<String>, helper: String },
+    /// What the user gave for this address.
+    Vault { vault: Vault, address: String },
+}
+
+/// A header whose value is asked for.
+pub(super) struct Asked {
+    /// As the user knows it, for messages.
+    pub(super) name: String,
+    pub(super) header: String,
+    pub(super) form: Form,
+    pub(super) source: Source,
+}
+
+/// What asking takes.
+#[derive(Clone)]
+pub(super) struct Asking {
+    pub(super) spawner: Arc<dyn Spawner>,
+    pub(super) environment: Environment,
+    /// The approval that a project's server is asked for under.
+    pub(super) seal: Option<Seal>,
+}
+
+/// The headers of a connection. An old value is good enough while a new one is asked for, and if
+/// there is none.
+pub(super) struct AskedHeaders {
+    values: Vec<Remembered>,
+    asking: Asking,
+    ttl: Duration,
+}
+
+struct Remembered {
+    asked: Asked,
+    header: HeaderName,
+    memory: Mutex<Memory>,
+}
+
+struct Memory {
+    /// `None` once its user took it back.
+    value: Option<HeaderValue>,
+    /// `None` if it was refused.
+    since: Option<Instant>,
+    /// Somebody asks already.
+    renewing: bool,
+}
+
+impl AskedHeaders {
+    /// Asks for all values, side by side.
+    pub(super) async fn new(asked: Vec<Asked>, asking: Asking) -> Result<AskedHeaders, DialError> {
+        let answers = asked.iter().map(|asked| asked.ask(&asking));
+        let answers = futures_util::future::try_join_all(answers).await?;
+        let since = Some(Instant::now());
+        let values = asked.into_iter().zip(answers).map(|(asked, (header, value))| {
+            let memory = Mutex::new(Memory { value: Some(value), since, renewing: false });
+            Remembered { asked, header, memory }
+        });
+        let ttl = asking.environment.variable(TTL_VARIABLE).and_then(|text| text.parse().ok());
+        let ttl = ttl.map_or(TTL, Duration::from_millis);
+        Ok(AskedHeaders { values: values.collect(), asking, ttl })
+    }
+
+    async fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in &self.values {
+            if let Some(current) = value.current(&self.asking, self.ttl).await {
+                headers.insert(value.header.clone(), current);
+            }
+        }
+        headers
+    }
+}
+
+impl Signer for AskedHeaders {
+    fn sign<'a>(
+        &'a self,
+        _method: &'a str,
+        _url: &'a Url,
+        _body: &'a [u8],
+    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>> {
+        Box::pin(async move { Ok(self.headers().await) })
+    }
+
+    /// What was refused is asked for anew, once.
+    fn refused<'a>(
+        &'a self,
+        refused: Refused<'a>,
+    ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        let again = refused.status == 401 && !refused.repeated;
+        if again {
+            self.values.iter().for_each(|value| value.memory().since = None);
+        }
+        let verdict = if again { Verdict::Again } else { Verdict::Stands };
+        Box::pin(std::future::ready(verdict))
+    }
+}
+
+impl Remembered {
+    async fn current(&self, asking: &Asking, ttl: Duration) -> Option<HeaderValue> {
+        {
+            let mut memory = self.memory();
+            let is_new = memory.since.is_some_and(|since| since.elapsed() < ttl);
+            if memory.renewing || is_new {
+                return memory.value.clone();
+            }
+            memory.renewing = true;
+        }
+        // Also if this request is given up.
+        let _no_longer = Renewing(self);
+        let answer = self.asked.ask_again(asking).await;
+        let mut memory = self.memory();
+        match answer {
+            Ok((_, value)) => memory.value = Some(value),
+            Err(DialError::NoToken) => memory.value = None,
+            Err(error) => {
+                tracing::warn!(name = self.asked.name, %error, "an old value is used");
+            }
+        }
+        memory.since = Some(Instant::now());
+        memory.value.clone()
+    }
+
+    /// Never held across an await.
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Renewing<'a>(&'a Remembered);
+
+impl Drop for Renewing<'_> {
+    fn drop(&mut self) {
+        self.0.memory().renewing = false;
+    }
+}
+
+impl Asked {
+    /// The words of the command that is run for it.
+    pub(super) fn command(&self) -> Option<Vec<String>> {
+        match &self.source {
+            Source::Command { words, .. } => Some(words.clone()),
+            Source::Vault { .. } => None,
+        }
+    }
+
+    async fn ask(&self, asking: &Asking) -> Result<(HeaderName, HeaderValue), DialError> {
+        let secret = self.secret(asking).await?;
+        let text = Secret::new(self.form.fill(secret.expose()));
+        header(&self.header, text.expose())
+            .ok_or_else(|| DialError::Header { name: self.name.clone() })
+    }
+
+    /// Much may have changed since the connection was made.
+    async fn ask_again(&self, asking: &Asking) -> Result<(HeaderName, HeaderValue), DialError> {
+        let commands = self.command().into_iter().collect();
+        sealed(asking.seal.as_ref(), &asking.environment, commands).await?;
+        self.ask(asking).await
+    }
+
+    async fn secret(&self, asking: &Asking) -> Result<Secret, DialError> {
+        match &self.source {
+            Source::Command { words, helper } => {
+                let environment = &asking.environment;
+                let program = secret_program(environment, words.clone(), &environment.cwd);
+                let answer = secret::ask(Arc::clone(&asking.spawner), program).await;
+                answer.map_err(|cause| {
+                    let (name, helper) = (self.name.clone(), helper.clone());
+                    DialError::Secret { name, helper, cause }
+                })
+            }
+            Source::Vault { vault, address } => {
+                let token = tokens::bearer(vault, address).await.map_err(DialError::Vault)?;
+                token.ok_or(DialError::NoToken)
+            }
+        }
+    }
+}
