@@ -230,29 +230,3 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
 fn file_in(path: &Path) -> String {
     format!("in a file in `{}`", path.parent().unwrap_or(path).display())
 }
-
-/// The same for a program.
-pub(crate) fn in_json(signed_in: &SignedIn) -> Value {
-    let SignedIn { server, issuer, scopes, expires, renewable, kept } = signed_in;
-    let mut value = json!({
-        "server": server.as_str(),
-        "issuer": issuer,
-        "scopes": scopes,
-        "renewable": renewable,
-    });
-    let since_1970 = |time: &SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
-    if let Some(expires) = expires.as_ref().and_then(since_1970) {
-        value["expires"] = json!(expires.as_secs());
-    }
-    let (place, path) = match kept {
-        None => return value,
-        Some(Kept::Keyring) => ("keyring", None),
-        Some(Kept::File(path)) => ("file", Some(path)),
-        Some(Kept::EncryptedFile(path)) => ("encrypted-file", Some(path)),
-    };
-    value["kept"] = json!(place);
-    if let Some(path) = path {
-        value["path"] = json!(path.to_string_lossy());
-    }
-    value
-}

@@ -155,7 +155,7 @@ async fn a_program_reads_what_to_open_and_who_is_signed_in_as_json() {
         assert_eq!(&done[name], value);
     }
     assert_eq!((&done["renewable"], &done["kept"]), (&json!(true), &json!("file")), "{done}");
-    assert!(done["expires"].as_u64().is_some_and(|at| at > 1_700_000_000), "{done}");
+    assert!(done["expiresAt"].as_u64().is_some_and(|at| at > 1_700_000_000), "{done}");
     assert_eq!(json!([done["path"]]), json!(desk.tokens()), "{done}");
     let ended = auth.ended().await;
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
