@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -114,10 +115,7 @@ impl<'a> Desk<'a> {
         }
         let mut keyboard = None;
         if manner == Manner::Paste || printer.can_ask() {
-            self.say(
-                "If the browser ends at a page that it cannot load, paste the address of that \
-                 page here and press Enter",
-            );
+            self.say("If the browser ends at a page that does not load, paste its address here");
             keyboard = Some(Keyboard::open());
         }
         let typed = Cell::new(0);
@@ -151,7 +149,7 @@ impl<'a> Desk<'a> {
             match pending.complete(&pasted).await {
                 Err(failure) if !pending.is_over() => {
                     let why = failure.chain().pop().unwrap_or_default();
-                    self.on.spinner.warn(&format!("{why} (the sign-in goes on)"));
+                    self.on.spinner.warn(&format!("{why} (still waiting)"));
                 }
                 outcome => return outcome,
             }
@@ -221,37 +219,14 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
         None => {}
         Some(Kept::Keyring) => line("kept", "in the keyring of the system"),
         Some(Kept::File(path)) => {
-            line("kept", &format!("in `{}`, unencrypted; only you can read it", path.display()));
+            line("kept", &format!("{}, unencrypted; only you can read it", file_in(path)));
         }
-        Some(Kept::EncryptedFile(path)) => {
-            line("kept", &format!("in `{}`, encrypted", path.display()));
-        }
+        Some(Kept::EncryptedFile(path)) => line("kept", &format!("{}, encrypted", file_in(path))),
     }
     text
 }
 
-/// The same for a program.
-pub(crate) fn in_json(signed_in: &SignedIn) -> Value {
-    let SignedIn { server, issuer, scopes, expires, renewable, kept } = signed_in;
-    let mut value = json!({
-        "server": server.as_str(),
-        "issuer": issuer,
-        "scopes": scopes,
-        "renewable": renewable,
-    });
-    let since_1970 = |time: &SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
-    if let Some(expires) = expires.as_ref().and_then(since_1970) {
-        value["expires"] = json!(expires.as_secs());
-    }
-    let (place, path) = match kept {
-        None => return value,
-        Some(Kept::Keyring) => ("keyring", None),
-        Some(Kept::File(path)) => ("file", Some(path)),
-        Some(Kept::EncryptedFile(path)) => ("encrypted-file", Some(path)),
-    };
-    value["kept"] = json!(place);
-    if let Some(path) = path {
-        value["path"] = json!(path.to_string_lossy());
-    }
-    value
+/// The name of the file says nothing to a person.
+fn file_in(path: &Path) -> String {
+    format!("in a file in `{}`", path.parent().unwrap_or(path).display())
 }

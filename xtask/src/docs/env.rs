@@ -44,6 +44,12 @@ const HONOURED: &[(&str, &str)] = &[
     ("HTTPS_PROXY", "the proxy to servers at `https://`"),
     ("ALL_PROXY", "the proxy where those two say nothing"),
     ("NO_PROXY", "the hosts that are reached without one; this machine always is"),
+    (
+        "BROWSER",
+        "the program that opens the page of a sign-in, by its name or full path; else `xdg-open`",
+    ),
+    ("DISPLAY", "without it, and without `WAYLAND_DISPLAY`, no browser is opened on Linux"),
+    ("SSH_CONNECTION", "no browser is opened: it would be on the wrong machine"),
     ("NO_COLOR", "no colours, if it is set to anything"),
     ("CLICOLOR", "`0` means no colours"),
     ("CLICOLOR_FORCE", "colours also where no terminal is"),

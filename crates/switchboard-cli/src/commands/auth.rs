@@ -1,9 +1,13 @@
 //! Signing in to a server, and out again.
 
-use switchboard::auth::Forgotten;
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Value, json};
+use switchboard::auth::{Forgotten, SignedIn};
 use switchboard::failure::Hint;
 use switchboard::render::words::clean_line;
 
+use super::token;
 use crate::args::{Auth, Format};
 use crate::conversation::Conversation;
 use crate::exit::Exit;
@@ -21,13 +25,29 @@ pub(super) async fn auth(on: &Conversation<'_>, wish: Auth) -> Outcome {
     let signed_in = Desk::new(on, &server, Told::AsData(format)).sign_in(manner).await?;
     let printer = on.app.printer;
     match format {
-        Format { json: true } => printer.json_line(&sign_in::in_json(&signed_in))?,
+        Format { json: true } => printer.json_line(&in_json(&signed_in))?,
         Format { json: false } => {
             printer.note(&sign_in::report(&signed_in, printer));
             printer.note(&report::hint(&Hint::ListTools(server), printer.err));
         }
     }
     Ok(Exit::Done)
+}
+
+fn in_json(signed_in: &SignedIn) -> Value {
+    let SignedIn { server, issuer, scopes, expires, renewable, kept } = signed_in;
+    let expires = expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let mut json = json!({
+        "server": server.as_str(),
+        "issuer": issuer,
+        "scopes": scopes,
+        "expiresAt": expires.map(|at| at.as_secs()),
+        "renewable": renewable,
+    });
+    if let Some(kept) = kept {
+        token::add_place(&mut json, kept);
+    }
+    json
 }
 
 pub(super) async fn logout(on: &Conversation<'_>, server: &str) -> Outcome {

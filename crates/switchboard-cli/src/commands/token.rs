@@ -145,17 +145,12 @@ async fn remove(on: &Conversation<'_>, server: &str) -> Outcome {
 }
 
 fn in_json(token: &KeptToken) -> Value {
-    let (kept, path) = match &token.kept {
-        Kept::Keyring => ("keyring", None),
-        Kept::File(path) => ("file", Some(path)),
-        Kept::EncryptedFile(path) => ("encrypted-file", Some(path)),
-    };
     let mut json = json!({
         "servers": token.servers.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
         "url": token.origin_and_path(),
         "kind": kind(token.kind),
-        "kept": kept,
     });
+    add_place(&mut json, &token.kept);
     if let Some(granted) = &token.grant {
         let expires = granted.expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         json["issuer"] = json!(granted.issuer);
@@ -163,10 +158,20 @@ fn in_json(token: &KeptToken) -> Value {
         json["expiresAt"] = json!(expires.map(|at| at.as_secs()));
         json["renewable"] = json!(granted.renewable);
     }
-    if let (Some(path), Some(json)) = (path, json.as_object_mut()) {
-        json.insert("path".to_owned(), path.to_string_lossy().into());
-    }
     json
+}
+
+/// Where a token is kept, for programs.
+pub(super) fn add_place(json: &mut Value, kept: &Kept) {
+    let (kept, path) = match kept {
+        Kept::Keyring => ("keyring", None),
+        Kept::File(path) => ("file", Some(path)),
+        Kept::EncryptedFile(path) => ("encrypted-file", Some(path)),
+    };
+    json["kept"] = json!(kept);
+    if let Some(path) = path {
+        json["path"] = json!(path.to_string_lossy());
+    }
 }
 
 /// By whom, for what and until when.

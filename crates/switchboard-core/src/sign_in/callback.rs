@@ -65,7 +65,7 @@ pub enum CallbackError {
     #[error("the answer has no code")]
     NoCode,
     /// Only of what was pasted.
-    #[error("a code alone does not say which authority it is from: the whole address does")]
+    #[error("a code alone does not say whom it is from: the whole address is needed")]
     CodeAlone,
 }
 

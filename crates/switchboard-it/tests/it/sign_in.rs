@@ -2,6 +2,7 @@
 
 mod far;
 mod hostile;
+mod guide;
 mod person;
 mod races;
 mod secrets;
@@ -80,22 +81,11 @@ impl Desk {
     fn neutral(&self, text: &str) -> String {
         let text = text.replace(&self.authority.issuer(), "[ISSUER]");
         let text = text.replace(&*self.installed.home().to_string_lossy(), "[HOME]");
-        let mut neutral = String::new();
-        for line in text.lines() {
-            let line = match line.split_once("/authorize?") {
-                Some((before, _)) => format!("{before}/authorize?…"),
-                None => match line.split_once("/state/tokens/") {
-                    Some((before, after)) => {
-                        let rest = after.split_once('`').map_or("", |(_, rest)| rest);
-                        format!("{before}/state/tokens/[ACCOUNT]`{rest}")
-                    }
-                    None => line.to_owned(),
-                },
-            };
-            neutral.push_str(&line);
-            neutral.push('\n');
-        }
-        neutral
+        let lines = text.lines().map(|line| match line.split_once("/authorize?") {
+            Some((before, _)) => format!("{before}/authorize?…\n"),
+            None => format!("{line}\n"),
+        });
+        lines.collect()
     }
 }
 
@@ -149,7 +139,7 @@ async fn without_a_terminal_the_address_is_a_line_and_the_visit_ends_the_wait() 
     Signed in to tracker at [ISSUER]
       scopes  read
       token   holds for 59m, and is renewed by itself
-      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
     let called = desk.call().await;
@@ -170,7 +160,7 @@ async fn a_program_reads_what_to_open_and_who_is_signed_in_as_json() {
         assert_eq!(&done[name], value);
     }
     assert_eq!((&done["renewable"], &done["kept"]), (&json!(true), &json!("file")), "{done}");
-    assert!(done["expires"].as_u64().is_some_and(|at| at > 1_700_000_000), "{done}");
+    assert!(done["expiresAt"].as_u64().is_some_and(|at| at > 1_700_000_000), "{done}");
     assert_eq!(json!([done["path"]]), json!(desk.tokens()), "{done}");
     let ended = auth.ended().await;
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
@@ -193,13 +183,13 @@ async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
     --- stdout
     --- stderr
     To sign in to `tracker`, open this address:
-    If the browser ends at a page that it cannot load, paste the address of that page here and press Enter
-    warning: the answer has no code (the sign-in goes on)
-    warning: a code alone does not say which authority it is from: the whole address does (the sign-in goes on)
-    warning: this is not the answer to the sign-in that was begun (the sign-in goes on)
+    If the browser ends at a page that does not load, paste its address here
+    warning: the answer has no code (still waiting)
+    warning: a code alone does not say whom it is from: the whole address is needed (still waiting)
+    warning: this is not the answer to the sign-in that was begun (still waiting)
     Signed in to tracker at [ISSUER]
       token   holds for 59m, and is renewed by itself
-      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
     assert_eq!(desk.call().await.code, Some(0));

@@ -153,11 +153,7 @@ async fn a_client_that_is_known_shows_who_it_is_as_the_authority_wants_it() {
         host.authority.expire_tokens();
         assert_eq!(host.echo().await, "hello", "{method:?}");
         let record = host.authority.ledger().now();
-        assert_eq!(
-            (record.count(Endpoint::Register), record.redemptions),
-            (0, 1),
-            "{method:?}"
-        );
+        assert_eq!((record.count(Endpoint::Register), record.redemptions), (0, 1), "{method:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use switchboard_it::terminal::Watched;
 use super::*;
 
 /// A browser that is nothing but a note of what it was to open.
-fn recorder(desk: &Desk) -> PathBuf {
+pub(super) fn recorder(desk: &Desk) -> PathBuf {
     let log = desk.installed.home().join("opened");
     let script = format!(
         "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > '{0}.part' && mv '{0}.part' '{0}'\n",
@@ -28,19 +28,19 @@ impl Desk {
 }
 
 /// The address that stands alone on a line of the screen.
-fn address(screen: &str) -> String {
+pub(super) fn address(screen: &str) -> String {
     let mut lines = screen.lines().map(str::trim_end);
     lines.find(|line| line.contains("/authorize?")).expect("an address").to_owned()
 }
 
 /// What stays on the screen when all lines were drawn.
-fn left(screen: &str) -> String {
+pub(super) fn left(screen: &str) -> String {
     let lines = screen.replace("\r\n", "\n");
     let lines = lines.lines().map(|line| line.rsplit("\r\u{1b}[2K").next().unwrap_or_default());
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-const WAITING: &str = "waiting for the browser";
+pub(super) const WAITING: &str = "waiting for the browser";
 
 #[tokio::test]
 async fn a_browser_is_opened_at_the_address_that_is_shown() {
@@ -57,10 +57,10 @@ async fn a_browser_is_opened_at_the_address_that_is_shown() {
     To sign in to `tracker`, open this address:
     [ISSUER]/authorize?…
     It is opened in your browser
-    If the browser ends at a page that it cannot load, paste the address of that page here and press Enter
+    If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
       token   holds for 59m, and is renewed by itself
-      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
 }
@@ -76,7 +76,7 @@ async fn a_person_over_ssh_pastes_what_their_browser_shows() {
     let back = redirect_of(&address(&screen)).await.unwrap();
     assert!(!shown.modes().local_modes.contains(LocalModes::ECHO));
     shown.types("what is this\n");
-    shown.until("warning: the answer has no code (the sign-in goes on)").await;
+    shown.until("warning: the answer has no code (still waiting)").await;
     // Longer than a line of a terminal can be.
     let long = format!("{back}&more={}", "x".repeat(5_000));
     shown.types(&long);
@@ -127,10 +127,10 @@ async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
     To sign in to `tracker`, open this address:
     [ISSUER]/authorize?…
     It is opened in your browser
-    If the browser ends at a page that it cannot load, paste the address of that page here and press Enter
+    If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
       token   holds for 59m, and is renewed by itself
-      kept    in `[HOME]/switchboard/state/tokens/[ACCOUNT]`, unencrypted; only you can read it
+      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hello
     ");
 }
