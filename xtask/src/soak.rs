@@ -19,6 +19,7 @@ const STORM: &str = "run --release -p switchboard-it --bin storm -- 32 1000";
 const REAPING: &str = "run --release -p switchboard-it --bin reaping -- 200 100 200";
 const ORDEAL: &str = "run --release -p switchboard-it --bin ordeal -- 10000 200";
 const SOAK: &str = "run --release -p switchboard-it --bin soak -- 600 50";
+const RENEWALS: &str = "run --release -p switchboard-it --bin renewals -- 16 200";
 const LONG_REAPING: &str = "run --release -p switchboard-it --bin reaping -- 1000 300 1000";
 
 pub(crate) fn run(length: Length) -> ExitCode {
@@ -26,7 +27,7 @@ pub(crate) fn run(length: Length) -> ExitCode {
         Length::Short => REAPING,
         Length::Long => LONG_REAPING,
     };
-    for words in [BUILD, STORM, ORDEAL, SOAK, reaping] {
+    for words in [BUILD, STORM, RENEWALS, ORDEAL, SOAK, reaping] {
         if let Err(error) = succeed(root(), "cargo", words.split(' ')) {
             complain(&format!("error: {error}: {words}"));
             return ExitCode::FAILURE;

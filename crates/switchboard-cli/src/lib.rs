@@ -28,6 +28,7 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::{CommandFactory, Parser};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard::failure::{Code, Failure, Subject};
 use tokio::runtime::Builder;
 use tracing_subscriber::filter::LevelFilter;
@@ -41,6 +42,7 @@ use crate::report::{Outcome, Stop};
 
 /// Runs one command line, the program's name included.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    leave_no_image();
     let args: Vec<OsString> = args.into_iter().collect();
     let (globals, command) = match Cli::try_parse_from(&args).and_then(Cli::wanted) {
         Ok(wanted) => wanted,
@@ -59,6 +61,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(failure) => Err(failure.into()),
     };
     conclude(outcome, format, printer).into()
+}
+
+/// A crash writes none of our memory to a disk: there are tokens in it. What we start inherits that,
+/// and may lift it for itself.
+fn leave_no_image() {
+    let maximum = getrlimit(Resource::Core).maximum;
+    let _at_worst_as_before = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum });
 }
 
 #[derive(Debug, thiserror::Error)]

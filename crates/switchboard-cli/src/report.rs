@@ -87,6 +87,7 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
             format!("look at its definition and approve it with {trust}")
         }
         Hint::SignIn(server) => format!("sign in with {}", on("auth", server.as_str())),
+        Hint::SignInAt(link) => format!("sign in at {link}, then try again"),
         Hint::GiveToken(server) => format!(
             "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server knows"
         ),

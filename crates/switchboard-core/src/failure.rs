@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::name::ServerName;
+use crate::sign_in::link::Link;
 
 /// The kind of a failure. Callers branch on this and on nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,6 +157,8 @@ pub enum Hint {
     Trust(ServerName),
     /// Give the server's entry what the server wants to see: a token, or headers.
     SignIn(ServerName),
+    /// A sign-in was begun: the user has to open this address.
+    SignInAt(Link),
     /// The server does not take what its entry says.
     GiveToken(ServerName),
     /// Give the server's address the token that its entry wants to be kept.
@@ -241,6 +244,14 @@ impl Failure {
     #[must_use]
     pub fn hint(mut self, hint: Hint) -> Failure {
         self.hints.push(hint);
+        self
+    }
+
+    /// The same with another remedy in place of one.
+    #[must_use]
+    pub fn instead(mut self, of: &Hint, better: Hint) -> Failure {
+        self.hints.retain(|hint| hint != of);
+        self.hints.insert(0, better);
         self
     }
 

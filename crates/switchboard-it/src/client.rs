@@ -188,6 +188,22 @@ impl Client {
         String::from_utf8(line).expect("a frame is text")
     }
 
+    /// The next line; `None` if the program writes this to its standard error first.
+    pub async fn line_unless_said(&mut self, words: &str) -> Option<String> {
+        let Self { lines, said, .. } = self;
+        let waiting = async {
+            tokio::select! {
+                line = lines.recv() => line,
+                said = said.wait_for(|text| text.contains(words)) => {
+                    said.expect("it says so before it ends");
+                    None
+                }
+            }
+        };
+        let line = tokio::time::timeout(DEADLINE, waiting).await.expect("one of them in time");
+        line.map(|line| String::from_utf8(line).expect("a frame is text"))
+    }
+
     async fn read(&mut self) -> Option<Value> {
         self.read_line().await.map(|line| {
             let frame: Value = serde_json::from_slice(&line).unwrap_or_else(|error| {

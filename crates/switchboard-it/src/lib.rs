@@ -29,6 +29,7 @@ pub mod ordeal;
 pub mod processes;
 pub mod program;
 pub mod relay;
+pub mod renewals;
 pub mod scenario;
 pub mod soak;
 pub mod storm;

@@ -16,7 +16,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-use crate::client::Client;
+use crate::authority::visit;
+use crate::client::{Client, Ended};
 use crate::harness::Home;
 use crate::http_client::HttpClient;
 use crate::terminal::Typist;
@@ -193,6 +194,15 @@ impl Installed {
         let stdout = String::from_utf8(output.stdout).expect("a program writes text");
         let stderr = watched.await.expect("a terminal can be read");
         Ran { code: output.status.code(), stdout, stderr }
+    }
+
+    /// Signs in to a server as somebody without a terminal does: what is on standard output is
+    /// opened in a browser.
+    pub async fn sign_in(&self, server: &str) -> Ended {
+        let mut auth = Client::start(self.command().args(["auth", server]));
+        let link = auth.line().await;
+        assert_eq!(visit(link.trim_end()).await, 200);
+        auth.ended().await
     }
 
     /// Starts `serve` and says nothing yet.

@@ -97,7 +97,7 @@ fn holds(network: &str, length: u32, number: u128) -> bool {
 /// Reads the host out of the written form of the URL, by hand.
 fn within_reach(text: &str, server: &Url) -> bool {
     let Ok(url) = Url::parse(text) else { return false };
-    let strange = |c: char| !c.is_ascii_graphic() || "\"<>\\^`{|}".contains(c);
+    let strange = |c: char| !c.is_ascii_graphic() || "\"<>\\^`{|}!$'();".contains(c);
     if text.contains(strange) || url.as_str().contains(strange) {
         return false;
     }
@@ -109,6 +109,9 @@ fn within_reach(text: &str, server: &Url) -> bool {
         return false;
     }
     let Some((host, class_of_host)) = host(&url) else { return false };
+    if !stands_in(text, &url, &host) {
+        return false;
+    }
     let (own, class_of_server) = host_of_server(server);
     match class_of_host {
         // Not known before it is looked up.
@@ -118,6 +121,16 @@ fn within_reach(text: &str, server: &Url) -> bool {
         Some(Class::Private) => secure && (class_of_server == Some(Class::Private) || host == own),
         Some(Class::Reserved) => false,
     }
+}
+
+/// Whether the text begins as what was read from it does, but for the spelling of version 6.
+fn stands_in(text: &str, url: &Url, host: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    if host.contains(':') {
+        return text.starts_with(&format!("{}://[", url.scheme()));
+    }
+    let rest = text.strip_prefix(&format!("{}://{host}", url.scheme()));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#', ':']))
 }
 
 /// The host, and its class where the host itself says it; nothing where there is a user.

@@ -203,6 +203,6 @@ async fn call_tool(
     }
     Ok(match outcome {
         Ok(reply) => Answer::Reply(reply, ignored),
-        Err(failure) => Answer::Failure(failure),
+        Err(failure) => Answer::Failure(session.offering_sign_in(failure).await),
     })
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use switchboard_core::approval::Grants;
 use switchboard_core::catalog::{Catalog, Resolution};
-use switchboard_core::failure::Failure;
+use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::Reply;
 use switchboard_core::request::{CallRequest, Request};
@@ -78,6 +78,24 @@ impl Session {
         }
         // A future of its own, so that a call does not pay for its size.
         Box::pin(self.answer(request, &caller)).await
+    }
+
+    /// A failure for want of a sign-in, with one that was begun, if the settings want that. No
+    /// browser is opened: whoever reads it has to ask the user.
+    pub async fn offering_sign_in(&self, failure: Failure) -> Failure {
+        let server = match &failure.subject {
+            Subject::Server(server) | Subject::Tool { server, .. } => server.clone(),
+            Subject::Request | Subject::Config { .. } => return failure,
+        };
+        if failure.code != Code::SignInRequired || !self.gateway.settings().auto_auth {
+            return failure;
+        }
+        match Box::pin(modes::sign_in(self, server.as_str())).await {
+            Ok(Reply::SignInBegun { server, link }) => {
+                failure.instead(&Hint::SignIn(server), Hint::SignInAt(link))
+            }
+            Ok(_) | Err(_) => failure,
+        }
     }
 
     /// A call whose steps handlers may want to hear.

@@ -329,6 +329,9 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::SignIn(server) => {
             format!("Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }})")
         }
+        Hint::SignInAt(link) => {
+            format!("Ask the user to sign in at this address, then try again: {link}")
+        }
         Hint::GiveToken(server) => {
             format!("Ask the user to look at the token that `{server}` is given in its entry")
         }

@@ -68,10 +68,25 @@ pub enum BadLink {
 /// that does not, such as a browser, would see two.
 fn parse(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     bounded(text)?;
-    let not_an_address = |_| BadLink::NotAnAddress { text: shown(text) };
-    let url = Url::parse(text).map_err(not_an_address)?;
+    let not_an_address = || BadLink::NotAnAddress { text: shown(text) };
+    let url = Url::parse(text).map_err(|_| not_an_address())?;
     admissible(&url, reach)?;
-    Ok(url)
+    harmless(text)?;
+    // What was escaped in a host is not any more.
+    harmless(url.as_str())?;
+    is_as_written(text, &url).then_some(url).ok_or_else(not_an_address)
+}
+
+/// Whether the host stands where a host stands, in the spelling in which it was read; addresses of
+/// version 6 have many.
+fn is_as_written(text: &str, url: &Url) -> bool {
+    let authority = text.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.starts_with('[') {
+        true => return true,
+        false => authority.split(':').next().unwrap_or_default(),
+    };
+    url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host))
 }
 
 /// What holds for every address that we open or send something to, wherever it comes from.
@@ -95,12 +110,20 @@ pub fn admissible(url: &Url, reach: &Reach) -> Result<(), BadLink> {
 }
 
 /// Not too long, and only of the characters that RFC 3986 has: no blank, quote, backslash or control
-/// character, nothing beyond ASCII, none that only a shell has a use for.
+/// character, nothing beyond ASCII.
 fn bounded(text: &str) -> Result<(), BadLink> {
     if text.len() > LONGEST {
         return Err(BadLink::TooLong);
     }
-    let has_a_place = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
+    only_of(text, |c| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c))
+}
+
+/// Without what RFC 3986 has and a shell reads more into. No authority needs it.
+fn harmless(text: &str) -> Result<(), BadLink> {
+    only_of(text, |c| !"!$'();".contains(c))
+}
+
+fn only_of(text: &str, has_a_place: impl Fn(char) -> bool) -> Result<(), BadLink> {
     match text.chars().find(|c| !has_a_place(*c)) {
         Some(c) => Err(BadLink::Character { character: visible(c.encode_utf8(&mut [0; 4])) }),
         None => Ok(()),

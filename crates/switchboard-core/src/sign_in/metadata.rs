@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::address::Reach;
-use super::link::{self, BadLink, Link};
+use super::link::{self, BadLink};
 use super::scope;
 use crate::render::words::clean_line;
 
@@ -170,7 +170,7 @@ impl Authority {
         let proofs = document.texts("code_challenge_methods_supported")?.unwrap_or_default();
         Ok(Authority {
             issuer,
-            authorization: document.page("authorization_endpoint", reach)?,
+            authorization: address("authorization_endpoint")?,
             token: address("token_endpoint")?.ok_or(BadDocument::Missing("token_endpoint"))?,
             registration: address("registration_endpoint")?,
             device: address("device_authorization_endpoint")?,
@@ -242,18 +242,10 @@ impl Document {
         }
     }
 
-    /// Where requests of ours go.
+    /// Where requests of ours go, or the user's browser; neither has a fragment (RFC 6749, 3.1 and 3.2).
     fn address(&self, field: &'static str, reach: &Reach) -> Result<Option<Url>, BadDocument> {
         let Some(text) = self.text(field)? else { return Ok(None) };
         link::endpoint(&text, reach).map(Some).map_err(|cause| BadDocument::Link { field, cause })
-    }
-
-    /// What the user's browser opens.
-    fn page(&self, field: &'static str, reach: &Reach) -> Result<Option<Url>, BadDocument> {
-        let Some(text) = self.text(field)? else { return Ok(None) };
-        let bad = |cause| BadDocument::Link { field, cause };
-        let page = Link::of(&text, reach).map_err(bad)?;
-        Ok(Url::parse(page.as_str()).ok())
     }
 
     fn issuer(&self, expected: Issuer<'_>) -> Result<String, BadDocument> {

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 
+use bytes::Bytes;
 use hyper::Response;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use hyper::http::response::Builder;
@@ -85,13 +86,18 @@ async fn published(
     replaced: &Map<String, Value>,
     manner: &Manner,
 ) -> Response<Reply> {
+    replace(&mut document, replaced);
+    mannered(document, manner).await
+}
+
+/// Puts fields in place of others; `null` takes one out.
+pub(super) fn replace(document: &mut Map<String, Value>, replaced: &Map<String, Value>) {
     for (field, value) in replaced {
         match value {
             Value::Null => drop(document.remove(field)),
             value => drop(document.insert(field.clone(), value.clone())),
         }
     }
-    mannered(document, manner).await
 }
 
 /// An object, in the manner in which it is to come.
@@ -99,7 +105,7 @@ pub(super) async fn mannered(object: Map<String, Value>, manner: &Manner) -> Res
     let text = Value::from(object).to_string();
     let members = text.strip_suffix('}').unwrap_or_default();
     match manner {
-        Manner::Right => json_text(200, text),
+        Manner::Right | Manner::Late => json_text(200, text),
         Manner::Status(status) => empty(*status),
         Manner::Busy { retry_after } => {
             sealed(Response::builder().status(429).header(RETRY_AFTER, *retry_after), "")
@@ -114,6 +120,12 @@ pub(super) async fn mannered(object: Map<String, Value>, manner: &Manner) -> Res
             json_text(200, format!(r#"{members},"depth":{open}{close}}}"#))
         }
         Manner::Redirect(to) => redirect(to),
+        Manner::Raw { headers, body } => {
+            let response = headers.iter().fold(Response::builder(), |response, (name, value)| {
+                response.header(name.as_str(), value.as_str())
+            });
+            sealed(response, body.clone())
+        }
     }
 }
 
@@ -140,6 +152,6 @@ pub(super) fn empty(status: u16) -> Response<Reply> {
     sealed(Response::builder().status(status), "")
 }
 
-fn sealed(response: Builder, body: impl Into<String>) -> Response<Reply> {
-    response.body(whole(body.into())).expect("a test's answer is valid")
+fn sealed(response: Builder, body: impl Into<Bytes>) -> Response<Reply> {
+    response.body(whole(body)).expect("a test's answer is valid")
 }

@@ -35,6 +35,8 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Seen {
     pub endpoint: Endpoint,
+    /// The path of the issuer whose endpoint it is; empty for that of the MCP server, too.
+    pub tenant: String,
     /// What the `Host` header says.
     pub host: String,
     /// What a message to the MCP server asks for.

@@ -22,7 +22,8 @@ mod token;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 pub use browser::{get, post_form, post_json, redirect_of, visit};
@@ -43,7 +44,11 @@ const MOVED: &str = "/moved";
 /// Dropping it pulls the plug.
 pub struct Authority {
     stage: Arc<Stage>,
-    _serving: [JoinSet<()>; 2],
+    _serving: JoinSet<()>,
+    /// `None` while it is closed, or where the MCP server's origin is the authority's too.
+    desk: Option<JoinSet<()>>,
+    /// Keeps the port of the authority for it.
+    port: Option<TcpSocket>,
 }
 
 /// What all requests share.
@@ -51,6 +56,8 @@ struct Stage {
     setup: Mutex<Setup>,
     books: Mutex<Books>,
     ledger: Ledger,
+    /// An answer that is late may go.
+    released: Notify,
     mcp: Arc<fixture::Stage>,
     /// The origin of the MCP server, and that of the authority.
     mcp_origin: String,
@@ -61,12 +68,12 @@ impl Authority {
     pub async fn start(setup: Setup) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", setup.port)).await.expect("a free port");
         let mcp_origin = origin(&listener);
-        let (own, origin) = match setup.layout {
+        let (port, origin) = match setup.layout {
             Layout::Together => (None, mcp_origin.clone()),
             Layout::Apart => {
-                let own = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-                let origin = origin(&own);
-                (Some(own), origin)
+                let port = socket(0);
+                let address = port.local_addr().expect("it has an address");
+                (Some(port), format!("http://{address}"))
             }
         };
         let stage = Arc::new(Stage {
@@ -74,14 +81,34 @@ impl Authority {
             setup: Mutex::new(setup),
             books: Mutex::default(),
             ledger: Ledger::new(),
+            released: Notify::new(),
             mcp_origin,
             origin,
         });
-        let serving = match own {
-            None => [stage.serve(listener, Role::Both), JoinSet::new()],
-            Some(own) => [stage.serve(listener, Role::Resource), stage.serve(own, Role::Authority)],
-        };
-        Self { stage, _serving: serving }
+        let role = if port.is_some() { Role::Resource } else { Role::Both };
+        let serving = stage.serve(listener, role);
+        let mut authority = Self { stage, _serving: serving, desk: None, port };
+        authority.open();
+        authority
+    }
+
+    /// Nobody listens at the authority's origin, if that is its own, until it is opened again.
+    pub async fn close(&mut self) {
+        if let Some(mut desk) = self.desk.take() {
+            desk.shutdown().await;
+        }
+    }
+
+    pub fn open(&mut self) {
+        let Some(port) = &self.port else { return };
+        let port = port.local_addr().expect("it has an address").port();
+        let listener = socket(port).listen(1024).expect("the port is kept for us");
+        self.desk = Some(self.stage.serve(listener, Role::Authority));
+    }
+
+    /// Lets an answer go that is late.
+    pub fn release(&self) {
+        self.stage.released.notify_one();
     }
 
     /// The resource, as clients are to name it.
@@ -158,6 +185,14 @@ impl Stage {
 
 fn origin(listener: &TcpListener) -> String {
     format!("http://{}", listener.local_addr().expect("it has an address"))
+}
+
+/// One of several that may have the port of the authority.
+fn socket(port: u16) -> TcpSocket {
+    let socket = TcpSocket::new_v4().expect("a socket can be had");
+    socket.set_reuseport(true).expect("a socket can share its port");
+    socket.bind(([127, 0, 0, 1], port).into()).expect("a free port");
+    socket
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

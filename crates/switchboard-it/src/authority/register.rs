@@ -3,20 +3,23 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::Response;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::books::{Client, Device, Grant, secret};
-use super::documents::{empty, error, json_text};
+use super::documents::{empty, error, json_text, mannered, replace};
 use super::lock;
 use super::route::Asked;
-use super::setup::{AuthMethod, Registration, Setup};
+use super::setup::{AuthMethod, Manner, Registration, Setup};
 use super::token::authenticated;
 use crate::fixture::Reply;
 
 const HOUR_S: u64 = 3600;
 
 /// Dynamic registration (RFC 7591).
-pub(super) fn register(asked: &Asked<'_>) -> Response<Reply> {
+pub(super) async fn register(asked: &Asked<'_>) -> Response<Reply> {
+    if asked.setup.registered != Manner::Right {
+        return mannered(Map::new(), &asked.setup.registered).await;
+    }
     let metadata: Value = serde_json::from_slice(asked.body).unwrap_or_default();
     let redirect_uris: Option<Vec<String>> =
         serde_json::from_value(metadata["redirect_uris"].clone()).ok();
@@ -89,7 +92,7 @@ pub(super) fn device(asked: &Asked<'_>) -> Response<Reply> {
     let letters = || std::iter::repeat_with(|| fastrand::char('A'..='Z')).take(4);
     let user_code: String = letters().chain(['-']).chain(letters()).collect();
     let page = format!("{}/device/approve", asked.issuer);
-    let answer = json!({
+    let mut answer = json!({
         "device_code": device_code,
         "user_code": user_code,
         "verification_uri": page,
@@ -97,6 +100,9 @@ pub(super) fn device(asked: &Asked<'_>) -> Response<Reply> {
         "expires_in": 600,
         "interval": asked.setup.poll_interval_s,
     });
+    if let Some(fields) = answer.as_object_mut() {
+        replace(fields, &asked.setup.device_fields);
+    }
     let grant = Grant::new(&asked.issuer, &client.id, scopes);
     let device = Device { grant, user_code, answer: None };
     lock(&asked.stage.books).devices.insert(device_code, device);

@@ -90,11 +90,12 @@ pub(super) async fn answer(
         false => Value::Null,
     };
     let bearer = guard::bearer(head);
-    note(stage, head, endpoint, (&fields, claim.as_ref()), (&message, bearer));
+    note(stage, head, (endpoint, &tenant), (&fields, claim.as_ref()), (&message, bearer));
     if endpoint == Endpoint::Mcp {
-        return match guard::refusal(stage, &setup, bearer, &message) {
-            Some(refusal) => refusal,
-            None => stage.mcp.answer(head, body).await,
+        return match (&setup.sends_on, guard::refusal(stage, &setup, bearer, &message)) {
+            (Some(to), _) => documents::redirect(to),
+            (None, Some(refusal)) => refusal,
+            (None, None) => stage.mcp.answer(head, body).await,
         };
     }
     if setup.delay_ms > 0 {
@@ -107,7 +108,7 @@ pub(super) async fn answer(
         (Endpoint::Metadata, "GET") => documents::metadata(&asked).await,
         (Endpoint::Authorize, "GET") => authorize::authorize(&asked),
         (Endpoint::DevicePage, "GET") => authorize::device_page(&asked),
-        (Endpoint::Register, "POST") => register::register(&asked),
+        (Endpoint::Register, "POST") => register::register(&asked).await,
         (Endpoint::Device, "POST") => register::device(&asked),
         (Endpoint::Revoke, "POST") => register::revoke(&asked),
         (Endpoint::Token, "POST") => token::token(&asked).await,
@@ -151,7 +152,7 @@ fn endpoint(setup: &Setup, role: Role, path: &str) -> (Endpoint, String) {
 fn note(
     stage: &Stage,
     head: &Parts,
-    endpoint: Endpoint,
+    (endpoint, tenant): (Endpoint, &str),
     (fields, claim): (&Fields, Option<&token::Claim>),
     (message, bearer): (&Value, Option<&str>),
 ) {
@@ -159,6 +160,7 @@ fn note(
     let token = fields.value("refresh_token").or_else(|| fields.value("token")).or(bearer);
     let seen = Seen {
         endpoint,
+        tenant: tenant.to_owned(),
         host: header(head, HOST.as_str()).unwrap_or_default().to_owned(),
         method: message["method"].as_str().map(str::to_owned),
         grant_type: field("grant_type"),

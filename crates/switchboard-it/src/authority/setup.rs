@@ -17,6 +17,8 @@ pub struct Setup {
     /// The path of the issuer, such as `/tenant`.
     pub tenant: String,
 
+    /// The MCP server is elsewhere now, and says so to everybody.
+    pub sends_on: Option<String>,
     pub challenge: Challenge,
     pub resource: Document<ResourcePlace>,
     pub metadata: Document<MetadataPlace>,
@@ -34,6 +36,10 @@ pub struct Setup {
     /// Addresses of client documents that are accepted; none is fetched.
     pub client_documents: Vec<String>,
     pub registration: Registration,
+    /// How the answer to a registration comes, if not as it should.
+    pub registered: Manner,
+    /// Fields of the answer to a device that are replaced.
+    pub device_fields: Map<String, Value>,
 
     pub consent: Consent,
     pub iss: Iss,
@@ -63,6 +69,7 @@ impl Default for Setup {
             port: 0,
             layout: Layout::Apart,
             tenant: String::new(),
+            sends_on: None,
             challenge: Challenge::Proper,
             resource: Document::default(),
             metadata: Document::default(),
@@ -73,6 +80,8 @@ impl Default for Setup {
             clients: Vec::new(),
             client_documents: Vec::new(),
             registration: Registration::Open,
+            registered: Manner::Right,
+            device_fields: Map::new(),
             consent: Consent::Given,
             iss: Iss::Right,
             lifetime_s: 3600,
@@ -209,6 +218,8 @@ pub enum Manner {
     Error(String),
     /// Never.
     Hang,
+    /// As it should be, with all that it means, after [`super::Authority::release`].
+    Late,
     /// A page for people, with status 200.
     Html,
     /// As JSON that says to be text.
@@ -219,6 +230,8 @@ pub enum Manner {
     Deep,
     /// From another address.
     Redirect(String),
+    /// With status 200, these headers and these bytes.
+    Raw { headers: Vec<(String, String)>, body: Vec<u8> },
 }
 
 /// Whether it helps to ask for the scope that was missing.

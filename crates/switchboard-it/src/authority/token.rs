@@ -74,11 +74,15 @@ pub(super) fn authenticated(asked: &Asked<'_>) -> Result<Client, Refused> {
 
 pub(super) async fn token(asked: &Asked<'_>) -> Response<Reply> {
     let manner = lock(&asked.stage.setup).token_answers.pop_front().unwrap_or_default();
-    if manner != Manner::Right {
+    if !matches!(manner, Manner::Right | Manner::Late) {
         asked.stage.ledger.note(|record| record.refusals += 1);
         return mannered(Map::new(), &manner).await;
     }
-    match granted(asked) {
+    let outcome = granted(asked);
+    if manner == Manner::Late {
+        asked.stage.released.notified().await;
+    }
+    match outcome {
         Ok(tokens) => json_text(200, handed_over(&tokens, asked).to_string()),
         Err(refused) => {
             asked.stage.ledger.note(|record| record.refusals += 1);

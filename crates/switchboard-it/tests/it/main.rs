@@ -49,6 +49,7 @@ mod secrets;
 mod server_to_client;
 mod setup;
 mod sign_in;
+mod sign_in_tool;
 mod state;
 mod stateless_clients;
 mod stdio_face;

@@ -1,7 +1,12 @@
 //! Signing in from the command line, as a program does it and as a person does.
 
+mod far;
+mod hostile;
 mod guide;
 mod person;
+mod races;
+mod secrets;
+mod trouble;
 
 use std::fs;
 use std::path::PathBuf;

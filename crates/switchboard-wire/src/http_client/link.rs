@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::carrier::Ended;
 use super::trouble::HttpError;
-use super::{Endpoint, Mode, Refused, Signer, Verdict};
+use super::{Endpoint, MOST_REPEATS, Mode, Refused, Signer, Verdict};
 use crate::envelope::on_one_line;
 use crate::peer::{Exchange, Handler, Inlet, Limits};
 
@@ -318,7 +318,7 @@ impl Link {
 }
 
 /// Sends a request with the headers that are made for it alone. One that was refused for who sent
-/// it goes out once more if it can be signed otherwise: the server did nothing yet.
+/// it goes out again if it can be signed otherwise: the server did nothing yet.
 pub(crate) async fn send_signed(
     signer: Option<&dyn Signer>,
     (method, url, body): (&Method, &Url, &[u8]),
@@ -326,7 +326,7 @@ pub(crate) async fn send_signed(
     request: impl Fn(HeaderMap) -> RequestBuilder,
 ) -> Result<Response, HttpError> {
     let Some(signer) = signer else { return send(request(headers), url).await };
-    let mut repeated = false;
+    let mut repeats = 0;
     loop {
         let mut sent = headers.clone();
         let signed = signer.sign(method.as_str(), url, body).await;
@@ -339,9 +339,9 @@ pub(crate) async fn send_signed(
             return Ok(response);
         }
         let status = status.as_u16();
-        let refused = Refused { status, repeated, sent: &sent, answer: response.headers() };
+        let refused = Refused { status, repeats, sent: &sent, answer: response.headers() };
         match signer.refused(refused).await {
-            Verdict::Again if !repeated => repeated = true,
+            Verdict::Again if repeats < MOST_REPEATS => repeats += 1,
             Verdict::Again | Verdict::Stands => return Ok(response),
             Verdict::SignIn(cause) => return Err(HttpError::SignIn { status, cause: Some(cause) }),
             Verdict::Forbidden(cause) => return Err(HttpError::Forbidden { status, cause }),

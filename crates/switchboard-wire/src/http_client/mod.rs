@@ -75,12 +75,15 @@ pub trait Signer: Send + Sync {
     }
 }
 
+/// What was kept may be old, what another process got meanwhile, too; what is new is not.
+pub const MOST_REPEATS: u32 = 2;
+
 /// A request that was refused for who sent it.
 #[derive(Clone, Copy)]
 pub struct Refused<'a> {
     pub status: u16,
-    /// It was refused before, and sent again.
-    pub repeated: bool,
+    /// How often it was refused before, and sent again.
+    pub repeats: u32,
     /// What was sent.
     pub sent: &'a HeaderMap,
     /// What came back.
@@ -90,7 +93,7 @@ pub struct Refused<'a> {
 /// What becomes of a refused request.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// It is sent once more, signed anew.
+    /// It is sent again, signed anew.
     Again,
     /// The answer says all.
     Stands,

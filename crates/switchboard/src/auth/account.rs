@@ -4,7 +4,7 @@
 //! renews a token holds a turn in this process and a lock among all: it looks again at what is kept,
 //! takes what another one was given meanwhile, and asks the authority only if there is nothing new.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use switchboard_core::config::auth::GrantType;
@@ -13,15 +13,16 @@ use switchboard_core::sign_in::scope;
 use switchboard_core::sign_in::token::{Condition, condition};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use super::error::AuthError;
-use super::flow::{self, Paste};
+use super::flow::{self, Beside};
 use super::grant::{Grant, Tokens};
 use super::net::Net;
 use super::requests::{self, TokenError};
 use super::takeover;
 use super::terms::Terms;
-use super::vault::{Entry, Kind, Vault, VaultError};
+use super::vault::{self, Entry, Kind, Vault, VaultError};
 use crate::dial::http::Clients;
 use crate::paths::Paths;
 use crate::secret::Secret;
@@ -42,6 +43,9 @@ pub(crate) struct Account {
     pub(super) vault: Vault,
     pub(super) paths: Paths,
     clients: Arc<Clients>,
+    /// What goes on whether or not somebody waits for it.
+    tasks: TaskTracker,
+    this: Weak<Account>,
     net: OnceCell<Net>,
     state: Mutex<State>,
     /// Whoever changes what is held has the turn.
@@ -52,14 +56,16 @@ pub(crate) struct Account {
 #[derive(Default)]
 struct State {
     held: Option<Arc<Held>>,
+    /// The token in the vault, where what is held came after it and could not be written down.
+    outdated: Option<Secret>,
     /// What the server said last when it refused somebody.
     challenge: Challenge,
-    /// A renewal failed, and is not tried again before.
-    rest: Option<Instant>,
+    /// The last renewal failed, and when.
+    failure: Option<(Arc<TokenError>, Instant)>,
     /// How often in a row a sign-in was begun because the server wanted more, and when last.
     steps: Option<(u32, Instant)>,
     /// The sign-in that waits for its answer.
-    pending: Option<Paste>,
+    pending: Option<Beside>,
 }
 
 /// A grant in use.
@@ -68,12 +74,22 @@ pub(super) struct Held {
     /// How old its tokens were when they were taken up; unknown if the clock was set meanwhile.
     age: Option<Duration>,
     since: Instant,
+    source: Source,
+}
+
+/// Where the tokens in use come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The authority gave them to this process.
+    Authority,
+    /// They were kept, and may have ended since.
+    Vault,
 }
 
 impl Held {
-    fn of(grant: Grant) -> Held {
+    fn of(grant: Grant, source: Source) -> Held {
         let age = SystemTime::now().duration_since(grant.tokens.received).ok();
-        Held { grant, age, since: Instant::now() }
+        Held { grant, age, since: Instant::now(), source }
     }
 
     fn condition(&self) -> Condition {
@@ -83,16 +99,24 @@ impl Held {
 }
 
 impl Account {
-    pub(super) fn new(terms: Terms, vault: Vault, paths: Paths, clients: Arc<Clients>) -> Account {
-        Account {
+    pub(super) fn new(
+        terms: Terms,
+        vault: Vault,
+        paths: Paths,
+        clients: Arc<Clients>,
+        tasks: TaskTracker,
+    ) -> Arc<Account> {
+        Arc::new_cyclic(|this| Account {
             terms,
             vault,
             paths,
             clients,
+            tasks,
+            this: Weak::clone(this),
             net: OnceCell::new(),
             state: Mutex::default(),
             turn: Semaphore::new(1),
-        }
+        })
     }
 
     pub(super) async fn net(&self) -> Result<&Net, AuthError> {
@@ -141,14 +165,30 @@ impl Account {
         if self.terms.options.grant == GrantType::ClientCredentials {
             return self.of_client(Some(refused)).await.map(|_| ());
         }
+        let Some(this) = self.this.upgrade() else { return Err(AuthError::CutShort) };
+        let refused = refused.clone();
+        // Whoever wanted it may go, say because its call is cancelled. The authority may have taken
+        // the old token for another one by then, which nobody would ever get to know.
+        let renewing = self.tasks.spawn(async move { this.renew_for_all(&refused).await });
+        renewing.await.map_err(|_| AuthError::CutShort)?
+    }
+
+    async fn renew_for_all(&self, refused: &Secret) -> Result<(), AuthError> {
+        let asked = Instant::now();
         let _turn = self.turn.acquire().await;
+        if let Some((error, at)) = self.state().failure.clone()
+            && at > asked
+        {
+            // Everybody who waited would wait as long once more, one after the other.
+            return Err(AuthError::NotRenewed(error));
+        }
         let Some(held) = self.held().filter(|held| held.grant.tokens.access == *refused) else {
             return Ok(());
         };
         let _lock = self.vault.lock(&held.grant.account(), LOCKED).await?;
         let Some((entry, kept)) = self.kept().await? else { return Err(AuthError::NotSignedIn) };
         if kept.tokens.access != *refused {
-            self.hold(kept);
+            self.adopt(kept);
             return Ok(());
         }
         let Some(refresh) = kept.tokens.refresh.clone() else { return Err(AuthError::Expired) };
@@ -158,7 +198,8 @@ impl Account {
                 Ok(())
             }
             Err(error) if error.is_passing() => {
-                self.state().rest = Some(Instant::now() + BREATHER);
+                let error = Arc::new(error);
+                self.state().failure = Some((Arc::clone(&error), Instant::now()));
                 Err(AuthError::NotRenewed(error))
             }
             Err(error) => {
@@ -168,18 +209,40 @@ impl Account {
         }
     }
 
-    /// The server wants more than the token allows.
-    pub(super) async fn wants_more(&self, scopes: &[String]) -> AuthError {
+    /// The server wants more than this token allows, which somebody may have signed in for.
+    pub(super) async fn wants_more(
+        &self,
+        token: &Secret,
+        scopes: &[String],
+    ) -> Result<(), AuthError> {
+        if self.has_changed(token).await? {
+            return Ok(());
+        }
         let times = self.steps();
         if times >= MOST_STEPS {
-            return AuthError::StillMoreScope { times };
+            return Err(AuthError::StillMoreScope { times });
         }
         let granted = self.held().map(|held| held.grant.tokens.scopes.clone()).unwrap_or_default();
         let scopes = scope::union(&granted, scopes);
         if let Err(error) = self.vault.want(self.url(), scopes.clone()).await {
             tracing::warn!(server = %self.terms.server, %error, "what a server wants was not kept");
         }
-        AuthError::MoreScope { scopes }
+        Err(AuthError::MoreScope { scopes })
+    }
+
+    /// Whether there is another token than this one by now: what another process was given is taken.
+    async fn has_changed(&self, token: &Secret) -> Result<bool, AuthError> {
+        let _turn = self.turn.acquire().await;
+        if self.held().is_none_or(|held| held.grant.tokens.access != *token) {
+            return Ok(true);
+        }
+        match self.kept().await? {
+            Some((_, kept)) if kept.tokens.access != *token => {
+                self.adopt(kept);
+                Ok(true)
+            }
+            Some(_) | None => Ok(false),
+        }
     }
 
     /// Whether somebody signed in since: another process, or the user beside us.
@@ -190,6 +253,18 @@ impl Account {
 
     /// The index line and the grant that are kept for this server, if they are for it.
     pub(super) async fn kept(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
+        let kept = self.in_vault().await?;
+        let state = self.state();
+        Ok(kept.map(|(entry, grant)| match &state.held {
+            // The authority takes the older one for stolen.
+            Some(held) if state.outdated.as_ref() == Some(&grant.tokens.access) => {
+                (entry, held.grant.clone())
+            }
+            Some(_) | None => (entry, grant),
+        }))
+    }
+
+    async fn in_vault(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
         let Some(entry) = self.vault.find(self.url(), Kind::Grant).await? else { return Ok(None) };
         let Some(kept) = self.vault.read(&entry).await? else { return Ok(None) };
         let grant = Grant::of_kept(&kept)?;
@@ -201,6 +276,7 @@ impl Account {
 
     /// Keeps what a sign-in gave, and uses it; what the server wanted before is asked for by now.
     pub(super) async fn signed_in(&self, grant: Grant) -> Result<Entry, VaultError> {
+        let _lock = self.lock_kept().await;
         let entry = self.keep(grant).await?;
         self.vault.want(self.url(), Vec::new()).await?;
         Ok(entry)
@@ -210,12 +286,32 @@ impl Account {
     /// may not take the old one any more.
     pub(super) async fn keep(&self, grant: Grant) -> Result<Entry, VaultError> {
         let (account, secret) = (grant.account(), grant.to_kept());
-        self.hold(grant);
+        self.hold(grant, Source::Authority);
         let kept = self.vault.keep(self.url(), Kind::Grant, &account, secret).await;
         if let Err(error) = &kept {
             tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
+            let older = self.in_vault().await.ok().flatten();
+            self.state().outdated = older.map(|(_, grant)| grant.tokens.access);
         }
         kept
+    }
+
+    /// Lets whoever renews what is kept be done with it: its tokens must not take the place of what
+    /// comes next. One that does not get done stops nobody.
+    pub(super) async fn lock_kept(&self) -> Option<vault::Held> {
+        let kept = self.vault.find(self.url(), Kind::Grant).await.ok()??;
+        self.vault.lock(&kept.account, LOCKED).await.ok()
+    }
+
+    /// Takes what another process was given.
+    pub(super) fn adopt(&self, grant: Grant) {
+        self.hold(grant, Source::Vault);
+    }
+
+    /// Whether the authority gave us this token: if it is refused, another one will be, too.
+    pub(super) fn is_given(&self, token: &Secret) -> bool {
+        let held = self.held().filter(|held| held.grant.tokens.access == *token);
+        held.is_some_and(|held| held.source == Source::Authority)
     }
 
     pub(super) fn held(&self) -> Option<Arc<Held>> {
@@ -247,26 +343,27 @@ impl Account {
 
     pub(super) fn let_go(&self) {
         let mut state = self.state();
-        (state.held, state.rest, state.steps) = (None, None, None);
+        (state.held, state.outdated, state.failure, state.steps) = (None, None, None, None);
     }
 
     /// Whoever pastes something has this sign-in in mind.
-    pub(super) fn awaits(&self, paste: Option<Paste>) {
-        self.state().pending = paste;
+    pub(super) fn awaits(&self, beside: Option<Beside>) {
+        self.state().pending = beside;
     }
 
-    pub(super) fn pending(&self) -> Option<Paste> {
-        self.state().pending.clone()
+    pub(super) fn pending(&self) -> Option<Beside> {
+        self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
     }
 
     /// Uses a grant from now on.
-    pub(super) fn hold(&self, grant: Grant) {
+    fn hold(&self, grant: Grant, source: Source) {
         let mut state = self.state();
-        (state.held, state.rest) = (Some(Arc::new(Held::of(grant))), None);
+        state.held = Some(Arc::new(Held::of(grant, source)));
+        (state.outdated, state.failure) = (None, None);
     }
 
     fn is_resting(&self) -> bool {
-        self.state().rest.is_some_and(|rest| Instant::now() < rest)
+        self.state().failure.as_ref().is_some_and(|(_, at)| at.elapsed() < BREATHER)
     }
 
     async fn take_up(&self) -> Result<(), AuthError> {
@@ -274,7 +371,7 @@ impl Account {
             return Ok(());
         }
         match self.kept().await? {
-            Some((_, grant)) => self.hold(grant),
+            Some((_, grant)) => self.adopt(grant),
             None => self.take_over().await,
         }
         Ok(())
@@ -288,14 +385,22 @@ impl Account {
             return;
         };
         match flow::of_older(self, left).await {
-            Ok(grant) => {
-                if self.keep(grant).await.is_ok() {
-                    takeover::mark_taken(&self.paths, self.url());
-                }
-            }
+            Ok(grant) => self.keep_older(grant).await,
             Err(error) => {
                 tracing::warn!(server = %self.terms.server, %error, "older tokens were not taken over");
             }
+        }
+    }
+
+    /// Another process may have taken it over already, and renewed it since.
+    async fn keep_older(&self, grant: Grant) {
+        let _lock = self.vault.lock(&grant.account(), LOCKED).await;
+        match self.in_vault().await {
+            Ok(Some((_, kept))) => self.adopt(kept),
+            Ok(None) if self.keep(grant).await.is_ok() => {
+                takeover::mark_taken(&self.paths, self.url());
+            }
+            Ok(None) | Err(_) => {}
         }
     }
 
@@ -308,7 +413,7 @@ impl Account {
         let grant = flow::by_credentials(self).await?;
         let access = grant.tokens.access.clone();
         // Whoever has the credentials gets another one, so there is nothing to be kept.
-        self.hold(grant);
+        self.hold(grant, Source::Authority);
         Ok(access)
     }
 

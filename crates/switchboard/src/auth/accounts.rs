@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio_util::task::TaskTracker;
+
 use super::account::Account;
 use super::terms::Terms;
 use super::vault::Vault;
@@ -12,13 +14,15 @@ use crate::paths::Paths;
 pub(crate) struct Accounts {
     clients: Arc<Clients>,
     paths: Paths,
+    tasks: TaskTracker,
     /// As many as the configuration has had.
     open: Mutex<Vec<Arc<Account>>>,
 }
 
 impl Accounts {
-    pub(crate) fn new(clients: Clients, paths: Paths) -> Accounts {
-        Accounts { clients: Arc::new(clients), paths, open: Mutex::default() }
+    /// What is under way for them is joined with `tasks`.
+    pub(crate) fn new(clients: Clients, paths: Paths, tasks: TaskTracker) -> Accounts {
+        Accounts { clients: Arc::new(clients), paths, tasks, open: Mutex::default() }
     }
 
     pub(crate) fn clients(&self) -> &Clients {
@@ -32,8 +36,8 @@ impl Accounts {
         if let Some(account) = known {
             return Arc::clone(account);
         }
-        let (vault, paths) = (vault.clone(), self.paths.clone());
-        let account = Arc::new(Account::new(terms, vault, paths, Arc::clone(&self.clients)));
+        let (clients, tasks) = (Arc::clone(&self.clients), self.tasks.clone());
+        let account = Account::new(terms, vault.clone(), self.paths.clone(), clients, tasks);
         open.push(Arc::clone(&account));
         account
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use switchboard_core::sign_in::challenge;
-use switchboard_wire::http_client::{self, HeaderMap, HeaderValue, Refused, Signer, Url, Verdict};
+use switchboard_wire::http_client::{
+    self, HeaderMap, HeaderValue, MOST_REPEATS, Refused, Signer, Url, Verdict,
+};
 
 use super::account::Account;
 use super::error::AuthError;
@@ -41,9 +43,12 @@ impl Signer for Account {
             self.was_challenged(challenge);
             let shown = shown(refused.sent);
             let outcome = match (refused.status, shown, wants_more) {
-                // Whoever has signed in just now, or was renewed, is not the one that it wants.
-                (401, Some(_), _) if refused.repeated => Err(AuthError::NotAccepted),
-                (403, Some(_), Some(scopes)) => Err(self.wants_more(&scopes).await),
+                // Whoever has just been given a token is not the one that it wants.
+                (401, Some(token), _) if refused.repeats > 0 && self.is_given(&token) => {
+                    Err(AuthError::NotAccepted)
+                }
+                (401, Some(_), _) if refused.repeats >= MOST_REPEATS => Err(AuthError::NotAccepted),
+                (403, Some(token), Some(scopes)) => self.wants_more(&token, &scopes).await,
                 (403, Some(_), None) => Err(AuthError::Forbidden),
                 (401, Some(token), _) => self.renew(&token).await,
                 (_, _, _) => match self.has_come().await {

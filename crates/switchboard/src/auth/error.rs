@@ -33,7 +33,7 @@ pub(crate) enum AuthError {
     #[error("the sign-in is good, and does not allow this")]
     Forbidden,
     #[error("the token cannot be renewed just now")]
-    NotRenewed(#[source] TokenError),
+    NotRenewed(#[source] Arc<TokenError>),
     #[error("no token is given for the client")]
     NotGiven(#[source] TokenError),
     #[error("the tokens cannot be used")]

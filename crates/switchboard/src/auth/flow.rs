@@ -34,17 +34,24 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// What only we say in a request for an authorization.
-const RESERVED: [&str; 9] = [
+const RESERVED: [&str; 10] = [
     "client_id",
     "code_challenge",
     "code_challenge_method",
     "redirect_uri",
+    // All of it in another form, which would count in place of ours (RFC 9101).
+    "request",
+    "request_uri",
     "resource",
     "response_type",
     "scope",
     "state",
-    "request_uri",
 ];
+
+/// Whether only we say this; there are authorities to which capitals are all the same.
+fn is_reserved(parameter: &str) -> bool {
+    RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(parameter))
+}
 
 /// How the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +127,7 @@ pub(super) async fn begin(
     if access(&now) != access(&before)
         && let Some((entry, grant)) = now
     {
-        account.hold(grant.clone());
+        account.adopt(grant.clone());
         return Ok(Begun::Done(grant, Some(entry)));
     }
     let prepared = prepare(account, now).await?;
@@ -270,9 +277,7 @@ impl Flow {
         if found.authority.proof == Proof::NotOffered {
             return Err(AuthError::NoProof { issuer: issuer() });
         }
-        if let Some((name, _)) =
-            options.params.iter().find(|(name, _)| RESERVED.contains(&name.as_str()))
-        {
+        if let Some((name, _)) = options.params.iter().find(|(name, _)| is_reserved(name)) {
             return Err(AuthError::Reserved { name: name.clone() });
         }
         let (callback, redirect) = listen(options.redirect.as_deref(), known.as_ref()).await?;
@@ -389,8 +394,13 @@ pub(super) struct Pasted {
     pub(super) outcome: oneshot::Sender<Result<(Grant, Entry), AuthError>>,
 }
 
-/// Where what a user pastes goes.
-pub(super) type Paste = mpsc::Sender<Pasted>;
+/// A sign-in that goes on beside.
+#[derive(Clone)]
+pub(super) struct Beside {
+    pub(super) link: Link,
+    /// Where what a user pastes goes.
+    pub(super) paste: mpsc::Sender<Pasted>,
+}
 
 fn expected<'a>(state: &'a Secret, found: &'a Found) -> Expected<'a> {
     let Found { authority, .. } = found;
@@ -438,5 +448,20 @@ fn grant(account: &Account, found: Found, client: Client, tokens: Tokens) -> Gra
             revocation: found.authority.revocation,
         },
         tokens,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_entry_adds_replaces_nothing_of_ours() {
+        for ours in ["state", "redirect_uri", "Redirect_URI", "request", "request_uri"] {
+            assert!(is_reserved(ours), "{ours}");
+        }
+        for theirs in ["audience", "prompt", "login_hint", "state2", ""] {
+            assert!(!is_reserved(theirs), "{theirs}");
+        }
     }
 }

@@ -25,8 +25,9 @@ use guard::{Guard, OutOfReach};
 /// For a document, with all that it takes to get there.
 const DOCUMENT: Duration = Duration::from_secs(5);
 
-/// For the answer of an endpoint, which may have to ask others.
-const ENDPOINT: Duration = Duration::from_secs(30);
+/// For the answer of an endpoint, which may have to ask others. Less than a server has for its first
+/// answer, which waits for it: else it would be the server that is said not to answer.
+const ENDPOINT: Duration = Duration::from_secs(20);
 
 const LARGEST_BODY: usize = 64 * 1024;
 

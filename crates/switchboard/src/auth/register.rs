@@ -39,6 +39,9 @@ pub(crate) enum RegisterError {
     SecretAlone,
     #[error("the grant `client_credentials` needs a `clientId` and a `clientSecret`")]
     NoCredentials,
+    /// What the user was given by one authority is not for another one to see.
+    #[error("the entry's `clientId` was used at `{before}`, and the server now names `{now}`")]
+    OtherAuthority { before: String, now: String },
     #[error("the authority cannot be asked")]
     Net(#[from] NetError),
 }
@@ -66,6 +69,7 @@ pub(super) async fn client(
 ) -> Result<Client, RegisterError> {
     let redirect = wanted.redirect.map(str::to_owned);
     if let Some(id) = &options.client_id {
+        stays(options, &wanted)?;
         let method = method(wanted.authority, options.client_secret.is_some());
         let (id, secret) = (id.clone(), options.client_secret.clone());
         let source = Source::Configured;
@@ -92,6 +96,19 @@ pub(super) async fn client(
     match wanted.known.filter(|grant| is_reusable(grant, &wanted)) {
         Some(known) => Ok(known.client.clone()),
         None => register(net, options, &wanted).await,
+    }
+}
+
+/// A client of the configuration stays with the authority that it was first used at, unless the user
+/// names another one.
+fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
+    let now = &wanted.authority.issuer;
+    match wanted.known {
+        Some(known) if known.issuer != *now && options.metadata_url.is_none() => {
+            let shown = |issuer: &str| clean_line(issuer, SHOWN).into_owned();
+            Err(RegisterError::OtherAuthority { before: shown(&known.issuer), now: shown(now) })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -156,8 +173,9 @@ async fn register(
         let error = clean_line(&words.join(": "), SHOWN).into_owned();
         return Err(RegisterError::Refused { status: answer.status, error });
     }
-    let registered: Registered =
-        serde_json::from_slice(&answer.body).map_err(|_| RegisterError::Malformed)?;
+    let registered: Option<Registered> = serde_json::from_slice(&answer.body).ok();
+    let registered = registered.filter(|registered| !registered.client_id.is_empty());
+    let registered = registered.ok_or(RegisterError::Malformed)?;
     let secret = registered.client_secret.filter(|secret| !secret.is_empty());
     Ok(Client {
         method: match registered.token_endpoint_auth_method.as_deref() {

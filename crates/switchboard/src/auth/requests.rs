@@ -47,11 +47,15 @@ pub(crate) enum TokenError {
     InvalidClient { description: String },
     #[error("the authority refused with `{error}`{}", clause(.description))]
     Refused { error: String, description: String },
+    #[error("nobody signed in at the other device in time")]
+    TooLate,
     /// It may be better later.
     #[error("the authority is in trouble (HTTP status {status})")]
     Trouble { status: u16, retry_after: Option<Duration> },
     #[error("the authority's answer makes no sense (HTTP status {status})")]
     Malformed { status: u16 },
+    #[error("the authority gave a token that no request can show")]
+    NoToken,
     #[error("the authority gave a token of type `{found}`, not `Bearer`")]
     OtherType { found: String },
     #[error("the authority cannot be asked")]
@@ -66,10 +70,14 @@ impl TokenError {
     /// Whether the same question may be answered another time.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
-            TokenError::Trouble { .. } | TokenError::Malformed { .. } | TokenError::Net(_) => true,
+            TokenError::Trouble { .. }
+            | TokenError::Malformed { .. }
+            | TokenError::NoToken
+            | TokenError::Net(_) => true,
             TokenError::InvalidGrant { .. }
             | TokenError::InvalidClient { .. }
             | TokenError::Refused { .. }
+            | TokenError::TooLate
             | TokenError::OtherType { .. } => false,
         }
     }
@@ -137,9 +145,13 @@ impl Answer {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(TokenError::OtherType { found: shown(&self.token_type.0) });
         }
+        let access = self.access_token.into_secret();
+        if access.is_empty() || !access.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError::NoToken);
+        }
         let refresh = self.refresh_token.map(RefreshToken::into_secret);
         Ok(Tokens {
-            access: Secret::new(self.access_token.into_secret()),
+            access: Secret::new(access),
             refresh: refresh.filter(|token| !token.is_empty()).map(Secret::new),
             received: SystemTime::now(),
             lifetime: Lifetime::read(self.expires_in.as_ref()),
@@ -285,7 +297,9 @@ pub(super) async fn of_device(
     let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
     let request = oauth.exchange_device_access_token(device).add_extra_param("resource", resource);
     let patience = device.expires_in().min(LONGEST_DEVICE);
-    let answer = request.request_async(&desk, tokio::time::sleep, Some(patience)).await;
+    let asking = request.request_async(&desk, tokio::time::sleep, Some(patience));
+    // Between two questions it waits for as long as the authority says, and that may be for ever.
+    let answer = tokio::time::timeout(patience, asking).await.map_err(|_| TokenError::TooLate)?;
     answer.map_err(|error| desk.other(error))?.tokens(scopes)
 }
 

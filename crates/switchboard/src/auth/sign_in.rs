@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::account::Account;
 use super::error::AuthError;
-use super::flow::{self, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
+use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
 use super::grant::Grant;
 use super::requests;
 use super::tokens::Kept;
@@ -120,6 +120,9 @@ impl SignIn {
     pub(crate) async fn begin_beside(
         &self,
     ) -> Result<(Started, Option<impl Future<Output = ()> + Send + 'static>), Failure> {
+        if let Some(beside) = self.account.pending() {
+            return Ok((Started::Page(beside.link), None));
+        }
         let begun = flow::begin(&self.account, Way::Page, self.turn(SHORTLY)).await;
         let flow = match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
@@ -131,7 +134,7 @@ impl SignIn {
         };
         let link = flow.link.clone();
         let (paste, pasted) = mpsc::channel(1);
-        self.account.awaits(Some(paste));
+        self.account.awaits(Some(Beside { link: link.clone(), paste }));
         let account = Arc::clone(&self.account);
         let waiting = async move {
             let _nobody_came = tokio::time::timeout(PATIENCE, wait_beside(flow, pasted)).await;
@@ -142,11 +145,12 @@ impl SignIn {
 
     /// Finishes a sign-in that was begun beside with what the user brings from the browser.
     pub(crate) async fn complete(&self, text: &str) -> Result<SignedIn, Failure> {
-        let paste = self.account.pending().ok_or_else(|| self.failure(AuthError::NothingBegun))?;
+        let nothing_begun = || self.failure(AuthError::NothingBegun);
+        let Beside { paste, .. } = self.account.pending().ok_or_else(nothing_begun)?;
         let (outcome, done) = oneshot::channel();
         let sent = paste.send(Pasted { text: text.to_owned(), outcome }).await;
         let cut_short = || self.failure(AuthError::CutShort);
-        sent.map_err(|_| self.failure(AuthError::NothingBegun))?;
+        sent.map_err(|_| nothing_begun())?;
         let (grant, entry) =
             done.await.map_err(|_| cut_short())?.map_err(|error| self.failure(error))?;
         Ok(signed_in(&self.account, &grant, Some(&entry)))
@@ -156,6 +160,7 @@ impl SignIn {
     pub async fn forget(&self) -> Result<Forgotten, Failure> {
         let account = &self.account;
         account.let_go();
+        let _lock = account.lock_kept().await;
         let kept = account.kept().await;
         let revoked = match &kept {
             Ok(Some((_, grant))) => match (&grant.endpoints.revocation, account.net().await) {

@@ -67,6 +67,7 @@ pub(super) fn code(error: &AuthError) -> Code {
             RegisterError::NotOffered { .. }
             | RegisterError::Refused { .. }
             | RegisterError::Malformed
+            | RegisterError::OtherAuthority { .. }
             | RegisterError::Net(_) => Code::SignInRequired,
         },
         AuthError::Redirect(_) | AuthError::Reserved { .. } => Code::Config,
@@ -91,8 +92,11 @@ pub(super) fn hints(error: &AuthError, server: &ServerName) -> Vec<Hint> {
         | AuthError::NothingBegun
         | AuthError::NoDevice { .. }
         | AuthError::Unreadable(_) => vec![Hint::SignIn(server.clone())],
-        AuthError::NotRenewed(TokenError::Trouble { retry_after: Some(wait), .. })
-        | AuthError::Exchange(TokenError::Trouble { retry_after: Some(wait), .. })
+        AuthError::NotRenewed(error) => match **error {
+            TokenError::Trouble { retry_after: Some(wait), .. } => vec![Hint::RetryAfter(wait)],
+            _ => Vec::new(),
+        },
+        AuthError::Exchange(TokenError::Trouble { retry_after: Some(wait), .. })
         | AuthError::Discover(DiscoverError::Trouble { retry_after: Some(wait), .. }) => {
             vec![Hint::RetryAfter(*wait)]
         }
@@ -102,6 +106,7 @@ pub(super) fn hints(error: &AuthError, server: &ServerName) -> Vec<Hint> {
             | RegisterError::SecretAlone
             | RegisterError::NoCredentials => correct("clientId"),
             RegisterError::Document => correct("clientMetadataUrl"),
+            RegisterError::OtherAuthority { .. } => correct("authServerMetadataUrl"),
             RegisterError::Malformed | RegisterError::Net(_) => Vec::new(),
         },
         AuthError::Redirect(_) | AuthError::Bind(_) => correct("redirectUri"),
@@ -110,7 +115,6 @@ pub(super) fn hints(error: &AuthError, server: &ServerName) -> Vec<Hint> {
         AuthError::StillMoreScope { .. } => correct("scope"),
         AuthError::Discover(DiscoverError::Server(_)) => vec![Hint::Correct("url".to_owned())],
         AuthError::Discover(_)
-        | AuthError::NotRenewed(_)
         | AuthError::NotGiven(_)
         | AuthError::Exchange(_)
         | AuthError::Forbidden

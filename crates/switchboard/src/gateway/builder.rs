@@ -127,8 +127,9 @@ impl GatewayBuilder {
             guests: AllGuests::default(),
         };
         let clients = Clients::new(self.blueprint.environment.clone(), self.names);
+        let tasks = TaskTracker::new();
         let shared = Shared {
-            accounts: Arc::new(Accounts::new(clients, self.blueprint.paths.clone())),
+            accounts: Arc::new(Accounts::new(clients, self.blueprint.paths.clone(), tasks.clone())),
             blueprint: self.blueprint,
             directory: Directory::empty(),
             roster: watch::Sender::new(Arc::new(nothing)),
@@ -136,7 +137,7 @@ impl GatewayBuilder {
             log_levels: LogLevels::default(),
             notices: Notices::default(),
             follower: OnceLock::new(),
-            tasks: TaskTracker::new(),
+            tasks,
             sessions: AtomicU64::new(0),
             closing: CancellationToken::new(),
         };

@@ -54,6 +54,16 @@ fn what_is_no_web_address_is_not_opened() {
         "https://a..b:x/",
         "https://exa%00mple/",
         "https://xn--a/",
+        "HTTPS:as.example",
+        "https:as.example/authorize",
+        "https:/as.example",
+        "https:///as.example",
+        "https:////as.example",
+        "https://%61s.example/",
+        "https://%24%28calc%29.example/",
+        "https://151587081/",
+        "https://9.9.9.011/",
+        "https://0x9.9.9.9/",
     ], "https://mcp.example/mcp"), @r#"
      → `` is not an address
       → the address has a ` `, which has no place in one
@@ -87,6 +97,16 @@ fn what_is_no_web_address_is_not_opened() {
     https://a..b:x/ → `https://a..b:x/` is not an address
     https://exa%00mple/ → `https://exa%00mple/` is not an address
     https://xn--a/ → `https://xn--a/` is not an address
+    HTTPS:as.example → `HTTPS:as.example` is not an address
+    https:as.example/authorize → `https:as.example/authorize` is not an address
+    https:/as.example → `https:/as.example` is not an address
+    https:///as.example → `https:///as.example` is not an address
+    https:////as.example → `https:////as.example` is not an address
+    https://%61s.example/ → `https://%61s.example/` is not an address
+    https://%24%28calc%29.example/ → the address has a `$`, which has no place in one
+    https://151587081/ → `https://151587081/` is not an address
+    https://9.9.9.011/ → `https://9.9.9.011/` is not an address
+    https://0x9.9.9.9/ → `https://0x9.9.9.9/` is not an address
     "#);
 }
 
@@ -117,6 +137,14 @@ fn what_only_a_shell_or_a_terminal_has_a_use_for_is_not_opened() {
         "https://auth.example/?a=|calc",
         "https://auth.example/?a=^calc",
         "https://auth.example/?a={1,2}",
+        "https://auth.example/$(calc)",
+        "https://auth.example/$IFS",
+        "https://auth.example/?a=(calc)",
+        "https://auth.example/?a=1)",
+        "https://auth.example/;calc",
+        "https://auth.example/?a='calc'",
+        "https://auth.example/#!calc",
+        "https://a$(calc).example/",
         "https://auth.example/<script>",
         "https://bücher.example/",
         "https://１２７.0.0.1/",
@@ -145,6 +173,14 @@ fn what_only_a_shell_or_a_terminal_has_a_use_for_is_not_opened() {
     https://auth.example/?a=|calc → the address has a `|`, which has no place in one
     https://auth.example/?a=^calc → the address has a `^`, which has no place in one
     https://auth.example/?a={1,2} → the address has a `{`, which has no place in one
+    https://auth.example/$(calc) → the address has a `$`, which has no place in one
+    https://auth.example/$IFS → the address has a `$`, which has no place in one
+    https://auth.example/?a=(calc) → the address has a `(`, which has no place in one
+    https://auth.example/?a=1) → the address has a `)`, which has no place in one
+    https://auth.example/;calc → the address has a `;`, which has no place in one
+    https://auth.example/?a='calc' → the address has a `'`, which has no place in one
+    https://auth.example/#!calc → the address has a `!`, which has no place in one
+    https://a$(calc).example/ → the address has a `$`, which has no place in one
     https://auth.example/<script> → the address has a `<`, which has no place in one
     https://bücher.example/ → the address has a `ü`, which has no place in one
     https://１２７.0.0.1/ → the address has a `１`, which has no place in one
@@ -236,14 +272,14 @@ fn internal_addresses_are_not_opened_in_any_spelling() {
 fn good_addresses_are_opened_as_they_are() {
     insta::assert_snapshot!(said(&[
         "https://auth.example",
-        "HTTPS://Auth.Example:443/a/../authorize?x=1&y='$(a);b'!*~#top",
+        "HTTPS://Auth.Example:443/a/../authorize?x=1&y=*~,+%24%27#top",
         "https://auth.example:8443/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%2F",
         "https://xn--bcher-kva.example/%C3%A9",
         "https://9.9.9.9/",
         "https://[2606:4700:4700::1111]/",
     ], "https://mcp.example/mcp"), @r#"
     https://auth.example → opens https://auth.example/
-    HTTPS://Auth.Example:443/a/../authorize?x=1&y='$(a);b'!*~#top → opens https://auth.example/authorize?x=1&y=%27$(a);b%27!*~#top
+    HTTPS://Auth.Example:443/a/../authorize?x=1&y=*~,+%24%27#top → opens https://auth.example/authorize?x=1&y=*~,+%24%27#top
     https://auth.example:8443/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%2F → opens https://auth.example:8443/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%2F
     https://xn--bcher-kva.example/%C3%A9 → opens https://xn--bcher-kva.example/%C3%A9
     https://9.9.9.9/ → opens https://9.9.9.9/

@@ -182,6 +182,7 @@ fn no_address_leads_where_it_must_not() {
         "https://[::1]/x",
         "https://169.254.169.254/latest",
         "https://auth.example.com/$(calc)`x`",
+        "https://auth.example.com/x#y",
         "-flag",
         "",
         "//x",

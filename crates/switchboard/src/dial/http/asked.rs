@@ -115,7 +115,7 @@ impl Signer for AskedHeaders {
         &'a self,
         refused: Refused<'a>,
     ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
-        let again = refused.status == 401 && !refused.repeated;
+        let again = refused.status == 401 && refused.repeats == 0;
         if again {
             self.values.iter().for_each(|value| value.memory().since = None);
         }

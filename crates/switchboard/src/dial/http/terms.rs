@@ -38,15 +38,16 @@ impl RemoteRecipe {
                 Some(asked.map_err(failed)?)
             }
         };
-        let mut options = Options { client_secret, ..filled.options };
-        // What a project says is believed as far as the server itself is.
-        let by_user = self.seal.is_none();
-        options.issuer_unchecked &= by_user;
+        let options = Options { client_secret, ..filled.options };
+        let options = match self.seal {
+            None => options,
+            Some(_) => of_project(options),
+        };
         Ok(Some(Terms {
             server: self.server.clone(),
             url: url.clone(),
             ca_file: self.ca_path()?,
-            named: options.metadata_url.clone().filter(|_| by_user),
+            named: options.metadata_url.clone(),
             options,
         }))
     }
@@ -72,6 +73,12 @@ impl RemoteRecipe {
             (None, Speaks::Http(_)) => asked_for.then(OAuthOptions::default),
         }
     }
+}
+
+/// A project has no say in who guards a server: whoever named a page of one authority and the token
+/// endpoint of another would get the codes of the first.
+fn of_project(options: Options) -> Options {
+    Options { metadata_url: None, issuer_unchecked: false, ..options }
 }
 
 /// Options that are filled in but for the secret, which may have to be asked for.
@@ -111,4 +118,21 @@ fn fill(options: &OAuthOptions, with: &Surroundings<'_>) -> Result<Filled, DialE
             issuer_unchecked: options.skip_issuer_metadata_validation,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_does_not_say_who_guards_a_server() {
+        let options = Options {
+            client_id: Some("client".to_owned()),
+            metadata_url: Some(Url::parse("https://auth.example/metadata").unwrap()),
+            issuer_unchecked: true,
+            ..Options::default()
+        };
+        let expected = Options { client_id: options.client_id.clone(), ..Options::default() };
+        assert_eq!(of_project(options), expected);
+    }
 }

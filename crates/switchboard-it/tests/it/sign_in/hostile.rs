@@ -1,0 +1,183 @@
+//! Servers and authorities that mean harm: each is refused in clear words before anything is opened,
+//! started, kept, or asked of somebody else.
+//!
+//! All of it happens in a network where every address is this machine's, so that whoever would be
+//! asked is seen.
+
+mod answers;
+mod documents;
+mod names;
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use switchboard::Gateway;
+use switchboard::auth::{Begun, Pending, SignedIn, Way};
+use switchboard::config::layers::{self, Approvals, Layer, Source, Tier};
+use switchboard::config::parse;
+use switchboard::dial::names::Names;
+use switchboard::dial::spawn::{Program, Promise, Spawner, Started};
+use switchboard::failure::Failure;
+use switchboard_it::authority::{Authority, Consent, Setup, visit};
+use switchboard_it::harness::Home;
+use switchboard_it::network::{Canaries, within};
+
+/// A user with one server, which wants to know who is asking.
+struct Victim {
+    authority: Authority,
+    /// The origin of the authority.
+    issuer: String,
+    gateway: Gateway,
+    home: Home,
+    started: Arc<AtomicUsize>,
+}
+
+/// Starts nothing, and counts what it was to start.
+struct Watched(Arc<AtomicUsize>);
+
+impl Spawner for Watched {
+    fn start<'a>(&'a self, _: &'a Program) -> Promise<'a, io::Result<Started>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(Err(io::ErrorKind::PermissionDenied.into())))
+    }
+}
+
+impl Victim {
+    /// In the setup, `{AS}` is the origin of the authority, and `{MCP}` that of the server.
+    async fn of(setup: &Value, names: impl Names + 'static) -> Victim {
+        let authority = Authority::start(Setup::default()).await;
+        let (issuer, server) = (authority.issuer(), origin(&authority));
+        let setup = setup.to_string().replace("{AS}", &issuer).replace("{MCP}", &server);
+        let setup: Setup = serde_json::from_str(&setup).expect("a test's setup");
+        authority.alter(|before| *before = setup);
+        let home = Home::new();
+        let started = Arc::new(AtomicUsize::new(0));
+        let gateway = Gateway::builder(home.environment())
+            .config(config(&authority.mcp_url()))
+            .names(names)
+            .spawner(Watched(Arc::clone(&started)))
+            .build();
+        Victim { authority, issuer, gateway, home, started }
+    }
+
+    async fn begin(&self, way: Way) -> Result<Begun, Failure> {
+        let server = self.gateway.usable("tracker")?;
+        self.gateway.sign_in(&server).await?.begin(way).await
+    }
+
+    /// Signs in as a user would: opens what there is to be opened.
+    async fn sign_in(&self, way: Way) -> Result<SignedIn, Failure> {
+        match self.begin(way).await? {
+            Begun::Done(done) => Ok(done),
+            Begun::Page(mut pending) => visited(&mut pending).await,
+            Begun::Device(pending) => pending.finished().await,
+        }
+    }
+
+    /// The refusal as a user reads it, without what differs from run to run. Nothing came of it.
+    fn refusal(&self, outcome: Result<SignedIn, Failure>) -> String {
+        let failure = outcome.expect_err("it is refused");
+        assert_eq!(self.started.load(Ordering::Relaxed), 0, "{failure}");
+        assert_eq!(self.kept(), Vec::<String>::new(), "{failure}");
+        let said = format!("{}: {}", failure.code.as_str(), failure.chain()[1..].join(": "));
+        assert!(said.len() < 600 && !said.contains(char::is_control), "{said:?}");
+        said.replace(&self.issuer, "{AS}").replace(&origin(&self.authority), "{MCP}")
+    }
+
+    /// What there is in the folder of tokens, but for the files that processes take turns by.
+    fn kept(&self) -> Vec<String> {
+        let folder = self.home.path().join("switchboard/state/tokens");
+        let entries = fs::read_dir(folder).expect("turns are taken there");
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.ends_with(".turn")).collect()
+    }
+}
+
+/// What comes of it when the user opens the page.
+async fn visited(pending: &mut Pending) -> Result<SignedIn, Failure> {
+    let link = pending.link().to_string();
+    let (signed_in, _) = tokio::join!(pending.finished(), visit(&link));
+    signed_in
+}
+
+fn origin(authority: &Authority) -> String {
+    authority.mcp_url().trim_end_matches("/mcp").to_owned()
+}
+
+fn config(url: &str) -> layers::Config {
+    let text = json!({ "mcpServers": { "tracker": { "url": url } } }).to_string();
+    let source = Source { path: "mcp.json".into(), tier: Tier::User };
+    let file = parse::parse(&text, &source);
+    let nothing = Approvals {
+        project_root: "/",
+        file_hashes: &|_| Vec::new(),
+        is_approved: &|_| false,
+        was_approved: &|_| false,
+    };
+    layers::merge(&[Layer { source, file }], &nothing)
+}
+
+/// Nobody has a name here.
+struct Nameless;
+
+impl Names for Nameless {
+    fn addresses<'a>(&'a self, _: &'a str) -> Promise<'a, io::Result<Vec<SocketAddr>>> {
+        Box::pin(std::future::ready(Err(io::ErrorKind::NotFound.into())))
+    }
+}
+
+/// A line for each row: what is said, and what comes of it.
+async fn table(rows: &[(&str, Way, Value)]) -> String {
+    let mut lines = Vec::new();
+    for (what, way, setup) in rows {
+        let victim = Victim::of(setup, Nameless).await;
+        let outcome = victim.sign_in(*way).await;
+        lines.push(format!("{what}\n    {}", victim.refusal(outcome)));
+    }
+    lines.join("\n")
+}
+
+/// Runs a test where every request to a stranger is seen; there is none.
+fn unseen<F: Future<Output = ()>>(module: &str, test: &str, body: impl FnOnce() -> F) {
+    within(module, test, || {
+        let canaries = Canaries::start(|_, _| String::new());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(body());
+        assert_eq!(canaries.seen(), Vec::<IpAddr>::new());
+    });
+}
+
+fn metadata(field: &str, value: impl Into<Value>) -> Value {
+    json!({ "metadata": { "fields": { field: value.into() } } })
+}
+
+fn resource(field: &str, value: impl Into<Value>) -> Value {
+    json!({ "resource": { "fields": { field: value.into() } } })
+}
+
+/// These bytes, as JSON.
+fn raw(body: &[u8]) -> Value {
+    json!({ "raw": { "headers": [["content-type", "application/json"]], "body": body } })
+}
+
+/// Without this, the silence of the others would say nothing.
+#[tokio::test]
+async fn who_means_no_harm_is_signed_in_to() {
+    for way in [Way::Page, Way::Device] {
+        let victim = Victim::of(&json!({}), Nameless).await;
+        let signed_in = match victim.begin(way).await.unwrap() {
+            Begun::Device(pending) => {
+                assert!(victim.authority.answer_device(pending.user_code(), Consent::Given));
+                pending.finished().await.unwrap()
+            }
+            Begun::Page(mut pending) => visited(&mut pending).await.unwrap(),
+            Begun::Done(_) => panic!("nobody has signed in before"),
+        };
+        assert_eq!(signed_in.issuer, victim.authority.issuer());
+        assert!(!victim.kept().is_empty());
+    }
+}

@@ -1,0 +1,78 @@
+//! Names that stand for addresses which nobody may be sent to, for good or from the second look on.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use super::*;
+
+/// What names stand for, look-up by look-up; the last answer stays.
+#[derive(Clone)]
+struct Book(Arc<Mutex<BTreeMap<&'static str, Vec<Vec<&'static str>>>>>);
+
+impl Book {
+    fn new() -> Book {
+        Book(Arc::new(Mutex::new(BTreeMap::from([
+            ("private.example", vec![vec!["10.0.0.1"]]),
+            ("metadata.example", vec![vec!["169.254.169.254"]]),
+            ("mixed.example", vec![vec!["9.9.9.9", "10.0.0.1"]]),
+            ("six.example", vec![vec!["::ffff:169.254.169.254"]]),
+            ("nat.example", vec![vec!["2620:fe::fe", "64:ff9b::a00:1"]]),
+            ("rebinding.example", vec![vec!["9.9.9.9"], vec!["169.254.169.254"]]),
+        ]))))
+    }
+}
+
+impl Names for Book {
+    fn addresses<'a>(&'a self, host: &'a str) -> Promise<'a, io::Result<Vec<SocketAddr>>> {
+        let mut book = self.0.lock().unwrap();
+        let answer = match book.get_mut(host) {
+            Some(answers) if answers.len() > 1 => Ok(answers.remove(0)),
+            Some(answers) => Ok(answers.concat()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        };
+        let address = |text: &str| SocketAddr::new(text.parse().unwrap(), 0);
+        let answer = answer.map(|answer| answer.into_iter().map(address).collect());
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+#[test]
+fn no_name_leads_to_an_internal_address() {
+    unseen(module_path!(), "no_name_leads_to_an_internal_address", || async {
+        let mut lines = Vec::new();
+        for name in ["private", "metadata", "mixed", "six", "nat"] {
+            let address = format!("https://{name}.example");
+            for (field, way, setup) in [
+                ("issuer", Way::Page, resource("authorization_servers", json!([address]))),
+                ("registration", Way::Page, metadata("registration_endpoint", &*address)),
+                ("device", Way::Device, metadata("device_authorization_endpoint", &*address)),
+                ("token", Way::Page, metadata("token_endpoint", &*address)),
+            ] {
+                let victim = Victim::of(&setup, Book::new()).await;
+                let said = victim.refusal(victim.sign_in(way).await);
+                lines.push(format!("{field} at {name}.example\n    {said}"));
+            }
+        }
+        insta::assert_snapshot!("names", lines.join("\n"));
+    });
+}
+
+#[test]
+fn a_name_that_changes_what_it_stands_for_is_looked_at_each_time() {
+    let test = "a_name_that_changes_what_it_stands_for_is_looked_at_each_time";
+    within(module_path!(), test, || {
+        let canaries = Canaries::start(|_, _| String::new());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let setup = resource("authorization_servers", json!(["https://rebinding.example"]));
+            let victim = Victim::of(&setup, Book::new()).await;
+            // Whoever is at the first address hangs up.
+            let first = victim.refusal(victim.sign_in(Way::Page).await);
+            assert!(first.contains("no answer from `https://rebinding.example`"), "{first}");
+            assert_eq!(canaries.seen(), [IpAddr::from([9, 9, 9, 9])]);
+            let second = victim.refusal(victim.sign_in(Way::Page).await);
+            assert!(second.ends_with("leads to an internal or reserved address"), "{second}");
+            assert_eq!(canaries.seen(), Vec::<IpAddr>::new());
+        });
+    });
+}

@@ -1,0 +1,217 @@
+//! Many processes with one sign-in: whoever is first renews it for all, and nobody spoils what
+//! another one was given.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use rustix::process::Signal;
+use serde_json::json;
+use switchboard::auth::Forgotten;
+use switchboard::failure::Code;
+use switchboard_it::authority::{Authority, Manner, Setup, visit};
+use switchboard_it::client::Client;
+use switchboard_it::processes::send_signal;
+use switchboard_it::program::Installed;
+use switchboard_it::renewals::{Renewals, renewals};
+
+use super::far::{config, echo, kept, sign_in, tally, world, world_in};
+use crate::PROGRAMS;
+
+const CROWD: usize = 8;
+
+#[tokio::test]
+async fn of_many_processes_one_renews_a_token_that_ends() {
+    let Renewals { right, wrong, record, .. } = renewals(PROGRAMS, CROWD, 40).await;
+    assert_eq!(wrong, [""; 0]);
+    assert_eq!(right, CROWD * 40);
+    let happened = (record.redemptions, record.replays, record.revocations, record.sign_ins);
+    assert_eq!(happened, (40, 0, 0, 1));
+}
+
+/// Somebody has signed in at the program's home.
+async fn installed(authority: &Authority) -> Installed {
+    let installed = Installed::with(PROGRAMS, &config(authority));
+    let ended = installed.sign_in("far").await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    installed
+}
+
+/// Calls in so many processes at once, which all have to come back with what they were given.
+async fn call_at_once(installed: &Installed) {
+    let calls = (0..CROWD).map(|number| async move {
+        let ran = installed.run(["call", "far_echo", &format!("text={number}")]).await;
+        assert_eq!((ran.code, ran.stdout), (Some(0), format!("{number}\n")), "{}", ran.stderr);
+    });
+    join_all(calls).await;
+}
+
+#[tokio::test]
+async fn of_many_commands_one_renews_a_token_that_ends() {
+    let authority = Authority::start(Setup::default()).await;
+    let installed = installed(&authority).await;
+    for round in 1..=4 {
+        authority.expire_tokens();
+        call_at_once(&installed).await;
+        assert_eq!(tally(&authority), [round, 0, 1]);
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_killed_while_it_renews_holds_up_nobody() {
+    let authority = Authority::start(Setup::default()).await;
+    let installed = installed(&authority).await;
+    authority.expire_tokens();
+    authority.alter(|setup| setup.token_answers.push_back(Manner::Hang));
+    let mut holder = installed.connect(json!({})).await;
+    holder.call(json!({ "tool": "far_echo", "args": { "text": "lost" } })).await;
+    authority.ledger().until(|record| record.refusals == 1).await;
+    let killing = async { send_signal(holder.pid(), Signal::KILL) };
+    tokio::join!(call_at_once(&installed), killing);
+    assert_eq!(tally(&authority), [1, 0, 1]);
+}
+
+#[tokio::test]
+async fn many_processes_that_sign_in_at_once_open_one_page() {
+    let authority = Authority::start(Setup::default()).await;
+    let installed = Installed::with(PROGRAMS, &config(&authority));
+    let mut crowd: Vec<Client> = (0..CROWD).map(|_| auth(&installed)).collect();
+    let begun =
+        crowd.iter_mut().map(|process| process.line_unless_said("another process is signing in"));
+    let links: Vec<String> = join_all(begun).await.into_iter().flatten().collect();
+    let [link] = links.as_slice() else { panic!("one of them asks: {links:?}") };
+    assert_eq!(visit(link.trim_end()).await, 200);
+    for process in crowd {
+        let ended = process.ended().await;
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+    call_at_once(&installed).await;
+    let record = authority.ledger().now();
+    assert_eq!((record.visits, record.sign_ins), (1, 1));
+}
+
+#[tokio::test]
+async fn whoever_is_killed_while_it_signs_in_holds_up_nobody() {
+    let authority = Authority::start(Setup::default()).await;
+    let installed = Installed::with(PROGRAMS, &config(&authority));
+    let mut first = auth(&installed);
+    first.line().await;
+    let mut second = auth(&installed);
+    second.has_said("another process is signing in").await;
+    send_signal(first.pid(), Signal::KILL);
+    let link = second.line().await;
+    assert_eq!(visit(link.trim_end()).await, 200);
+    let ended = second.ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    call_at_once(&installed).await;
+}
+
+fn auth(installed: &Installed) -> Client {
+    Client::start(installed.command().args(["auth", "far"]))
+}
+
+#[tokio::test]
+async fn whoever_slept_while_others_renewed_goes_on_from_what_they_were_given() {
+    let authority = Authority::start(Setup::default()).await;
+    let sleeper = world(&authority).await;
+    assert_eq!(echo(&sleeper, "awake").await.unwrap(), "awake");
+    let other = world_in(sleeper.home(), &authority);
+    for _ in 0..2 {
+        authority.expire_tokens();
+        assert_eq!(echo(&other, "on").await.unwrap(), "on");
+    }
+    // What the sleeper has is two behind, and what it finds has ended, too.
+    authority.expire_tokens();
+    assert_eq!(echo(&sleeper, "awake").await.unwrap(), "awake");
+    assert_eq!(echo(&other, "on").await.unwrap(), "on");
+    assert_eq!(tally(&authority), [3, 0, 1]);
+}
+
+/// Somebody has signed in, and a call is under way whose renewal the authority has granted, and
+/// not answered yet.
+async fn granted(authority: &Authority) -> impl Future<Output = ()> {
+    authority.alter(|setup| setup.token_answers.push_back(Manner::Late));
+    authority.expire_tokens();
+    let before = authority.ledger().now().redemptions;
+    let ledger = authority.ledger();
+    async move {
+        ledger.until(|record| record.redemptions > before).await;
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_is_done_though_nobody_waits_for_it_any_more() {
+    let authority = Authority::start(Setup::default()).await;
+    let world = world(&authority).await;
+    assert_eq!(echo(&world, "before").await.unwrap(), "before");
+    let granted = granted(&authority).await;
+    tokio::select! {
+        outcome = echo(&world, "given up") => panic!("{outcome:?}"),
+        () = granted => {}
+    }
+    authority.release();
+    assert_eq!(echo(&world, "after").await.unwrap(), "after");
+    assert_eq!(tally(&authority), [1, 0, 1]);
+}
+
+#[tokio::test]
+async fn a_gateway_that_ends_takes_no_renewal_with_it() {
+    let authority = Authority::start(Setup::default()).await;
+    let world = world(&authority).await;
+    assert_eq!(echo(&world, "before").await.unwrap(), "before");
+    let granted = granted(&authority).await;
+    tokio::select! {
+        outcome = echo(&world, "given up") => panic!("{outcome:?}"),
+        () = granted => {}
+    }
+    let (home, ()) = tokio::join!(world.shut_down(), async { authority.release() });
+    assert_eq!(echo(&world_in(&home, &authority), "after").await.unwrap(), "after");
+    assert_eq!(tally(&authority), [1, 0, 1]);
+}
+
+#[tokio::test]
+async fn a_renewal_does_not_undo_the_sign_in_beside_it() {
+    let authority = Authority::start(Setup::default()).await;
+    let renewing = world(&authority).await;
+    let other = world_in(renewing.home(), &authority);
+    assert_eq!(echo(&renewing, "before").await.unwrap(), "before");
+    // Only what comes of another sign-in is enough from now on.
+    authority.alter(|setup| {
+        setup.scopes = vec!["write".to_owned()];
+        setup.tool_scopes = BTreeMap::from([("echo".to_owned(), "write".to_owned())]);
+    });
+    let granted = granted(&authority).await;
+    let signing_in = async {
+        granted.await;
+        let released = async {
+            authority.ledger().until(|record| record.sign_ins == 2).await;
+            authority.release();
+        };
+        tokio::join!(sign_in(&other), released);
+    };
+    let (_whichever, ()) = tokio::join!(echo(&renewing, "either"), signing_in);
+    let third = world_in(renewing.home(), &authority);
+    assert_eq!(echo(&third, "after").await.unwrap(), "after");
+    assert_eq!(echo(&renewing, "after").await.unwrap(), "after");
+}
+
+#[tokio::test]
+async fn a_renewal_does_not_bring_back_what_was_signed_out_beside_it() {
+    let authority = Authority::start(Setup::default()).await;
+    let renewing = world(&authority).await;
+    let other = world_in(renewing.home(), &authority);
+    assert_eq!(echo(&renewing, "before").await.unwrap(), "before");
+    let far = other.gateway.usable("far").unwrap();
+    let account = other.gateway.sign_in(&far).await.unwrap();
+    let granted = granted(&authority).await;
+    let signing_out = async {
+        granted.await;
+        let (forgotten, ()) = tokio::join!(account.forget(), async { authority.release() });
+        assert_eq!(forgotten.unwrap(), Forgotten::Revoked);
+    };
+    let (_whichever, ()) = tokio::join!(echo(&renewing, "either"), signing_out);
+    let tokens = kept(renewing.home().path());
+    assert!(tokens.keys().all(|name| !name.ends_with(".token")), "{:?}", tokens.keys());
+    let failure = echo(&renewing, "after").await.unwrap_err();
+    assert_eq!(failure.code, Code::SignInRequired, "{failure}");
+    assert_eq!(authority.ledger().now().revocations, 1);
+}
