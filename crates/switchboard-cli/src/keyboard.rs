@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::getpgrp;
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
 };
 
 /// What is longer is no line of a person's.
@@ -32,6 +33,9 @@ enum Phase {
 
 impl Keyboard {
     pub(crate) fn open() -> Keyboard {
+        if is_in_background() {
+            return Keyboard { phase: Phase::Over, line: Vec::new(), _unseen: None };
+        }
         let unseen = io::stdin().is_terminal().then(Unseen::begin).flatten();
         Keyboard { phase: Phase::Open, line: Vec::new(), _unseen: unseen }
     }
@@ -73,6 +77,11 @@ impl Keyboard {
         // An input that never ends must not keep everything else waiting.
         tokio::task::yield_now().await;
     }
+}
+
+/// Whoever touches the terminal from the background of a shell is stopped.
+fn is_in_background() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|front| front != getpgrp())
 }
 
 fn is_ready() -> bool {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use switchboard::auth::{Begun, DevicePending, Kept, Pending, SignIn, SignedIn, Way};
-use switchboard::failure::{Failure, Hint};
+use switchboard::failure::{Code, Failure, Hint};
 use switchboard::name::ServerName;
 use switchboard::render::words::{clean_line, duration};
 
@@ -51,7 +51,9 @@ pub(crate) struct Desk<'a> {
 /// Signs in to a server because a call needs it, where the user wants that and is there to do it;
 /// else gives the failure back.
 pub(crate) async fn for_a_call(on: &Conversation<'_>, failure: Failure) -> Result<(), Stop> {
-    let is_wanted = on.session.gateway().settings().auto_auth && on.app.printer.can_ask();
+    let is_wanted = failure.code == Code::SignInRequired
+        && on.session.gateway().settings().auto_auth
+        && on.app.printer.can_ask();
     let server = failure.hints.iter().find_map(|hint| match hint {
         Hint::SignIn(server) if is_wanted => Some(server.clone()),
         _ => None,
@@ -228,5 +230,6 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
 
 /// The name of the file says nothing to a person.
 fn file_in(path: &Path) -> String {
-    format!("in a file in `{}`", path.parent().unwrap_or(path).display())
+    let folder = path.parent().unwrap_or(path).to_string_lossy();
+    format!("in a file in `{}`", clean_line(&folder, ADDRESS))
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Map, Value, json};
-use switchboard_it::authority::{Authority, Consent, Endpoint, Setup, redirect_of, visit};
+use switchboard_it::authority::{Authority, Consent, Endpoint, Setup, get, redirect_of, visit};
 use switchboard_it::program::{Installed, Ran};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -193,6 +193,21 @@ async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
     hint: see its tools with `switchboard tools tracker`
     ");
     assert_eq!(desk.call().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn what_is_pasted_while_the_tokens_are_fetched_loses_nothing() {
+    let desk = Desk::with(Setup::default()).await;
+    let mut auth = desk.start("auth tracker --paste");
+    let url = auth.line().await;
+    let back = redirect_of(&url).await.unwrap();
+    desk.authority.alter(|setup| setup.delay_ms = 1_000);
+    assert_eq!(get(&back).await.head.status, 200);
+    desk.authority.ledger().until(|record| record.count(Endpoint::Token) == 1).await;
+    auth.paste(&back).await;
+    let ended = auth.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(desk.authority.ledger().now().sign_ins, 1);
 }
 
 #[tokio::test]

@@ -90,6 +90,22 @@ async fn a_person_over_ssh_pastes_what_their_browser_shows() {
 }
 
 #[tokio::test]
+async fn whoever_comes_second_sees_that_they_wait() {
+    let desk = Desk::with(Setup::default()).await;
+    let log = recorder(&desk);
+    let mut first = desk.start("auth tracker");
+    let url = first.line().await;
+    let mut second = desk.sit_down("auth tracker");
+    second.until("another process is signing in; waiting").await;
+    assert_eq!(visit(&url).await, 200);
+    let ended = second.ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.screen);
+    assert!(left(&ended.screen).starts_with("Signed in to tracker at "), "{}", ended.screen);
+    assert!(!log.exists(), "one browser is enough");
+    assert_eq!(first.ended().await.code, Some(0));
+}
+
+#[tokio::test]
 async fn whoever_leaves_leaves_nothing_behind() {
     let desk = Desk::with(Setup::default()).await;
     let log = recorder(&desk);
