@@ -229,7 +229,8 @@ pub fn call(tool: &str, args: Value) -> CallRequest {
     CallRequest { tool: tool.to_owned(), server: None, args: args.into() }
 }
 
-fn read(text: &str) -> Config {
+/// What a configuration file says, written as a user's.
+pub fn read(text: &str) -> Config {
     let source = Source { path: "mcp.json".into(), tier: Tier::User };
     let file = parse::parse(text, &source);
     let nothing = Approvals {

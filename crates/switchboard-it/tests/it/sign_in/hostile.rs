@@ -17,13 +17,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use switchboard::Gateway;
 use switchboard::auth::{Begun, Pending, SignedIn, Way};
-use switchboard::config::layers::{self, Approvals, Layer, Source, Tier};
-use switchboard::config::parse;
 use switchboard::dial::names::Names;
 use switchboard::dial::spawn::{Program, Promise, Spawner, Started};
 use switchboard::failure::Failure;
 use switchboard_it::authority::{Authority, Consent, Setup, visit};
-use switchboard_it::harness::Home;
+use switchboard_it::harness::{Home, read};
 use switchboard_it::network::{Canaries, within};
 
 /// A user with one server, which wants to know who is asking.
@@ -54,10 +52,11 @@ impl Victim {
         let setup = setup.to_string().replace("{AS}", &issuer).replace("{MCP}", &server);
         let setup: Setup = serde_json::from_str(&setup).expect("a test's setup");
         authority.alter(|before| *before = setup);
+        let config = json!({ "mcpServers": { "tracker": { "url": authority.mcp_url() } } });
         let home = Home::new();
         let started = Arc::new(AtomicUsize::new(0));
         let gateway = Gateway::builder(home.environment())
-            .config(config(&authority.mcp_url()))
+            .config(read(&config.to_string()))
             .names(names)
             .spawner(Watched(Arc::clone(&started)))
             .build();
@@ -106,19 +105,6 @@ async fn visited(pending: &mut Pending) -> Result<SignedIn, Failure> {
 
 fn origin(authority: &Authority) -> String {
     authority.mcp_url().trim_end_matches("/mcp").to_owned()
-}
-
-fn config(url: &str) -> layers::Config {
-    let text = json!({ "mcpServers": { "tracker": { "url": url } } }).to_string();
-    let source = Source { path: "mcp.json".into(), tier: Tier::User };
-    let file = parse::parse(&text, &source);
-    let nothing = Approvals {
-        project_root: "/",
-        file_hashes: &|_| Vec::new(),
-        is_approved: &|_| false,
-        was_approved: &|_| false,
-    };
-    layers::merge(&[Layer { source, file }], &nothing)
 }
 
 /// Nobody has a name here.

@@ -150,3 +150,32 @@ async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
     hello
     ");
 }
+
+/// The same as through the engine (`hostile`), where it would do harm: with a browser at hand.
+#[tokio::test]
+async fn no_browser_is_opened_at_what_an_authority_must_not_name() {
+    let desk = Desk::with(Setup::default()).await;
+    let log = recorder(&desk);
+    for page in [
+        "http://user$(calc)r:pass@127.0.0.1/authorize",
+        "http://127.0.0.1/$(calc)",
+        "http://127.0.0.1/`calc`",
+        "http://127.0.0.1/\"&calc&\"",
+        "http://127.0.0.1/\ncalc",
+        "http://169.254.169.254/authorize",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "--new-window=http://127.0.0.1/",
+        "https:auth.example/authorize",
+    ] {
+        desk.authority.alter(|setup| {
+            setup.metadata.fields.insert("authorization_endpoint".to_owned(), page.into());
+        });
+        let ended = desk.sit_down("auth tracker").ended().await;
+        assert_eq!(ended.code, Some(3), "{page}: {}", ended.screen);
+        let because = "its `authorization_endpoint` cannot be used";
+        assert!(ended.screen.contains(because), "{page}: {}", ended.screen);
+        assert!(!log.exists(), "{page}: {}", ended.screen);
+    }
+    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
+}
