@@ -70,14 +70,17 @@ pub enum CallbackError {
 }
 
 impl CallbackError {
-    /// Whether the right answer may still come, if it was a person who brought this one.
+    /// Whether the right answer may still come, if it was a person who brought this one. Nothing of
+    /// it was used, so whatever was wrong with it harms nobody; a refusal is an answer, too.
     pub fn leaves_it_open(&self) -> bool {
         match self {
-            CallbackError::Stray | CallbackError::NoCode | CallbackError::CodeAlone => true,
-            CallbackError::IssuerMissing
+            CallbackError::Denied { .. } => false,
+            CallbackError::Stray
+            | CallbackError::IssuerMissing
             | CallbackError::IssuerOther
             | CallbackError::Repeated { .. }
-            | CallbackError::Denied { .. } => false,
+            | CallbackError::NoCode
+            | CallbackError::CodeAlone => true,
         }
     }
 }

@@ -14,6 +14,7 @@ use std::process::Stdio;
 
 use serde_json::{Map, Value, json};
 use switchboard_it::authority::{Authority, Consent, Endpoint, Setup, get, redirect_of, visit};
+use switchboard_it::fixture::HttpFixture;
 use switchboard_it::program::{Installed, Ran};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -300,6 +301,21 @@ async fn where_nobody_can_sign_in_it_is_said_and_nothing_is_asked() {
     let ran = desk.run("auth tracker --device").await;
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains("has no sign-in by another device"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_lets_everybody_in_has_no_sign_in() {
+    let open = HttpFixture::start("everything").await;
+    let config = json!({ "mcpServers": { "open": { "url": open.url() } } });
+    let installed = Installed::with(PROGRAMS, &config.to_string());
+    let ran = installed.run(["auth", "open"]).await;
+    insta::assert_snapshot!(ran.transcript(installed.home()), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: cannot sign in to the server `open`
+      caused by: it answers whoever comes, and says nothing of a sign-in
+    ");
 }
 
 #[tokio::test]

@@ -42,6 +42,8 @@ pub(crate) enum AuthError {
     Unreadable(#[from] Unreadable),
     #[error("it cannot be found out who guards the server")]
     Discover(#[from] DiscoverError),
+    #[error("it answers whoever comes, and says nothing of a sign-in")]
+    NotWanted,
     #[error("the authority does not know us")]
     Register(#[from] RegisterError),
     #[error(

@@ -10,7 +10,7 @@ use switchboard_core::render::words::clean_line;
 use switchboard_core::sign_in::callback::{self as answer, CallbackError, Code, Expected};
 use switchboard_core::sign_in::challenge::{self, Challenge};
 use switchboard_core::sign_in::link::Link;
-use switchboard_core::sign_in::metadata::Proof;
+use switchboard_core::sign_in::metadata::{Authority, Proof};
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
 use switchboard_core::sign_in::token::Lifetime;
@@ -107,6 +107,8 @@ struct Prepared {
     found: Found,
     scopes: Vec<String>,
     known: Option<Grant>,
+    /// The server answers whoever comes, and nobody says that somebody guards it.
+    is_open: bool,
 }
 
 /// Begins to sign in. Whoever waited while another process did so takes what that one was given.
@@ -131,12 +133,17 @@ pub(super) async fn begin(
         return Ok(Begun::Done(grant, Some(entry)));
     }
     let prepared = prepare(account, now).await?;
-    match way {
+    let is_open = prepared.is_open;
+    let begun = match way {
         Way::Page => Flow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Page),
         Way::Device => {
             DeviceFlow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Device)
         }
-    }
+    };
+    begun.map_err(|error| match error {
+        AuthError::Register(_) | AuthError::NoDevice { .. } if is_open => AuthError::NotWanted,
+        error => error,
+    })
 }
 
 impl Turn<'_> {
@@ -165,9 +172,9 @@ async fn known(account: &Account) -> Result<Option<(Entry, Grant)>, AuthError> {
 }
 
 async fn prepare(account: &Account, known: Option<(Entry, Grant)>) -> Result<Prepared, AuthError> {
-    let challenge = match account.challenge() {
+    let (challenge, answers) = match account.challenge() {
         unknown if unknown == Challenge::default() => probe(account).await?,
-        challenge => challenge,
+        challenge => (challenge, false),
     };
     let found = discover::discover(account.net().await?, &account.terms, &challenge).await?;
     let (held, known) = match known {
@@ -184,11 +191,13 @@ async fn prepare(account: &Account, known: Option<(Entry, Grant)>) -> Result<Pre
         held: &held,
         authority: &found.authority.scopes,
     });
-    Ok(Prepared { found, scopes, known })
+    let is_open = answers && found.authority == Authority::assumed(&account.terms.url);
+    Ok(Prepared { found, scopes, known, is_open })
 }
 
-/// Asks the server as somebody whom it does not know, to hear what it wants.
-async fn probe(account: &Account) -> Result<Challenge, AuthError> {
+/// Asks the server as somebody whom it does not know, to hear what it wants, and whether it answers
+/// all the same.
+async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     let plain = HeaderValue::from_static;
     let headers = HeaderMap::from_iter([
         (CONTENT_TYPE, plain("application/json")),
@@ -200,8 +209,9 @@ async fn probe(account: &Account) -> Result<Challenge, AuthError> {
     let answer =
         account.net().await?.post(&account.terms.url, headers, hello.to_string().into()).await;
     // What stands in its way stands in the way of what follows, too, and is told then.
-    let challenges = answer.map(|answer| answer.challenges).unwrap_or_default();
-    Ok(challenge::bearer(challenges.iter().map(String::as_str)))
+    let Ok(answer) = answer else { return Ok((Challenge::default(), false)) };
+    let challenge = challenge::bearer(answer.challenges.iter().map(String::as_str));
+    Ok((challenge, (200..300).contains(&answer.status)))
 }
 
 /// Tokens for the client itself, which has a secret of its own.
@@ -269,7 +279,7 @@ impl Flow {
         prepared: Prepared,
         alone: Held,
     ) -> Result<Flow, AuthError> {
-        let Prepared { found, scopes, known } = prepared;
+        let Prepared { found, scopes, known, .. } = prepared;
         let options = &account.terms.options;
         let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
         let page = found.authority.authorization.clone();
@@ -354,7 +364,7 @@ impl DeviceFlow {
         prepared: Prepared,
         alone: Held,
     ) -> Result<DeviceFlow, AuthError> {
-        let Prepared { found, scopes, known } = prepared;
+        let Prepared { found, scopes, known, .. } = prepared;
         let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
         let url = found.authority.device.clone();
         let url = url.ok_or_else(|| AuthError::NoDevice { issuer: issuer() })?;

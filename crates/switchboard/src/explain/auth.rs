@@ -71,6 +71,7 @@ pub(super) fn code(error: &AuthError) -> Code {
             | RegisterError::Net(_) => Code::SignInRequired,
         },
         AuthError::Redirect(_) | AuthError::Reserved { .. } => Code::Config,
+        AuthError::NotWanted => Code::BadRequest,
         AuthError::StillMoreScope { .. } | AuthError::Forbidden => Code::ServerError,
         AuthError::NotRenewed(_) | AuthError::NotGiven(_) | AuthError::Requests(_) => {
             Code::ConnectFailed
@@ -115,6 +116,7 @@ pub(super) fn hints(error: &AuthError, server: &ServerName) -> Vec<Hint> {
         AuthError::StillMoreScope { .. } => correct("scope"),
         AuthError::Discover(DiscoverError::Server(_)) => vec![Hint::Correct("url".to_owned())],
         AuthError::Discover(_)
+        | AuthError::NotWanted
         | AuthError::NotGiven(_)
         | AuthError::Exchange(_)
         | AuthError::Forbidden
