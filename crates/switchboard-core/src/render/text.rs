@@ -329,16 +329,10 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::SignIn(server) => {
             format!("Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }})")
         }
-        Hint::SignInAt(link) => {
-            format!("Ask the user to sign in at this address, then try again: {link}")
-        }
-        Hint::GiveToken(server) => {
-            format!("Ask the user to look at the token that `{server}` is given in its entry")
-        }
+        Hint::SignInAt(link) => format!("Ask the user to sign in, then try again: {link}"),
+        Hint::GiveToken(server) => format!("Ask the user to correct the token of `{server}`"),
         Hint::SetToken(server) => format!("Ask the user to give `{server}` its token"),
-        Hint::Unlock => {
-            "Ask the user to unlock the keyring, or to set `oauthCredentialStore`".to_owned()
-        }
+        Hint::Unlock => "Ask the user to unlock the keyring".to_owned(),
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),
         Hint::Disable(server) => format!("Ask the user to disable `{server}`"),
         Hint::Configure => "Ask the user to configure a server".to_owned(),
@@ -384,9 +378,7 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::CheckConfig => "Ask the user to check the configuration files".to_owned(),
         Hint::Correct(field) => format!("Ask the user to correct `{}`", clean_line(field, LINE)),
         Hint::Rename => "Ask the user to give it another name".to_owned(),
-        Hint::MoveAway(path) => {
-            format!("Ask the user to move {} away", clean_line(path, LINE * 2))
-        }
+        Hint::MoveAway(path) => format!("Ask the user to move {} away", clean_line(path, LINE * 2)),
         Hint::MakePrivate(path) => {
             format!("Ask the user to keep others out of {}", clean_line(path, LINE * 2))
         }

@@ -121,10 +121,7 @@ async fn where_the_user_wants_it_a_call_comes_back_with_the_address() {
     let settings = json!({ "autoAuth": true });
     let mut host = Served::with(Setup::default(), Value::Null, settings).await;
     let refused = host.echo().await;
-    assert!(
-        refused.contains("Ask the user to sign in at this address, then try again"),
-        "{refused}"
-    );
+    assert!(refused.contains("Ask the user to sign in, then try again"), "{refused}");
     assert!(!refused.contains("auth-start"), "{refused}");
     let url = link_in(&refused).to_owned();
     assert_eq!(link_in(&host.echo().await), url);
