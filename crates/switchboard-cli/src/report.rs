@@ -94,10 +94,7 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
         Hint::SetToken(server) => {
             format!("give it its token with {}", on("token set", server.as_str()))
         }
-        Hint::Unlock => {
-            "unlock the keyring, or choose another `oauthCredentialStore` in the settings"
-                .to_owned()
-        }
+        Hint::Unlock => "unlock the keyring, or set another `oauthCredentialStore`".to_owned(),
         Hint::Enable(server) => format!("use it again with {}", on("enable", server.as_str())),
         Hint::Disable(server) => format!("turn it off with {}", on("disable", server.as_str())),
         Hint::Configure => format!(

@@ -149,9 +149,8 @@ impl Watched {
     /// Waits until this is on the screen, and gives all of it.
     pub async fn until(&mut self, part: &str) -> String {
         let shown = self.screen.wait_for(|screen| screen.contains(part));
-        match tokio::time::timeout(DEADLINE, shown).await {
-            Ok(Ok(screen)) => return screen.clone(),
-            Ok(Err(_)) | Err(_) => {}
+        if let Ok(Ok(screen)) = tokio::time::timeout(DEADLINE, shown).await {
+            return screen.clone();
         }
         panic!("`{part}` was never shown: {}", *self.screen.borrow());
     }

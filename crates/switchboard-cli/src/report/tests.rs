@@ -137,7 +137,7 @@ fn every_code_is_reported_with_its_remedies() {
     hint: sign in with `switchboard auth files`
     hint: give the entry of `files` a `bearerTokenEnv`, or `headers` that the server knows
     hint: give it its token with `switchboard token set files`
-    hint: unlock the keyring, or choose another `oauthCredentialStore` in the settings
+    hint: unlock the keyring, or set another `oauthCredentialStore`
     --
     error: what was attempted (bad_arguments)
       caused by: what stood in the way

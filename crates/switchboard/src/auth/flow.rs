@@ -71,7 +71,7 @@ pub(super) struct Turn<'a> {
 /// A sign-in that was begun.
 pub(super) enum Begun {
     /// Nobody has to do anything.
-    Done(Grant, Option<Entry>),
+    Done(Box<Grant>, Option<Entry>),
     Page(Box<Flow>),
     Device(Box<DeviceFlow>),
 }
@@ -118,7 +118,7 @@ pub(super) async fn begin(
     turn: Turn<'_>,
 ) -> Result<Begun, AuthError> {
     if account.terms.options.grant == GrantType::ClientCredentials {
-        return by_credentials(account).await.map(|grant| Begun::Done(grant, None));
+        return by_credentials(account).await.map(|grant| Begun::Done(Box::new(grant), None));
     }
     let before = known(account).await?;
     let alone = turn.taken(account).await?;
@@ -130,7 +130,7 @@ pub(super) async fn begin(
         && let Some((entry, grant)) = now
     {
         account.adopt(grant.clone());
-        return Ok(Begun::Done(grant, Some(entry)));
+        return Ok(Begun::Done(Box::new(grant), Some(entry)));
     }
     let prepared = prepare(account, now).await?;
     let is_open = prepared.is_open;
