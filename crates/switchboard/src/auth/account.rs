@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use super::error::AuthError;
 use super::flow::{self, Beside};
-use super::grant::{Grant, Tokens};
+use super::grant::{Client, Grant, Tokens};
 use super::net::Net;
 use super::requests::{self, TokenError};
 use super::takeover;
@@ -419,11 +419,16 @@ impl Account {
 
     /// What the authority definitely does not take any more is not shown to it again.
     async fn bury(&self, entry: Entry, kept: Grant, error: &TokenError) {
-        let tokens = match error {
-            TokenError::InvalidGrant { .. } => Tokens { refresh: None, ..kept.tokens },
+        let grant = match error {
+            TokenError::InvalidGrant { .. } => {
+                Grant { tokens: Tokens { refresh: None, ..kept.tokens }, ..kept }
+            }
+            // Another client has to be registered at the next sign-in.
+            TokenError::InvalidClient { .. } => {
+                Grant { client: Client { redirect: None, ..kept.client }, ..kept }
+            }
             _ => return,
         };
-        let grant = Grant { tokens, ..kept };
         let dead = self.vault.keep(self.url(), entry.kind, &grant.account(), grant.to_kept()).await;
         if let Err(error) = dead {
             tracing::warn!(server = %self.terms.server, %error, "a dead token stays");
