@@ -5,20 +5,22 @@ use std::sync::Mutex;
 
 use super::*;
 
-/// What names stand for, look-up by look-up; the last answer stays.
-#[derive(Clone)]
-struct Book(Arc<Mutex<BTreeMap<&'static str, Vec<Vec<&'static str>>>>>);
+/// What names stand for.
+struct Book(Mutex<BTreeMap<&'static str, Answers>>);
+
+/// The addresses of a name, look-up by look-up; the last answer stays.
+type Answers = Vec<Vec<&'static str>>;
 
 impl Book {
     fn new() -> Book {
-        Book(Arc::new(Mutex::new(BTreeMap::from([
+        Book(Mutex::new(BTreeMap::from([
             ("private.example", vec![vec!["10.0.0.1"]]),
             ("metadata.example", vec![vec!["169.254.169.254"]]),
             ("mixed.example", vec![vec!["9.9.9.9", "10.0.0.1"]]),
             ("six.example", vec![vec!["::ffff:169.254.169.254"]]),
             ("nat.example", vec![vec!["2620:fe::fe", "64:ff9b::a00:1"]]),
             ("rebinding.example", vec![vec!["9.9.9.9"], vec!["169.254.169.254"]]),
-        ]))))
+        ])))
     }
 }
 
