@@ -330,7 +330,7 @@ pub fn hint_line(hint: &Hint) -> String {
             format!("Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }})")
         }
         Hint::SignInAt(link) => format!("Ask the user to sign in, then try again: {link}"),
-        Hint::GiveToken(server) => format!("Ask the user to correct the token of `{server}`"),
+        Hint::GiveToken(server) => format!("Ask the user to give `{server}` a token that it takes"),
         Hint::SetToken(server) => format!("Ask the user to give `{server}` its token"),
         Hint::Unlock => "Ask the user to unlock the keyring".to_owned(),
         Hint::Enable(server) => format!("Ask the user to enable `{server}`"),

@@ -258,6 +258,7 @@ async fn an_rmcp_server_works_behind_us() {
     - instructions: how a server says it wants to be used
     - regex: take the search as a regular expression
     - includeSchemas: false leaves signatures out of a search
+    - action: `auth-start` or `auth-complete`, for the sign-in to `server`
     "#);
 }
 

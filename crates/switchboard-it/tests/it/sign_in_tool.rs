@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use switchboard_it::authority::{
-    AuthMethod, Authority, Endpoint, KnownClient, Setup, redirect_of, visit,
+    AuthMethod, Authority, Endpoint, KnownClient, Registration, Setup, redirect_of, visit,
 };
 use switchboard_it::client::Client;
 use switchboard_it::program::Installed;
@@ -235,5 +235,22 @@ async fn an_entry_that_says_so_has_no_sign_in() {
         };
         assert!(begun.contains(expected), "{begun}");
         assert_eq!(host.authority.ledger().now().visits, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_its_authority_does_not_know_any_more_is_registered_anew() {
+    let registration = Registration::ExpiringSecret;
+    let mut host = Served::new(Setup { registration, ..Setup::default() }).await;
+    for times in 1..=2 {
+        let url = host.begin().await;
+        let back = redirect_of(&url).await.unwrap();
+        host.complete(json!(back)).await;
+        assert_eq!(host.echo().await, "hello");
+        assert_eq!(host.authority.ledger().now().count(Endpoint::Register), times);
+        host.authority.expire_secrets();
+        host.authority.expire_tokens();
+        let refused = host.echo().await;
+        assert!(refused.contains("the authority does not know this client"), "{refused}");
     }
 }

@@ -183,7 +183,7 @@ async fn what_an_address_is_that_does_not_agree_stands_in_the_failure() {
     seen.push(render::text::failure(&echo(&world(&url, "")).await.unwrap_err()));
     insta::assert_snapshot!(seen.join("\n\n"), @r#"
     sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: it wants a sign-in
-    Ask the user to give `far` a token: `bearerTokenEnv` or `headers`
+    Ask the user to give `far` a token that it takes
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 404 and a web page
 
