@@ -14,7 +14,7 @@ const FOR_EVER: Duration = Duration::from_secs(600);
 
 const GOOD: [&str; 3] = [
     "https://as.example/authorize?response_type=code&state=a-b_c",
-    "https://as.example:8443/a;b='c'/$(touch%20x)?q=%22&x=y*!(z)&scope=a+b,c#f",
+    "https://as.example:8443/a=b~c/*@touch%20x?q=%22&x=%24%7By%7D&scope=a+b,c#f",
     "https://xn--bcher-kva.example/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcallback",
 ];
 
@@ -88,6 +88,8 @@ async fn an_address_that_is_none_starts_nothing() {
         "https://as.example/\"&calc&\"",
         "https://as.example/`calc`",
         "https://as.example/|calc",
+        "https://as.example/;calc",
+        "https://as.example/$(calc)",
         "https://as.example/a b",
         "https://as.example/\\..\\calc",
         "https://as.example/\n-flag",
