@@ -86,6 +86,7 @@ fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> Ser
         (Standing::Active, None) => {}
         (Standing::Active, Some(status)) => match (status.state, &status.last_failure) {
             (State::Connected, _) => return ServerStatus::Connected,
+            (State::Unwelcome, _) => return ServerStatus::NeedsAuth,
             (State::Connecting { .. }, _) => return ServerStatus::Connecting,
             (State::Down, Some(failure)) if failure.cause.needs_trust() => {
                 return ServerStatus::Pending;

@@ -1,7 +1,10 @@
 //! One sign-in, from its beginning to its tokens.
 
+mod device;
+mod unattended;
+
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::json;
@@ -13,7 +16,6 @@ use switchboard_core::sign_in::link::Link;
 use switchboard_core::sign_in::metadata::{Authority, Proof};
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
-use switchboard_core::sign_in::token::Lifetime;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::account::Account;
@@ -22,10 +24,11 @@ use super::discover::{self, Found};
 use super::error::AuthError;
 use super::grant::{Client, Endpoints, Grant, Source, Tokens};
 use super::register::{self, Wanted};
-use super::requests::{self, Asked, CodeInHand, Device};
-use super::takeover::Foreign;
+use super::requests::{self, Asked, CodeInHand};
 use super::vault::{Entry, Held, VaultError};
 use crate::secret::{Secret, unguessable};
+pub(super) use device::DeviceFlow;
+pub(super) use unattended::{by_credentials, of_older};
 
 /// How long a user may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -87,18 +90,6 @@ pub(super) struct Flow {
     redirect: String,
     callback: Option<Callback>,
     pub(super) link: Link,
-    _alone: Held,
-}
-
-/// A sign-in at another device.
-pub(super) struct DeviceFlow {
-    account: Arc<Account>,
-    found: Found,
-    client: Client,
-    scopes: Vec<String>,
-    device: Device,
-    pub(super) link: Link,
-    pub(super) code: String,
     _alone: Held,
 }
 
@@ -214,65 +205,6 @@ async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     Ok((challenge, (200..300).contains(&answer.status)))
 }
 
-/// Tokens for the client itself, which has a secret of its own.
-pub(super) async fn by_credentials(account: &Account) -> Result<Grant, AuthError> {
-    let net = account.net().await?;
-    let (found, client, scopes) = match account.held() {
-        Some(held) => return again(account, &held.grant).await,
-        None => {
-            let Prepared { found, scopes, .. } = prepare(account, None).await?;
-            let wanted = Wanted {
-                authority: &found.authority,
-                redirect: None,
-                scopes: &scopes,
-                known: None,
-            };
-            let client = register::client(net, &account.terms.options, wanted).await?;
-            (found, client, scopes)
-        }
-    };
-    let asked = (found.resource.as_str(), scopes.as_slice());
-    let tokens = requests::of_client(net, &client, &found.authority.token, asked).await;
-    Ok(grant(account, found, client, tokens.map_err(AuthError::NotGiven)?))
-}
-
-async fn again(account: &Account, held: &Grant) -> Result<Grant, AuthError> {
-    let asked = (held.resource.as_str(), held.tokens.scopes.as_slice());
-    let net = account.net().await?;
-    let tokens = requests::of_client(net, &held.client, &held.endpoints.token, asked).await;
-    Ok(Grant { tokens: tokens.map_err(AuthError::NotGiven)?, ..held.clone() })
-}
-
-/// What an older installation was granted, with what it did not write down: where the authority
-/// takes requests. It has to be the authority that granted it.
-pub(super) async fn of_older(account: &Account, left: Foreign) -> Result<Grant, AuthError> {
-    let net = account.net().await?;
-    let found = discover::discover(net, &account.terms, &account.challenge()).await?;
-    let same = left.issuer.as_ref().is_none_or(|issuer| *issuer == found.authority.issuer);
-    let (Some(access), Some(id), true) = (left.access_token, left.client_id, same) else {
-        return Err(AuthError::NotSignedIn);
-    };
-    let received = SystemTime::now();
-    let lifetime = match left.expires_at {
-        None => Lifetime::Unknown,
-        Some(at) => {
-            let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(at));
-            Lifetime::For(at.and_then(|at| at.duration_since(received).ok()).unwrap_or_default())
-        }
-    };
-    let client = Client {
-        method: register::method(&found.authority, left.client_secret.is_some()),
-        id,
-        secret: left.client_secret,
-        secret_expires: None,
-        source: Source::Registered,
-        redirect: left.redirect_uris.into_iter().next(),
-    };
-    let scopes = left.scope.as_deref().map(scope::read).unwrap_or_default();
-    let tokens = Tokens { access, refresh: left.refresh_token, received, lifetime, scopes };
-    Ok(grant(account, found, client, tokens))
-}
-
 impl Flow {
     async fn begin(
         account: &Arc<Account>,
@@ -351,46 +283,6 @@ impl Flow {
         let net = self.account.net().await?;
         let token = &self.found.authority.token;
         let tokens = requests::exchange(net, &self.client, token, hand).await;
-        let tokens = tokens.map_err(AuthError::Exchange)?;
-        let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.signed_in(grant.clone()).await?;
-        Ok((grant, entry))
-    }
-}
-
-impl DeviceFlow {
-    async fn begin(
-        account: &Arc<Account>,
-        prepared: Prepared,
-        alone: Held,
-    ) -> Result<DeviceFlow, AuthError> {
-        let Prepared { found, scopes, known, .. } = prepared;
-        let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
-        let url = found.authority.device.clone();
-        let url = url.ok_or_else(|| AuthError::NoDevice { issuer: issuer() })?;
-        let wanted = Wanted {
-            authority: &found.authority,
-            redirect: None,
-            scopes: &scopes,
-            known: known.as_ref(),
-        };
-        let net = account.net().await?;
-        let client = register::client(net, &account.terms.options, wanted).await?;
-        let asked = (found.resource.as_str(), scopes.as_slice());
-        let device =
-            requests::device(net, &client, &url, asked).await.map_err(AuthError::Exchange)?;
-        let link = Link::of(device.verification_uri().as_str(), &account.terms.reach());
-        let link = link.map_err(AuthError::Link)?;
-        let code = clean_line(device.user_code().secret(), 40).into_owned();
-        let account = Arc::clone(account);
-        Ok(DeviceFlow { account, found, client, scopes, device, link, code, _alone: alone })
-    }
-
-    /// Waits until the user has signed in there; the tokens are kept.
-    pub(super) async fn finished(self) -> Result<(Grant, Entry), AuthError> {
-        let asked = (self.found.resource.as_str(), self.scopes.as_slice());
-        let (net, token) = (self.account.net().await?, &self.found.authority.token);
-        let tokens = requests::of_device(net, &self.client, token, &self.device, asked).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
         let entry = self.account.signed_in(grant.clone()).await?;

@@ -7,6 +7,7 @@ use switchboard_wire::http_client::SignError;
 use super::with_hints;
 use crate::auth::AuthError;
 use crate::auth::discover::DiscoverError;
+use crate::auth::net::NetError;
 use crate::auth::register::RegisterError;
 use crate::auth::requests::TokenError;
 
@@ -43,6 +44,9 @@ pub(super) fn of_signer(cause: &SignError) -> Option<&AuthError> {
 
 pub(super) fn code(error: &AuthError) -> Code {
     match error {
+        AuthError::Discover(DiscoverError::Net { cause: NetError::Unreachable { .. }, .. }) => {
+            Code::ConnectFailed
+        }
         AuthError::NotSignedIn
         | AuthError::Expired
         | AuthError::NotAccepted

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use switchboard_core::catalog::{Era, RawListing};
@@ -341,6 +342,7 @@ impl Actor {
                             server: self.server.clone(),
                             recipe: Arc::clone(&self.recipe),
                             log_levels: self.surroundings.log_levels.clone(),
+                            unwelcome: AtomicBool::new(false),
                         };
                         self.open.send_replace(Some(Arc::new(open)));
                         self.feed(Input::Dialled { generation });
@@ -561,7 +563,9 @@ impl Actor {
             Phase::Up => State::Connected,
             Phase::Dialling => match self.publish.borrow().state {
                 connecting @ State::Connecting { .. } => connecting,
-                State::Down | State::Connected => State::Connecting { since: Instant::now() },
+                State::Down | State::Connected | State::Unwelcome => {
+                    State::Connecting { since: Instant::now() }
+                }
             },
             Phase::Down | Phase::Ended => State::Down,
         };

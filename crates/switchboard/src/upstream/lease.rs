@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::{INVALID_PARAMS, write_text};
 use switchboard_wire::era::ServerHello;
+use switchboard_wire::http_client::HttpError;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Peer, Raw, RequestError, RpcError, modern};
 use tokio::sync::mpsc;
@@ -42,6 +44,8 @@ pub(super) struct Open {
     pub(super) server: ServerName,
     pub(super) recipe: Arc<Recipe>,
     pub(super) log_levels: LogLevels,
+    /// Whether the last request was refused for want of a sign-in.
+    pub(super) unwelcome: AtomicBool,
 }
 
 impl Open {
@@ -302,8 +306,19 @@ impl Lease {
         {
             seat.answered();
         }
-        if outcome.is_ok() {
-            self.pass.worked();
+        let unwelcome = &self.open.unwelcome;
+        match &outcome {
+            Ok(_) => {
+                self.pass.worked();
+                // Read first: all calls share it.
+                if unwelcome.load(Ordering::Relaxed) {
+                    unwelcome.store(false, Ordering::Relaxed);
+                }
+            }
+            Err(RequestError::Http(HttpError::SignIn { .. })) => {
+                unwelcome.store(true, Ordering::Relaxed);
+            }
+            Err(_) => {}
         }
         outcome
     }

@@ -14,6 +14,7 @@ pub(crate) mod stateless;
 pub(crate) mod stderr;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use switchboard_core::lifecycle::{Policy, Urgency};
@@ -112,8 +113,12 @@ pub(crate) struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Down,
-    Connecting { since: Instant },
+    Connecting {
+        since: Instant,
+    },
     Connected,
+    /// Connected, and nothing is answered before somebody has signed in.
+    Unwelcome,
 }
 
 #[derive(Clone, Debug)]
@@ -242,7 +247,13 @@ impl Upstream {
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.handle.status.borrow().clone()
+        let mut status = self.handle.status.borrow().clone();
+        let open = self.handle.open.borrow();
+        let unwelcome = open.as_ref().is_some_and(|open| open.unwelcome.load(Ordering::Relaxed));
+        if status.state == State::Connected && unwelcome {
+            status.state = State::Unwelcome;
+        }
+        status
     }
 
     /// How far a connect has come, if one is under way.

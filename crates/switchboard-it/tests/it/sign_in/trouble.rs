@@ -181,12 +181,12 @@ async fn what_the_authority_definitely_does_not_take_any_more_needs_a_sign_in() 
         assert!(seen[0].contains("the sign-in has ended"), "{server:?}: {seen:?}");
         // What is dead is shown once.
         assert_eq!(authority.ledger().now().refusals, 1, "{server:?}: {seen:?}");
-        if server == Server::NotYet {
-            let status = world.ask("{}").await;
-            assert!(status.contains("far (needs sign-in"), "{status}");
-        }
+        let status = world.ask("{}").await;
+        assert!(status.contains("⚠ far (needs sign-in"), "{server:?}: {status}");
         sign_in(&world).await;
         assert_eq!(echo(&world, "again").await.unwrap(), "again", "{server:?}");
+        let status = world.ask("{}").await;
+        assert!(status.contains("✓ far"), "{server:?}: {status}");
     }
 }
 

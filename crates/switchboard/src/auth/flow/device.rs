@@ -1,0 +1,67 @@
+//! A sign-in at another device, with a short code (RFC 8628).
+
+use std::sync::Arc;
+
+use switchboard_core::render::words::clean_line;
+use switchboard_core::sign_in::link::Link;
+
+use super::{Prepared, grant};
+use crate::auth::account::Account;
+use crate::auth::discover::Found;
+use crate::auth::error::AuthError;
+use crate::auth::grant::{Client, Grant};
+use crate::auth::register::{self, Wanted};
+use crate::auth::requests::{self, Device};
+use crate::auth::vault::{Entry, Held};
+
+/// A sign-in at another device.
+pub(in crate::auth) struct DeviceFlow {
+    account: Arc<Account>,
+    found: Found,
+    client: Client,
+    scopes: Vec<String>,
+    device: Device,
+    pub(in crate::auth) link: Link,
+    pub(in crate::auth) code: String,
+    _alone: Held,
+}
+
+impl DeviceFlow {
+    pub(super) async fn begin(
+        account: &Arc<Account>,
+        prepared: Prepared,
+        alone: Held,
+    ) -> Result<DeviceFlow, AuthError> {
+        let Prepared { found, scopes, known, .. } = prepared;
+        let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
+        let url = found.authority.device.clone();
+        let url = url.ok_or_else(|| AuthError::NoDevice { issuer: issuer() })?;
+        let wanted = Wanted {
+            authority: &found.authority,
+            redirect: None,
+            scopes: &scopes,
+            known: known.as_ref(),
+        };
+        let net = account.net().await?;
+        let client = register::client(net, &account.terms.options, wanted).await?;
+        let asked = (found.resource.as_str(), scopes.as_slice());
+        let device =
+            requests::device(net, &client, &url, asked).await.map_err(AuthError::Exchange)?;
+        let link = Link::of(device.verification_uri().as_str(), &account.terms.reach());
+        let link = link.map_err(AuthError::Link)?;
+        let code = clean_line(device.user_code().secret(), 40).into_owned();
+        let account = Arc::clone(account);
+        Ok(DeviceFlow { account, found, client, scopes, device, link, code, _alone: alone })
+    }
+
+    /// Waits until the user has signed in there; the tokens are kept.
+    pub(in crate::auth) async fn finished(self) -> Result<(Grant, Entry), AuthError> {
+        let asked = (self.found.resource.as_str(), self.scopes.as_slice());
+        let (net, token) = (self.account.net().await?, &self.found.authority.token);
+        let tokens = requests::of_device(net, &self.client, token, &self.device, asked).await;
+        let tokens = tokens.map_err(AuthError::Exchange)?;
+        let grant = grant(&self.account, self.found, self.client, tokens);
+        let entry = self.account.signed_in(grant.clone()).await?;
+        Ok((grant, entry))
+    }
+}

@@ -1,0 +1,109 @@
+//! One endpoint of an authority: asked through our own net, and what its answers mean.
+
+use std::fmt::Display;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType};
+use oauth2::http::StatusCode;
+use oauth2::{
+    AsyncHttpClient, ErrorResponseType, HttpRequest, HttpResponse, RequestTokenError,
+    StandardErrorResponse,
+};
+use url::Url;
+
+use super::{TokenError, shown};
+use crate::auth::net::{Net, NetError};
+
+/// One endpoint, and what was seen of its answer that the library does not keep.
+pub(super) struct Desk<'a> {
+    net: &'a Net,
+    url: &'a Url,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    status: u16,
+    retry_after: Option<Duration>,
+}
+
+impl<'c> AsyncHttpClient<'c> for Desk<'_> {
+    type Error = NetError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, NetError>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(self.ask(request))
+    }
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn new(net: &'a Net, url: &'a Url) -> Desk<'a> {
+        Desk { net, url, seen: Mutex::default() }
+    }
+
+    async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, NetError> {
+        let (head, body) = request.into_parts();
+        let answer = self.net.post(self.url, head.headers, body).await?;
+        let seen = Seen { status: answer.status, retry_after: answer.retry_after };
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        let mut response = HttpResponse::new(answer.body);
+        // Any success is one: the library knows 200 alone.
+        if !(200..300).contains(&answer.status) {
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+        }
+        Ok(response)
+    }
+
+    fn seen(&self) -> Seen {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn classify(
+        &self,
+        error: RequestTokenError<NetError, BasicErrorResponse>,
+    ) -> TokenError {
+        let RequestTokenError::ServerResponse(response) = &error else { return self.other(error) };
+        let description = shown(response.error_description().map_or("", String::as_str));
+        match response.error() {
+            _ if self.is_trouble() => self.nonsense(),
+            BasicErrorResponseType::InvalidGrant => TokenError::InvalidGrant { description },
+            BasicErrorResponseType::InvalidClient | BasicErrorResponseType::UnauthorizedClient => {
+                TokenError::InvalidClient { description }
+            }
+            other => TokenError::Refused { error: shown(other.as_ref()), description },
+        }
+    }
+
+    /// The same where no kind of refusal stands out.
+    pub(super) fn other<K: ErrorResponseType + Display + 'static>(
+        &self,
+        error: RequestTokenError<NetError, StandardErrorResponse<K>>,
+    ) -> TokenError {
+        match error {
+            RequestTokenError::ServerResponse(response) if !self.is_trouble() => {
+                let description = response.error_description().map_or("", String::as_str);
+                let error = shown(&response.error().to_string());
+                TokenError::Refused { error, description: shown(description) }
+            }
+            RequestTokenError::Request(cause) => TokenError::Net(cause),
+            RequestTokenError::ServerResponse(_)
+            | RequestTokenError::Parse(..)
+            | RequestTokenError::Other(_) => self.nonsense(),
+        }
+    }
+
+    /// Whatever it says with such a status, it does not mean us.
+    fn is_trouble(&self) -> bool {
+        matches!(self.seen().status, 408 | 425 | 429 | 500..)
+    }
+
+    pub(super) fn nonsense(&self) -> TokenError {
+        let Seen { status, retry_after } = self.seen();
+        match self.is_trouble() {
+            true => TokenError::Trouble { status, retry_after },
+            false => TokenError::Malformed { status },
+        }
+    }
+}
