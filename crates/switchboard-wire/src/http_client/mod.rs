@@ -61,22 +61,23 @@ pub enum Mode {
 
 /// Makes headers for one request.
 pub trait Signer: Send + Sync {
-    fn sign<'a>(
-        &'a self,
-        method: &'a str,
-        url: &'a Url,
-        body: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>>;
+    fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a>;
 
     /// The server refused who asks, with 401 or 403, and did nothing. Whether other headers would
     /// help is for the signer to say.
-    fn refused<'a>(&'a self, _: Refused<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+    fn refused<'a>(&'a self, _: Refused<'a>) -> Judging<'a> {
         Box::pin(std::future::ready(Verdict::Stands))
     }
 }
 
 /// What was kept may be old, what another process got meanwhile, too; what is new is not.
 pub const MOST_REPEATS: u32 = 2;
+
+/// Headers that are being made.
+pub type Signing<'a> = Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>>;
+
+/// A refused request that is being judged.
+pub type Judging<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
 
 /// A request that was refused for who sent it.
 #[derive(Clone, Copy)]

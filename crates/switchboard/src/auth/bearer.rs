@@ -1,12 +1,11 @@
 //! Requests show the token of their server's account; one that is refused is shown another, once.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use switchboard_core::sign_in::challenge;
 use switchboard_wire::http_client::{
-    self, HeaderMap, HeaderValue, MOST_REPEATS, Refused, Signer, Url, Verdict,
+    self, HeaderMap, HeaderValue, Judging, MOST_REPEATS, Refused, Signer, Signing, Url, Verdict,
 };
 
 use super::account::Account;
@@ -14,12 +13,7 @@ use super::error::AuthError;
 use crate::secret::Secret;
 
 impl Signer for Account {
-    fn sign<'a>(
-        &'a self,
-        _: &'a str,
-        url: &'a Url,
-        _: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, http_client::SignError>> + Send + 'a>> {
+    fn sign<'a>(&'a self, _: &'a str, url: &'a Url, _: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
             // The transport sends nothing elsewhere; that tokens are for one server is said here.
             if url.origin() != self.terms.url.origin() {
@@ -31,10 +25,7 @@ impl Signer for Account {
         })
     }
 
-    fn refused<'a>(
-        &'a self,
-        refused: Refused<'a>,
-    ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+    fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         Box::pin(async move {
             let headers = refused.answer.get_all(WWW_AUTHENTICATE);
             let challenge =

@@ -1,12 +1,11 @@
 //! Headers whose values are asked for, of a program or of the vault: when a server is connected,
 //! and again when they have become old.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use switchboard_wire::http_client::{
-    HeaderMap, HeaderName, HeaderValue, Refused, SignError, Signer, Url, Verdict,
+    HeaderMap, HeaderName, HeaderValue, Judging, Refused, Signer, Signing, Url, Verdict,
 };
 use tokio::time::Instant;
 
@@ -101,20 +100,12 @@ impl AskedHeaders {
 }
 
 impl Signer for AskedHeaders {
-    fn sign<'a>(
-        &'a self,
-        _method: &'a str,
-        _url: &'a Url,
-        _body: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>> {
+    fn sign<'a>(&'a self, _method: &'a str, _url: &'a Url, _body: &'a [u8]) -> Signing<'a> {
         Box::pin(async move { Ok(self.headers().await) })
     }
 
     /// What was refused is asked for anew, once.
-    fn refused<'a>(
-        &'a self,
-        refused: Refused<'a>,
-    ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+    fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         let again = refused.status == 401 && refused.repeats == 0;
         if again {
             self.values.iter().for_each(|value| value.memory().since = None);

@@ -1,7 +1,6 @@
 //! What makes the headers of each request: a program (`requestHeadersCommand`), or several in turn.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use switchboard_core::config::auth::RequestHeadersCommand;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
-use switchboard_wire::http_client::{self, HeaderMap, Refused, Signer, Url, Verdict};
+use switchboard_wire::http_client::{
+    self, HeaderMap, Judging, Refused, Signer, Signing, Url, Verdict,
+};
 
 use super::headers::header;
 use crate::dial::secret::{self, Limits, SecretError};
@@ -33,12 +34,7 @@ impl Signers {
 }
 
 impl Signer for Signers {
-    fn sign<'a>(
-        &'a self,
-        method: &'a str,
-        url: &'a Url,
-        body: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, http_client::SignError>> + Send + 'a>> {
+    fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
             let mut headers = HeaderMap::new();
             for signer in &self.0 {
@@ -50,10 +46,7 @@ impl Signer for Signers {
         })
     }
 
-    fn refused<'a>(
-        &'a self,
-        refused: Refused<'a>,
-    ) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+    fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         Box::pin(async move {
             for signer in &self.0 {
                 match signer.refused(refused).await {
@@ -113,12 +106,7 @@ impl HeadersCommand {
 }
 
 impl Signer for HeadersCommand {
-    fn sign<'a>(
-        &'a self,
-        method: &'a str,
-        url: &'a Url,
-        body: &'a [u8],
-    ) -> Pin<Box<dyn Future<Output = Result<HeaderMap, http_client::SignError>> + Send + 'a>> {
+    fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
             let headers = self.headers(method, url, body).await;
             headers.map_err(|error| Arc::new(error) as http_client::SignError)
