@@ -182,7 +182,8 @@ async fn what_the_authority_definitely_does_not_take_any_more_needs_a_sign_in() 
         // What is dead is shown once.
         assert_eq!(authority.ledger().now().refusals, 1, "{server:?}: {seen:?}");
         let status = world.ask("{}").await;
-        assert!(status.contains("⚠ far (needs sign-in"), "{server:?}: {status}");
+        let line = status.lines().find(|line| line.contains("far")).unwrap();
+        assert!(line.starts_with('⚠') && line.contains("needs sign-in"), "{server:?}: {line}");
         sign_in(&world).await;
         assert_eq!(echo(&world, "again").await.unwrap(), "again", "{server:?}");
         let status = world.ask("{}").await;
