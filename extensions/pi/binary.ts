@@ -10,13 +10,14 @@ export function findProgram(env: NodeJS.ProcessEnv = process.env): string {
   const named = env.SWITCHBOARD_BIN;
   if (named) {
     if (isProgram(named)) return named;
-    throw new Error(`SWITCHBOARD_BIN is \`${named}\`, which is no program that can be run`);
+    throw new Error(`Switchboard cannot start: SWITCHBOARD_BIN is \`${named}\`, which is no program that can be run`);
   }
   const folders = (env.PATH ?? "").split(delimiter).filter(isAbsolute);
   const places = [ofPackage(), ofInstaller(), ...folders.map((folder) => join(folder, "switchboard"))];
   const found = places.find((place) => place !== undefined && isProgram(place));
   if (found !== undefined) return found;
-  throw new Error("no program `switchboard` is in PATH; install it, or set SWITCHBOARD_BIN to where it is");
+  const remedy = "install it, or set SWITCHBOARD_BIN to where it is";
+  throw new Error(`Switchboard cannot start: no program \`switchboard\` is in PATH; ${remedy}`);
 }
 
 function isProgram(path: string): boolean {
