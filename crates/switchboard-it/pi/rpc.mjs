@@ -134,6 +134,6 @@ class Session {
 
   // The last events, for a report of what went wrong.
   tail() {
-    return this.events.slice(-15).map((event) => JSON.stringify(event).slice(0, 400)).join("\n");
+    return this.events.slice(-8).map((event) => JSON.stringify(event).slice(0, 300)).join("\n");
   }
 }
