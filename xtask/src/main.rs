@@ -5,6 +5,7 @@ mod command;
 mod conformance;
 mod docs;
 mod packages;
+mod pi;
 mod printer;
 mod real_hosts;
 mod search_run;
@@ -15,7 +16,7 @@ mod tidy;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
-       cargo xtask real-hosts | soak [--long] | search-run CORPUS QUERIES OUT
+       cargo xtask real-hosts | pi [--long] [NAME…] | soak [--long] | search-run CORPUS QUERIES OUT
        cargo xtask conformance [--server] [--client] [--stdio] [--direct] [--revision REVISION]";
 
 fn main() -> ExitCode {
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["real-hosts"] => real_hosts::run(),
+        ["pi", "--long", names @ ..] => pi::run(pi::Sessions::Many, names),
+        ["pi", names @ ..] => pi::run(pi::Sessions::Few, names),
         ["conformance", options @ ..] => conformance::run(options),
         ["soak"] => soak::run(soak::Length::Short),
         ["soak", "--long"] => soak::run(soak::Length::Long),

@@ -53,6 +53,7 @@ const STEPS: &[Step] = &[
     step("docs", "cargo xtask docs --check", When::Only(Depth::Full)),
     step("conformance", "cargo xtask conformance", When::Only(Depth::Full)),
     step("real-hosts", "cargo xtask real-hosts", When::Only(Depth::Full)),
+    step("pi", "cargo xtask pi", When::Only(Depth::Full)),
 ];
 
 /// What this machine and this workspace have, as far as the steps depend on it.
@@ -191,6 +192,7 @@ mod tests {
                 "docs: cargo xtask docs --check",
                 "conformance: cargo xtask conformance",
                 "real-hosts: cargo xtask real-hosts",
+                "pi: cargo xtask pi",
             ],
         );
     }
@@ -224,6 +226,7 @@ mod tests {
                 "docs: cargo xtask docs --check",
                 "conformance: cargo xtask conformance",
                 "real-hosts: cargo xtask real-hosts",
+                "pi: cargo xtask pi",
             ],
         );
     }

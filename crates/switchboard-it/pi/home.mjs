@@ -1,0 +1,128 @@
+// Homes for Pi: a directory with its settings, the model, the servers, and a project to work in.
+
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { withModel } from "./model.mjs";
+
+// Where the program and the extension under test are.
+export const SWITCHBOARD = process.env.PI_TEST_SWITCHBOARD;
+export const EXTENSION = process.env.PI_TEST_EXTENSION;
+
+const PATIENCE_MS = 30_000;
+
+export const beside = (path) => join(dirname(fileURLToPath(import.meta.url)), path);
+export const installed = (path) => beside(join("node_modules", path));
+
+const node = (script, ...args) => ({ command: process.execPath, args: [script, ...args] });
+const official = (name) => installed(`@modelcontextprotocol/${name}/dist/index.js`);
+
+// The servers of the tests, as a configuration has them.
+export const everything = () => node(official("server-everything"));
+export const files = ({ project }) => node(official("server-filesystem"), project);
+// A server of our own, which writes down what it was told.
+export const ours = ({ home }, ...args) => ({ ...node(beside("server.mjs"), join(home, "told"), ...args) });
+
+// Calls `use` with a home whose user has the servers `servers`, a function of the home, in Pi's own
+// file, and the extension in Pi's settings; checks that no process is left; removes the home.
+export const inHome = ({ servers = () => ({}), settings = {}, packages = [EXTENSION], binary = SWITCHBOARD }, use) =>
+  withModel(async (model) => {
+    const home = realpathSync(mkdtempSync(join(tmpdir(), "pi-")));
+    const agent = join(home, "agent");
+    const project = join(home, "project");
+    const env = {
+      HOME: home,
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      PI_CODING_AGENT_DIR: agent,
+      PI_OFFLINE: "1",
+      PI_SKIP_VERSION_CHECK: "1",
+      PI_TELEMETRY: "0",
+      SWITCHBOARD_BIN: binary,
+      SWITCHBOARD_HOME: join(home, "switchboard"),
+      TERM: "xterm-256color",
+    };
+    const world = { home, agent, project, env, model };
+    try {
+      for (const folder of [agent, project]) mkdirSync(folder);
+      writeFileSync(join(project, "hello.txt"), "hello from a file\n");
+      writeJson(join(agent, "models.json"), { providers: { fake: provider(model.url) } });
+      writeJson(join(agent, "settings.json"), { ...PI_SETTINGS, packages });
+      writeJson(join(agent, "mcp.json"), { mcpServers: servers(world), settings });
+      const result = await use(world);
+      await eventually("no process is left", () => processesOf(world).length === 0, () => processesOf(world));
+      return result;
+    } finally {
+      for (const { pid } of processesOf(world)) end(pid);
+      rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+    }
+  });
+
+const PI_SETTINGS = {
+  defaultProvider: "fake",
+  defaultModel: "fake",
+  quietStartup: true,
+  extensions: ["-builtin:mcp"],
+};
+
+const provider = (url) => ({
+  baseUrl: url,
+  api: "openai-completions",
+  apiKey: "test",
+  models: [{
+    id: "fake",
+    name: "Fake",
+    input: ["text", "image"],
+    contextWindow: 200_000,
+    maxTokens: 8192,
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  }],
+});
+
+export const writeJson = (path, value) => writeFileSync(path, JSON.stringify(value, null, 2));
+
+// What our server was told so far, a message each.
+export function told({ home }) {
+  try {
+    return readFileSync(join(home, "told"), "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  } catch {
+    return []; // It has not started.
+  }
+}
+
+// Waits until `holds` does, looking again and again; `now` tells what there is instead.
+export async function eventually(what, holds, now = () => "") {
+  for (const end = performance.now() + PATIENCE_MS; !holds(); ) {
+    if (performance.now() > end) throw new Error(`never came true: ${what}; ${JSON.stringify(now())}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+// The processes that were started in a home, as the kernel tells: their environment has it, or they
+// work in it.
+export function processesOf({ home }) {
+  const own = (pid) => {
+    try {
+      const environment = readFileSync(`/proc/${pid}/environ`, "utf8");
+      const works = readlinkSync(`/proc/${pid}/cwd`);
+      if (!environment.includes(home) && !works.startsWith(home)) return [];
+      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
+      return command.length > 0 ? [{ pid, command }] : []; // A zombie has none.
+    } catch {
+      return []; // It ended while we looked, or is another user's.
+    }
+  };
+  return readdirSync("/proc").filter((entry) => /^\d+$/.test(entry)).flatMap((pid) => own(Number(pid)));
+}
+
+// The gateways that run in a home.
+export const gatewaysOf = (world) => processesOf(world).filter(({ command }) => command[1] === "serve");
+
+function end(pid) {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself.
+  }
+}

@@ -1,0 +1,139 @@
+// Pi in rpc mode: prompts and commands in, events out, and somebody who answers its dialogs.
+
+import assert from "node:assert/strict";
+import { stripVTControlCharacters } from "node:util";
+
+import { start, toolEvents } from "./pi.mjs";
+
+const DIALOGS = ["select", "confirm", "input", "editor"];
+const PATIENCE_MS = 30_000;
+
+// Calls `use` with a session of Pi and ends Pi. `answers` says what to answer to a dialog, by its
+// request: a value, true or false for a confirmation, undefined to dismiss it, or `LATER`.
+export async function rpc(version, world, { answers = () => undefined, options = [] }, use) {
+  const { child, ended } = start(version, world, [...options, "--mode", "rpc"], "pipe");
+  const session = new Session(child, answers);
+  const died = ended.then(({ stderr }) => { throw new Error(`Pi ended early: ${stderr}`); });
+  died.catch(() => {});
+  try {
+    await Promise.race([use(session), died]);
+  } catch (error) {
+    child.kill("SIGKILL");
+    const { stderr } = await ended;
+    throw new Error(`${error.message}\n${stderr}\n${session.tail()}`, { cause: error });
+  }
+  child.stdin.end();
+  return ended;
+}
+
+// The dialog stays open.
+export const LATER = Symbol("later");
+
+class Session {
+  events = [];
+  dialogs = [];
+  #child;
+  #answers;
+  #waiting = new Set();
+  #rest = "";
+  #requests = 0;
+
+  constructor(child, answers) {
+    this.#child = child;
+    this.#answers = answers;
+    child.stdout.on("data", (text) => this.#read(text));
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  // Lines end with LF alone: other ends of lines stand in texts.
+  #read(text) {
+    this.#rest += text;
+    const lines = this.#rest.split("\n");
+    this.#rest = lines.pop();
+    for (const line of lines) this.#take(JSON.parse(line));
+  }
+
+  #take(event) {
+    this.events.push(event);
+    if (event.type === "extension_ui_request" && DIALOGS.includes(event.method)) {
+      this.dialogs.push(event);
+      const answer = this.#answers(event);
+      if (answer !== LATER) this.answer(event, answer);
+    }
+    for (const look of this.#waiting) look();
+  }
+
+  answer({ id, method }, answer) {
+    const given = answer === undefined ? { cancelled: true }
+      : method === "confirm" ? { confirmed: answer } : { value: answer };
+    this.#send({ type: "extension_ui_response", id, ...given });
+  }
+
+  #send(message) {
+    this.#child.stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  // The first event from `since` on that `is` finds.
+  until(what, is, since = 0) {
+    return new Promise((resolve, reject) => {
+      const give = (settle, value) => {
+        this.#waiting.delete(look);
+        clearTimeout(timer);
+        settle(value);
+      };
+      const look = () => {
+        const found = this.events.slice(since).find(is);
+        if (found) give(resolve, found);
+      };
+      const timer = setTimeout(() => give(reject, new Error(`never came: ${what}`)), PATIENCE_MS);
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  // Sends a command of the protocol and gives its answer.
+  async command(type, params = {}) {
+    this.#requests += 1;
+    const id = `request-${this.#requests}`;
+    const since = this.events.length;
+    this.#send({ id, type, ...params });
+    const answer = await this.until(`the answer to ${type}`, (event) => event.type === "response" && event.id === id, since);
+    assert.ok(answer.success, JSON.stringify(answer));
+    return answer.data;
+  }
+
+  // Runs a prompt to its end and gives what happened meanwhile.
+  async prompt(message) {
+    const since = this.events.length;
+    await this.command("prompt", { message });
+    await this.until("the end of the run", ({ type }) => type === "agent_settled", since);
+    return toolEvents(this.events.slice(since));
+  }
+
+  // Runs a slash command and gives the notices that it showed, of whatever kind.
+  async slash(line) {
+    const since = this.events.length;
+    await this.command("prompt", { message: line });
+    return this.notices(since).join("\n");
+  }
+
+  notices(since = 0) {
+    const shown = ({ type, method }) => type === "extension_ui_request" && method === "notify";
+    return this.events.slice(since).filter(shown).map(({ message }) => stripVTControlCharacters(message));
+  }
+
+  // What stands in the footer now, by its key.
+  footer() {
+    const set = this.events.filter(({ type, method }) => type === "extension_ui_request" && method === "setStatus");
+    const text = set.at(-1)?.statusText;
+    return text && stripVTControlCharacters(text);
+  }
+
+  // The last events, for a report of what went wrong.
+  tail() {
+    return this.events.slice(-8).map((event) => JSON.stringify(event).slice(0, 300)).join("\n");
+  }
+}

@@ -1,0 +1,17 @@
+// Runs the tests with the real Pi. Usage: node run.mjs SWITCHBOARD EXTENSION ENDS FILE…, where ENDS is
+// how many sessions are ended in each way.
+
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+
+const [switchboard, extension, ends, ...files] = process.argv.slice(2);
+
+// Each file is a process of its own, which inherits these.
+process.env.PI_TEST_SWITCHBOARD = switchboard;
+process.env.PI_TEST_EXTENSION = extension;
+process.env.PI_TEST_ENDS = ends;
+
+run({ files, concurrency: 2, timeout: 120_000 })
+  .on("test:fail", () => { process.exitCode = 1; })
+  .compose(spec)
+  .pipe(process.stdout);

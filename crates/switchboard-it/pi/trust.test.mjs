@@ -1,0 +1,67 @@
+// The servers that a project brings: the user approves them in a dialog of Pi, and nowhere else.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { inHome, ours, told, writeJson } from "./home.mjs";
+import { mcp, script, toldByTools } from "./model.mjs";
+import { LATEST, VERSIONS, json, print } from "./pi.mjs";
+import { rpc } from "./rpc.mjs";
+
+const COUNT = script(mcp({ tool: "theirs_count" }));
+
+// A home without servers, in a project that brings one.
+const inProject = (use) =>
+  inHome({}, (world) => {
+    writeJson(join(world.project, ".mcp.json"), { mcpServers: { theirs: ours(world) } });
+    return use(world);
+  });
+
+const isTrustDialog = ({ title }) => /^Trust the server theirs of this project\?$/.test(title);
+
+for (const version of Object.keys(VERSIONS)) {
+  test(`a project's server runs once its exact definition was approved (${version})`, () =>
+    inProject(async (world) => {
+      await rpc(version, world, { answers: isTrustDialog }, async (pi) => {
+        const dialog = await pi.until("the dialog", ({ method }) => method === "confirm");
+        assert.ok(isTrustDialog(dialog), dialog.title);
+        const { command, args } = ours(world);
+        for (const word of [command, ...args]) assert.ok(dialog.message.includes(word), dialog.message);
+        await pi.until("the answer", ({ method, message }) => method === "notify" && /theirs/.test(message));
+        await pi.prompt(COUNT);
+        assert.equal(toldByTools(world.model.requests).at(-1), "counted");
+      });
+      // The yes holds, and another definition needs another one.
+      await print(version, world, COUNT);
+      assert.equal(toldByTools(world.model.requests).at(-1), "counted");
+      writeJson(join(world.project, ".mcp.json"), { mcpServers: { theirs: ours(world, "other") } });
+      await print(version, world, COUNT);
+      assert.match(toldByTools(world.model.requests).at(-1), /error: .*(trust|approv)/);
+    }));
+
+  test(`a no, and a project that Pi does not trust, leave a project's server off (${version})`, () =>
+    inProject(async (world) => {
+      await rpc(version, world, { answers: () => false }, async (pi) => {
+        await pi.until("the notice", ({ method, message }) => method === "notify" && /theirs stays off/.test(message));
+        await pi.prompt(COUNT);
+        assert.match(toldByTools(world.model.requests).at(-1), /error: .*(trust|approv)/);
+      });
+      await rpc(version, world, { options: ["--no-approve"] }, async (pi) => {
+        await pi.until("the notice", ({ method, message }) =>
+          method === "notify" && /\(theirs\) are not used: you do not trust the project in Pi/.test(message));
+        assert.deepEqual(pi.dialogs, []);
+      });
+      assert.deepEqual(told(world), []);
+    }));
+}
+
+test("nobody is asked in print and json mode, and a project's server stays off", () =>
+  inProject(async (world) => {
+    for (const run of [print, json]) {
+      const { code } = await run(LATEST, world, COUNT);
+      assert.equal(code, 0);
+      assert.match(toldByTools(world.model.requests).at(-1), /error: .*(trust|approv)/);
+    }
+    assert.deepEqual(told(world), []);
+  }));
