@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::command::{command, root};
+use crate::pi;
 use crate::printer::complain;
 
 const BUILDS: [&str; 2] = [
@@ -10,12 +11,15 @@ const BUILDS: [&str; 2] = [
     "cargo build --release -p switchboard-it -p switchboard-bench --bin fixture-server --bin switchboard-bench",
 ];
 
-/// Runs the sections that are named, or all of them.
+/// Runs the sections that are named, or all of them; `pi` is one of its own, with other extensions.
 #[expect(
     clippy::disallowed_methods,
     reason = "cargo itself is told by this variable where to build"
 )]
 pub(crate) fn run(sections: &[&str]) -> ExitCode {
+    if let ["pi", others @ ..] = sections {
+        return pi::bench(others);
+    }
     for build in BUILDS {
         if !succeeds(build) {
             complain(&format!("error: `{build}` failed"));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
-use crate::command::{CommandError, ends_without, root, succeed, target};
+use crate::command::{ends_without, root, succeed, target};
 use crate::packages::{InstallError, install_once, npm_ci};
 use crate::printer::report;
 
@@ -32,16 +32,33 @@ impl Sessions {
 
 /// Runs the files of tests whose name contains one of `names`, all without any.
 pub(crate) fn run(sessions: Sessions, names: &[&str]) -> ExitCode {
+    with_pi(|place| drive(place, sessions, names))
+}
+
+/// What Pi pays for our extension, for its own MCP support, and for `others`, which are packages.
+pub(crate) fn bench(others: &[&str]) -> ExitCode {
+    with_pi(|place| measure(place, others))
+}
+
+fn with_pi(work: impl FnOnce(&Path) -> Result<(), InstallError>) -> ExitCode {
     if let Some(end) = ends_without("pi", &TOOLS) {
         return end;
     }
-    match install().and_then(|place| drive(&place, sessions, names)) {
+    match install().and_then(|place| work(&place)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+fn measure(place: &Path, others: &[&str]) -> Result<(), InstallError> {
+    succeed(root(), "cargo", ["build", "--quiet", "--release", "--package", "switchboard-cli"])?;
+    let mut args =
+        vec![place.join("bench.mjs"), target().join("release/switchboard"), root().join(EXTENSION)];
+    args.extend(others.iter().map(PathBuf::from));
+    Ok(succeed(root(), node(place), args)?)
 }
 
 /// Puts Pi and its servers below the target directory, unless the same ones are there.

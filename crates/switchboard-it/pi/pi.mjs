@@ -46,8 +46,8 @@ export const print = (version, world, prompt, ...options) =>
   start(version, world, [...options, "-p", prompt]).ended;
 
 // Runs one prompt in json mode, and gives the events.
-export async function json(version, world, prompt) {
-  const ran = await start(version, world, ["--mode", "json", prompt]).ended;
+export async function json(version, world, prompt, options = []) {
+  const ran = await start(version, world, [...options, "--mode", "json", prompt]).ended;
   const events = ran.stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   return { ...ran, events, ...toolEvents(events) };
 }
