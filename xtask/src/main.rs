@@ -4,6 +4,7 @@ mod bench;
 mod command;
 mod conformance;
 mod docs;
+mod npm;
 mod packages;
 mod pi;
 mod printer;
@@ -16,7 +17,7 @@ mod tidy;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
-       cargo xtask real-hosts | pi [--long] [NAME…] | soak [--long] | search-run CORPUS QUERIES OUT
+       cargo xtask npm | real-hosts | pi [--long] [NAME…] | soak [--long] | search-run CORPUS QUERIES OUT
        cargo xtask conformance [--server] [--client] [--stdio] [--direct] [--revision REVISION]";
 
 fn main() -> ExitCode {
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ["bench", sections @ ..] => bench::run(sections),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["npm"] => npm::run(),
         ["real-hosts"] => real_hosts::run(),
         ["pi", "--long", names @ ..] => pi::run(pi::Sessions::Many, names),
         ["pi", names @ ..] => pi::run(pi::Sessions::Few, names),

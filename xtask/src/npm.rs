@@ -1,0 +1,87 @@
+//! `cargo xtask npm`: the extension for Pi, and the program for this platform, as packages of npm.
+
+use std::env::consts::{ARCH, OS};
+use std::path::Path;
+use std::process::ExitCode;
+use std::{fs, io};
+
+use serde_json::{Value, json};
+
+use crate::command::{root, succeed, target};
+use crate::packages::InstallError;
+use crate::printer::report;
+
+const EXTENSION: &str = "extensions/pi";
+
+pub(crate) fn run() -> ExitCode {
+    match pack() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Leaves two archives below the target directory.
+fn pack() -> Result<(), InstallError> {
+    succeed(root(), "cargo", ["build", "--quiet", "--release", "--package", "switchboard-cli"])?;
+    let place = target().join("npm");
+    let program = place.join("program");
+    let prepared = prepare(&program, &target().join("release/switchboard"));
+    prepared.map_err(|cause| InstallError::Prepare { path: program.clone(), cause })?;
+    for package in [root().join(EXTENSION), program] {
+        let words = ["pack", "--loglevel=error"].map(AsRef::as_ref);
+        succeed(&place, "npm", words.into_iter().chain([package.as_os_str()]))?;
+    }
+    Ok(())
+}
+
+fn prepare(place: &Path, program: &Path) -> io::Result<()> {
+    fs::create_dir_all(place.join("bin"))?;
+    fs::copy(program, place.join("bin/switchboard"))?;
+    let extension = fs::read(root().join(EXTENSION).join("package.json"))?;
+    let manifest = manifest(&serde_json::from_slice(&extension)?, OS, ARCH);
+    fs::write(place.join("package.json"), manifest.to_string())
+}
+
+/// What npm is told of the program for a platform; the extension says which version goes with it.
+fn manifest(extension: &Value, os: &str, arch: &str) -> Value {
+    let os = if os == "macos" { "darwin" } else { os };
+    let cpu = match arch {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    json!({
+        "name": format!("@pi-switchboard/{os}-{cpu}"),
+        "version": extension["version"],
+        "description": "The program `switchboard` for one platform",
+        "license": extension["license"],
+        "os": [os],
+        "cpu": [cpu],
+        "files": ["bin"],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_extension_wants_the_programs_of_its_own_version_which_is_that_of_the_workspace() {
+        let extension = fs::read(root().join(EXTENSION).join("package.json")).unwrap();
+        let extension: Value = serde_json::from_slice(&extension).unwrap();
+        let workspace: toml::Table =
+            fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+        let version = workspace["workspace"]["package"]["version"].as_str();
+        assert_eq!(extension["version"].as_str(), version);
+        let wanted = &extension["optionalDependencies"];
+        for (os, arch) in
+            [("linux", "x86_64"), ("linux", "aarch64"), ("macos", "x86_64"), ("macos", "aarch64")]
+        {
+            let program = manifest(&extension, os, arch);
+            assert_eq!(wanted[program["name"].as_str().unwrap()].as_str(), version, "{program}");
+        }
+    }
+}
