@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
-use crate::command::{CommandError, ends_without, root, succeed, target};
+use crate::command::{ends_without, root, succeed, target};
 use crate::packages::{InstallError, install_once, npm_ci};
 use crate::printer::report;
 
