@@ -1,9 +1,11 @@
 // Homes for Pi: a directory with its settings, the model, the servers, and a project to work in.
 
+import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 import { withModel } from "./model.mjs";
 
@@ -79,6 +81,10 @@ const provider = (url) => ({
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
   }],
 });
+
+// Runs the command line in a home.
+export const cli = async ({ env, project }, ...args) =>
+  (await promisify(execFile)(SWITCHBOARD, args, { env, cwd: project })).stdout;
 
 export const writeJson = (path, value) => writeFileSync(path, JSON.stringify(value, null, 2));
 

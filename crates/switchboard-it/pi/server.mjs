@@ -1,7 +1,8 @@
 // An MCP server that asks, waits and fails as its tools are named, and writes down what it is told.
-// Usage: node server.mjs TOLD [schemas]: with `schemas` its tools are those of schemas.mjs instead.
+// Usage: node server.mjs TOLD [schemas]: with `schemas` its tools are those of schemas.mjs instead, and
+// described anew once there is a file TOLD.changed.
 
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 
 import { SCHEMAS } from "./schemas.mjs";
 
@@ -80,8 +81,9 @@ const TOOLS = {
 };
 
 const EMPTY = { type: "object", properties: {} };
+const about = (name) => (existsSync(`${place}.changed`) ? `Takes another ${name}` : `Takes ${name}`);
 const listed = kind === "schemas"
-  ? SCHEMAS.map(({ name, given }) => ({ name, description: `Takes ${name}`, inputSchema: given }))
+  ? SCHEMAS.map(({ name, given }) => ({ name, description: about(name), inputSchema: given }))
   : Object.entries(TOOLS).map(([name, { inputSchema = EMPTY, annotations = { readOnlyHint: true } }]) =>
     ({ name, description: `The tool ${name}`, inputSchema, annotations }));
 

@@ -1,0 +1,124 @@
+// What the user types: `/mcp` and its words, `/mcp-auth`, and the prompts of servers.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { eventually, everything, inHome, ours } from "./home.mjs";
+import { textOf } from "./model.mjs";
+import { LATEST, VERSIONS, print } from "./pi.mjs";
+import { rpc } from "./rpc.mjs";
+
+const servers = (world) => ({ everything: everything(), ours: ours(world) });
+
+// A line that the user types, and what it shows.
+const LINES = [
+  ["/mcp connect everything", /everything[^]*\d+ tools/],
+  ["/mcp connect ours", /ours[^]*11 tools/],
+  ["/mcp", /^MCP: 2\/2 servers, \d+ tools\n[^]*everything[^]*ours/],
+  ["/mcp status", /^MCP: 2\/2 servers/],
+  ["/pi-mcp status", /^MCP: 2\/2 servers/],
+  ["/mcp tools", /get-sum[^]*ours_count/],
+  ["/mcp tools ours", /^(?![^]*get-sum)[^]*ours_count/],
+  ["/mcp search add two numbers", /everything_get-sum/],
+  ["/mcp prompts", /mcp__everything__args-prompt/],
+  ["/mcp reconnect ours", /ours[^]*11 tools/],
+  ["/mcp reconnect", /everything[^]*ours/],
+  ["/mcp disconnect ours", /ours/],
+  ["/mcp status", /^MCP: 1\/2 servers/],
+  ["/mcp connect nonesuch", /nonesuch/],
+  ["/mcp frobnicate", /\/mcp has no `frobnicate`; it has: status, tools/],
+  ["/mcp-auth", /No server waits for a sign-in/],
+  ["/mcp-auth nonesuch", /nonesuch/],
+  ["/mcp__everything__args-prompt", /Missing required argument: city\.\nUsage: \/mcp__everything__args-prompt <city>/],
+];
+
+// Says a line again and again until it shows what it should: a change of the configuration is taken
+// up a little later.
+async function untilShown(pi, line, pattern) {
+  let shown = "";
+  for (let time = 0; !pattern.test(shown); time += 1) {
+    assert.ok(time < 200, `${line} never showed ${pattern}: ${shown}`);
+    shown = await pi.slash(line);
+  }
+}
+
+for (const version of Object.keys(VERSIONS)) {
+  test(`every word of /mcp answers (${version})`, () =>
+    inHome({ servers }, (world) =>
+      rpc(version, world, {}, async (pi) => {
+        for (const [line, shows] of LINES) assert.match(await pi.slash(line), shows, line);
+        assert.deepEqual(world.model.requests, [], "the model heard of nothing");
+        const { commands } = await pi.command("get_commands");
+        const names = commands.map(({ name }) => name);
+        for (const name of ["mcp", "pi-mcp", "mcp-auth", "mcp__everything__args-prompt"]) assert.ok(names.includes(name), name);
+      })));
+
+  test(`a prompt of a server goes to the model (${version})`, () =>
+    inHome({ servers }, (world) =>
+      rpc(version, world, {}, async (pi) => {
+        await pi.slash("/mcp connect everything");
+        await pi.slash("/mcp prompts");
+        const since = pi.events.length;
+        await pi.command("prompt", { message: "/mcp__everything__args-prompt Oslo state='a b'" });
+        await pi.until("the end of the run", ({ type }) => type === "agent_settled", since);
+        const [{ messages }] = world.model.requests;
+        assert.equal(textOf(messages.at(-1).content), "What's weather in Oslo, a b?");
+      })));
+
+  test(`servers are added, turned off and on, and removed (${version})`, () =>
+    inHome({ servers }, (world) =>
+      rpc(version, world, {}, async (pi) => {
+        const { command, args } = ours(world);
+        assert.match(await pi.slash(`/mcp add third -- ${[command, ...args].join(" ")}`), /third/);
+        await untilShown(pi, "/mcp connect third", /11 tools/);
+        await pi.slash("/mcp disable third");
+        await untilShown(pi, "/mcp status", /\(1 disabled\)/);
+        await eventually("the footer says so", () => /\(1 disabled\)/.test(pi.footer()), () => pi.footer());
+        await pi.slash("/mcp enable third");
+        await untilShown(pi, "/mcp status", /^(?![^]*disabled)/);
+        await pi.slash("/mcp remove third");
+        await untilShown(pi, "/mcp status", /^(?![^]*third)/);
+      })));
+}
+
+test("/mcp connect without a name lets the user choose, or add a server", () =>
+  inHome({ servers }, (world) => {
+    const answers = ["ours", "Add a server …", `${process.execPath} ${ours(world).args.join(" ")}`, "third"];
+    return rpc(LATEST, world, { answers: () => answers.shift() }, async (pi) => {
+      await pi.until("the footer", ({ method }) => method === "setStatus");
+      assert.match(await pi.slash("/mcp connect"), /ours[^]*11 tools/);
+      assert.match(await pi.slash("/mcp connect"), /third/);
+      assert.deepEqual(answers, []);
+    });
+  }));
+
+// The setting of the footer, and what stands there.
+const FOOTERS = [
+  [{}, /^🔌 MCP: 2 servers \(\d connected\)$/],
+  [{ showStatusIcon: false }, /^MCP: 2 servers \(\d connected\)$/],
+  [{ mcpFooterStatus: "compact" }, /^MCP \d\/2$/],
+];
+
+test("the footer is as the user wants it", async () => {
+  for (const [settings, shows] of FOOTERS) {
+    await inHome({ servers, settings }, (world) =>
+      rpc(LATEST, world, {}, async (pi) => {
+        await pi.until("the footer", ({ method, statusText }) => method === "setStatus" && statusText);
+        assert.match(pi.footer(), shows);
+      }));
+  }
+  await inHome({ servers, settings: { mcpFooterStatus: "off", notifyOnStartupConnect: false } }, (world) =>
+    rpc(LATEST, world, {}, async (pi) => {
+      assert.match(await pi.slash("/mcp status"), /^MCP: /);
+      assert.equal(pi.footer(), undefined);
+      assert.equal(pi.notices().length, 1);
+    }));
+});
+
+test("in print mode /mcp status is printed", () =>
+  inHome({ servers }, async (world) => {
+    const { code, stdout } = await print(LATEST, world, "/mcp status");
+    assert.equal(code, 0);
+    assert.match(stdout, /^MCP: \d\/2 servers/);
+    assert.deepEqual(world.model.requests, []);
+  }));
