@@ -7,8 +7,8 @@ use std::time::Duration;
 use switchboard::catalog::ResolveError;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::name::ServerName;
-use switchboard::render::json;
 use switchboard::render::words::{list, plural};
+use switchboard::render::{json, remedy};
 use switchboard::reply::{Description, Reply, ServerLine, Stage, Underway};
 use switchboard::request::{PageRequest, Request};
 use switchboard::{Progress, Session};
@@ -197,10 +197,10 @@ impl<'a> Conversation<'a> {
         let printer = self.app.printer;
         let tried = self.session.gateway().settings().first_listing;
         if !tried && !not_listed.is_empty() {
-            printer.note(&report::not_listed(not_listed, printer.err));
+            printer.note(&remedy::not_listed(not_listed, &printer.err));
         }
         if !pending.is_empty() {
-            printer.note(&report::pending(pending, printer.err));
+            printer.note(&remedy::pending(pending, &printer.err));
         }
     }
 

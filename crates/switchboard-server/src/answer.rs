@@ -24,28 +24,50 @@ pub(crate) enum Answer {
     Text(String, Option<Code>),
 }
 
+/// How the text of an error begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Errors {
+    /// As it is: the client shows its model that it is an error.
+    Flagged,
+    /// With words that say so, and what kind it is.
+    Named,
+}
+
+impl Errors {
+    fn head(self, error_type: ErrorType) -> &'static str {
+        match (self, error_type) {
+            (Errors::Flagged, _) => "",
+            (Errors::Named, ErrorType::Tool | ErrorType::Validation) => "MCP tool error: ",
+            (Errors::Named, ErrorType::Connection) => "MCP connection error: ",
+        }
+    }
+}
+
+/// What is said of an error of which its server says nothing.
+const UNKNOWN: &str = "Unknown error";
+
 impl Answer {
     pub(crate) fn json(json: impl Into<String>) -> Answer {
         Answer::Json(Raw::from_json(json.into()))
     }
 
     /// Straight into the frame.
-    pub(crate) fn write(&self, out: &mut String) {
+    pub(crate) fn write(&self, out: &mut String, errors: Errors) {
         match self {
             Answer::Json(json) => out.push_str(json.as_str()),
-            Answer::Reply(found, ignored) => reply(out, found, ignored),
-            Answer::Failure(wrong) => failure(out, wrong),
-            Answer::Output(output, note) => output_result(out, output, note.as_deref()),
-            Answer::Text(text, code) => words(out, text, *code),
+            Answer::Reply(found, ignored) => reply(out, found, ignored, errors),
+            Answer::Failure(wrong) => failure(out, wrong, errors),
+            Answer::Output(output, note) => output_result(out, output, note.as_deref(), errors),
+            Answer::Text(text, code) => words(out, text, *code, errors),
         }
     }
 }
 
 /// The result of the `mcp` tool for a reply; `ignored` names parameters that were passed over.
-fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str]) {
+fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str], errors: Errors) {
     let note = note(ignored);
     match reply {
-        Reply::Output(output) => output_result(out, output, note.as_deref()),
+        Reply::Output(output) => output_result(out, output, note.as_deref(), errors),
         _ => {
             let mut text = render::text::reply(reply);
             if let Some(note) = note {
@@ -65,10 +87,15 @@ fn note(ignored: &[&'static str]) -> Option<String> {
     Some(format!("(ignored, because another parameter came first: {})", ignored.join(", ")))
 }
 
-fn output_result(out: &mut String, output: &Output, note: Option<&str>) {
+fn output_result(out: &mut String, output: &Output, note: Option<&str>, errors: Errors) {
     out.push_str("{\"content\":");
-    // Straight into the frame: a large result is not copied once more.
-    output.content.write_content(out);
+    match errors {
+        Errors::Named if output.content.is_error() => {
+            output.content.write_error_content(out, errors.head(ErrorType::Tool), UNKNOWN);
+        }
+        // Straight into the frame: a large result is not copied once more.
+        Errors::Named | Errors::Flagged => output.content.write_content(out),
+    }
     if let Some(note) = note
         && out.pop() == Some(']')
     {
@@ -93,8 +120,9 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>) {
 }
 
 /// The result of the `mcp` tool for a failure: an error that a model can act upon.
-fn failure(out: &mut String, failure: &Failure) {
-    text_result(out, &render::text::failure(failure));
+fn failure(out: &mut String, failure: &Failure, errors: Errors) {
+    let error_type = error_type(failure.code);
+    text_result(out, &format!("{}{}", errors.head(error_type), render::text::failure(failure)));
     out.push_str(",\"isError\":true");
     let (server, tool) = match &failure.subject {
         Subject::Tool { shown, server } => (server.as_str(), shown.as_str()),
@@ -102,24 +130,24 @@ fn failure(out: &mut String, failure: &Failure) {
         Subject::Request | Subject::Config { .. } => ("", ""),
     };
     let asked = Asked { mode: "call", server, tool };
-    let fault = Fault {
-        error_type: error_type(failure.code),
-        original: &failure.to_string(),
-        code: failure.code.as_str(),
-    };
+    let fault = Fault { error_type, original: &failure.to_string(), code: failure.code.as_str() };
     meta(out, |out| details::of_fault(out, &asked, &fault));
     out.push('}');
 }
 
 /// Words of a tool of ours; with a code they are an error.
-fn words(out: &mut String, text: &str, code: Option<Code>) {
-    text_result(out, text);
-    if let Some(code) = code {
-        out.push_str(",\"isError\":true");
-        let asked = Asked { mode: "call", server: "", tool: "" };
-        let fault = Fault { error_type: error_type(code), original: text, code: code.as_str() };
-        meta(out, |out| details::of_fault(out, &asked, &fault));
-    }
+fn words(out: &mut String, text: &str, code: Option<Code>, errors: Errors) {
+    let Some(code) = code else {
+        text_result(out, text);
+        out.push('}');
+        return;
+    };
+    let error_type = error_type(code);
+    text_result(out, &format!("{}{text}", errors.head(error_type)));
+    out.push_str(",\"isError\":true");
+    let asked = Asked { mode: "call", server: "", tool: "" };
+    let fault = Fault { error_type, original: text, code: code.as_str() };
+    meta(out, |out| details::of_fault(out, &asked, &fault));
     out.push('}');
 }
 
@@ -159,11 +187,19 @@ fn error_type(code: Code) -> ErrorType {
 
 /// A failure of a method that has no room for an error in its result.
 pub(crate) fn protocol_error(failure: &Failure) -> RpcError {
-    let code = match error_type(failure.code) {
+    RpcError::new(protocol_code(failure), render::text::failure(failure))
+}
+
+/// The same for the eyes of the user of Pi.
+pub(crate) fn error_for_pi(failure: &Failure) -> RpcError {
+    RpcError::new(protocol_code(failure), render::pi::failure(failure))
+}
+
+fn protocol_code(failure: &Failure) -> i64 {
+    match error_type(failure.code) {
         ErrorType::Validation => INVALID_PARAMS,
         ErrorType::Tool | ErrorType::Connection => INTERNAL_ERROR,
-    };
-    RpcError::new(code, render::text::failure(failure))
+    }
 }
 
 /// The error that a server answered with, if that is what went wrong.

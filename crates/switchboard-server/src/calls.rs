@@ -141,6 +141,14 @@ impl Calls {
         }
     }
 
+    /// Gives up everything and tells nobody: the client is gone.
+    pub(crate) fn abandon(&self) {
+        self.closing.cancel();
+        let mut unanswered = lock(&self.unanswered);
+        unanswered.over = true;
+        unanswered.by_id.drain().for_each(|(_, call)| call.abort());
+    }
+
     /// Waits until everything is answered, at most for `limit`; the rest is given up, and whoever
     /// asked is told.
     pub(crate) async fn drain(&self, limit: Duration) {

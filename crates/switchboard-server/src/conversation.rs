@@ -12,7 +12,7 @@ use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::{Peer, Raw, Responder, RpcError};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Errors};
 use crate::direct::Direct;
 use crate::granular;
 use crate::host::ClientHost;
@@ -22,7 +22,7 @@ use crate::modern::{self, Said, Stamp};
 use crate::proxy;
 use crate::question::Manner;
 use crate::rounds::{Mouth, Parking, Rounds, Turn};
-use crate::service::Offer;
+use crate::service::{HostKind, Offer};
 
 /// Where a resource is not found: what servers of older revisions answer.
 const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -34,6 +34,7 @@ pub(crate) struct Conversation {
     face: Face,
     /// Calls that wait for what they asked their client.
     parking: Parking,
+    pub(crate) errors: Errors,
 }
 
 /// Who answers.
@@ -65,7 +66,15 @@ impl Face {
 
 impl Conversation {
     /// With the client at the other end of a connection.
-    pub(crate) fn with_client(gateway: &Gateway, offer: &Offer, client: &Peer) -> Conversation {
+    pub(crate) fn with_client(
+        gateway: &Gateway,
+        (offer, kind): (&Offer, HostKind),
+        client: &Peer,
+    ) -> Conversation {
+        let errors = match kind {
+            HostKind::Any => Errors::Flagged,
+            HostKind::Pi => Errors::Named,
+        };
         let face = Face::of(offer, gateway);
         let host = ClientHost::new(client.clone(), face.manner());
         let session = match face.manner() {
@@ -73,7 +82,7 @@ impl Conversation {
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, face, parking }
+        Conversation { session, host, face, parking, errors }
     }
 
     /// With everybody who says with each request all that there is to know.
@@ -85,7 +94,7 @@ impl Conversation {
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, face, parking }
+        Conversation { session, host, face, parking, errors: Errors::Flagged }
     }
 
     /// What is shown beside the one tool, where it is shown.
@@ -103,7 +112,7 @@ impl Conversation {
         }
     }
 
-    pub(crate) fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
     }
 
@@ -202,7 +211,7 @@ impl Conversation {
                 let stamp = Stamp { method: &method, server_info: &info };
                 let stamped = |out: &mut String| {
                     let start = out.len();
-                    answer.write(out);
+                    answer.write(out, self.errors);
                     stamp.put(out, start);
                 };
                 responder.result(stamped).await;

@@ -9,6 +9,7 @@
 //! - `direct`: the tools beside it;
 //! - `granular`: all servers behind a tool for each step;
 //! - `mirror`: one server as it is;
+//! - `pi`: what the extension of Pi asks for its user;
 //! - `answer`: replies and failures, translated to MCP results;
 //! - `modern`: what requests and answers of the stateless revision say beside themselves;
 //! - `rounds`: calls that go on over several requests of such a client;
@@ -29,10 +30,11 @@ mod mirror;
 mod modern;
 mod news;
 mod params;
+mod pi;
 mod proxy;
 mod question;
 mod rounds;
 mod service;
 pub mod stdio;
 
-pub use service::Offer;
+pub use service::{HostKind, Offer};

@@ -15,6 +15,7 @@ use crate::calls::{Accepted, Calls};
 use crate::conversation::Conversation;
 use crate::modern;
 use crate::news::{List, News};
+use crate::pi::{self, Pi};
 
 /// What one client asks.
 pub(crate) struct Service {
@@ -23,6 +24,16 @@ pub(crate) struct Service {
     calls: Calls,
     news: News,
     tongue: Tongue,
+    /// Answers what only the extension of Pi may ask.
+    pi: Option<Arc<Pi>>,
+}
+
+/// Which host the client is part of, where that makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostKind {
+    Any,
+    /// The extension of Pi: it may also ask on behalf of its user, and goes without a word.
+    Pi,
 }
 
 /// What a client is shown.
@@ -51,23 +62,32 @@ enum Tongue {
 
 impl Service {
     /// The client at the other end of a connection.
-    pub(crate) fn new(gateway: &Gateway, offer: &Offer, client: Peer) -> Service {
-        let talk = Arc::new(Conversation::with_client(gateway, offer, &client));
-        Service::in_tongue(Tongue::Either, talk, client)
+    pub(crate) fn new(gateway: &Gateway, who: (&Offer, HostKind), client: Peer) -> Service {
+        let talk = Arc::new(Conversation::with_client(gateway, who, &client));
+        let pi = match who {
+            (_, HostKind::Any) => None,
+            (_, HostKind::Pi) => Some(Arc::new(Pi::new(&talk))),
+        };
+        Service::in_tongue(Tongue::Either, talk, client, pi)
     }
 
     /// One request of somebody of whom nothing else is known.
     pub(crate) fn of_one_request(talk: Arc<Conversation>, client: Peer) -> Service {
-        Service::in_tongue(Tongue::Modern, talk, client)
+        Service::in_tongue(Tongue::Modern, talk, client, None)
     }
 
-    fn in_tongue(tongue: Tongue, talk: Arc<Conversation>, client: Peer) -> Service {
+    fn in_tongue(
+        tongue: Tongue,
+        talk: Arc<Conversation>,
+        client: Peer,
+        pi: Option<Arc<Pi>>,
+    ) -> Service {
         let news = match talk.is_mirror() {
             false => News::default(),
             // The server tells of its own lists.
             true => News::none(),
         };
-        Service { talk, client, calls: Calls::default(), news, tongue }
+        Service { talk, client, calls: Calls::default(), news, tongue, pi }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -147,14 +167,16 @@ impl Handler for Service {
         self.take_note(&method, params.as_ref());
         let talk = Arc::clone(&self.talk);
         let caller = talk.caller(&responder);
+        let pi = self.pi.clone().filter(|_| pi::is_asked(&method));
         self.calls.run(accepted, async move {
             let (params, client) = (params.as_ref(), responder.peer());
-            let answer = match method.as_str() {
-                "ping" => Ok(Answer::json("{}")),
-                method => talk.answer_legacy(caller, method, params, client).await,
+            let answer = match (pi, method.as_str()) {
+                (Some(pi), method) => pi.answer(caller, method, params).await,
+                (None, "ping") => Ok(Answer::json("{}")),
+                (None, method) => talk.answer_legacy(caller, method, params, client).await,
             };
             match answer {
-                Ok(answer) => responder.result(|out| answer.write(out)).await,
+                Ok(answer) => responder.result(|out| answer.write(out, talk.errors)).await,
                 Err(error) => responder.error(&error).await,
             }
         });

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::Calls;
-use crate::service::{Offer, Service};
+use crate::service::{HostKind, Offer, Service};
 
 /// How long requests that were accepted may take after the client closed its end.
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
@@ -19,11 +19,17 @@ const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
 pub(crate) const DRAIN_AFTER_STOP: Duration = Duration::from_secs(5);
 
 /// Serves until the client closes its end or `stop` is cancelled; every request that was accepted
-/// before is answered first, within a limit. The caller shuts the gateway down.
-pub async fn serve(gateway: Gateway, offer: Offer, stop: CancellationToken) -> io::Result<()> {
+/// before is answered first, within a limit, unless nobody waits at that end any more. The caller
+/// shuts the gateway down.
+pub async fn serve(
+    gateway: Gateway,
+    offer: Offer,
+    host: HostKind,
+    stop: CancellationToken,
+) -> io::Result<()> {
     // As a task of its own it is woken without a system call, which the root future is not.
     let mut client = JoinSet::new();
-    client.spawn(serve_client(gateway, offer, stop));
+    client.spawn(serve_client(gateway, (offer, host), stop));
     match client.join_next().await {
         Some(Ok(served)) => served,
         Some(Err(panicked)) => Err(io::Error::other(panicked)),
@@ -42,11 +48,15 @@ async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     let _client_does_not_read = tokio::time::timeout(limit, written).await;
 }
 
-async fn serve_client(gateway: Gateway, offer: Offer, stop: CancellationToken) -> io::Result<()> {
+async fn serve_client(
+    gateway: Gateway,
+    (offer, host): (Offer, HostKind),
+    stop: CancellationToken,
+) -> io::Result<()> {
     let limits =
         Limits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
     let (peer, reader, writer) = peer::open(stdio::input(), stdio::output(), limits);
-    let mut service = Service::new(&gateway, &offer, peer.clone());
+    let mut service = Service::new(&gateway, (&offer, host), peer.clone());
     let calls = service.calls();
     // A task of its own, so that an answer wakes the writer and nothing else.
     let mut writing = JoinSet::new();
@@ -56,6 +66,10 @@ async fn serve_client(gateway: Gateway, offer: Offer, stop: CancellationToken) -
             ended = reader.run(&mut service) => {
                 if let Err(error) = ended {
                     tracing::warn!(%error, "cannot read from the client");
+                }
+                // Pi keeps its end open for as long as it lives.
+                if host == HostKind::Pi {
+                    return calls.abandon();
                 }
             }
             () = stop.cancelled() => {}

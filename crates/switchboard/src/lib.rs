@@ -42,6 +42,7 @@ pub mod session;
 mod call;
 mod modes;
 pub mod connections;
+mod reconnect;
 mod notices;
 pub mod relay;
 mod subscription;

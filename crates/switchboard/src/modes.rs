@@ -28,14 +28,14 @@ use crate::upstream::{State, Status, Upstream};
 /// A failure is news for this long; afterwards the server counts as not connected again.
 const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
-pub(crate) fn status(session: &Session) -> Reply {
+pub(crate) fn overview(session: &Session) -> Overview {
     let catalog = session.catalog();
     let servers: Vec<ServerLine> =
         catalog.shelves().map(|(name, _)| server_line(session, &catalog, name)).collect();
     let connected =
         servers.iter().filter(|server| server.status == ServerStatus::Connected).count();
     let FileNotices { stale, mistakes } = session.gateway.file_notices();
-    Reply::Status(Overview { servers, tools: catalog.tool_count(), connected, stale, mistakes })
+    Overview { servers, tools: catalog.tool_count(), connected, stale, mistakes }
 }
 
 pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {

@@ -9,7 +9,7 @@ use switchboard_core::approval::Grants;
 use switchboard_core::catalog::{Catalog, Resolution};
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
-use switchboard_core::reply::Reply;
+use switchboard_core::reply::{Overview, Reply};
 use switchboard_core::request::{CallRequest, Request};
 
 use crate::call;
@@ -151,6 +151,11 @@ impl Session {
         }
     }
 
+    /// How it goes with all servers.
+    pub fn overview(&self) -> Overview {
+        modes::overview(self)
+    }
+
     /// What this session may use, as far as it is known now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.gateway.catalog_of(self.id())
@@ -194,7 +199,7 @@ impl Session {
 
     async fn answer(&self, request: Request, caller: &Caller) -> Result<Reply, Failure> {
         match request {
-            Request::Status => Ok(modes::status(self)),
+            Request::Status => Ok(Reply::Status(self.overview())),
             Request::List { server, page } => modes::list(self, &server, page).await,
             Request::Search(request) => modes::search(self, &request),
             Request::Describe { tool, server } => {

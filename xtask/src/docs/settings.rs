@@ -112,6 +112,27 @@ const SETTINGS: &[Setting] = &[
     now("elicitation", |s| word(s.elicitation), "pass questions of servers on"),
     later("daemon", |s| word(s.daemon), "share one process among all hosts"),
     now(
+        "mcpFooterStatus",
+        |s| word(s.footer),
+        "what Pi shows of the servers in its footer: `off`, `compact` or `full`",
+    ),
+    now("showStatusIcon", |s| word(s.status_icon), "an icon before it"),
+    now(
+        "notifyOnStartupConnect",
+        |s| word(s.startup_notice),
+        "say in Pi which servers were connected at the start",
+    ),
+    now(
+        "toolResultRendering",
+        |s| word(s.result_rendering),
+        "how Pi shows what a tool gave: `compact` or `boxed`",
+    ),
+    now(
+        "collapsedResultLines",
+        |s| word(s.shown_lines()),
+        "how many lines of it, from 1 to 3, until it is expanded; 3 where it is `boxed`",
+    ),
+    now(
         "outputGuard",
         |s| guard(s.output_guard),
         "how much text of a result a model sees; `false` turns it off; `detailsMaxBytes` has no effect yet",

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
+use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use switchboard::config::values::Toolset;
 
@@ -22,6 +23,16 @@ pub(crate) struct Serve {
     /// it, or a tool for each step
     #[arg(long, conflicts_with = "transparent", value_parser = toolset())]
     pub(crate) toolset: Option<Toolset>,
+    /// The host that starts it, where that makes a difference: its user is then shown and asked what
+    /// others do on a terminal, and it ends as soon as the host goes
+    #[arg(long, conflicts_with_all = ["http", "transparent"])]
+    pub(crate) host: Option<SpecialHost>,
+}
+
+/// A host that has an extension of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpecialHost {
+    Pi,
 }
 
 fn toolset() -> impl TypedValueParser<Value = Toolset> {

@@ -9,11 +9,11 @@ use switchboard::config::values::Toolset;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
-use switchboard_server::{Offer, stdio};
+use switchboard_server::{HostKind, Offer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::serve::Serve;
+use crate::args::serve::{Serve, SpecialHost};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -62,9 +62,13 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         (None, Toolset::Granular) => Offer::Granular,
         (None, Toolset::Proxy) => Offer::Proxy,
     };
+    let host = match how.host {
+        None => HostKind::Any,
+        Some(SpecialHost::Pi) => HostKind::Pi,
+    };
     let serving = async {
         match face {
-            Face::Stdio => stdio::serve(gateway.clone(), offer, stop.clone()).await,
+            Face::Stdio => stdio::serve(gateway.clone(), offer, host, stop.clone()).await,
             Face::Http(listening, token) => {
                 introduce(app, &listening, &token);
                 listening.serve(gateway.clone(), offer, token, stop.clone()).await;

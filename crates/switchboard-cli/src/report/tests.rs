@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use switchboard::failure::{Code, Subject};
+use switchboard::name::ServerName;
 
 use super::*;
 

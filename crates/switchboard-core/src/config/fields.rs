@@ -7,7 +7,9 @@ use jsonc_parser::common::Ranged;
 
 use super::diagnostic::DiagnosticKind;
 use super::reader::{MAX_ENTRIES, Read, Reader, join};
-use super::values::{DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule};
+use super::values::{
+    CollapsedLines, DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule,
+};
 
 /// Filling in a value looks ahead from each variable, so that its length counts twice.
 const MAX_TEMPLATE_BYTES: usize = 32 * 1024;
@@ -170,6 +172,17 @@ pub(super) fn count(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Re
         return Err(reader.out_of_range(key, value, "a whole number from 1"));
     }
     Ok(number as usize)
+}
+
+pub(super) fn collapsed_lines(
+    reader: &mut Reader<'_>,
+    key: &str,
+    value: &Value<'_>,
+) -> Read<CollapsedLines> {
+    match number(reader, key, value)? {
+        lines @ 1.0..=3.0 if lines.fract() == 0.0 => Ok(CollapsedLines::Exactly(lines as u8)),
+        _ => Err(reader.out_of_range(key, value, "a whole number from 1 to 3")),
+    }
 }
 
 pub(super) fn milliseconds(

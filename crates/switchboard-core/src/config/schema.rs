@@ -124,6 +124,10 @@ pub(super) fn count() -> Value {
     json!({ "type": "integer", "minimum": 1 })
 }
 
+pub(super) fn collapsed_lines() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": 3 })
+}
+
 pub(super) fn milliseconds() -> Value {
     json!({ "type": "number", "minimum": 1, "maximum": 86_400_000 })
 }

@@ -7,16 +7,16 @@ use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json};
 
 use super::fields::{
-    boolean, choice, count, direct_tools, idle_timeout, milliseconds, output_guard, start_timeout,
-    strings, tool_rule,
+    boolean, choice, collapsed_lines, count, direct_tools, idle_timeout, milliseconds,
+    output_guard, start_timeout, strings, tool_rule,
 };
 use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
 use super::schema::row_schema;
 use super::show;
 use super::values::{
-    AdHocConnections, ApprovePolicy, CredentialStore, DirectTools, IdleTimeout, OutputGuard, Pins,
-    ToolPrefix, ToolRule, Toolset,
+    AdHocConnections, ApprovePolicy, CollapsedLines, CredentialStore, DirectTools, FooterStatus,
+    IdleTimeout, OutputGuard, Pins, ResultRendering, ToolPrefix, ToolRule, Toolset,
 };
 
 /// One row a setting: Rust name, type, key in the file, who may set it, reader, default.
@@ -127,10 +127,28 @@ settings! {
     sampling: bool = "sampling", User, boolean, true;
     elicitation: bool = "elicitation", User, boolean, true;
     daemon: bool = "daemon", User, boolean, false;
+    footer: FooterStatus = "mcpFooterStatus", User, choice, FooterStatus::Full;
+    status_icon: bool = "showStatusIcon", User, boolean, true;
+    startup_notice: bool = "notifyOnStartupConnect", User, boolean, true;
+    result_rendering: ResultRendering
+        = "toolResultRendering", User, choice, ResultRendering::Compact;
+    collapsed_lines: CollapsedLines
+        = "collapsedResultLines", User, collapsed_lines, CollapsedLines::Fitting;
     output_guard: OutputGuard = "outputGuard", User, output_guard, OutputGuard::DEFAULT;
     max_frame_bytes: usize = "maxFrameBytes", User, count, 16 * 1024 * 1024;
     max_tools: usize = "maxTools", User, count, 2_000;
     max_pages: usize = "maxPages", User, count, 100;
+}
+
+impl Settings {
+    /// How many lines of a result Pi shows until it is expanded.
+    pub fn shown_lines(&self) -> u8 {
+        match (self.collapsed_lines, self.result_rendering) {
+            (CollapsedLines::Exactly(lines), _) => lines,
+            (CollapsedLines::Fitting, ResultRendering::Compact) => 1,
+            (CollapsedLines::Fitting, ResultRendering::Boxed) => 3,
+        }
+    }
 }
 
 /// What a project's file sets holds for the user's own servers too, before anyone trusted it: it

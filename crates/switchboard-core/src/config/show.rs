@@ -11,7 +11,9 @@ use super::auth::{Auth, Credential, OAuth, OAuthOptions, RequestHeadersCommand};
 use super::layers::{Config, Origin, Trust};
 use super::secrecy;
 use super::server::ServerEntry;
-use super::values::{DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule};
+use super::values::{
+    CollapsedLines, DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule,
+};
 
 /// `{servers: {NAME: {field: value, …, origin, trust}}, settings}`. A definition that waits for
 /// approval is marked by its `trust`; beside a server of the user's it stands under `pending`.
@@ -91,6 +93,13 @@ pub(super) fn choice(word: &impl ToString) -> Value {
 
 pub(super) fn count(count: &usize) -> Value {
     (*count).into()
+}
+
+pub(super) fn collapsed_lines(lines: &CollapsedLines) -> Value {
+    match lines {
+        CollapsedLines::Fitting => Value::Null,
+        CollapsedLines::Exactly(lines) => (*lines).into(),
+    }
 }
 
 pub(super) fn milliseconds(time: &Duration) -> Value {

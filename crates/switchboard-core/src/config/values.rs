@@ -219,6 +219,32 @@ choice! {
     }
 }
 
+choice! {
+    /// What Pi shows of the servers below its input.
+    pub enum FooterStatus {
+        Off = "off",
+        Compact = "compact",
+        Full = "full",
+    }
+}
+
+choice! {
+    /// How Pi shows what a tool gave.
+    pub enum ResultRendering {
+        Compact = "compact",
+        Boxed = "boxed",
+    }
+}
+
+/// How many lines of a result Pi shows until it is expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollapsedLines {
+    /// As many as suit the rendering.
+    Fitting,
+    /// From 1 to 3.
+    Exactly(u8),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleTimeout {
     Never,

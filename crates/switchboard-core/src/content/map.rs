@@ -16,6 +16,9 @@ use crate::render::words;
 pub(super) const MAX_IMAGES: usize = 32;
 pub(super) const MAX_IMAGE_BYTES: usize = 10 << 20;
 
+/// Stands for a result that says nothing.
+pub(super) const NOTHING: &str = "(empty result)";
+
 const MAX_URI_CHARS: usize = 1_024;
 const MAX_NAME_CHARS: usize = 256;
 const MAX_MIME_CHARS: usize = 128;
@@ -280,7 +283,7 @@ impl<'r> Mapper<'r> {
                 if head.is_empty() && text.of(self.raw) == "\"\"")
         };
         if self.blocks.iter().all(is_empty) {
-            self.blocks = vec![Block::Note("(empty result)".to_owned())];
+            self.blocks = vec![Block::Note(NOTHING.to_owned())];
         }
         self.blocks
     }

@@ -219,6 +219,41 @@ impl<'a> CallOutput<'a> {
     }
 }
 
+impl CallOutput<'_> {
+    /// The same for an error: its text begins with `head`, and where there is none, `otherwise`
+    /// stands for it.
+    pub fn write_error_content(&self, out: &mut String, head: &str, otherwise: &str) {
+        let speaks = |block: &&Block| {
+            let text = block.text(&self.raw);
+            !block.is_media() && !text.trim().is_empty() && text != map::NOTHING
+        };
+        let first = self.blocks.iter().find(speaks);
+        out.push('[');
+        if first.is_none() {
+            push_text_block(out, &format!("{head}{otherwise}"));
+        }
+        let mut headed = first.is_none();
+        for block in self.blocks.iter().filter(|block| block.is_media() || speaks(block)) {
+            if !out.ends_with("[") {
+                out.push(',');
+            }
+            if headed || block.is_media() {
+                block.push_json(&self.raw, out);
+            } else {
+                push_text_block(out, &format!("{head}{}", block.text(&self.raw)));
+                headed = true;
+            }
+        }
+        out.push(']');
+    }
+}
+
+fn push_text_block(out: &mut String, text: &str) {
+    out.push_str("{\"type\":\"text\",\"text\":");
+    push_json_string(out, text);
+    out.push('}');
+}
+
 impl Spill<'_> {
     /// Line breaks and missing padding are forgiven; some encoders write them.
     pub fn decode(&self) -> Result<Vec<u8>, BlobError> {
@@ -359,9 +394,7 @@ impl Block {
             | Block::Note(_)
             | Block::Json(_)
             | Block::Blob { .. } => {
-                out.push_str("{\"type\":\"text\",\"text\":");
-                push_json_string(out, &self.text(raw));
-                out.push('}');
+                push_text_block(out, &self.text(raw));
             }
         }
     }

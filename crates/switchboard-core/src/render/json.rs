@@ -85,7 +85,8 @@ pub fn reply(reply: &Reply) -> Value {
     }
 }
 
-fn status(overview: &Overview) -> Value {
+/// The JSON of a status.
+pub fn status(overview: &Overview) -> Value {
     json!({
         "servers": overview.servers.iter().map(server).collect::<Vec<_>>(),
         "tools": overview.tools,

@@ -1,6 +1,8 @@
-//! How answers are worded: for a model, for machines, and the words that both use.
+//! How answers are worded: for a model, for machines, for people, and the words that all use.
 
 pub mod granular;
 pub mod json;
+pub mod pi;
+pub mod remedy;
 pub mod text;
 pub mod words;

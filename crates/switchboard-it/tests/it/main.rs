@@ -35,6 +35,7 @@ mod mirror;
 mod modern;
 mod nine_hosts;
 mod ordeal;
+mod pi_face;
 mod pi_list;
 mod pins;
 mod processes;

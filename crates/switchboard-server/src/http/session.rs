@@ -18,7 +18,7 @@ use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
 use crate::calls::Calls;
 use crate::conversation::Conversation;
-use crate::service::{Offer, Service, cancelled_id};
+use crate::service::{HostKind, Offer, Service, cancelled_id};
 
 /// Requests of one session that run at the same time; others wait for their turn.
 const IN_FLIGHT: usize = 32;
@@ -87,7 +87,9 @@ impl HttpSession {
             true => Streaming::Primed,
             false => Streaming::Resumable,
         };
-        HttpSession::with(gateway, streaming, |peer| Service::new(gateway, offer, peer))
+        HttpSession::with(gateway, streaming, |peer| {
+            Service::new(gateway, (offer, HostKind::Any), peer)
+        })
     }
 
     /// For one request of a client of which nothing else is known.

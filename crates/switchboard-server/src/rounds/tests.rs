@@ -4,6 +4,7 @@ use serde_json::json;
 use switchboard_wire::peer::{Limits, Outlet, detached};
 
 use super::*;
+use crate::answer::Errors;
 
 fn args(value: Value) -> Args {
     Args::parse(&value.to_string()).unwrap()
@@ -16,7 +17,7 @@ fn client() -> (Peer, Outlet) {
 
 fn result(answer: &Answer) -> Value {
     let mut out = String::new();
-    answer.write(&mut out);
+    answer.write(&mut out, Errors::Flagged);
     serde_json::from_str(&out).unwrap()
 }
 

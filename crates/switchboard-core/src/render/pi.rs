@@ -1,0 +1,202 @@
+//! Answers for the person at Pi: plain text, remedies as the commands of the extension.
+
+use std::fmt::Write;
+
+use super::remedy::{self, Speech};
+use super::text::{mistake_line, server_line, stale_line};
+use super::words::{clean_line, plural};
+use crate::failure::Failure;
+use crate::name::ServerName;
+use crate::reply::{Overview, SearchPage, ServerStatus, ToolLine, ToolPage};
+
+const LINE: usize = 120;
+const DESCRIPTION: usize = 300;
+const MESSAGE: usize = 1_000;
+const NAME: usize = 100;
+/// Servers that a status shows.
+const SERVERS: usize = 100;
+/// Hits that are shown with signature and description; the others get a line.
+const FULL_HITS: usize = 3;
+
+/// Commands as the extension has them.
+#[derive(Clone, Copy, Debug)]
+pub struct Pi;
+
+impl Speech for Pi {
+    fn command(&self, words: &str) -> String {
+        match words.split_once(' ') {
+            Some(("auth", server)) => format!("`/mcp-auth {server}`"),
+            // Nobody types a secret into a conversation.
+            Some(("token", _)) => self.shell(&format!("switchboard {words}")),
+            Some(_) | None => format!("`/mcp {words}`"),
+        }
+    }
+
+    fn shell(&self, line: &str) -> String {
+        format!("`{line}`")
+    }
+
+    fn say_yes(&self) -> String {
+        "this session of Pi cannot ask you; use one with its interface".to_owned()
+    }
+}
+
+/// What went wrong, and a line for each remedy.
+pub fn failure(failure: &Failure) -> String {
+    let mut out = failure_line(failure);
+    for hint in &failure.hints {
+        let _ = write!(out, "\nhint: {}", remedy::wording(hint, &Pi));
+    }
+    out
+}
+
+fn failure_line(failure: &Failure) -> String {
+    let chain = failure.chain();
+    let causes: Vec<_> = chain.iter().map(|cause| clean_line(cause, MESSAGE)).collect();
+    causes.join(": ")
+}
+
+/// How it goes with all servers: a header, and a line for each.
+pub fn status(overview: &Overview) -> String {
+    let disabled = disabled(overview);
+    let mut out = format!(
+        "MCP: {}/{} servers, {}",
+        overview.connected,
+        overview.servers.len() - disabled,
+        plural(overview.tools, "tool")
+    );
+    if disabled > 0 {
+        let _ = write!(out, " ({disabled} disabled)");
+    }
+    for server in overview.servers.iter().take(SERVERS) {
+        let _ = write!(out, "\n{}", server_line(server));
+    }
+    if let Some(more @ 1..) = overview.servers.len().checked_sub(SERVERS) {
+        let _ = write!(out, "\n… and {more} more");
+    }
+    for place in &overview.stale {
+        let _ = write!(out, "\n{}", stale_line(place));
+    }
+    for place in &overview.mistakes {
+        let _ = write!(out, "\n{}", mistake_line(place));
+    }
+    out
+}
+
+/// How many servers are turned off.
+pub fn disabled(overview: &Overview) -> usize {
+    overview.servers.iter().filter(|server| server.status == ServerStatus::Disabled).count()
+}
+
+/// The servers that wait for the user.
+pub fn pending(overview: &Overview) -> Vec<&str> {
+    let pending = overview.servers.iter().filter(|line| line.status == ServerStatus::Pending);
+    pending.map(|line| line.name.as_str()).collect()
+}
+
+/// A line for each tool, below the name of its server.
+pub fn tools(page: &ToolPage) -> String {
+    let mut out = String::new();
+    let mut server: Option<&ServerName> = None;
+    for tool in &page.tools {
+        if server != Some(&tool.server) {
+            let gap = if server.is_some() { "\n" } else { "" };
+            let _ = writeln!(out, "{gap}{}:", shown(&tool.server));
+            server = Some(&tool.server);
+        }
+        let _ = writeln!(out, "- {}", tool_line(tool));
+    }
+    if page.tools.is_empty() {
+        out.push_str("No tools.\n");
+    }
+    if page.next.is_some() {
+        let more = page.total.saturating_sub(page.offset + page.tools.len());
+        let _ = writeln!(out, "… and {more} more");
+    }
+    if !page.skipped.is_empty() {
+        let reasons = super::words::list(&page.skipped, 3);
+        let count = plural(page.skipped.len(), "definition");
+        let _ = writeln!(out, "Left out: {count} ({})", clean_line(&reasons, DESCRIPTION));
+    }
+    unseen(&mut out, &page.not_listed, &page.pending);
+    trimmed(out)
+}
+
+/// What a search found, best first.
+pub fn found(page: &SearchPage) -> String {
+    let mut out = String::new();
+    if page.hits.is_empty() {
+        let _ = writeln!(out, "No tool matches \"{}\".", clean_line(&page.query, LINE));
+    }
+    for (index, hit) in page.hits.iter().enumerate() {
+        if index >= FULL_HITS {
+            let _ = writeln!(out, "- {}", tool_line(&hit.line));
+            continue;
+        }
+        let signature = clean_line(&hit.signature, MESSAGE);
+        let about = clean_line(&hit.line.description, DESCRIPTION);
+        let _ = writeln!(out, "{signature}{}", mark(&hit.line));
+        if !about.is_empty() {
+            let _ = writeln!(out, "  {about}");
+        }
+    }
+    if page.next.is_some() {
+        let _ = writeln!(out, "{} of {} are shown", page.offset + page.hits.len(), page.total);
+    }
+    unseen(&mut out, &page.not_listed, &page.pending);
+    trimmed(out)
+}
+
+/// How it went with one server that was to be connected.
+pub fn connected(server: &ServerName, outcome: Result<usize, &Failure>) -> String {
+    match outcome {
+        Ok(tools) => {
+            let glyph = ServerStatus::Connected.glyph();
+            format!("{glyph} {}: connected, {}", shown(server), plural(tools, "tool"))
+        }
+        Err(failure) => {
+            let glyph = ServerStatus::Failed.glyph();
+            format!("{glyph} {}: {}", shown(server), failure_line(failure))
+        }
+    }
+}
+
+pub fn disconnected(server: &ServerName) -> String {
+    format!("{} {}: disconnected", ServerStatus::NotConnected.glyph(), shown(server))
+}
+
+/// Where no server can be connected.
+pub fn nothing_to_connect() -> &'static str {
+    "No server is enabled and trusted."
+}
+
+fn shown(server: &ServerName) -> std::borrow::Cow<'_, str> {
+    clean_line(server.as_str(), NAME)
+}
+
+fn tool_line(tool: &ToolLine) -> String {
+    let name = clean_line(&tool.shown, NAME);
+    match clean_line(&tool.description, LINE) {
+        about if about.is_empty() => format!("{name}{}", mark(tool)),
+        about => format!("{name}{}: {about}", mark(tool)),
+    }
+}
+
+/// Behind a tool that is not what was accepted.
+fn mark(tool: &ToolLine) -> String {
+    tool.pin.mark().map(|mark| format!(" ({mark})")).unwrap_or_default()
+}
+
+fn unseen(out: &mut String, not_listed: &[ServerName], pending: &[ServerName]) {
+    if !not_listed.is_empty() {
+        let _ = writeln!(out, "{}", remedy::not_listed(not_listed, &Pi));
+    }
+    if !pending.is_empty() {
+        let _ = writeln!(out, "{}", remedy::pending(pending, &Pi));
+    }
+}
+
+fn trimmed(mut out: String) -> String {
+    out.truncate(out.trim_end().len());
+    out
+}
