@@ -126,6 +126,7 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
             palette.command(format!("`chmod +x {}`", word(path)))
         ),
         Hint::Install(product) => format!("install {product}"),
+        Hint::InstallIn(host) => format!("change that with {}", on("install", host.as_str())),
         Hint::SetVariable(name) => {
             format!("set the environment variable `{}`", clean_line(name, 200))
         }
