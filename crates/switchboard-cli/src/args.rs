@@ -146,7 +146,7 @@ pub(crate) enum Command {
     #[command(
         after_help = "What changes is shown first. `uninstall` takes it back to the byte.\n\n\
         Examples:\n  switchboard install claude-code\n  \
-        switchboard install codex --move --dry-run"
+        switchboard install codex --move --dry-run\n  switchboard install pi"
     )]
     Install(Install),
     /// Take Switchboard out of a host, and give back what was moved

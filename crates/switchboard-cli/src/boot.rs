@@ -16,6 +16,7 @@ use switchboard::{Environment, Gateway, GatewayBuilder};
 use crate::args::Globals;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
+use crate::extension;
 use crate::host::{Consent, Terminal};
 use crate::printer::Printer;
 use crate::report::Outcome;
@@ -74,7 +75,8 @@ impl App {
 
     /// What changes the files of hosts.
     pub(crate) fn installer(&self) -> Installer<'_> {
-        Installer::new(&self.environment, &self.paths, self.load_options())
+        let (environment, paths) = (&self.environment, &self.paths);
+        Installer::new(environment, paths, self.load_options(), extension::FILES)
     }
 
     /// Reads the configuration without a word about it.
@@ -94,7 +96,8 @@ impl App {
     /// Reads the configuration; what is wrong with it is said on standard error.
     pub(crate) fn load_and_warn(&self) -> Result<Loaded, Failure> {
         let loaded = self.load()?;
-        for diagnostic in &loaded.config.diagnostics {
+        let problems = loaded.config.diagnostics.iter().filter(|found| found.level != Level::Note);
+        for diagnostic in problems {
             self.printer.note(&diagnostic_line(diagnostic, self.printer.err));
         }
         if let Some(problem) = &loaded.trust_problem {
@@ -178,6 +181,7 @@ pub(crate) fn diagnostic_line(diagnostic: &Diagnostic, palette: Palette) -> Stri
     let level = match diagnostic.level {
         Level::Error => palette.error("error:"),
         Level::Warning => palette.warning("warning:"),
+        Level::Note => palette.aside("note:"),
     };
     let path = clean_line(diagnostic.path.as_deref().unwrap_or_default(), 500);
     let place = format!("{path}:{}:{}", diagnostic.line, diagnostic.column);

@@ -13,6 +13,7 @@ mod conversation;
 mod dialogue;
 mod diff;
 mod exit;
+mod extension;
 mod host;
 mod keyboard;
 mod printer;

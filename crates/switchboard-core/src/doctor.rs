@@ -3,8 +3,11 @@
 //! Whatever follows from the configuration alone is found here; what lies on disk is looked at by
 //! the engine, which reports it in the same words.
 
+pub mod pi;
+
 use std::collections::BTreeMap;
 
+use self::pi::PiFault;
 use crate::catalog::resolve::nearest;
 use crate::config::diagnostic::{self, Diagnostic, DiagnosticKind};
 use crate::config::expand::{self, ExpandError, Surroundings};
@@ -97,6 +100,8 @@ pub enum Fault {
     OpenDirectory { path: String, mode: u32 },
     #[error("`{path}` is no directory")]
     NoDirectory { path: String },
+    #[error(transparent)]
+    Pi(#[from] PiFault),
     #[error("it was tried: {0}")]
     Unusable(Failure),
 }
@@ -116,6 +121,7 @@ impl Finding {
         let server = self.server.as_deref().and_then(|name| ServerName::new(name).ok());
         let about = |hint: fn(ServerName) -> Hint| server.clone().map(hint).into_iter().collect();
         match &self.fault {
+            Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. }) => Vec::new(),
             Fault::Config(Diagnostic { path, line, .. }) => {
                 let path = path.as_deref().unwrap_or_default().to_owned();
                 vec![Hint::Edit { path, line: *line }]
@@ -146,6 +152,7 @@ impl Finding {
                 vec![Hint::MoveAway(path.clone())]
             }
             Fault::OpenDirectory { path, .. } => vec![Hint::MakePrivate(path.clone())],
+            Fault::Pi(fault) => fault.hints(),
             Fault::Unusable(failure) if failure.hints.is_empty() => about(Hint::ReadLog),
             Fault::Unusable(failure) => failure.hints.clone(),
         }
@@ -155,17 +162,19 @@ impl Finding {
 impl Fault {
     pub fn level(&self) -> Level {
         match self {
+            Fault::Pi(fault) => fault.level(),
             Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
             | Fault::CollidingNames { .. }
             | Fault::Untrusted { .. }
             | Fault::DamagedCache { .. }
             | Fault::OpenDirectory { .. } => Level::Warning,
-            Fault::Disabled
+            Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. })
+            | Fault::Disabled
             | Fault::StaleCache
             | Fault::Launched { .. }
             | Fault::NotInstalled { .. }
             | Fault::Attended { .. } => Level::Note,
-            Fault::Config(_)
+            Fault::Config(Diagnostic { level: diagnostic::Level::Error, .. })
             | Fault::MissingVariable { .. }
             | Fault::BadValue { .. }
             | Fault::CommandNotFound { .. }
@@ -203,6 +212,7 @@ impl Fault {
             Fault::DamagedTrust { .. } => "damaged_trust",
             Fault::OpenDirectory { .. } => "open_directory",
             Fault::NoDirectory { .. } => Code::Storage.as_str(),
+            Fault::Pi(fault) => fault.code(),
             Fault::Unusable(failure) => failure.code.as_str(),
         }
     }
@@ -215,6 +225,7 @@ fn config_code(kind: &DiagnosticKind) -> &'static str {
             "config_unreadable"
         }
         DiagnosticKind::UnknownKey { .. } => "unknown_key",
+        DiagnosticKind::NoEffect { .. } => "no_effect",
         DiagnosticKind::DuplicateKey { .. } => "duplicate_key",
         DiagnosticKind::ForbiddenInProject { .. } => "forbidden_key",
         DiagnosticKind::NoEndpoint { .. } => "no_endpoint",
@@ -284,6 +295,7 @@ fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
         | DiagnosticKind::MissingKey { .. }
         | DiagnosticKind::UnknownKey { .. }
         | DiagnosticKind::DuplicateKey { .. }
+        | DiagnosticKind::NoEffect { .. }
         | DiagnosticKind::BadName { .. }
         | DiagnosticKind::BadId { .. }
         | DiagnosticKind::DuplicateId { .. }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::install::Target;
 use crate::name::ServerName;
 use crate::sign_in::link::Link;
 
@@ -197,6 +198,8 @@ pub enum Hint {
     MakeExecutable(String),
     /// Install a product that brings the program.
     Install(&'static str),
+    /// Let us change a host's files anew.
+    InstallIn(Target),
     /// Set an environment variable.
     SetVariable(String),
     /// Let the server see these variables of ours, should it need them.

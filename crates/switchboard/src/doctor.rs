@@ -1,5 +1,7 @@
 //! What the servers of a configuration would meet on this machine, without starting any.
 
+mod pi;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ use crate::paths::{self, Paths};
 use crate::pins::{PinFile, Stored};
 use crate::upstream::Words;
 
+pub use switchboard_core::doctor::pi::PiFault;
 pub use switchboard_core::doctor::{Fault, Finding, Level};
 
 /// As many programs on the path are looked at for one that is spelled alike.
@@ -46,6 +49,7 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
     }
     let directories = locations.private().into_iter().filter_map(|path| directory_fault(&path));
     findings.extend(directories.map(|fault| Finding { server: None, fault }));
+    findings.extend(pi::examine(&with, locations, loaded));
     for (name, server) in &loaded.config.servers {
         if server.definition.is_disabled() {
             continue;

@@ -277,12 +277,12 @@ impl<'a> Editor<'a> {
         if !is_glob(pattern) {
             return Err(EditError::BadPattern { pattern: pattern.to_owned() });
         }
-        self.change_rules(rules, Change::AddItem(pattern.to_owned()))
+        self.change_rules(rules, Change::AddItem(pattern.into()))
     }
 
     /// Takes a pattern out of a list.
     pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
-        self.change_rules(rules, Change::RemoveItem(pattern.to_owned()))
+        self.change_rules(rules, Change::RemoveItem(pattern.into()))
     }
 
     fn change_rules(&self, rules: Rules, change: Change) -> Result<Edited, EditError> {
@@ -446,7 +446,7 @@ fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next,
 }
 
 fn importing(hosts: &[Host]) -> Vec<Edit> {
-    let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().to_owned()));
+    let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().into()));
     hosts.iter().map(add).collect()
 }
 

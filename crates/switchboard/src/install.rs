@@ -1,9 +1,11 @@
-//! Puts our entry into a host's own file, moves the host's servers into ours, and takes all of that
-//! back to the byte.
+//! Puts our entry into a host's own file, or our package into Pi, moves the host's servers into
+//! ours, and takes all of that back to the byte.
 
 pub mod error;
+pub(crate) mod pi;
 mod record;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -29,7 +31,11 @@ pub struct Installer<'a> {
     environment: &'a Environment,
     locations: &'a Paths,
     options: LoadOptions,
+    package: Package<'a>,
 }
+
+/// The files of the package that Pi loads, by name.
+pub type Package<'a> = &'a [(&'a str, &'a str)];
 
 /// What happens to the servers that a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,10 @@ pub struct Plan {
     pub moved: Vec<String>,
     /// The servers that stay in the host although all were to be moved.
     pub stay: Vec<Staying>,
+    /// The packages that go because ours is after the same commands.
+    pub displaced: Vec<String>,
+    /// Whether the host still has an entry of ours afterwards: one that it had before we came.
+    pub leaves_ours: bool,
     /// What shall be written down; `None` to forget it.
     record: Option<Record>,
 }
@@ -57,13 +67,6 @@ impl Plan {
     /// Whether everything is so already.
     pub fn is_nothing(&self) -> bool {
         self.files.is_empty()
-    }
-
-    /// Whether the host still has our entry afterwards: one that it had before we came.
-    pub fn leaves_our_entry(&self) -> bool {
-        let host = self.files.iter().find(|file| file.owner == Owner::Host(self.target));
-        let after = host.and_then(|file| file.after.as_deref()).unwrap_or_default();
-        install::presence(self.target, after) == Ok(Presence::Installed)
     }
 }
 
@@ -81,6 +84,8 @@ pub struct FileChange {
 pub enum Owner {
     Host(Target),
     User,
+    /// It is one of the package that Pi loads.
+    Package,
 }
 
 impl FileChange {
@@ -110,12 +115,16 @@ impl<'a> Installer<'a> {
         environment: &'a Environment,
         locations: &'a Paths,
         options: LoadOptions,
+        package: Package<'a>,
     ) -> Installer<'a> {
-        Installer { environment, locations, options }
+        Installer { environment, locations, options, package }
     }
 
-    /// What it takes to have our entry in a host.
+    /// What it takes to have our entry in a host. Pi's servers stay, for we read its own files.
     pub fn install(&self, target: Target, servers: Servers) -> Result<Plan, InstallError> {
+        if target == Target::Pi {
+            return self.install_in_pi();
+        }
         let path = self.file_of(target);
         let now = text(&path)?;
         let there = install::presence(target, now.as_deref().unwrap_or_default())
@@ -164,17 +173,21 @@ impl<'a> Installer<'a> {
             FileChange { path, owner: Owner::Host(target), before: now, after: Some(after) },
         ];
         Ok(Plan {
-            target,
             files: changed(files),
             moved: copies.moved,
             stay: copies.stay,
             record: Some(record),
+            ..Plan::nothing(target)
         })
     }
 
     /// What it takes to have the host as it was.
     pub fn uninstall(&self, target: Target) -> Result<Plan, InstallError> {
-        let Some(record) = self.record_file(target).read()? else {
+        let record = self.record_file(target).read()?;
+        if target == Target::Pi && !record.as_ref().is_some_and(pi::is_of_servers) {
+            return self.uninstall_from_pi(record);
+        }
+        let Some(record) = record else {
             let path = self.file_of(target);
             let now = text(&path)?;
             let after = match &now {
@@ -186,19 +199,12 @@ impl<'a> Installer<'a> {
             let file = FileChange { path, owner: Owner::Host(target), before: now, after };
             return Ok(Plan { files: changed([file]), ..Plan::nothing(target) });
         };
-        // The host first: a server that runs twice for a moment is better than one that is lost.
-        let path = record.host.path.clone();
-        let now = text(&path)?;
-        let after = record.host_before(target, now.clone())?;
-        let mut files = vec![FileChange { path, owner: Owner::Host(target), before: now, after }];
-        if let Some(kept) = &record.ours {
-            let now = text(&kept.path)?;
-            let after = record.user_before(now.clone())?;
-            let path = kept.path.clone();
-            files.push(FileChange { path, owner: Owner::User, before: now, after });
-        }
-        let moved = record.moved.clone();
-        Ok(Plan { files: changed(files), moved, ..Plan::nothing(target) })
+        let files = files_before(target, &record)?;
+        let host = files.iter().find(|file| file.owner == Owner::Host(target));
+        let after = host.and_then(|file| file.after.as_deref()).unwrap_or_default();
+        let leaves_ours = install::presence(target, after) == Ok(Presence::Installed);
+        let moved = record.moved;
+        Ok(Plan { files: changed(files), moved, leaves_ours, ..Plan::nothing(target) })
     }
 
     /// Writes what was planned: what is needed to take it back, then the files in their order. A
@@ -237,7 +243,12 @@ impl<'a> Installer<'a> {
         done.map_err(|error| match error {
             UpdateError::Io(cause) => failed(cause).into(),
             UpdateError::Change(error) => error,
-        })
+        })?;
+        if let (Owner::Package, None, Some(folder)) = (file.owner, after, path.parent()) {
+            // It goes with the last of its files.
+            let _still_used = fs::remove_dir(folder);
+        }
+        Ok(())
     }
 
     fn user_file(&self) -> Result<PathBuf, InstallError> {
@@ -251,7 +262,7 @@ impl<'a> Installer<'a> {
 
     /// The user's file of a host: the first one that is there, of those that differ by platform.
     fn file_of(&self, target: Target) -> PathBuf {
-        let Some(host) = target.host() else { return self.locations.others.pi.join("mcp.json") };
+        let Some(host) = target.host() else { return pi::settings(self.locations) };
         let files = sources::of_host(self.locations, &self.options.project, host);
         let files = files.into_iter().filter(|file| file.tier == Tier::User);
         let mut files: Vec<PathBuf> = files.map(|file| file.path).collect();
@@ -268,11 +279,7 @@ impl<'a> Installer<'a> {
     /// What a host runs: our name if that leads here, else our path.
     fn command(&self) -> Result<String, InstallError> {
         let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
-        let path = self.environment.variable("PATH").unwrap_or_default();
-        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
-        let found = folders.map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file());
-        let real = |path: &Path| path.canonicalize().ok();
-        if found.is_some_and(|found| real(&found) == real(program)) {
+        if self.on_path(program).is_some() {
             return Ok(NAME.to_owned());
         }
         // Under another name we would not know ourselves again, and start ourselves.
@@ -282,6 +289,15 @@ impl<'a> Installer<'a> {
         program.to_str().map(str::to_owned).ok_or(InstallError::NoProgram)
     }
 
+    /// Where our name leads to this program, if it does.
+    fn on_path(&self, program: &Path) -> Option<PathBuf> {
+        let path = self.environment.variable("PATH").unwrap_or_default();
+        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
+        let found = folders.map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file());
+        let real = |path: &Path| path.canonicalize().ok();
+        found.filter(|found| real(found) == real(program))
+    }
+
     fn record_file(&self, target: Target) -> RecordFile {
         RecordFile::at(self.locations.installed_in(target))
     }
@@ -289,8 +305,32 @@ impl<'a> Installer<'a> {
 
 impl Plan {
     fn nothing(target: Target) -> Plan {
-        Plan { target, files: Vec::new(), moved: Vec::new(), stay: Vec::new(), record: None }
+        Plan {
+            target,
+            files: Vec::new(),
+            moved: Vec::new(),
+            stay: Vec::new(),
+            displaced: Vec::new(),
+            leaves_ours: false,
+            record: None,
+        }
     }
+}
+
+/// What it takes to have the files as they were, the host's first: a server that runs twice for a
+/// moment is better than one that is lost.
+fn files_before(target: Target, record: &Record) -> Result<Vec<FileChange>, InstallError> {
+    let path = record.host.path.clone();
+    let now = text(&path)?;
+    let after = record.host_before(target, now.clone())?;
+    let mut files = vec![FileChange { path, owner: Owner::Host(target), before: now, after }];
+    if let Some(kept) = &record.ours {
+        let now = text(&kept.path)?;
+        let after = record.user_before(now.clone())?;
+        let path = kept.path.clone();
+        files.push(FileChange { path, owner: Owner::User, before: now, after });
+    }
+    Ok(files)
 }
 
 /// What becomes of a host's servers.

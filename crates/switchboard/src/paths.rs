@@ -9,6 +9,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use switchboard_core::config::install::Target;
+use switchboard_core::config::install::pi::PACKAGE;
 use switchboard_core::name::ServerName;
 
 use crate::env::Environment;
@@ -22,6 +23,8 @@ pub struct Paths {
     pub config: PathBuf,
     pub cache: PathBuf,
     pub state: PathBuf,
+    /// What other programs load from us.
+    pub data: PathBuf,
     /// Where other programs keep what we read, too.
     pub others: Others,
 }
@@ -86,6 +89,7 @@ impl Paths {
             return Paths {
                 cache: root.join("cache"),
                 state: root.join("state"),
+                data: root.join("data"),
                 config: root,
                 others,
             };
@@ -94,6 +98,7 @@ impl Paths {
             config: config_home.join("switchboard"),
             cache: under("XDG_CACHE_HOME", ".cache").join("switchboard"),
             state: under("XDG_STATE_HOME", ".local/state").join("switchboard"),
+            data: under("XDG_DATA_HOME", ".local/share").join("switchboard"),
             others,
         }
     }
@@ -148,6 +153,11 @@ impl Paths {
     /// Where it is kept what an installation changed.
     pub(crate) fn installed_in(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
+    }
+
+    /// Where the package lies that Pi loads.
+    pub(crate) fn pi_package(&self) -> PathBuf {
+        self.data.join(PACKAGE)
     }
 
     /// Where it is written down which servers run.

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
-use switchboard::config::diagnostic::Diagnostic;
+use switchboard::config::diagnostic::{Diagnostic, Level};
 use switchboard::config::layers::Tier;
 use switchboard::config::{schema, show};
 use switchboard::load::FileState;
@@ -150,17 +150,14 @@ fn check(app: &App, format: Format) -> Outcome {
     for diagnostic in diagnostics {
         app.printer.text(&diagnostic_line(diagnostic, app.printer.out))?;
     }
+    let problems = diagnostics.iter().filter(|found| found.level != Level::Note).count();
     let found = loaded.files.iter().filter(|file| file.found).count();
     let servers = loaded.config.servers.len() + loaded.config.pending.len();
     app.printer.note(&format!(
         "checked {} with {}: {}",
         plural(found, "file"),
         plural(servers, "server"),
-        if diagnostics.is_empty() {
-            "no problem".to_owned()
-        } else {
-            plural(diagnostics.len(), "problem")
-        }
+        if problems == 0 { "no problem".to_owned() } else { plural(problems, "problem") }
     ));
     Ok(exit)
 }

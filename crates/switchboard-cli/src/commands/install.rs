@@ -1,9 +1,13 @@
-//! Putting our entry into a host's file, and taking it out: shown first, then asked, then written.
+//! Putting our entry into a host's file, or our package into Pi, and taking it out: shown first,
+//! then asked, then written.
+
+use std::fmt::Write;
+use std::path::Path;
 
 use switchboard::config::install::Target;
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
-use switchboard::install::{Owner, Plan, Reason, Servers, Staying};
+use switchboard::install::{FileChange, Owner, Plan, Reason, Servers, Staying};
 use switchboard::render::words::{clean_line, list, plural};
 
 use crate::args::install::{HostName, Install};
@@ -11,6 +15,7 @@ use crate::boot::App;
 use crate::diff;
 use crate::exit::Exit;
 use crate::report::Outcome;
+use crate::style::Palette;
 
 /// How many servers are named.
 const NAMES: usize = 20;
@@ -31,6 +36,9 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
         let name = clean_line(name, 100);
         app.printer.warn(&format!("`{name}` stays in {}: {why}", target.title()));
     }
+    if target == Target::Pi && wish.move_servers {
+        app.printer.note("Pi's servers are read where they are, so none is moved");
+    }
     if plan.is_nothing() {
         app.printer.note(&format!(
             "Switchboard is installed in {} already, nothing was changed",
@@ -39,6 +47,13 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
         return Ok(Exit::Done);
     }
     show(app, &plan);
+    for package in &plan.displaced {
+        let package = clean_line(package, 200);
+        app.printer.note(&format!(
+            "`{package}` is taken out of {}: only one can have the command `/mcp`",
+            target.title()
+        ));
+    }
     if wish.dry_run {
         app.printer.note("nothing was written");
         return Ok(Exit::Done);
@@ -57,7 +72,7 @@ pub(super) async fn uninstall(app: &App, HostName(target): HostName, yes: bool) 
         return Ok(Exit::Done);
     }
     show(app, &plan);
-    let done = if plan.leaves_our_entry() {
+    let done = if plan.leaves_ours {
         format!("{title} is as it was, with the entry of Switchboard that it had before")
     } else {
         format!("Switchboard is not installed in {title} any more")
@@ -66,16 +81,38 @@ pub(super) async fn uninstall(app: &App, HostName(target): HostName, yes: bool) 
 }
 
 fn show(app: &App, plan: &Plan) {
-    for file in &plan.files {
+    let (package, others): (Vec<_>, Vec<_>) =
+        plan.files.iter().partition(|file| file.owner == Owner::Package);
+    if !package.is_empty() {
+        app.printer.note(&of_package(&package, app.printer.err));
+    }
+    for file in others {
         let shown = match file.owner {
             Owner::Host(target) => diff::of_host(&file.edited(), target, app.printer.err),
-            Owner::User => diff::text(&file.edited(), app.printer.err),
+            Owner::User | Owner::Package => diff::text(&file.edited(), app.printer.err),
         };
         app.printer.note(&shown);
         if file.after.is_none() {
             app.printer.note("the file is removed");
         }
     }
+}
+
+/// Our own files are named; nobody has to read them.
+fn of_package(files: &[&FileChange], palette: Palette) -> String {
+    let directory = files.first().and_then(|file| file.path.parent());
+    let directory = directory.unwrap_or(Path::new("")).to_string_lossy();
+    let mut out = format!("{}\n", palette.name(clean_line(&directory, 1_000)));
+    for FileChange { path, before, after, .. } in files {
+        let mark = match (before, after) {
+            (None, _) => '+',
+            (Some(_), Some(_)) => '~',
+            (Some(_), None) => '-',
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let _ = writeln!(out, "{mark} {}", clean_line(&name, 100));
+    }
+    out
 }
 
 async fn carry_out(app: &App, plan: &Plan, yes: bool, done: &str) -> Outcome {

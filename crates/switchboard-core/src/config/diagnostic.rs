@@ -62,6 +62,8 @@ impl fmt::Display for Diagnostic {
 pub enum Level {
     Error,
     Warning,
+    /// Good to know for who asks.
+    Note,
 }
 
 impl fmt::Display for Level {
@@ -69,6 +71,7 @@ impl fmt::Display for Level {
         f.write_str(match self {
             Level::Error => "error",
             Level::Warning => "warning",
+            Level::Note => "note",
         })
     }
 }
@@ -97,6 +100,9 @@ pub enum DiagnosticKind {
     MissingKey { key: String },
     #[error("unknown key `{key}`{}", Nearest(nearest))]
     UnknownKey { key: String, nearest: Option<&'static str> },
+    /// Another program that reads the file knows it.
+    #[error("`{key}` has no effect here")]
+    NoEffect { key: String },
     #[error("`{key}` is given twice, the last one counts")]
     DuplicateKey { key: String },
     /// A repository must not decide how far it is trusted.

@@ -35,9 +35,9 @@ pub enum Change {
     Set(Json),
     /// Takes the key and its value away. Comments around it stay.
     Remove,
-    /// Adds a string to an array of strings, unless it is in it.
-    AddItem(String),
-    RemoveItem(String),
+    /// Adds a value to an array, unless it is in it.
+    AddItem(Json),
+    RemoveItem(Json),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -168,7 +168,7 @@ fn with_root(document: &Document<'_>, at: &[String], change: &Change) -> String 
 fn added(missing: &[String], change: &Change) -> Option<Json> {
     let value = match change {
         Change::Set(value) => value.clone(),
-        Change::AddItem(item) => Json::Array(vec![Json::String(item.clone())]),
+        Change::AddItem(item) => Json::Array(vec![item.clone()]),
         Change::Remove | Change::RemoveItem(_) => return None,
     };
     let around = |value, key: &String| Json::Object(Map::from_iter([(key.clone(), value)]));
@@ -203,15 +203,14 @@ fn change_property(
             let Value::Array(array) = &property.value else {
                 return Err(wrong_type(path, "an array"));
             };
-            if array.elements.iter().any(|element| is_string(element, item)) {
+            if array.elements.iter().any(|element| json(element) == *item) {
                 return Ok(text.to_owned());
             }
-            let value = Json::String(item.clone());
             Container::of_array(document, array).insert(
                 &document.layout(),
                 Opens::Inline,
                 None,
-                &value,
+                item,
             )
         }
         Change::RemoveItem(item) => {
@@ -219,7 +218,7 @@ fn change_property(
                 return Err(wrong_type(path, "an array"));
             };
             Container::of_array(document, array).remove(|index| {
-                array.elements.get(index).is_some_and(|element| is_string(element, item))
+                array.elements.get(index).is_some_and(|element| json(element) == *item)
             })
         }
     };
@@ -264,10 +263,6 @@ fn wrong_type(path: &[String], expected: &'static str) -> EditError {
         path => path.iter().fold(String::new(), |parent, key| join(&parent, key)),
     };
     EditError::WrongType { key, expected }
-}
-
-fn is_string(value: &Value<'_>, wanted: &str) -> bool {
-    matches!(value, Value::StringLit(literal) if literal.value == wanted)
 }
 
 /// The parser bounds the depth, and of two members with one name the last one counts.

@@ -3,6 +3,7 @@
 //! Texts come in and go out; every byte that need not change stays.
 
 pub mod moving;
+pub mod pi;
 mod toml;
 
 use std::fmt;
@@ -55,7 +56,7 @@ pub enum Presence {
 }
 
 impl Target {
-    /// `None` for Pi, whose file has the form of our own.
+    /// `None` for Pi, whose servers stand in a file of our own form.
     pub fn host(self) -> Option<Host> {
         match self {
             Target::ClaudeCode => Some(Host::ClaudeCode),
@@ -92,6 +93,12 @@ impl Target {
             | Target::Windsurf
             | Target::Pi => "mcpServers",
         }
+    }
+
+    /// The keys of its files that may be shown.
+    pub(super) fn shown(self) -> Vec<&'static str> {
+        let settings: &[_] = if self == Target::Pi { &[pi::PACKAGES, pi::EXTENSIONS] } else { &[] };
+        settings.iter().copied().chain([self.holder()]).collect()
     }
 
     fn off(self) -> Off {
@@ -154,7 +161,7 @@ pub fn put_in(target: Target, text: &str, command: &str) -> Result<String, EditE
     }
     let mut edits = vec![target.at(NAME, Change::Set(target.entry(command)))];
     if target == Target::GeminiCli && edit::value_at(text, &ALLOWED)?.is_some() {
-        edits.push(Edit::new(ALLOWED, Change::AddItem(NAME.to_owned())));
+        edits.push(Edit::new(ALLOWED, Change::AddItem(NAME.into())));
     }
     target.apply(text, &edits)
 }
@@ -165,7 +172,7 @@ pub fn take_out(target: Target, text: &str) -> Result<String, EditError> {
     let ours = servers.iter().filter(|(_, entry)| is_ours(entry));
     let mut edits: Vec<Edit> = ours.map(|(name, _)| target.at(name, Change::Remove)).collect();
     if target == Target::GeminiCli && !edits.is_empty() {
-        edits.push(Edit::new(ALLOWED, Change::RemoveItem(NAME.to_owned())));
+        edits.push(Edit::new(ALLOWED, Change::RemoveItem(NAME.into())));
     }
     target.apply(text, &edits)
 }

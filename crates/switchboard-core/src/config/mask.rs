@@ -15,12 +15,14 @@ pub fn masked(text: &str) -> Option<String> {
     mask(text, Syntax::Jsonc, |root, mask| mask.value(root, Within::Open))
 }
 
-/// The same for the file of a host, of which nothing but the servers is ours to show.
+/// The same for the file of a host, of which nothing but the servers, and what Pi loads, is ours to
+/// show.
 pub fn masked_of_host(text: &str, target: Target) -> Option<String> {
+    let open = target.shown();
     mask(text, target.syntax(), |root, mask| {
         for property in root.as_object().iter().flat_map(|root| &root.properties) {
-            let servers = property.name.as_str() == target.holder();
-            let within = if servers { Within::Open } else { Within::Foreign };
+            let open = open.contains(&property.name.as_str());
+            let within = if open { Within::Open } else { Within::Foreign };
             mask.strings.push((property.name.start(), property.name.end(), None));
             mask.value(&property.value, within);
         }

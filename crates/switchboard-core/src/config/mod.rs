@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod edit;
 pub mod expand;
 pub mod hosts;
+mod ignored;
 pub mod install;
 pub mod layers;
 pub mod mask;

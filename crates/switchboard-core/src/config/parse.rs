@@ -5,6 +5,7 @@ use jsonc_parser::ast::Value;
 use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::fields::{boolean, choices, string};
 use super::hosts::Host;
+use super::ignored;
 use super::layers::{Origin, Source, Tier};
 use super::reader::{Member, Reader, Reported, join};
 use super::server::ServerEntry;
@@ -63,6 +64,7 @@ impl ParsedFile {
                     string(reader, &member.key, member.value).ok();
                 }
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
+                name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
                 _ => reader.unknown_key(&member, ROOT_KEYS),
             }
         }
@@ -112,6 +114,7 @@ impl ParsedFile {
                 }
                 Some(Ok(())) => self.settings.overlay(&setting),
                 Some(Err(Reported)) => {}
+                None if ignored::SETTINGS.contains(&member.name) => reader.ignored_key(&member),
                 None => reader.unknown_key(&member, SettingsEntry::KEYS),
             }
         }
@@ -202,6 +205,7 @@ pub(super) fn read_fields(
         };
         match read {
             Some(read) => fields.sound &= read.is_ok(),
+            None if ignored::SERVER.contains(&member.name) => reader.ignored_key(&member),
             None => {
                 let known = ServerEntry::KEYS.iter().copied().chain(["timeout"]);
                 let known: Vec<&str> = known.chain(besides.iter().copied()).collect();

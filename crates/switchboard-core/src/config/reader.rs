@@ -82,6 +82,12 @@ impl<'t> Reader<'t> {
         self.report(Level::Warning, offset, kind);
     }
 
+    /// Says of a key of another program that it does nothing here.
+    pub(super) fn ignored_key(&mut self, member: &Member<'_>) {
+        let kind = DiagnosticKind::NoEffect { key: member.key.clone() };
+        self.report(Level::Note, member.offset, kind);
+    }
+
     /// Warns of a key that nobody reads, with the nearest one that somebody does.
     pub(super) fn unknown_key(&mut self, member: &Member<'_>, known: &[&'static str]) {
         if self.diagnostics.len() > MAX_PROBLEMS {

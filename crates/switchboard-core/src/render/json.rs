@@ -206,6 +206,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::CheckCommand(command) => json!({ "checkCommand": command }),
         Hint::MakeExecutable(path) => json!({ "makeExecutable": path }),
         Hint::Install(product) => json!({ "install": product }),
+        Hint::InstallIn(host) => json!({ "installIn": host.as_str() }),
         Hint::SetVariable(name) => json!({ "setVariable": name }),
         Hint::PassOn(names) => json!({ "passOn": names }),
         Hint::LinkProgram => json!("linkProgram"),

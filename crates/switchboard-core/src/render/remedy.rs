@@ -76,6 +76,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
             let chmod = speech.shell(&format!("chmod +x {}", word(path)));
             format!("make it executable with {chmod}")
         }
+        Hint::InstallIn(host) => format!("change that with {}", on("install", host.as_str())),
         Hint::Install(product) => format!("install {product}"),
         Hint::SetVariable(name) => {
             format!("set the environment variable `{}`", clean_line(name, 200))

@@ -363,6 +363,7 @@ pub fn hint_line(hint: &Hint) -> String {
             format!("Ask the user to make {} executable", clean_line(path, LINE * 2))
         }
         Hint::Install(product) => format!("Ask the user to install {product}"),
+        Hint::InstallIn(host) => format!("Ask the user to install us in {}", host.title()),
         Hint::SetVariable(name) => {
             format!("Ask the user to set the environment variable `{}`", clean_line(name, LINE))
         }

@@ -1,5 +1,7 @@
 //! `doctor` names the cause of what would go wrong, and starts nothing to find out.
 
+mod pi;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

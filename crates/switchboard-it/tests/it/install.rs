@@ -1,4 +1,6 @@
-//! Our entry in the files of nine hosts, their servers moved into ours, and all of it taken back.
+//! Our entry in the files of hosts, their servers moved into ours, and all of it taken back.
+
+mod pi;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,8 +26,8 @@ struct Machine {
 const CLAUDE: &str = ".claude.json";
 const USER: &str = "switchboard/mcp.json";
 
-/// The user's file of each host in the home of the fixture.
-const FILES: [(&str, &str); 9] = [
+/// The user's file of each host in the home of the fixture; Pi gets a package instead.
+const FILES: [(&str, &str); 8] = [
     ("claude-code", CLAUDE),
     ("cursor", ".cursor/mcp.json"),
     ("vscode", ".config/Code/User/mcp.json"),
@@ -34,7 +36,6 @@ const FILES: [(&str, &str); 9] = [
     ("zed", ".config/zed/settings.json"),
     ("gemini-cli", ".gemini/settings.json"),
     ("windsurf", ".codeium/windsurf/mcp_config.json"),
-    ("pi", ".pi/agent/mcp.json"),
 ];
 
 impl Machine {

@@ -12,7 +12,7 @@ pub(crate) mod net;
 pub(crate) mod register;
 pub(crate) mod requests;
 mod sign_in;
-mod takeover;
+pub(crate) mod takeover;
 pub(crate) mod terms;
 pub mod tokens;
 pub(crate) mod vault;

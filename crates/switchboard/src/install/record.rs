@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use switchboard_core::config::edit::{self, Change, Edit};
+use switchboard_core::config::install::pi::{self, Surroundings};
 use switchboard_core::config::install::{self, Target};
 
 use super::error::InstallError;
@@ -50,6 +51,11 @@ impl Kept {
 }
 
 impl Record {
+    /// Of one file, with no server moved.
+    pub(super) fn of_host(host: Kept) -> Record {
+        Record { host, ours: None, moved: Vec::new(), copied: Map::new() }
+    }
+
     /// The host's file without what we did to it.
     pub(super) fn host_before(
         &self,
@@ -63,6 +69,21 @@ impl Record {
         let before = self.host.before.as_deref().unwrap_or_default();
         let without = install::take_out(target, &now)
             .and_then(|text| install::switch_back(target, &text, before, &self.moved));
+        without.map(Some).map_err(|cause| refused(&self.host.path, cause))
+    }
+
+    /// Pi's settings without what we did to them.
+    pub(super) fn settings_before(
+        &self,
+        now: Option<String>,
+        with: Surroundings<'_>,
+    ) -> Result<Option<String>, InstallError> {
+        if let Some(before) = self.host.untouched(now.as_deref()) {
+            return Ok(before);
+        }
+        let Some(now) = now else { return Ok(None) };
+        let before = self.host.before.as_deref().unwrap_or_default();
+        let without = pi::take_back(&now, before, with);
         without.map(Some).map_err(|cause| refused(&self.host.path, cause))
     }
 

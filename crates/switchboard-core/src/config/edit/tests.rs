@@ -123,7 +123,7 @@ fn an_entry_that_is_replaced_keeps_what_stays_the_same() {
 #[test]
 fn a_pattern_goes_into_its_list_and_out_again() {
     let allow = |text: &str, item: &str| {
-        apply(text, &[with(&["settings", "allow"], Change::AddItem(item.to_owned()))]).unwrap()
+        apply(text, &[with(&["settings", "allow"], Change::AddItem(item.into()))]).unwrap()
     };
     let once = allow(COMMENTED, "github_list_*");
     let twice = allow(&once, "files_read");
@@ -134,7 +134,7 @@ fn a_pattern_goes_into_its_list_and_out_again() {
         ),
         "{twice}"
     );
-    let back = with(&["settings", "allow"], Change::RemoveItem("files_read".to_owned()));
+    let back = with(&["settings", "allow"], Change::RemoveItem("files_read".into()));
     assert_eq!(apply(&twice, &[back]).unwrap(), once);
 }
 
@@ -142,7 +142,7 @@ fn a_pattern_goes_into_its_list_and_out_again() {
 #[test]
 fn every_shape_of_a_file_takes_a_change() {
     let put = || set(&["mcpServers", "a"], json!({ "url": "https://a" }));
-    let allow = || with(&["settings", "allow"], Change::AddItem("a".to_owned()));
+    let allow = || with(&["settings", "allow"], Change::AddItem("a".into()));
     let remove = || with(&["mcpServers", "a"], Change::Remove);
     let cases = [
         (
@@ -205,7 +205,7 @@ fn every_shape_of_a_file_takes_a_change() {
 
 #[test]
 fn what_cannot_be_changed_is_refused() {
-    let add = with(&["settings", "allow"], Change::AddItem("a".to_owned()));
+    let add = with(&["settings", "allow"], Change::AddItem("a".into()));
     let refusal = |text: &str| apply(text, std::slice::from_ref(&add)).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": [\"b\" } }"), @"line 1, column 31: unexpected close brace");
     insta::assert_snapshot!(refusal("{ 'settings': 1 }"), @"line 1, column 3: single-quoted strings are not allowed");

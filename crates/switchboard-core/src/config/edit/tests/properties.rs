@@ -73,9 +73,11 @@ fn edit() -> impl Strategy<Value = Edit> {
         Just(Change::Set(json!({ "a": 1, "b": [{ "c": null }] }))),
         Just(Change::Set(json!("x"))),
         Just(Change::Remove),
-        Just(Change::AddItem("x".to_owned())),
-        Just(Change::AddItem("new \u{1f980}".to_owned())),
-        Just(Change::RemoveItem("x".to_owned())),
+        Just(Change::AddItem("x".into())),
+        Just(Change::AddItem("new \u{1f980}".into())),
+        Just(Change::AddItem(json!({ "source": "x" }))),
+        Just(Change::RemoveItem("x".into())),
+        Just(Change::RemoveItem(json!({ "b": 1 }))),
     ];
     (path, change).prop_map(|(at, change)| Edit { at, change })
 }
@@ -87,13 +89,13 @@ fn expected(data: &Json, at: &[String], change: &Change) -> Option<Json> {
             (Change::Set(value), _) => Some(value.clone()),
             (Change::AddItem(item), Json::Array(items)) => {
                 let mut items = items.clone();
-                if !items.contains(&json!(item)) {
-                    items.push(json!(item));
+                if !items.contains(item) {
+                    items.push(item.clone());
                 }
                 Some(Json::Array(items))
             }
             (Change::RemoveItem(item), Json::Array(items)) => {
-                Some(items.iter().filter(|kept| **kept != json!(item)).cloned().collect())
+                Some(items.iter().filter(|kept| *kept != item).cloned().collect())
             }
             _ => None,
         };

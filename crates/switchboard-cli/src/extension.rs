@@ -1,0 +1,45 @@
+//! The package that Pi loads, in this program, so that both are of one version.
+
+macro_rules! files {
+    [$($name:literal),* $(,)?] => {
+        &[$(($name, include_str!(concat!("../../../extensions/pi/", $name)))),*]
+    };
+}
+
+/// Its files, by name.
+pub(crate) const FILES: &[(&str, &str)] = files![
+    "README.md",
+    "binary.ts",
+    "board.ts",
+    "commands.ts",
+    "dialogs.ts",
+    "form.ts",
+    "index.ts",
+    "link.ts",
+    "package.json",
+    "render.ts",
+    "tools.ts",
+    "trust.ts",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_that_pi_loads_is_in_the_program() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../extensions/pi");
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| name.into_string().unwrap());
+        let is_loaded =
+            |name: &String| name.ends_with(".ts") || name == "package.json" || name == "README.md";
+        let mut names: Vec<String> = names.filter(is_loaded).collect();
+        names.sort_unstable();
+        let mut listed: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        listed.sort_unstable();
+        assert_eq!(listed, names);
+    }
+}

@@ -1,0 +1,203 @@
+//! What Pi's settings declare: our package put in and Pi's own MCP switched off, and both taken
+//! back.
+
+use serde_json::Value as Json;
+
+use crate::config::edit::{self, Change, Edit, EditError};
+
+/// What our package is called, on npm and in its own `package.json`.
+pub const PACKAGE: &str = "pi-switchboard";
+/// A package that registers the same commands, which only one can have.
+pub const RIVAL: &str = "pi-mcp-adapter";
+
+pub(super) const PACKAGES: &str = "packages";
+pub(super) const EXTENSIONS: &str = "extensions";
+/// Switches Pi's own MCP off, and on.
+const OFF: &str = "-builtin:mcp";
+const ON: &str = "+builtin:mcp";
+
+/// What lies where a package's path leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Ours,
+    /// Some other package.
+    Other,
+    Nothing,
+}
+
+/// What a text is read with: where our package is put, and a look at paths as they are written.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    pub directory: &'a str,
+    pub look: &'a dyn Fn(&str) -> Found,
+}
+
+/// What the settings declare about us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// The sources of our package, as they are written.
+    pub ours: Vec<String>,
+    /// Paths to our package that lead nowhere.
+    pub lost: Vec<String>,
+    pub rivals: Vec<String>,
+    pub built_in: BuiltIn,
+}
+
+/// Pi's own MCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BuiltIn {
+    #[default]
+    On,
+    Off,
+}
+
+/// The settings after a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    pub text: String,
+    /// The packages that were taken out because they are after the same commands.
+    pub displaced: Vec<String>,
+    /// Whether it is the package in our directory that Pi loads.
+    pub in_our_directory: bool,
+}
+
+pub fn declared(text: &str, with: Surroundings<'_>) -> Result<Declared, EditError> {
+    let mut declared = Declared { built_in: built_in(text)?, ..Declared::default() };
+    for source in list(text, PACKAGES)?.iter().filter_map(source) {
+        let kind = match kind(source, with) {
+            Kind::Ours => &mut declared.ours,
+            Kind::Lost => &mut declared.lost,
+            Kind::Rival => &mut declared.rivals,
+            Kind::Other => continue,
+        };
+        kind.push(source.to_owned());
+    }
+    Ok(declared)
+}
+
+/// The text with our package in it, unless it has one, and with Pi's own MCP off.
+pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
+    let before = declared(text, with)?;
+    let mut edits = Vec::new();
+    let present = |source: &String| source == with.directory || !before.lost.contains(source);
+    let mut usable = before.ours.iter().chain(&before.lost).filter(|source| present(source));
+    let in_our_directory = usable.clone().all(|source| source == with.directory);
+    if usable.next().is_none() {
+        edits.push(Edit::new([PACKAGES], Change::AddItem(with.directory.into())));
+    }
+    for item in list(text, PACKAGES)? {
+        let goes = source(&item).is_some_and(|source| match kind(source, with) {
+            Kind::Rival => true,
+            Kind::Lost => source != with.directory,
+            Kind::Ours | Kind::Other => false,
+        });
+        if goes {
+            edits.push(Edit::new([PACKAGES], Change::RemoveItem(item)));
+        }
+    }
+    if before.built_in == BuiltIn::On {
+        edits.push(Edit::new([EXTENSIONS], Change::AddItem(OFF.into())));
+    }
+    if list(text, EXTENSIONS)?.contains(&ON.into()) {
+        edits.push(Edit::new([EXTENSIONS], Change::RemoveItem(ON.into())));
+    }
+    let text = edit::apply(text, &edits)?;
+    Ok(Put { text, displaced: before.rivals, in_our_directory })
+}
+
+/// The text without our package and with Pi's own MCP on, whoever wrote them.
+pub fn take_out(text: &str, with: Surroundings<'_>) -> Result<String, EditError> {
+    let ours = |item: &Json| match source(item).map(|source| kind(source, with)) {
+        Some(Kind::Ours | Kind::Lost) => true,
+        Some(Kind::Rival | Kind::Other) | None => false,
+    };
+    let gone = list(text, PACKAGES)?.into_iter().filter(ours);
+    let mut edits: Vec<Edit> =
+        gone.map(|item| Edit::new([PACKAGES], Change::RemoveItem(item))).collect();
+    if !edits.is_empty() {
+        edits.push(Edit::new([EXTENSIONS], Change::RemoveItem(OFF.into())));
+    }
+    edit::apply(text, &edits)
+}
+
+/// The text without what was done to `before`. What somebody else changed since stays so.
+pub fn take_back(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, EditError> {
+    let after = put_in(before, with)?.text;
+    let mut edits = Vec::new();
+    for key in [PACKAGES, EXTENSIONS] {
+        let (then, done, now) = (list(before, key)?, list(&after, key)?, list(text, key)?);
+        let ours = |item: &&Json| !then.contains(item) && now.contains(item);
+        let displaced = |item: &&Json| !done.contains(item) && !now.contains(item);
+        let added: Vec<&Json> = done.iter().filter(ours).collect();
+        let missing: Vec<&Json> = then.iter().filter(displaced).collect();
+        let put_back = |item: &&Json| Edit::new([key], Change::AddItem((*item).clone()));
+        let take_away = |item: &&Json| Edit::new([key], Change::RemoveItem((*item).clone()));
+        edits.extend(missing.iter().map(put_back));
+        edits.extend(added.iter().map(take_away));
+        // A list that we made goes with what was in it.
+        let empty = missing.is_empty() && added.len() == now.len();
+        if empty && edit::value_at(before, &[key])?.is_none() {
+            edits.push(Edit::new([key], Change::Remove));
+        }
+    }
+    edit::apply(text, &edits)
+}
+
+enum Kind {
+    Ours,
+    /// A path that names our package and leads nowhere.
+    Lost,
+    Rival,
+    Other,
+}
+
+fn kind(source: &str, with: Surroundings<'_>) -> Kind {
+    const REMOTE: [&str; 6] = ["npm:", "git:", "github:", "http:", "https:", "ssh:"];
+    let name = name(source);
+    let is_local = !REMOTE.iter().any(|scheme| source.starts_with(scheme));
+    let found = if is_local { (with.look)(source) } else { Found::Other };
+    match found {
+        Found::Ours => Kind::Ours,
+        Found::Nothing if name == PACKAGE => Kind::Lost,
+        Found::Other if name == PACKAGE && !is_local => Kind::Ours,
+        Found::Nothing | Found::Other if name == RIVAL => Kind::Rival,
+        Found::Nothing | Found::Other => Kind::Other,
+    }
+}
+
+/// What a source calls its package: the end of it, without a version.
+fn name(source: &str) -> &str {
+    let end = source.trim().trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+    let name = end.split(['@', '#']).next().unwrap_or_default();
+    name.strip_suffix(".git").unwrap_or(name)
+}
+
+/// A package is its source, or an object that has it.
+fn source(item: &Json) -> Option<&str> {
+    item.as_str().or_else(|| item.get("source")?.as_str())
+}
+
+/// As Pi reads it: `-` counts more than `+`, and `+` more than a pattern after `!`.
+fn built_in(text: &str) -> Result<BuiltIn, EditError> {
+    let items = list(text, EXTENSIONS)?;
+    let has = |word: &str| items.iter().any(|item| item == word);
+    let excluded = has("!builtin:mcp") || has("!builtin:*");
+    Ok(if has(OFF) || (excluded && !has(ON)) { BuiltIn::Off } else { BuiltIn::On })
+}
+
+/// The items of a list; none if there is no such list.
+fn list(text: &str, key: &str) -> Result<Vec<Json>, EditError> {
+    let wrong = |key: &str, expected| EditError::WrongType { key: key.to_owned(), expected };
+    match edit::value_at(text, &[])? {
+        None | Some(Json::Object(_)) => {}
+        Some(_) => return Err(wrong("(root)", "an object")),
+    }
+    match edit::value_at(text, &[key])? {
+        None => Ok(Vec::new()),
+        Some(Json::Array(items)) => Ok(items),
+        Some(_) => Err(wrong(key, "an array")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! What there is to say about Pi: which of its files are read, and whether our package is in it.
+
+use super::Level;
+use crate::config::edit::EditError;
+use crate::config::hosts::Host;
+use crate::config::install::Target;
+use crate::config::install::pi::{PACKAGE, RIVAL};
+use crate::failure::Hint;
+use crate::render::words::{list, plural};
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PiFault {
+    #[error("`{path}` of Pi is read: {}{}", plural(*servers, "server"), Imported(imports))]
+    FileRead { path: String, servers: usize, imports: Vec<Host> },
+    /// Pi's older programs for MCP passed everything on.
+    #[error(
+        "{} of `{path}` {} nothing of your environment but what `env` names, and a few variables \
+         such as `PATH`; `inheritEnv: true` in an entry passes all of it",
+        plural(*servers, "server"),
+        if *servers == 1 { "sees" } else { "see" }
+    )]
+    NarrowEnvironment { path: String, servers: usize },
+    #[error("`{path}` of Pi cannot be used")]
+    Settings {
+        path: String,
+        #[source]
+        cause: EditError,
+    },
+    /// Only one of two packages can have a command.
+    #[error("`{path}` of Pi has `{RIVAL}` beside `{PACKAGE}`: both are after the command `/mcp`")]
+    Both { path: String },
+    #[error("`{path}` of Pi has `{RIVAL}`, and not `{PACKAGE}`")]
+    OnlyOther { path: String },
+    #[error("`{path}` of Pi leaves its built-in MCP on beside `{PACKAGE}`")]
+    BuiltInOn { path: String },
+    #[error("`{path}` of Pi has `{PACKAGE}` at `{directory}`, where it is not")]
+    NoPackage { path: String, directory: String },
+    #[error("`{PACKAGE}` in Pi starts `{program}`, which is no program")]
+    NoProgram { program: String },
+    #[error("it was signed in to by an older program for Pi, whose tokens are taken over")]
+    OlderTokens,
+}
+
+impl PiFault {
+    pub(super) fn level(&self) -> Level {
+        match self {
+            PiFault::NoPackage { .. } | PiFault::NoProgram { .. } => Level::Error,
+            PiFault::Settings { .. } | PiFault::Both { .. } | PiFault::BuiltInOn { .. } => {
+                Level::Warning
+            }
+            PiFault::FileRead { .. }
+            | PiFault::NarrowEnvironment { .. }
+            | PiFault::OnlyOther { .. }
+            | PiFault::OlderTokens => Level::Note,
+        }
+    }
+
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            PiFault::FileRead { .. } => "pi_file",
+            PiFault::NarrowEnvironment { .. } => "narrow_environment",
+            PiFault::Settings { .. } => "pi_settings",
+            PiFault::Both { .. } | PiFault::OnlyOther { .. } => "pi_other_package",
+            PiFault::BuiltInOn { .. } => "pi_built_in",
+            PiFault::NoPackage { .. } => "pi_package",
+            PiFault::NoProgram { .. } => "pi_program",
+            PiFault::OlderTokens => "older_tokens",
+        }
+    }
+
+    pub(super) fn hints(&self) -> Vec<Hint> {
+        match self {
+            PiFault::Settings { path, cause: EditError::Syntax { line, .. } } => {
+                let line = u32::try_from(*line).unwrap_or(u32::MAX);
+                vec![Hint::Edit { path: path.clone(), line }]
+            }
+            PiFault::Both { .. }
+            | PiFault::OnlyOther { .. }
+            | PiFault::BuiltInOn { .. }
+            | PiFault::NoPackage { .. }
+            | PiFault::NoProgram { .. } => vec![Hint::InstallIn(Target::Pi)],
+            PiFault::FileRead { .. }
+            | PiFault::NarrowEnvironment { .. }
+            | PiFault::Settings { cause: EditError::WrongType { .. }, .. }
+            | PiFault::OlderTokens => Vec::new(),
+        }
+    }
+}
+
+struct Imported<'a>(&'a [Host]);
+
+impl std::fmt::Display for Imported<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let titles: Vec<&str> = self.0.iter().map(|host| host.title()).collect();
+        write!(f, ", and those of {}", list(&titles, Host::ALL.len()))
+    }
+}

@@ -1,0 +1,203 @@
+//! Pi gets our package, and has its settings back to the byte.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use super::Machine;
+
+const SETTINGS: &str = ".pi/agent/settings.json";
+const SERVERS: &str = ".pi/agent/mcp.json";
+const PACKAGE: &str = "switchboard/data/pi-switchboard";
+
+const BEFORE: &str = r#"{
+  "theme": "hunter2",
+  "packages": [
+    "npm:some-skills@1.0.0",
+    { "source": "npm:pi-mcp-adapter@2.36.0", "skills": [] }
+  ],
+  "extensions": ["+builtin:mcp", "./mine.ts"]
+}
+"#;
+
+impl Machine {
+    fn with_pi(settings: &str) -> Machine {
+        let machine = Machine::bare();
+        machine.installed.write(SETTINGS, settings);
+        machine
+    }
+
+    fn named(&self, text: &str) -> String {
+        text.replace(&*self.home.to_string_lossy(), "[HOME]")
+    }
+
+    fn settings(&self) -> Value {
+        serde_json::from_str(&self.read(SETTINGS)).unwrap()
+    }
+
+    fn package_path(&self) -> String {
+        self.home.join(PACKAGE).to_string_lossy().into_owned()
+    }
+
+    fn package_file(&self, name: &str) -> String {
+        self.read(&format!("{PACKAGE}/{name}"))
+    }
+
+    /// The record that an earlier version wrote when it put our entry among Pi's servers.
+    fn write_older_record(&self, before: &str) {
+        let path = self.home.join(SERVERS);
+        let host = json!({ "path": path, "before": before, "after": "not what is there now" });
+        let record = json!({ "host": host, "ours": null, "moved": [], "copied": {} });
+        self.installed.write("switchboard/state/installed-pi.json", &record.to_string());
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(self.record("pi"), private).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn pi_gets_our_package_and_no_mcp_of_its_own_and_has_all_back_to_the_byte() {
+    let machine = Machine::with_pi(BEFORE);
+    machine.installed.write(SERVERS, r#"{ "mcpServers": { "a": { "command": "a" } } }"#);
+    let before = machine.files();
+    let said = machine.done("install pi --move --yes").await;
+    insta::assert_snapshot!(machine.named(&said));
+    let directory = machine.package_path();
+    assert_eq!(
+        machine.settings(),
+        json!({
+            "theme": "hunter2",
+            "packages": ["npm:some-skills@1.0.0", directory],
+            "extensions": ["./mine.ts", "-builtin:mcp"],
+        })
+    );
+    let manifest: Value = serde_json::from_str(&machine.package_file("package.json")).unwrap();
+    assert_eq!(manifest["name"], "pi-switchboard");
+    let entry = manifest["pi"]["extensions"][0].as_str().unwrap();
+    assert!(machine.home.join(PACKAGE).join(entry).is_file(), "{entry}");
+    let binary: Value = serde_json::from_str(&machine.package_file("binary.json")).unwrap();
+    assert_eq!(binary, json!({ "path": machine.home.join("bin/switchboard") }));
+    let said = machine.done("install pi").await;
+    assert!(said.contains("installed in Pi already"), "{said}");
+    let said = machine.done("uninstall pi --yes").await;
+    assert!(said.ends_with("Switchboard is not installed in Pi any more\n"), "{said}");
+    assert_eq!(machine.files(), before);
+    assert!(!machine.home.join(PACKAGE).exists());
+    assert!(!machine.record("pi").exists());
+}
+
+#[tokio::test]
+async fn a_pi_without_settings_gets_them_and_loses_them_again() {
+    let machine = Machine::bare();
+    let ran = machine.run("install pi --dry-run").await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(machine.run("install pi").await.code, Some(4));
+    assert_eq!(machine.files(), Default::default());
+    machine.done("install pi --yes").await;
+    let expected = json!({ "packages": [machine.package_path()], "extensions": ["-builtin:mcp"] });
+    assert_eq!(machine.settings(), expected);
+    machine.done("uninstall pi --yes").await;
+    assert_eq!(machine.files(), Default::default());
+    let said = machine.done("uninstall pi --yes").await;
+    assert!(said.contains("is not installed in Pi"), "{said}");
+}
+
+#[tokio::test]
+async fn a_new_version_brings_its_files_and_one_undo_leads_to_the_beginning() {
+    let machine = Machine::with_pi(BEFORE);
+    let before = machine.files();
+    machine.done("install pi --yes").await;
+    let installed = machine.files();
+    machine.installed.write(&format!("{PACKAGE}/index.ts"), "// of an older version\n");
+    machine.installed.write(&format!("{PACKAGE}/gone.ts"), "// of an older version\n");
+    let said = machine.done("install pi --yes").await;
+    assert!(said.contains("- gone.ts\n~ index.ts\n"), "{said}");
+    assert!(!said.contains("settings.json"), "{said}");
+    assert_eq!(machine.files(), installed);
+    machine.done("uninstall pi --yes").await;
+    assert_eq!(machine.files(), before);
+}
+
+#[tokio::test]
+async fn what_the_user_changed_in_pi_since_stays() {
+    let machine = Machine::with_pi(BEFORE);
+    machine.done("install pi --yes").await;
+    let text = machine.read(SETTINGS).replace("hunter2", "dark").replace("@1.0.0", "@2.0.0");
+    machine.installed.write(SETTINGS, &text);
+    let said = machine.done("install pi --yes").await;
+    assert!(said.contains("installed in Pi already"), "{said}");
+    machine.done("uninstall pi --yes").await;
+    assert_eq!(
+        machine.settings(),
+        json!({
+            "theme": "dark",
+            "packages": [
+                "npm:some-skills@2.0.0",
+                { "source": "npm:pi-mcp-adapter@2.36.0", "skills": [] },
+            ],
+            "extensions": ["./mine.ts", "+builtin:mcp"],
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_package_of_ours_that_pi_has_is_left_alone() {
+    let machine = Machine::with_pi(r#"{ "packages": ["npm:pi-switchboard@1.0.0"] }"#);
+    let before = machine.files();
+    machine.done("install pi --yes").await;
+    let expected =
+        json!({ "packages": ["npm:pi-switchboard@1.0.0"], "extensions": ["-builtin:mcp"] });
+    assert_eq!(machine.settings(), expected);
+    assert!(!machine.home.join(PACKAGE).exists());
+    let said = machine.done("uninstall pi --yes").await;
+    assert!(said.contains("with the entry of Switchboard that it had before"), "{said}");
+    assert_eq!(machine.files(), before);
+    machine.done("uninstall pi --yes").await;
+    assert_eq!(machine.settings(), json!({ "packages": [] }));
+}
+
+#[tokio::test]
+async fn settings_that_cannot_be_changed_stay_as_they_are() {
+    for (settings, reason) in [
+        ("[]", "`(root)` must be an object"),
+        (r#"{ "packages": "npm:x" }"#, "`packages` must be an array"),
+        (r#"{ "extensions": {} }"#, "`extensions` must be an array"),
+        ("{ \"packages\": ", "line 1, column 15"),
+    ] {
+        let machine = Machine::with_pi(settings);
+        let before = machine.files();
+        let ran = machine.run("install pi --yes").await;
+        assert_eq!(ran.code, Some(2), "{settings}: {}", ran.stderr);
+        assert!(ran.stderr.contains(reason), "{settings}: {}", ran.stderr);
+        assert_eq!(machine.files(), before, "{settings}");
+        assert!(!machine.record("pi").exists(), "{settings}");
+    }
+}
+
+#[tokio::test]
+async fn an_entry_that_an_earlier_version_left_among_pis_servers_goes() {
+    let theirs = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }\n";
+    let ours = r#""switchboard": { "command": "switchboard", "args": ["serve"] }"#;
+    let machine = Machine::with_pi(BEFORE);
+    machine.installed.write(SERVERS, &theirs.replace("} } }", &format!("}}, {ours} }} }}")));
+    machine.write_older_record(theirs);
+    machine.done("install pi --yes").await;
+    assert_eq!(machine.read(SERVERS), theirs);
+    machine.done("uninstall pi --yes").await;
+    assert_eq!((machine.read(SERVERS).as_str(), machine.read(SETTINGS).as_str()), (theirs, BEFORE));
+    // And without the new one in between.
+    machine.write_older_record(theirs);
+    machine.installed.write(SERVERS, &theirs.replace("} } }", &format!("}}, {ours} }} }}")));
+    machine.done("uninstall pi --yes").await;
+    assert_eq!((machine.read(SERVERS).as_str(), machine.read(SETTINGS).as_str()), (theirs, BEFORE));
+}
+
+#[tokio::test]
+async fn without_a_record_our_package_goes_and_pis_own_mcp_is_back() {
+    let machine = Machine::with_pi("{}\n");
+    machine.done("install pi --yes").await;
+    fs::remove_file(machine.record("pi")).unwrap();
+    machine.done("uninstall pi --yes").await;
+    assert_eq!(machine.settings(), json!({ "packages": [], "extensions": [] }));
+    assert!(!machine.home.join(PACKAGE).exists());
+}

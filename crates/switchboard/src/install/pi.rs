@@ -1,0 +1,151 @@
+//! Our package in Pi: its files in a directory of ours, and Pi's settings that lead there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use switchboard_core::config::install::Target;
+use switchboard_core::config::install::pi::{self, Found, PACKAGE, Put, Surroundings};
+
+use super::error::InstallError;
+use super::record::{Kept, Record};
+use super::{FileChange, Installer, Owner, Plan, changed, files_before, refused, text};
+use crate::paths::{self, Paths};
+
+/// The file beside the package that says which program it starts.
+pub(crate) const BINARY: &str = "binary.json";
+
+/// Pi's settings of this user.
+pub(crate) fn settings(locations: &Paths) -> PathBuf {
+    locations.others.pi.join("settings.json")
+}
+
+/// Whether it was our entry among Pi's servers that was installed, as earlier versions did.
+pub(super) fn is_of_servers(record: &Record) -> bool {
+    record.host.path.ends_with("mcp.json")
+}
+
+/// What lies where the path of a package leads, which begins at the settings.
+pub(crate) fn look(locations: &Paths, source: &str) -> Found {
+    let source = source.trim();
+    let source = source.strip_prefix("file://").unwrap_or(source);
+    let path = match source.strip_prefix("~/") {
+        Some(below) => locations.others.home.join(below),
+        None => locations.others.pi.join(source),
+    };
+    if !path.exists() {
+        return Found::Nothing;
+    }
+    let manifest = paths::read_regular(&path.join("package.json")).ok().flatten();
+    let manifest: Option<Value> = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let name = manifest.as_ref().and_then(|manifest| manifest.get("name")?.as_str());
+    if name == Some(PACKAGE) { Found::Ours } else { Found::Other }
+}
+
+/// Does `work` with what Pi's settings are read with.
+pub(crate) fn with<T>(locations: &Paths, work: impl FnOnce(Surroundings<'_>) -> T) -> T {
+    let directory = locations.pi_package();
+    let look = |source: &str| look(locations, source);
+    work(Surroundings { directory: &directory.to_string_lossy(), look: &look })
+}
+
+impl Installer<'_> {
+    /// The package first, then the settings that lead to it.
+    pub(super) fn install_in_pi(&self) -> Result<Plan, InstallError> {
+        let path = settings(self.locations);
+        let now = text(&path)?;
+        let put_in = |settings: &Option<String>| {
+            let text = settings.as_deref().unwrap_or_default();
+            with(self.locations, |with| pi::put_in(text, with))
+                .map_err(|cause| refused(&path, cause))
+        };
+        let mut put = put_in(&now)?;
+        let old = self.record_file(Target::Pi).read()?;
+        let (servers, mut record) = match old {
+            Some(old) if is_of_servers(&old) => (files_before(Target::Pi, &old)?, None),
+            old => (Vec::new(), old.filter(|old| old.host.path == path)),
+        };
+        // What an earlier time did is taken back first, so that one undo leads to the beginning;
+        // but nothing is moved about in settings that need no change.
+        if now.as_ref() != Some(&put.text) {
+            let before = match &record {
+                None => now.clone(),
+                Some(old) => with(self.locations, |with| old.settings_before(now.clone(), with))?,
+            };
+            put = put_in(&before)?;
+            record = Some(Record::of_host(Kept::new(&path, before, Some(&put.text))));
+        }
+        let Put { text, displaced, in_our_directory } = put;
+        let mut files = if in_our_directory { self.package()? } else { Vec::new() };
+        let after = Some(text);
+        files.push(FileChange { path, owner: Owner::Host(Target::Pi), before: now, after });
+        files.extend(servers);
+        Ok(Plan { files: changed(files), displaced, record, ..Plan::nothing(Target::Pi) })
+    }
+
+    pub(super) fn uninstall_from_pi(&self, record: Option<Record>) -> Result<Plan, InstallError> {
+        let path = record.as_ref().map(|record| record.host.path.clone());
+        let path = path.unwrap_or_else(|| settings(self.locations));
+        let now = text(&path)?;
+        let after = match (&record, &now) {
+            (Some(record), _) => {
+                with(self.locations, |with| record.settings_before(now.clone(), with))?
+            }
+            (None, None) => None,
+            (None, Some(now)) => {
+                let without = with(self.locations, |with| pi::take_out(now, with));
+                Some(without.map_err(|cause| refused(&path, cause))?)
+            }
+        };
+        let left = after.as_deref().unwrap_or_default();
+        let left = with(self.locations, |with| pi::declared(left, with))
+            .map_err(|cause| refused(&path, cause))?
+            .ours;
+        let directory = self.locations.pi_package();
+        let mut files =
+            vec![FileChange { path, owner: Owner::Host(Target::Pi), before: now, after }];
+        if !left.iter().any(|source| Path::new(source) == directory) {
+            files.extend(leftovers(&directory, &[]));
+        }
+        let leaves_ours = !left.is_empty();
+        Ok(Plan { files: changed(files), leaves_ours, ..Plan::nothing(Target::Pi) })
+    }
+
+    /// The files of the package as they shall be; others that lie there go.
+    fn package(&self) -> Result<Vec<FileChange>, InstallError> {
+        let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
+        // A link outlives the version that it leads to.
+        let program = self.on_path(program).unwrap_or_else(|| program.to_path_buf());
+        let program = program.to_str().ok_or(InstallError::NoProgram)?;
+        let binary = format!("{}\n", json!({ "path": program }));
+        let directory = self.locations.pi_package();
+        let wanted: Vec<(&str, &str)> =
+            self.package.iter().copied().chain([(BINARY, binary.as_str())]).collect();
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
+        let mut files = leftovers(&directory, &names);
+        for (name, content) in wanted {
+            let path = directory.join(name);
+            let before = text(&path)?;
+            let after = Some(content.to_owned());
+            files.push(FileChange { path, owner: Owner::Package, before, after });
+        }
+        Ok(files)
+    }
+}
+
+/// The removal of every file of the package but those of these names. What somebody linked there is
+/// not ours, and neither is what is no text.
+fn leftovers(directory: &Path, names: &[&str]) -> Vec<FileChange> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = entries.filter(|_| !directory.is_symlink());
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let files = files.map(|entry| entry.path());
+    let others = files.filter(|path| !names.iter().any(|name| path.ends_with(name)));
+    let removal = |path: PathBuf| {
+        let before = Some(text(&path).ok()??);
+        Some(FileChange { path, owner: Owner::Package, before, after: None })
+    };
+    let mut removals: Vec<FileChange> = others.filter_map(removal).collect();
+    removals.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    removals
+}
