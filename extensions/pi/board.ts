@@ -13,6 +13,8 @@ const REVISION = "2025-11-25";
 /** How long a request to the model may wait for the list of tools, which needs no server. */
 const LISTING_MS = 5_000;
 
+const GRAVE = ["error", "critical", "alert", "emergency"];
+
 export type Level = "info" | "warning" | "error";
 
 /** What becomes of a line that the user typed. */
@@ -61,11 +63,11 @@ export class Board implements Ear {
     return (await this.connected()).request(method, params, patience);
   }
 
-  /** To the user: on the screen, or in print mode where a shell shows it. */
+  /** To the user: on the screen, or, without one, where a shell shows it. */
   say(text: string, level: Level = "info", ctx: ExtensionContext = this.ctx): void {
     if (this.over || text === "") return;
     if (ctx.hasUI) ctx.ui.notify(text, level);
-    else (level === "info" && ctx.mode === "print" ? process.stdout : process.stderr).write(`${text}\n`);
+    else process.stderr.write(`${text}\n`);
   }
 
   /** Does the work of a command; what goes wrong is said. */
@@ -94,9 +96,15 @@ export class Board implements Ear {
   notice(method: string, params: Json): void {
     if (this.over) return;
     if (method === "notifications/switchboard/status") this.show(params);
-    else if (method === "notifications/message") this.say(params.data, params.level === "info" ? "info" : "warning");
+    else if (method === "notifications/message") this.hear(params);
     else if (method.endsWith("/tools/list_changed")) this.again(async (link) => this.tools.take(await list(link)));
     else if (method.endsWith("/prompts/list_changed")) this.again((link) => this.learnPrompts(link));
+  }
+
+  /** What the program says, and what servers log if it is grave. */
+  private hear({ level, logger, data }: Json): void {
+    if (logger === "switchboard") this.say(data, level === "info" ? "info" : "warning");
+    else if (GRAVE.includes(level)) this.say(`${logger}: ${JSON.stringify(data).slice(0, 500)}`, "warning");
   }
 
   /** The next request starts it anew. */
@@ -134,7 +142,8 @@ export class Board implements Ear {
     this.show(status);
     await this.learnPrompts(link);
     if (this.over || !this.ctx.hasUI) return;
-    if (reason === "startup") this.say(status.greeting ?? "");
+    const greets = reason === "startup" && status.settings.startupNotice && status.servers.length > 0;
+    if (greets) this.say(status.text.split("\n", 1)[0]);
     const may = reason === "startup" || reason === "reload";
     if (may && status.pending.length > 0) await askTrust(this, this.ctx);
   }
@@ -168,10 +177,19 @@ export class Board implements Ear {
 
   private show(status: Json): void {
     this.status = status;
-    if (!this.over && this.ctx.hasUI) this.ctx.ui.setStatus("mcp", status.footer ?? undefined);
+    if (!this.over && this.ctx.hasUI) this.ctx.ui.setStatus("mcp", footer(status));
   }
 }
 
 async function list(link: Link): Promise<Json[]> {
   return (await link.request("tools/list")).tools;
+}
+
+function footer({ servers, connected, disabled, settings }: Json): string | undefined {
+  const usable = servers.length - disabled;
+  if (settings.footer === "off" || servers.length === 0) return undefined;
+  if (settings.footer === "compact") return `MCP ${connected}/${usable}`;
+  const off = disabled > 0 ? ` (${disabled} disabled)` : "";
+  const count = `${usable} ${usable === 1 ? "server" : "servers"} (${connected} connected)`;
+  return `${settings.icon ? "🔌 " : ""}MCP: ${count}${off}`;
 }
