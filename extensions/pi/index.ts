@@ -1,2 +1,16 @@
-// Stands in for the extension until it is there.
-export default function (): void {}
+// Every MCP server behind one small tool. Pi calls us, `switchboard serve --host pi` decides; this translates.
+
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+
+import { Board } from "./board.ts";
+import { registerCommands } from "./commands.ts";
+
+export default function (pi: ExtensionAPI): void {
+  const board = new Board(pi);
+  pi.on("session_start", (event, ctx) => board.begin(ctx, event.reason));
+  pi.on("before_agent_start", (_event, ctx) => board.beforeRequest(ctx));
+  pi.on("input", (event, ctx) => board.promptTyped(event.text, ctx));
+  pi.on("tool_result", (event) => board.tools.flagOf(event.toolCallId));
+  pi.on("session_shutdown", () => board.end());
+  registerCommands(pi, board);
+}

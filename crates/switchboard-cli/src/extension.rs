@@ -7,7 +7,20 @@ macro_rules! files {
 }
 
 /// Its files, by name.
-pub(crate) const FILES: &[(&str, &str)] = files!["index.ts", "package.json"];
+pub(crate) const FILES: &[(&str, &str)] = files![
+    "README.md",
+    "binary.ts",
+    "board.ts",
+    "commands.ts",
+    "dialogs.ts",
+    "form.ts",
+    "index.ts",
+    "link.ts",
+    "package.json",
+    "render.ts",
+    "tools.ts",
+    "trust.ts",
+];
 
 #[cfg(test)]
 mod tests {

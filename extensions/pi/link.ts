@@ -1,0 +1,169 @@
+// The program as a child process: JSON-RPC, a message a line, over its standard streams.
+
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { Socket } from "node:net";
+
+export type Json = Record<string, any>;
+
+/** What the program asks and tells. */
+export interface Ear {
+  request(method: string, params: Json, signal: AbortSignal): Promise<unknown>;
+  notice(method: string, params: Json): void;
+  /** It ended although nobody closed it; `why` is what it said last. */
+  lost(why: string): void;
+}
+
+export class RpcError extends Error {
+  constructor(readonly code: number, message: string) {
+    super(message);
+  }
+}
+
+interface Waiting {
+  resolve(result: any): void;
+  reject(error: Error): void;
+  progress?: (params: Json) => void;
+}
+
+export interface Patience {
+  signal?: AbortSignal;
+  progress?: (params: Json) => void;
+}
+
+const INTERNAL_ERROR = -32603;
+
+/** How long the program may take to end by itself, and after it was told to. */
+const GRACE_MS = 3_000;
+
+/** What is kept of what it writes to standard error. */
+const SAID = 4_000;
+
+export class Link {
+  private readonly child: ChildProcessWithoutNullStreams;
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly asked = new Map<string | number, AbortController>();
+  private readonly ended: Promise<void>;
+  private rest = "";
+  private said = "";
+  private last = 0;
+  private closed = false;
+
+  constructor(program: string, args: string[], cwd: string, private readonly ear: Ear) {
+    this.child = spawn(program, args, { cwd, stdio: "pipe" });
+    this.child.stdout.setEncoding("utf8").on("data", (text: string) => this.read(text));
+    this.child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.said = (this.said + text).slice(-SAID);
+    });
+    // A program that ended takes no more; its end is told below.
+    this.child.stdin.on("error", () => {});
+    this.ended = new Promise((resolve) => {
+      this.child.on("error", (error) => this.end(error.message, resolve));
+      this.child.on("close", (code, signal) => this.end(`it ended with ${signal ?? code}`, resolve));
+    });
+    this.hold(false);
+  }
+
+  request(method: string, params: Json = {}, { signal, progress }: Patience = {}): Promise<any> {
+    if (this.closed) return Promise.reject(new Error("the program `switchboard` has ended"));
+    if (signal?.aborted) return Promise.reject(aborted(signal));
+    const id = ++this.last;
+    const meta = progress === undefined ? {} : { _meta: { progressToken: id } };
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.notify("notifications/cancelled", { requestId: id, reason: "the user stopped it" });
+        settle(() => reject(aborted(signal!)));
+      };
+      const settle = (how: () => void) => {
+        signal?.removeEventListener("abort", abort);
+        this.waiting.delete(id);
+        if (this.waiting.size === 0) this.hold(false);
+        how();
+      };
+      this.waiting.set(id, {
+        resolve: (result) => settle(() => resolve(result)),
+        reject: (error) => settle(() => reject(error)),
+        progress,
+      });
+      this.hold(true);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.write({ id, method, params: { ...params, ...meta } });
+    });
+  }
+
+  notify(method: string, params: Json = {}): void {
+    this.write({ method, params });
+  }
+
+  /** Ends the program: by the end of its input, and by a signal if that is not enough. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.child.stdin.end();
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      const timer = setTimeout(() => this.child.kill(signal), GRACE_MS);
+      const late = new Promise((resolve) => setTimeout(resolve, GRACE_MS + 100, "late").unref());
+      if ((await Promise.race([this.ended, late])) !== "late") return clearTimeout(timer);
+    }
+    await this.ended;
+  }
+
+  /** Pi ends when nothing holds it; only what is waited for does. */
+  private hold(on: boolean): void {
+    const { stdin, stdout, stderr } = this.child;
+    const verb = on ? "ref" : "unref";
+    this.child[verb]();
+    for (const stream of [stdin, stdout, stderr]) (stream as unknown as Socket)[verb]?.();
+  }
+
+  private write(message: Json): void {
+    if (this.child.stdin.writable) this.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  }
+
+  private read(text: string): void {
+    const lines = (this.rest + text).split("\n");
+    this.rest = lines.pop() ?? "";
+    for (const line of lines) if (!this.closed && line !== "") this.take(JSON.parse(line));
+  }
+
+  private take({ id, method, params, result, error }: Json): void {
+    if (method === undefined) {
+      const waiting = this.waiting.get(id);
+      if (error) waiting?.reject(new RpcError(error.code, error.message));
+      else waiting?.resolve(result);
+    } else if (id !== undefined) {
+      void this.answer(id, method, params ?? {});
+    } else if (method === "notifications/progress") {
+      this.waiting.get(params?.progressToken)?.progress?.(params);
+    } else if (method === "notifications/cancelled") {
+      this.asked.get(params?.requestId)?.abort();
+    } else {
+      this.ear.notice(method, params ?? {});
+    }
+  }
+
+  private async answer(id: string | number, method: string, params: Json): Promise<void> {
+    const controller = new AbortController();
+    this.asked.set(id, controller);
+    try {
+      this.write({ id, result: await this.ear.request(method, params, controller.signal) });
+    } catch (error) {
+      const code = error instanceof RpcError ? error.code : INTERNAL_ERROR;
+      this.write({ id, error: { code, message: (error as Error).message } });
+    } finally {
+      this.asked.delete(id);
+    }
+  }
+
+  private end(how: string, done: () => void): void {
+    const lost = !this.closed;
+    this.closed = true;
+    const why = `the program \`switchboard\` has ended: ${this.said.trim() || how}`;
+    for (const waiting of [...this.waiting.values()]) waiting.reject(new Error(why));
+    for (const controller of this.asked.values()) controller.abort();
+    if (lost) this.ear.lost(why);
+    done();
+  }
+}
+
+function aborted(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error("aborted");
+}

@@ -1,0 +1,84 @@
+// How calls and results look in Pi's terminal: a line each, and all of it when expanded.
+
+import { stripVTControlCharacters } from "node:util";
+
+import type { Json } from "./link.ts";
+
+/** What Pi draws. */
+interface Component {
+  render(width: number): string[];
+  invalidate(): void;
+}
+
+export function renderCall(tool: Json, args: Json = {}, theme: any, context: any): Component {
+  const ours = tool.name === "mcp";
+  const name = plain(ours ? tool.name : (tool.title ?? tool.name));
+  const title = theme.fg("toolTitle", theme.bold(name));
+  return lines((width) => {
+    if (context?.expanded) return [title, ...wrapped(JSON.stringify(args, null, 2), width)];
+    return [`${title} ${theme.fg("muted", cut(ours ? mode(args) : JSON.stringify(args), width - columns(name) - 1))}`];
+  });
+}
+
+export function renderResult(result: any, { expanded, isPartial }: any, theme: any, settings: Json = {}): Component {
+  const blocks = (result.content ?? []).map((block: Json) => block.text ?? `[${block.type}: ${block.mimeType}]`);
+  const colour = isPartial ? "warning" : result.isError || result.details?.errorType ? "error" : "toolOutput";
+  const rows = plain(blocks.join("\n")).split("\n");
+  const shown = settings.lines ?? 1;
+  const hint = rows.length > shown ? ` … ${rows.length - shown} more (ctrl+o)` : "";
+  return lines((width) => {
+    if (expanded) return wrapped(rows.join("\n"), width).map((row) => theme.fg(colour, row));
+    return rows.slice(0, shown).map((row, index) => {
+      const tail = index === shown - 1 ? hint : "";
+      return theme.fg(colour, cut(row, width - columns(tail))) + theme.fg("dim", tail);
+    });
+  });
+}
+
+/** What the one tool is asked for, in the words of a call. */
+function mode({ tool, args, ...rest }: Json): string {
+  const others = Object.keys(rest).length > 0 ? JSON.stringify(rest) : "";
+  if (tool === undefined) return others || "status";
+  return [tool, args && (typeof args === "string" ? args : JSON.stringify(args)), others].filter(Boolean).join(" ");
+}
+
+/** Drawn again only for another width. */
+function lines(draw: (width: number) => string[]): Component {
+  let drawn: { width: number; rows: string[] } | undefined;
+  const render = (width: number) => (drawn?.width === width ? drawn : (drawn = { width, rows: draw(width) })).rows;
+  return { render, invalidate: () => (drawn = undefined) };
+}
+
+/** What servers say moves no cursor and colours nothing. */
+function plain(text: string): string {
+  const visible = stripVTControlCharacters(text).replaceAll("\t", "  ");
+  return visible.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (c) => (c === "\n" ? c : "\ufffd"));
+}
+
+/** Rather too many than too few: what is wider than the terminal would break its lines. */
+function columns(text: string): number {
+  let sum = 0;
+  for (const c of text) sum += c < "\u0300" ? 1 : 2;
+  return sum;
+}
+
+/** At most so many columns, with a mark where something is missing. */
+function cut(text: string, room: number): string {
+  const line = plain(text).replaceAll("\n", " ");
+  if (columns(line) <= room) return line;
+  return room < 2 ? "" : `${wrapped(line.slice(0, room), room - 1)[0]}…`;
+}
+
+function wrapped(text: string, room: number): string[] {
+  const rows = [""];
+  let left = room;
+  for (const c of plain(text)) {
+    left -= columns(c);
+    if (c === "\n" || left < 0) {
+      rows.push("");
+      left = room - (c === "\n" ? 0 : columns(c));
+    }
+    if (c !== "\n") rows[rows.length - 1] += c;
+  }
+  return rows;
+}

@@ -1,0 +1,23 @@
+// The servers that a project brings: shown to the letter, approved by the user alone.
+
+import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+
+import type { Board } from "./board.ts";
+import type { Json } from "./link.ts";
+
+/** Asks for each server that waits, or for one. */
+export async function askTrust(board: Board, ctx: ExtensionContext, server?: string): Promise<void> {
+  const { pending } = await board.ask("switchboard/pending", {});
+  const meant: Json[] = pending.filter((one: Json) => server === undefined || one.server === server);
+  if (meant.length === 0) return board.say("No such server of this project waits for your approval.");
+  if (!ctx.hasUI) throw new Error("Servers of a project are approved in an interactive session of Pi.");
+  if (ctx.isProjectTrusted?.() === false) {
+    const names = meant.map((one) => one.server).join(", ");
+    return board.say(`MCP: ${names} of this project stay off, because you do not trust the project in Pi.`, "warning");
+  }
+  for (const { server, hash, changed, text } of meant) {
+    const title = `Trust the ${changed ? "changed " : ""}server ${server} of this project?`;
+    if (await ctx.ui.confirm(title, text)) board.say((await board.ask("switchboard/trust", { server, hash })).text);
+    else board.say(`${server} stays off; \`/mcp trust\` asks again.`);
+  }
+}
