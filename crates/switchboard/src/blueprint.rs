@@ -306,7 +306,7 @@ impl Blueprint {
                 auth: definition.auth.clone(),
                 bearer_token: definition.bearer_token.clone(),
                 bearer_token_env: definition.bearer_token_env.clone(),
-                oauth: definition.oauth.clone(),
+                oauth: definition.sign_in().filter(|_| speaks != Speaks::WebSocket),
                 bearer_token_store: definition.bearer_token_store == Some(true),
                 vault: self.vault.storing(settings.oauth_credential_store),
                 headers_command: definition.request_headers_command.clone(),

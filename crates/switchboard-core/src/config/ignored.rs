@@ -21,3 +21,37 @@ pub(super) const SETTINGS: &[&str] = &[
     "trace",
     "warnOnLargeDirectTools",
 ];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value as Json, json};
+
+    use super::*;
+    use crate::config::diagnostic::Level;
+    use crate::config::layers::{Source, Tier};
+    use crate::config::parse::{self, ROOT_KEYS};
+    use crate::config::server::ServerEntry;
+    use crate::config::settings::SettingsEntry;
+
+    #[test]
+    fn keys_of_an_older_program_are_noted_and_drop_nothing() {
+        for (ignored, known) in
+            [(ROOT, ROOT_KEYS), (SERVER, ServerEntry::KEYS), (SETTINGS, SettingsEntry::KEYS)]
+        {
+            assert!(ignored.iter().all(|key| !known.contains(key)), "{ignored:?}");
+        }
+        let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), json!(7)));
+        let mut server: Map<String, Json> = all(SERVER).collect();
+        server.insert("command".to_owned(), json!("a"));
+        let mut root: Map<String, Json> = all(ROOT).collect();
+        root.insert("settings".to_owned(), all(SETTINGS).collect());
+        root.insert("mcpServers".to_owned(), json!({ "a": server }));
+        for tier in [Tier::User, Tier::Project] {
+            let source = Source { path: "".into(), tier };
+            let file = parse::parse(&Json::Object(root.clone()).to_string(), &source);
+            let levels: Vec<Level> = file.diagnostics.iter().map(|found| found.level).collect();
+            assert_eq!(levels, vec![Level::Note; ROOT.len() + SERVER.len() + SETTINGS.len()]);
+            assert_eq!(file.servers.len(), 1);
+        }
+    }
+}

@@ -6,7 +6,9 @@ use std::time::Duration;
 use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json};
 
-use super::auth::{Auth, OAuth, RequestHeadersCommand, auth, oauth, request_headers_command};
+use super::auth::{
+    Auth, OAuth, OAuthOptions, RequestHeadersCommand, auth, oauth, request_headers_command,
+};
 use super::canonical::{Canon, Canonical};
 use super::fields::{
     boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds, secret,
@@ -209,6 +211,28 @@ impl ServerEntry {
 
     pub fn is_disabled(&self) -> bool {
         self.disabled == Some(true)
+    }
+
+    /// What a sign-in is made with. `None` if the server is shown a token of its entry, or if the
+    /// entry says that there is no sign-in.
+    pub fn sign_in(&self) -> Option<OAuthOptions> {
+        let mut headers = self.headers.iter().flat_map(TemplateMap::names);
+        let has_header = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
+        let has_token = self.bearer_token.is_some()
+            || self.bearer_token_env.is_some()
+            || self.bearer_token_store == Some(true);
+        let asked_for = match &self.auth {
+            Some(Auth::OAuth) => true,
+            None => !has_header && !has_token,
+            Some(
+                Auth::Off | Auth::Bearer | Auth::Basic { .. } | Auth::ApiKey { .. } | Auth::Custom,
+            ) => false,
+        };
+        match &self.oauth {
+            Some(OAuth::Off) => None,
+            Some(OAuth::With(options)) => asked_for.then(|| (**options).clone()),
+            None => asked_for.then(OAuthOptions::default),
+        }
     }
 
     /// The ways to the server; at most one is set in an entry of one file.

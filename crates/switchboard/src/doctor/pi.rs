@@ -5,10 +5,12 @@ use std::path::Path;
 use serde_json::Value;
 use switchboard_core::config::expand::{self, Surroundings};
 use switchboard_core::config::install::pi::{self as settings, BuiltIn, Declared};
-use switchboard_core::config::layers::Server;
+use switchboard_core::config::layers::{Server, Tier};
+use switchboard_core::config::transport::Transport;
 use switchboard_core::doctor::Finding;
 use switchboard_core::doctor::pi::PiFault;
 use switchboard_core::name::ServerName;
+use url::Url;
 
 use crate::auth::takeover;
 use crate::dial::lookup;
@@ -44,10 +46,13 @@ fn files(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<PiF
         let path = candidate.path.display().to_string();
         let file = layer.file;
         let narrow = file.servers.iter().map(|server| &server.entry);
-        let narrow = narrow.filter(|entry| entry.command.is_some() && entry.inherit_env.is_none());
+        let narrow = narrow.filter(|entry| {
+            entry.command.is_some() && entry.inherit_env.is_none() && !entry.is_disabled()
+        });
         let (servers, narrow) = (file.servers.len(), narrow.count());
         faults.push(PiFault::FileRead { path: path.clone(), servers, imports: file.imports });
-        if narrow > 0 {
+        // A project may not ask for more.
+        if narrow > 0 && candidate.tier == Tier::User {
             faults.push(PiFault::NarrowEnvironment { path, servers: narrow });
         }
     }
@@ -86,12 +91,11 @@ fn package(locations: &Paths) -> Vec<PiFault> {
     faults
 }
 
-/// What our package starts, if that is no program.
+/// What our package was told to start, if that is no program. Untold, it looks around.
 fn missing_program(binary: &Path) -> Option<PiFault> {
-    let bytes = paths::read(binary).ok().flatten().unwrap_or_default();
-    let written: Option<Value> = serde_json::from_slice(&bytes).ok();
-    let program = written.as_ref().and_then(|written| written.get("path")?.as_str());
-    let program = program.unwrap_or_default().to_owned();
+    let bytes = paths::read(binary).ok()??;
+    let written: Value = serde_json::from_slice(&bytes).ok()?;
+    let program = written.get("path")?.as_str()?.to_owned();
     (!lookup::is_program(Path::new(&program))).then_some(PiFault::NoProgram { program })
 }
 
@@ -102,8 +106,10 @@ fn has_older_tokens(
     with: &Surroundings<'_>,
     locations: &Paths,
 ) -> bool {
-    let url = server.definition.url.as_ref().filter(|_| !server.definition.is_disabled());
-    let url = url.and_then(|url| expand::expand(url, with).ok());
+    let Transport::Http { url, .. } = &server.transport else { return false };
+    let may_sign_in = !server.definition.is_disabled() && server.definition.sign_in().is_some();
+    let url = expand::expand(url, with).ok().filter(|_| may_sign_in);
+    let url = url.and_then(|url| Some(Url::parse(&url).ok()?.to_string()));
     let (Some(url), Ok(name)) = (url, ServerName::new(name)) else { return false };
     takeover::left_behind(locations, &name, &url).is_some() && !takeover::was_taken(locations, &url)
 }

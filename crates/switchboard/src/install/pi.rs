@@ -63,12 +63,12 @@ impl Installer<'_> {
         let old = self.record_file(Target::Pi).read()?;
         let (servers, mut record) = match old {
             Some(old) if is_of_servers(&old) => (files_before(Target::Pi, &old)?, None),
-            old => (Vec::new(), old.filter(|old| old.host.path == path)),
+            old => (Vec::new(), old),
         };
         // What an earlier time did is taken back first, so that one undo leads to the beginning;
         // but nothing is moved about in settings that need no change.
         if now.as_ref() != Some(&put.text) {
-            let before = match &record {
+            let before = match record.filter(|old| old.host.path == path) {
                 None => now.clone(),
                 Some(old) => with(self.locations, |with| old.settings_before(now.clone(), with))?,
             };

@@ -80,9 +80,10 @@ pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     let before = declared(text, with)?;
     let mut edits = Vec::new();
     let present = |source: &String| source == with.directory || !before.lost.contains(source);
-    let mut usable = before.ours.iter().chain(&before.lost).filter(|source| present(source));
-    let in_our_directory = usable.clone().all(|source| source == with.directory);
-    if usable.next().is_none() {
+    let usable = before.ours.iter().chain(&before.lost).filter(|source| present(source));
+    let usable: Vec<&String> = usable.collect();
+    let in_our_directory = usable.is_empty() || usable.contains(&&with.directory.to_owned());
+    if usable.is_empty() {
         edits.push(Edit::new([PACKAGES], Change::AddItem(with.directory.into())));
     }
     for item in list(text, PACKAGES)? {

@@ -62,6 +62,7 @@ const OLD: &str = r#"// My servers.
       "protocolVersion": "legacy",
       "requestTimeoutMs": 20000
     },
+    "signed": { "url": "[URL]", "auth": "oauth" },
     "parked": { "command": "no-such-program", "disabled": true }
   }
 }
@@ -96,7 +97,10 @@ async fn an_old_configuration_works_as_it_is_and_doctor_says_what_it_found() {
         json!({ "mcpServers": { "drawn": { "command": "fixture-server", "args": ["flaky"] } } });
     installed.write(".cursor/mcp.json", &cursor.to_string());
     let tokens = json!({ "serverUrl": fixture.url(), "tokens": { "accessToken": "canary" } });
-    installed.write(&format!("{AGENT}/mcp-oauth/far/tokens.json"), &tokens.to_string());
+    for server in ["far", "signed"] {
+        let left = format!("{AGENT}/mcp-oauth/{server}/tokens.json");
+        installed.write(&left, &tokens.to_string());
+    }
 
     for tool in ["local_echo", "secret_echo", "drawn_echo", "far_echo"] {
         let ran = run(&installed, &format!("call {tool} text=hello")).await;

@@ -61,7 +61,10 @@ async fn pi_gets_our_package_and_no_mcp_of_its_own_and_has_all_back_to_the_byte(
     machine.installed.write(SERVERS, r#"{ "mcpServers": { "a": { "command": "a" } } }"#);
     let before = machine.files();
     let said = machine.done("install pi --move --yes").await;
-    insta::assert_snapshot!(machine.named(&said));
+    assert!(said.contains("\n+ index.ts\n"), "{said}");
+    let said = machine.named(&said);
+    let but_our_files: Vec<&str> = said.lines().filter(|line| !line.starts_with("+ ")).collect();
+    insta::assert_snapshot!(but_our_files.join("\n"));
     let directory = machine.package_path();
     assert_eq!(
         machine.settings(),

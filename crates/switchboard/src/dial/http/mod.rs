@@ -10,7 +10,7 @@ mod terms;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use switchboard_core::config::auth::{Auth, OAuth, RequestHeadersCommand};
+use switchboard_core::config::auth::{Auth, OAuthOptions, RequestHeadersCommand};
 use switchboard_core::config::expand;
 use switchboard_core::config::transport::HttpMode;
 use switchboard_core::config::values::{Template, TemplateMap};
@@ -42,7 +42,8 @@ pub(crate) struct RemoteRecipe {
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
     pub(crate) bearer_token_store: bool,
-    pub(crate) oauth: Option<OAuth>,
+    /// `None` if there is no sign-in to it.
+    pub(crate) oauth: Option<OAuthOptions>,
     /// Where tokens are kept.
     pub(crate) vault: Vault,
     pub(crate) headers_command: Option<RequestHeadersCommand>,

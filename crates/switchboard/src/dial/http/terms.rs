@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use switchboard_core::config::auth::{Auth, OAuth, OAuthOptions};
+use switchboard_core::config::auth::OAuthOptions;
 use switchboard_core::config::expand::{self, ExpandError, Expanded, Surroundings};
 use switchboard_core::config::values::Template;
 use switchboard_wire::http_client::Url;
 
-use super::{RemoteRecipe, Speaks};
+use super::RemoteRecipe;
 use crate::auth::terms::{Options, Terms};
 use crate::dial::spawn::Spawner;
 use crate::dial::{sealed, secret};
@@ -22,8 +22,8 @@ impl RemoteRecipe {
         url: &Url,
         spawner: &Arc<dyn Spawner>,
     ) -> Result<Option<Terms>, DialError> {
-        let Some(options) = self.oauth_options() else { return Ok(None) };
-        let filled = self.environment.expanding(|with| fill(&options, with))?;
+        let Some(options) = &self.oauth else { return Ok(None) };
+        let filled = self.environment.expanding(|with| fill(options, with))?;
         let client_secret = match filled.secret {
             None => None,
             Some(Expanded::Text(text)) => Some(Secret::new(text)),
@@ -50,28 +50,6 @@ impl RemoteRecipe {
             named: options.metadata_url.clone(),
             options,
         }))
-    }
-
-    /// A server that is shown a token of its entry needs no sign-in, nor does one whose entry says
-    /// that there is none.
-    fn oauth_options(&self) -> Option<OAuthOptions> {
-        let has_header =
-            self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        let has_token = self.bearer_token.is_some()
-            || self.bearer_token_env.is_some()
-            || self.bearer_token_store;
-        let asked_for = match &self.auth {
-            Some(Auth::OAuth) => true,
-            None => !has_header && !has_token,
-            Some(
-                Auth::Off | Auth::Bearer | Auth::Basic { .. } | Auth::ApiKey { .. } | Auth::Custom,
-            ) => false,
-        };
-        match (&self.oauth, self.speaks) {
-            (Some(OAuth::Off), _) | (_, Speaks::WebSocket) => None,
-            (Some(OAuth::With(options)), Speaks::Http(_)) => asked_for.then(|| (**options).clone()),
-            (None, Speaks::Http(_)) => asked_for.then(OAuthOptions::default),
-        }
     }
 }
 

@@ -79,6 +79,7 @@ fn a_package_of_ours_that_is_declared_is_enough() {
         (r#"["git:github.com/x/pi-switchboard.git@v1"]"#, false),
         (r#"["../checkout"]"#, false),
         (r#"["/data/pi-switchboard"]"#, true),
+        (r#"["npm:pi-switchboard", "/data/pi-switchboard"]"#, true),
     ] {
         let text = format!(r#"{{ "packages": {packages}, "extensions": ["-builtin:mcp"] }}"#);
         let put = put_in(&text, with()).unwrap();
