@@ -35,4 +35,5 @@ mod rounds;
 mod service;
 pub mod stdio;
 
+pub use direct::count_beside;
 pub use service::Offer;
