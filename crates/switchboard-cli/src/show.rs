@@ -55,13 +55,7 @@ pub(crate) fn reply(reply: &Reply, look: Look) -> String {
 }
 
 fn status(out: &mut String, overview: &Overview, palette: Palette) {
-    let head = format!(
-        "MCP: {}/{} servers, {}",
-        overview.connected,
-        overview.servers.len(),
-        plural(overview.tools, "tool")
-    );
-    let _ = writeln!(out, "{}", palette.heading(head));
+    let _ = writeln!(out, "{}", palette.heading(render::text::status_header(overview)));
     for server in &overview.servers {
         let _ = writeln!(out, "{}", server_line(server, palette));
     }

@@ -160,6 +160,8 @@ pub enum Hint {
     SignIn(ServerName),
     /// A sign-in was begun: the user has to open this address.
     SignInAt(Link),
+    /// The server did nothing: the user has to open this address before.
+    VisitFirst(Link),
     /// The server does not take what its entry says.
     GiveToken(ServerName),
     /// Give the server's address the token that its entry wants to be kept.

@@ -5,21 +5,26 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// How long anything may take; a test that waits for so long has failed.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// A program that speaks MCP on its standard streams. It is killed when the client is dropped.
+/// The same where the clock is paused, and jumps to whatever is due next.
+const PAUSED_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A program that speaks MCP on its standard streams, which is killed when the client is dropped; or
+/// a face in this process, which ends with the streams.
 pub struct Client {
-    child: Child,
-    stdin: Option<ChildStdin>,
+    child: Option<Child>,
+    stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     lines: mpsc::UnboundedReceiver<Vec<u8>>,
     said: watch::Receiver<String>,
-    stderr: JoinHandle<()>,
+    stderr: Option<JoinHandle<()>>,
+    deadline: Duration,
     /// Frames that came while another one was waited for.
     set_aside: VecDeque<Value>,
     last_id: u64,
@@ -38,7 +43,7 @@ pub struct User {
 /// What a program left behind.
 #[derive(Debug)]
 pub struct Ended {
-    /// `None` if a signal ended it.
+    /// `None` if a signal ended it, or if it was no program.
     pub code: Option<i32>,
     /// Frames that nobody waited for.
     pub frames: Vec<Value>,
@@ -54,21 +59,11 @@ impl Client {
             .kill_on_drop(true)
             .spawn()
             .expect("the program starts");
-        let stdin = child.stdin.take();
-        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe was asked for"));
+        let stdin = child.stdin.take().expect("a pipe was asked for");
+        let stdout = child.stdout.take().expect("a pipe was asked for");
         let mut words = child.stderr.take().expect("a pipe was asked for");
-        let (sender, lines) = mpsc::unbounded_channel();
-        // Both end with their pipe, which ends with the child.
-        tokio::spawn(async move {
-            loop {
-                let mut line = Vec::new();
-                match stdout.read_until(b'\n', &mut line).await {
-                    Ok(1..) if sender.send(line).is_ok() => {}
-                    Ok(_) | Err(_) => return,
-                }
-            }
-        });
         let (saying, said) = watch::channel(String::new());
+        // Ends with its pipe, which ends with the child.
         let stderr = tokio::spawn(async move {
             let mut part = [0; 4096];
             while let Ok(length @ 1..) = words.read(&mut part).await {
@@ -76,12 +71,34 @@ impl Client {
                 saying.send_modify(|text| text.push_str(&words));
             }
         });
+        let client = Self::over(stdout, stdin);
+        Self { child: Some(child), said, stderr: Some(stderr), deadline: DEADLINE, ..client }
+    }
+
+    /// A client of a face in this process.
+    pub fn over(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Self {
+        let mut reader = BufReader::new(reader);
+        let (sender, lines) = mpsc::unbounded_channel();
+        // Ends with what it reads from.
+        tokio::spawn(async move {
+            loop {
+                let mut line = Vec::new();
+                match reader.read_until(b'\n', &mut line).await {
+                    Ok(1..) if sender.send(line).is_ok() => {}
+                    Ok(_) | Err(_) => return,
+                }
+            }
+        });
         Self {
-            child,
-            stdin,
+            child: None,
+            stdin: Some(Box::new(writer)),
             lines,
-            said,
-            stderr,
+            said: watch::channel(String::new()).1,
+            stderr: None,
+            deadline: PAUSED_DEADLINE,
             set_aside: VecDeque::new(),
             last_id: 0,
             user: User::default(),
@@ -89,7 +106,7 @@ impl Client {
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id().expect("the program runs")
+        self.child.as_ref().and_then(Child::id).expect("the program runs")
     }
 
     /// Waits until the program has written this to its standard error.
@@ -215,13 +232,16 @@ impl Client {
     }
 
     async fn read_line(&mut self) -> Option<Vec<u8>> {
-        let line = tokio::time::timeout(DEADLINE, self.lines.recv()).await;
+        let line = tokio::time::timeout(self.deadline, self.lines.recv()).await;
         line.expect("the program writes in time")
     }
 
     /// Closes the program's input, waits for its end and returns what it left.
     pub async fn end(mut self) -> Ended {
-        self.stdin = None;
+        if let Some(mut stdin) = self.stdin.take() {
+            // A program may be gone already.
+            let _closed = stdin.shutdown().await;
+        }
         self.ended().await
     }
 
@@ -231,11 +251,18 @@ impl Client {
         while let Some(frame) = self.read().await {
             frames.push(frame);
         }
-        let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
-        let status = status.expect("the program ends").expect("it can be waited for");
-        self.stderr.await.expect("reading cannot panic");
+        let code = match &mut self.child {
+            Some(child) => {
+                let status = tokio::time::timeout(DEADLINE, child.wait()).await;
+                status.expect("the program ends").expect("it can be waited for").code()
+            }
+            None => None,
+        };
+        if let Some(stderr) = self.stderr {
+            stderr.await.expect("reading cannot panic");
+        }
         let stderr = self.said.borrow().clone();
-        Ended { code: status.code(), frames, stderr }
+        Ended { code, frames, stderr }
     }
 }
 

@@ -19,9 +19,14 @@ use switchboard::failure::Failure;
 use switchboard::reply::Reply;
 use switchboard::request::{self, CallRequest, Request};
 use switchboard::{Environment, Gateway, Session, explain, render};
-use switchboard_wire::pipe::End;
+use switchboard_server::stdio::serve_over;
+use switchboard_server::{HostKind, Offer};
+use switchboard_wire::pipe::{self, End};
+use switchboard_wire::stdio::{Input, Output};
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
+use crate::client::Client;
 use crate::fixture::{FixtureState, Script, act};
 use crate::host::ScriptedHost;
 
@@ -170,6 +175,23 @@ impl World {
         let arguments = serde_json::from_str(arguments).expect("a test writes valid JSON");
         let parsed = request::parse(arguments).map_err(explain::request_error)?;
         self.session.handle(parsed.request).await
+    }
+
+    /// A client of the face for hosts on this gateway, which has shaken hands.
+    pub async fn client(&self, capabilities: Value) -> Client {
+        let (ours, theirs) = pipe::pair();
+        let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
+        let stop = CancellationToken::new();
+        // Ends with the client's streams, or with the test.
+        tokio::spawn(serve_over(
+            streams,
+            self.gateway.clone(),
+            (Offer::Proxy, HostKind::Any),
+            stop,
+        ));
+        let mut client = Client::over(ours.reader, ours.writer);
+        client.initialize("2025-11-25", capabilities).await;
+        client
     }
 
     /// The text that a tool gives.

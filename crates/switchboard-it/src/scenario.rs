@@ -129,7 +129,7 @@ pub async fn play<F: Face>(story: &Story, programs: Programs) -> Story {
 }
 
 /// Whether `seen` is what `expected` says; a line `...` stands for any number of lines.
-fn fits(expected: &str, seen: &str) -> bool {
+pub fn fits(expected: &str, seen: &str) -> bool {
     let expected: Vec<&str> = expected.lines().map(str::trim_end).collect();
     let seen: Vec<&str> = seen.trim().lines().map(str::trim_end).collect();
     fn from(expected: &[&str], seen: &[&str]) -> bool {

@@ -56,6 +56,16 @@ struct Listed {
     stale: bool,
 }
 
+/// How many tools a client of this offer would be shown beside `mcp` now.
+pub fn count_beside(gateway: &Gateway, offer: &Offer) -> usize {
+    match offer {
+        Offer::Granular | Offer::Mirror(_) => 0,
+        Offer::Proxy | Offer::Direct => {
+            Direct::new(gateway, offer).present(gateway, &BTreeSet::new()).tools.len()
+        }
+    }
+}
+
 impl Direct {
     pub(crate) fn new(gateway: &Gateway, offer: &Offer) -> Direct {
         let otherwise = match offer {

@@ -37,4 +37,5 @@ mod rounds;
 mod service;
 pub mod stdio;
 
+pub use direct::count_beside;
 pub use service::{HostKind, Offer};

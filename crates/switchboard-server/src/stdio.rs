@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use switchboard::Gateway;
 use switchboard_wire::peer::{self, Limits};
+use switchboard_wire::stdio::{Input, Output};
 use switchboard_wire::{Peer, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +30,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     // As a task of its own it is woken without a system call, which the root future is not.
     let mut client = JoinSet::new();
-    client.spawn(serve_client(gateway, (offer, host), stop));
+    client.spawn(serve_over((stdio::input(), stdio::output()), gateway, (offer, host), stop));
     match client.join_next().await {
         Some(Ok(served)) => served,
         Some(Err(panicked)) => Err(io::Error::other(panicked)),
@@ -48,14 +49,16 @@ async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     let _client_does_not_read = tokio::time::timeout(limit, written).await;
 }
 
-async fn serve_client(
+/// The same over any streams, such as those of a client in this process.
+pub async fn serve_over(
+    (input, output): (Input, Output),
     gateway: Gateway,
     (offer, host): (Offer, HostKind),
     stop: CancellationToken,
 ) -> io::Result<()> {
     let limits =
         Limits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
-    let (peer, reader, writer) = peer::open(stdio::input(), stdio::output(), limits);
+    let (peer, reader, writer) = peer::open(input, output, limits);
     let mut service = Service::new(&gateway, (&offer, host), peer.clone());
     let calls = service.calls();
     // A task of its own, so that an answer wakes the writer and nothing else.

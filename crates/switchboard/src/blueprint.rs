@@ -46,6 +46,9 @@ const ABOUT: usize = 500;
 /// As long as hosts wait for a call without a word.
 const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
 
+/// Which tools are shown beside `mcp`, whatever the files say.
+const DIRECT_TOOLS_VARIABLE: &str = "MCP_DIRECT_TOOLS";
+
 /// What stays the same when the configuration changes.
 pub(crate) struct Blueprint {
     pub(crate) environment: Environment,
@@ -155,6 +158,13 @@ impl Blueprint {
             {
                 self.add_in_process(&mut parts, name, Arc::clone(server));
             }
+        }
+        if let Some(list) = self.environment.variable(DIRECT_TOOLS_VARIABLE) {
+            let chosen = parts.shelves.into_iter().map(|(name, shelf)| {
+                let direct = DirectTools::listed(list, name.as_str());
+                (name, shelf.with_direct(Some(direct)))
+            });
+            parts.shelves = chosen.collect();
         }
         if let Some(place) = &config.unread_rules {
             let unread = Arc::new(Rules::unread(place));

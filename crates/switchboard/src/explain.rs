@@ -6,6 +6,7 @@ mod dial;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::pin::Pin;
@@ -18,7 +19,11 @@ use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::request::RequestError;
 use switchboard_core::schema;
+use switchboard_core::sign_in::address::Reach;
+use switchboard_core::sign_in::link::Link;
+use switchboard_wire::RpcError;
 use switchboard_wire::http_client::HttpError;
+use url::Url;
 
 use crate::auth::vault::{KEY_VARIABLE, VaultError};
 use crate::edit::error::EditError;
@@ -189,6 +194,9 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         CallError::Http(HttpError::Status { status: 500.., .. }) if !harmless => {
             failure.hints.push(Hint::CheckOutcome);
         }
+        CallError::Refused(refused) if refused.code == VISIT_FIRST => {
+            failure.hints.extend(pages(refused));
+        }
         CallError::Refused(_) | CallError::Outdated(_) => {
             let expected = schema::expected(&target.entry.input_value());
             failure.hints.push(Hint::Expected(expected));
@@ -202,6 +210,25 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         | CallError::NotSent => {}
     }
     failure
+}
+
+/// The error of a server that does nothing before its user was at certain pages.
+const VISIT_FIRST: i64 = -32042;
+
+/// The most pages that are named.
+const PAGES: usize = 3;
+
+/// The pages that such a server names, as far as they may be opened in a browser.
+fn pages(refused: &RpcError) -> Vec<Hint> {
+    let data = refused.data.as_ref().and_then(|data| data.parse::<Value>().ok());
+    let wanted = data.as_ref().and_then(|data| data["elicitations"].as_array());
+    let urls = wanted.into_iter().flatten().filter_map(|page| page["url"].as_str());
+    let links = urls.filter_map(|url| {
+        // Whoever opens it sees where it leads; nothing is asked of it here.
+        let reach = Reach::of(&Url::parse(url).ok()?);
+        Link::of(url, &reach).ok()
+    });
+    links.take(PAGES).map(Hint::VisitFirst).collect()
 }
 
 fn request(error: CallError, server: &ServerName) -> Failure {

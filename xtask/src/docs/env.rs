@@ -22,6 +22,10 @@ const HONOURED: &[(&str, &str)] = &[
         "SWITCHBOARD_TOKEN_COMMAND_TTL_MS",
         "how long the value of a `!command` in `headers`, `bearerToken` or `auth` counts before it is asked for again, 300000 if not set",
     ),
+    (
+        "MCP_DIRECT_TOOLS",
+        "the tools that stand beside `mcp`, whatever `directTools` says: `SERVER` or `SERVER/TOOL`, with commas between them; `__none__` for none",
+    ),
     ("HOME", "the home directory, of `~` in values too"),
     (
         "XDG_CONFIG_HOME",

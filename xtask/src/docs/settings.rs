@@ -60,6 +60,11 @@ const SETTINGS: &[Setting] = &[
         "keep what a client was shown first for as long as it stays",
     ),
     now(
+        "warnOnLargeDirectTools",
+        |s| word(s.warn_on_large_direct_tools),
+        "say so when `serve` starts with 75 tools or more beside `mcp`",
+    ),
+    now(
         "toolset",
         |s| word(s.toolset),
         "what hosts are shown: `proxy`, the one tool; `direct`, all tools beside it; or `granular`, a tool for each step",

@@ -9,7 +9,7 @@ use switchboard::config::values::Toolset;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
-use switchboard_server::{HostKind, Offer, stdio};
+use switchboard_server::{HostKind, Offer, count_beside, stdio};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +19,9 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::report::{self, Outcome};
 use crate::signals::Signals;
+
+/// From here on, tools beside `mcp` are worth a warning.
+const MANY_DIRECT_TOOLS: usize = 75;
 
 #[derive(Debug, thiserror::Error)]
 enum HttpError {
@@ -66,6 +69,9 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         None => HostKind::Any,
         Some(SpecialHost::Pi) => HostKind::Pi,
     };
+    if gateway.settings().warn_on_large_direct_tools {
+        warn_of_many(app.printer, count_beside(&gateway, &offer));
+    }
     let serving = async {
         match face {
             Face::Stdio => stdio::serve(gateway.clone(), offer, host, stop.clone()).await,
@@ -125,6 +131,16 @@ fn introduce(app: &App, listening: &Listening, token: &Token) {
     let entry = json!({ "type": "http", "url": url, "headers": headers });
     let hosts = json!({ "mcpServers": { "switchboard": entry } });
     printer.note(&format!("In the configuration of a host:\n  {hosts}"));
+}
+
+/// A model reads the definition of each tool with every request.
+fn warn_of_many(printer: Printer, beside: usize) {
+    if beside >= MANY_DIRECT_TOOLS {
+        printer.warn(&format!(
+            "{beside} tools are shown beside `mcp`, and a model reads them with every request; \
+             `directTools` can name some, or say \"search\""
+        ));
+    }
 }
 
 /// Says how it went with the servers that Pi's list of servers turns on.

@@ -27,7 +27,7 @@ impl Catalog {
         let ranking = match request.matching {
             Matching::Words => ranked(&listings, &request.query),
             Matching::Pattern => {
-                matching(&listings, &Pattern::compile(&request.query, Case::Ignored)?)
+                self.matching(&listings, &Pattern::compile(&request.query, Case::Ignored)?)
             }
         };
         let page = Page::of(&ranking, request.page.offset, request.page.limit);
@@ -73,6 +73,20 @@ impl Catalog {
         }
     }
 
+    /// In the order of the lists. A name counts as it is shown and as its server has it.
+    fn matching(&self, listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
+        let mut found = Vec::new();
+        for (index, listing) in listings.iter().enumerate() {
+            let documents = listing.documents().zip(self.tools_of(&listing.server));
+            for (entry, (document, item)) in documents.enumerate() {
+                if pattern.is_match(item.shown) || document.matches(pattern) {
+                    found.push(((index, entry), 1.0));
+                }
+            }
+        }
+        found
+    }
+
     /// The servers that an answer about all of them cannot speak of: never listed, and pending.
     fn unseen(&self, within: Option<&ServerName>) -> (Vec<ServerName>, Vec<ServerName>) {
         match within {
@@ -100,18 +114,6 @@ fn ranked(listings: &[&Arc<Listing>], query: &str) -> Ranking {
     let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
     let hits = search::rank(&postings, query).into_iter();
     hits.map(|hit| ((hit.listing, hit.document), hit.score)).collect()
-}
-
-fn matching(listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
-    let mut found = Vec::new();
-    for (index, listing) in listings.iter().enumerate() {
-        for (entry, document) in listing.documents().enumerate() {
-            if document.matches(pattern) {
-                found.push(((index, entry), 1.0));
-            }
-        }
-    }
-    found
 }
 
 impl ToolLine {

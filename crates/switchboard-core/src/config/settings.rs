@@ -110,6 +110,7 @@ settings! {
     start_timeout: Duration = "startTimeoutMs", Anyone, start_timeout, Duration::from_secs(30);
     direct_tools: DirectTools = "directTools", User, direct_tools, DirectTools::None;
     freeze_direct_tools: bool = "freezeDirectTools", User, boolean, false;
+    warn_on_large_direct_tools: bool = "warnOnLargeDirectTools", User, boolean, true;
     toolset: Toolset = "toolset", User, choice, Toolset::Proxy;
     search_calls: bool = "searchCalls", User, boolean, false;
     digest: bool = "digest", Anyone, boolean, false;

@@ -249,3 +249,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_list_of_direct_tools_says_which_of_a_server_are_meant() {
+    let some = |names: &[&str]| DirectTools::Named(names.iter().map(|it| (*it).into()).collect());
+    for (list, expected) in [
+        ("git", DirectTools::All),
+        (" files , git ", DirectTools::All),
+        ("git/log,git", DirectTools::All),
+        ("git/log, files/read, git/a/b", some(&["log", "a/b"])),
+        ("github", DirectTools::None),
+        ("github/log", DirectTools::None),
+        ("__none__", DirectTools::None),
+        ("", DirectTools::None),
+    ] {
+        assert_eq!(DirectTools::listed(list, "git"), expected, "{list}");
+    }
+}

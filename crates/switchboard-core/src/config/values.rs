@@ -271,6 +271,21 @@ pub enum DirectTools {
     Search,
 }
 
+impl DirectTools {
+    /// What a list such as `github,files/read` says of a server: all of its tools, some or none.
+    pub fn listed(list: &str, server: &str) -> DirectTools {
+        let mut names = Vec::new();
+        for item in list.split(',').map(str::trim) {
+            match item.split_once('/') {
+                None if item == server => return DirectTools::All,
+                Some((named, tool)) if named == server => names.push(tool.to_owned()),
+                None | Some(_) => {}
+            }
+        }
+        if names.is_empty() { DirectTools::None } else { DirectTools::Named(names) }
+    }
+}
+
 impl Canonical for DirectTools {
     fn encode(&self, canon: &mut Canon) {
         match self {

@@ -187,6 +187,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::Trust(server) => json!({ "trust": server.as_str() }),
         Hint::SignIn(server) => json!({ "signIn": server.as_str() }),
         Hint::SignInAt(link) => json!({ "signInAt": link.as_str() }),
+        Hint::VisitFirst(link) => json!({ "visitFirst": link.as_str() }),
         Hint::GiveToken(server) => json!({ "giveToken": server.as_str() }),
         Hint::SetToken(server) => json!({ "setToken": server.as_str() }),
         Hint::Unlock => json!({ "unlock": "keyring" }),

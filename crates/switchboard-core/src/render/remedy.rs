@@ -39,6 +39,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         }
         Hint::SignIn(server) => format!("sign in with {}", on("auth", server.as_str())),
         Hint::SignInAt(link) => format!("sign in at {link}, then try again"),
+        Hint::VisitFirst(link) => format!("nothing was done; open {link}, then call it again"),
         Hint::GiveToken(server) => format!(
             "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server knows"
         ),

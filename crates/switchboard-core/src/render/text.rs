@@ -87,14 +87,24 @@ pub fn reply(reply: &Reply) -> String {
     out
 }
 
-fn status(out: &mut String, overview: &Overview) {
-    let _ = writeln!(
-        out,
+/// The first line of a status: how many servers are connected, of those that may be.
+pub fn status_header(overview: &Overview) -> String {
+    let is_disabled = |server: &&ServerLine| matches!(server.status, ServerStatus::Disabled);
+    let disabled = overview.servers.iter().filter(is_disabled).count();
+    let mut out = format!(
         "MCP: {}/{} servers, {}",
         overview.connected,
-        overview.servers.len(),
+        overview.servers.len() - disabled,
         plural(overview.tools, "tool")
     );
+    if disabled > 0 {
+        let _ = write!(out, " ({disabled} disabled)");
+    }
+    out
+}
+
+fn status(out: &mut String, overview: &Overview) {
+    let _ = writeln!(out, "{}", status_header(overview));
     for server in overview.servers.iter().take(SERVERS) {
         let _ = writeln!(out, "{}", server_line(server));
     }
@@ -330,6 +340,9 @@ pub fn hint_line(hint: &Hint) -> String {
             format!("Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }})")
         }
         Hint::SignInAt(link) => format!("Ask the user to sign in, then try again: {link}"),
+        Hint::VisitFirst(link) => {
+            format!("Nothing was done. Ask the user to open this page, then call it again: {link}")
+        }
         Hint::GiveToken(server) => format!("Ask the user to give `{server}` a token that it takes"),
         Hint::SetToken(server) => format!("Ask the user to give `{server}` its token"),
         Hint::Unlock => "Ask the user to unlock the keyring".to_owned(),

@@ -177,5 +177,5 @@ async fn every_server_that_was_never_listed_can_be_listed_at_once() {
         .await;
     seen.sort_by(|left, right| left.0.cmp(&right.0));
     assert_eq!(seen, [("bad".to_owned(), Some(Code::ConnectFailed)), ("good".to_owned(), None)]);
-    assert!(world.ask("{}").await.starts_with("MCP: 1/3 servers, 4 tools"));
+    assert!(world.ask("{}").await.starts_with("MCP: 1/2 servers, 4 tools (1 disabled)"));
 }

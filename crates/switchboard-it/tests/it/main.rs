@@ -55,6 +55,7 @@ mod state;
 mod stateless_clients;
 mod stdio_face;
 mod switching;
+mod thirty;
 mod tokens;
 mod trust;
 mod what_stays;

@@ -1,0 +1,285 @@
+//! How long servers and calls last, and what is said when they end.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use switchboard::catalog::disk::{self, Stamp};
+use switchboard_it::client::Client;
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::harness::{Home, World, pass};
+use switchboard_it::program::Installed;
+use tokio::time::Instant;
+
+use super::{acting, check, config, one, said};
+use crate::PROGRAMS;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const ECHO: &str = "[[tools]]\nname = 'echo'\n";
+const BROKEN: &str = "[[tools]]\nname = 'echo'\n[faults]\nexit_at_start = { code = 1 }\n";
+
+async fn echo(client: &mut Client) -> String {
+    said(client, json!({ "tool": "demo_echo", "args": { "text": "hi" } })).await
+}
+
+fn open(world: &World) -> usize {
+    world.fixture("demo").ledger().open
+}
+
+#[tokio::test(start_paused = true)]
+async fn b12_an_idle_server_stops_unless_it_works_and_its_tools_stay() {
+    for (fields, minutes) in [
+        (json!({}), Some(10)),
+        (json!({ "idleTimeout": 3 }), Some(3)),
+        (json!({ "idleTimeout": 0 }), None),
+    ] {
+        let world = one(fields.clone(), "everything").start();
+        let mut client = world.client(json!({})).await;
+        assert_eq!(echo(&mut client).await, "hi");
+        pass(minutes.unwrap_or(24 * 60) * MINUTE - Duration::from_secs(1)).await;
+        assert_eq!(open(&world), 1, "{fields}");
+        if minutes.is_some() {
+            pass(Duration::from_secs(1)).await;
+            assert_eq!(open(&world), 0, "{fields}");
+            let search = client.mcp(json!({ "search": "two numbers" })).await;
+            assert!(search.starts_with("demo_add("), "{search}");
+        }
+    }
+    let world = one(json!({ "requestTimeoutMs": 7_200_000 }), "everything").start();
+    let mut client = world.client(json!({})).await;
+    let held = client.call(json!({ "tool": "demo_wait" })).await;
+    world.fixture("demo").call_started(1).await;
+    pass(60 * MINUTE).await;
+    assert_eq!(open(&world), 1);
+    world.fixture("demo").release();
+    assert_eq!(client.answer_to(&held).await["result"]["content"][0]["text"], "released");
+    pass(10 * MINUTE).await;
+    assert_eq!(open(&world), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_the_modes_that_keep_a_server_check_on_it_and_bring_it_back() {
+    let pings = |world: &World| {
+        let methods = world.fixture("demo").ledger().methods;
+        methods.iter().filter(|method| *method == "ping").count()
+    };
+    let keep = |mode: &str| json!({ "lifecycle": mode });
+    let world = one(keep("keep-alive"), "everything").start();
+    pass(5 * MINUTE).await;
+    assert_eq!((open(&world), pings(&world)), (1, 10), "a check every half minute");
+    world.client(json!({})).await.mcp(json!({ "tool": "demo_crash" })).await;
+    pass(5 * MINUTE).await;
+    let ledger = world.fixture("demo").ledger();
+    assert_eq!((ledger.connections, ledger.open), (2, 1), "it is brought back");
+
+    let world = one(keep("keep-alive"), "broken").script("broken", BROKEN).start();
+    let tries = || world.fixture("demo").ledger().connections;
+    let mut waits = Vec::new();
+    let mut before = (tries(), Duration::ZERO);
+    for second in 0..3_600 {
+        if tries() > before.0 {
+            waits.push(second - before.1.as_secs());
+            before = (tries(), Duration::from_secs(second));
+        }
+        pass(Duration::from_secs(1)).await;
+    }
+    assert!(waits[0] <= 1 && waits.iter().all(|wait| *wait <= 301), "{waits:?}");
+    assert!(waits.last().is_some_and(|wait| *wait >= 149), "{waits:?}");
+
+    let world = one(keep("lazy-keep-alive"), "everything").start();
+    pass(MINUTE).await;
+    assert_eq!(open(&world), 0, "it waits for its first use");
+    assert_eq!(echo(&mut world.client(json!({})).await).await, "hi");
+    pass(60 * MINUTE).await;
+    assert_eq!(open(&world), 1);
+    assert!(pings(&world) > 100);
+
+    let world = one(keep("eager"), "everything").start();
+    world.fixture("demo").until(|ledger| ledger.open == 1).await;
+    pass(60 * MINUTE).await;
+    assert_eq!((open(&world), pings(&world)), (1, 0), "started at once, and left alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b14_after_a_failure_calls_wait_their_time_and_an_explicit_connect_does_not() {
+    // The first dial greets the server twice, for it does not know yet how.
+    let late = World::of("demo", "late").script("late", BROKEN).script("late", BROKEN);
+    let world = late.script("late", ECHO).start();
+    let mut client = world.client(json!({})).await;
+    check(
+        &mut client,
+        r#"
+        >>> { "tool": "demo_echo" }
+        [error]
+        connect_failed: cannot use the server `demo`: cannot connect: the server ended while it was starting (it closed its output)
+
+        >>> { "tool": "demo_echo" }
+        [error]
+        backoff: cannot use the server `demo`: the last try failed [TIME] ago, the next one is in [TIME]: the server ended while it was starting (it closed its output)
+        Try again in [TIME]
+        Try again: mcp({ connect: "demo" })
+
+        >>> {}
+        MCP: 0/1 servers, 0 tools
+        ✗ demo (failed [TIME] ago: the server ended while it was starting (it closed its output))
+        ...
+        "#,
+    )
+    .await;
+    assert_eq!(world.fixture("demo").ledger().connections, 2, "a refusal dials nothing");
+    check(
+        &mut client,
+        r#"
+        >>> { "connect": "demo" }
+        demo (1 tool):
+        - demo_echo
+        "#,
+    )
+    .await;
+}
+
+/// Makes a listing so many days older.
+fn age(file: &Path, days: u64) {
+    let bytes = fs::read(file).unwrap();
+    let header = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\n').next().unwrap());
+    let Some((definition, listed_at)) = header.split(' ').nth(2).zip(header.split(' ').nth(3))
+    else {
+        return;
+    };
+    let listed_at: u64 = listed_at.parse().unwrap();
+    let listing = disk::decode(&bytes, definition, listed_at).unwrap();
+    let listed_at = listed_at - days * 24 * 60 * 60;
+    fs::write(file, disk::encode(&listing, Stamp { definition, listed_at })).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn b20_the_cache_has_own_names_is_bound_to_the_definition_and_expires() {
+    let world = one(json!({}), "everything").start();
+    let mut client = world.client(json!({})).await;
+    client.mcp(json!({ "connect": "demo" })).await;
+    let home = world.shut_down().await;
+    let line = async |fields: Value, script: &str, home: &Home| {
+        let world = one(fields, script).home(home.clone()).start();
+        let status = world.client(json!({})).await.mcp(json!({})).await;
+        status.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    for (fields, expected) in [
+        (json!({}), "○ demo (30 tools, cached)"),
+        (json!({ "toolPrefix": "mcp" }), "○ demo (30 tools, cached)"),
+        (json!({ "lifecycle": "lazy", "idleTimeout": 3 }), "○ demo (30 tools, cached)"),
+        (json!({ "cwd": "/" }), "○ demo (not connected)"),
+        (json!({ "env": { "NAME": "x" } }), "○ demo (not connected)"),
+    ] {
+        assert_eq!(line(fields.clone(), "everything", &home).await, expected, "{fields}");
+    }
+    for file in fs::read_dir(home.path().join("switchboard/cache/listings")).unwrap().flatten() {
+        age(&file.path(), 8);
+    }
+    assert_eq!(line(json!({}), "everything", &home).await, "○ demo (not connected)");
+    // A server says itself how long its lists hold.
+    let brief = "[server]\nera = 'modern'\nttl_ms = 0\n[[tools]]\nname = 'echo'\n";
+    let world = World::of("brief", "brief").script("brief", brief).start();
+    world.client(json!({})).await.mcp(json!({ "connect": "brief" })).await;
+    let home = world.shut_down().await;
+    let world = World::of("brief", "brief").script("brief", brief).home(home).start();
+    let status = world.client(json!({})).await.mcp(json!({})).await;
+    assert!(status.contains("○ brief (not connected)"), "{status}");
+}
+
+#[tokio::test]
+async fn b20_what_many_processes_list_at_once_is_all_kept() {
+    let installed = Installed::bare(PROGRAMS);
+    let names: Vec<String> = (0..8).map(|number| format!("server-{number}")).collect();
+    let entries =
+        names.iter().map(|name| (name.clone(), acting(&installed, "everything", json!({}))));
+    installed.write("switchboard/mcp.json", &config(entries.collect(), json!({})));
+    let connecting = names.iter().map(|name| installed.run(["connect", name.as_str()]));
+    for ran in futures_util::future::join_all(connecting).await {
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let mut client = installed.connect(json!({})).await;
+    let status = client.mcp(json!({})).await;
+    assert_eq!(status.matches("(30 tools, cached)").count(), 8, "{status}");
+    client.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn b27_a_call_that_is_given_up_is_cancelled_at_once_and_time_is_limited() {
+    let world = World::of("demo", "everything").start();
+    let mut client = world.client(json!({})).await;
+    let began = Instant::now();
+    let waiting = client.call(json!({ "tool": "demo_wait" })).await;
+    let call = world.fixture("demo").call_started(1).await;
+    let params = json!({ "requestId": waiting });
+    client
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
+        .await;
+    let ledger = world.fixture("demo").until(|ledger| !ledger.cancelled.is_empty()).await;
+    assert_eq!(ledger.cancelled, [call.id]);
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+    check(&mut client, ">>> { \"tool\": \"demo_echo\", \"args\": { \"text\": \"on\" } }\non").await;
+    assert_eq!(world.fixture("demo").ledger().connections, 1);
+
+    let limited = async |settings: Value, fields: Value| {
+        let entry = json!({ "command": "fixture-server", "args": ["everything"] });
+        let mut config = json!({ "settings": settings, "mcpServers": { "demo": entry } });
+        let entry = config["mcpServers"]["demo"].as_object_mut().unwrap();
+        entry.extend(fields.as_object().unwrap().clone());
+        let world = World::with(&config.to_string()).start();
+        let mut client = world.client(json!({})).await;
+        client.mcp(json!({ "connect": "demo" })).await;
+        let began = Instant::now();
+        let said = said(&mut client, json!({ "tool": "demo_wait" })).await;
+        assert!(said.starts_with("[error]\ntimed_out"), "{said}");
+        began.elapsed().as_secs()
+    };
+    assert_eq!(limited(json!({}), json!({})).await, 60);
+    assert_eq!(limited(json!({ "requestTimeoutMs": 7_000 }), json!({})).await, 7);
+    let own = json!({ "requestTimeoutMs": 3_000 });
+    assert_eq!(limited(json!({ "requestTimeoutMs": 7_000 }), own).await, 3);
+}
+
+#[tokio::test]
+async fn b29_a_server_that_does_not_start_says_why_in_its_own_last_words() {
+    let installed = Installed::bare(PROGRAMS);
+    let words = "['one', 'two', 'three', 'four', 'the key is missing']";
+    let script = format!("[faults]\nexit_at_start = {{ code = 3, stderr = {words} }}\n");
+    installed.write("loud.toml", &script);
+    let page = "[[http.canned]]\nstatus = 200\nheaders = { Content-Type = 'text/html' }\n\
+                body = '<title>Welcome</title>'\n";
+    let shop = HttpFixture::start(page).await;
+    let servers = Map::from_iter([
+        ("loud".to_owned(), acting(&installed, "loud.toml", json!({}))),
+        ("lost".to_owned(), acting(&installed, "everything", json!({ "cwd": "/no/such/place" }))),
+        ("shop".to_owned(), json!({ "url": shop.url() })),
+    ]);
+    installed.write("switchboard/mcp.json", &config(servers, json!({})));
+    let mut client = installed.connect(json!({})).await;
+    check(
+        &mut client,
+        r#"
+        >>> { "connect": "loud" }
+        [error]
+        connect_failed: cannot use the server `loud`: cannot connect: the server ended while it was starting (exit code 3)
+        Its last words:
+          one
+          two
+          three
+          four
+          the key is missing
+        The log of `loud` may say more
+
+        >>> { "connect": "lost" }
+        [error]
+        connect_failed: cannot use the server `lost`: cannot connect: the working directory `/no/such/place` does not exist
+
+        >>> { "connect": "shop" }
+        [error]
+        connect_failed: cannot use the server `shop`: cannot connect: what is there does not speak MCP: it answered with a web page titled "Welcome"
+        Ask the user to correct `url`
+        "#,
+    )
+    .await;
+    client.end().await;
+}

@@ -1,0 +1,215 @@
+//! Signing in to servers that want to know who is asking.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use switchboard_it::authority::{
+    AuthMethod, Authority, Endpoint, Iss, KnownClient, Registration, Setup, redirect_of, visit,
+};
+use switchboard_it::client::Client;
+use switchboard_it::fixture::HttpFixture;
+use switchboard_it::program::Installed;
+
+use super::{check, said};
+use crate::PROGRAMS;
+
+/// The one address in a text.
+pub(super) fn link_in(text: &str) -> &str {
+    let start = text.find("http").unwrap_or_else(|| panic!("no address in: {text}"));
+    text[start..].split_whitespace().next().unwrap()
+}
+
+/// A host whose one server, `tracker`, wants to know who is asking.
+struct Desk {
+    authority: Authority,
+    installed: Installed,
+    client: Client,
+}
+
+impl Desk {
+    async fn with(setup: Setup, more: Value) -> Desk {
+        let authority = Authority::start(setup).await;
+        let installed = Installed::bare(PROGRAMS);
+        configure(&installed, &authority.mcp_url(), more);
+        let client = installed.connect(json!({})).await;
+        Desk { authority, installed, client }
+    }
+
+    async fn echo(&mut self) -> String {
+        said(&mut self.client, json!({ "tool": "tracker_echo", "args": { "text": "hi" } })).await
+    }
+
+    async fn begin(&mut self) -> String {
+        let begun = self.client.mcp(json!({ "action": "auth-start", "server": "tracker" })).await;
+        link_in(&begun).to_owned()
+    }
+
+    async fn complete(&mut self, args: Value) -> String {
+        let action = json!({ "action": "auth-complete", "server": "tracker", "args": args });
+        said(&mut self.client, action).await
+    }
+
+    /// The files that hold tokens.
+    fn tokens(&self) -> Vec<PathBuf> {
+        let folder = self.installed.home().join("switchboard/state/tokens");
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files
+            .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("access")))
+            .collect()
+    }
+}
+
+fn configure(installed: &Installed, url: &str, more: Value) {
+    let mut entry = json!({ "url": url });
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let config = json!({
+        "settings": { "firstListing": false }, "mcpServers": { "tracker": entry },
+    });
+    installed.write("switchboard/mcp.json", &config.to_string());
+}
+
+/// An authority that knows one client and registers nobody.
+fn knowing(id: &str, secret: Option<&str>, method: AuthMethod) -> Setup {
+    let (id, secret) = (id.to_owned(), secret.map(str::to_owned));
+    let clients = vec![KnownClient { id, secret, method, redirect_uris: Vec::new() }];
+    let mut setup = Setup { clients, registration: Registration::Off, ..Setup::default() };
+    let methods = json!([json!(method)]);
+    setup.metadata.fields.insert("token_endpoint_auth_methods_supported".to_owned(), methods);
+    setup
+}
+
+#[tokio::test]
+async fn b17_a_sign_in_finds_its_authority_registers_and_is_renewed_by_itself() {
+    let mut desk = Desk::with(Setup::default(), json!({})).await;
+    check(
+        &mut desk.client,
+        r#"
+        >>> { "tool": "tracker_echo", "args": { "text": "hi" } }
+        [error]
+        sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: nobody has signed in to it yet
+        Begin a sign-in: mcp({ action: "auth-start", server: "tracker" })
+
+        >>> {}
+        MCP: 0/1 servers, 0 tools
+        ⚠ tracker (needs sign-in)
+        ...
+        "#,
+    )
+    .await;
+    let url = desk.begin().await;
+    for part in ["code_challenge_method=S256", "state=", "redirect_uri=http%3A%2F%2F127.0.0.1"] {
+        assert!(url.contains(part), "{url}");
+    }
+    let back = redirect_of(&url).await.unwrap();
+    assert_ne!(visit(&back.replace("state=", "state=x")).await, 200, "another state is refused");
+    assert_eq!(visit(&back).await, 200);
+    desk.authority.ledger().until(|record| record.count(Endpoint::Token) == 1).await;
+    // The tokens are on their way; every question takes a while by itself.
+    while desk.echo().await != "hi" {}
+    desk.authority.expire_tokens();
+    assert_eq!(desk.echo().await, "hi", "renewed");
+    let record = desk.authority.ledger().now();
+    for endpoint in [Endpoint::ResourceMetadata, Endpoint::Metadata, Endpoint::Register] {
+        assert!(record.count(endpoint) > 0, "{endpoint:?}");
+    }
+    assert_eq!((record.sign_ins, record.redemptions), (1, 1));
+}
+
+#[tokio::test]
+async fn b17_a_client_can_be_known_be_a_machine_or_be_a_document() {
+    let document = "https://client.example/metadata.json";
+    for (setup, oauth) in [
+        (knowing("known", None, AuthMethod::None), json!({ "clientId": "known" })),
+        (
+            Setup {
+                client_documents: vec![document.to_owned()],
+                registration: Registration::Off,
+                ..Setup::default()
+            },
+            json!({ "clientMetadataUrl": document }),
+        ),
+    ] {
+        let mut desk = Desk::with(setup, json!({ "oauth": oauth })).await;
+        let back = redirect_of(&desk.begin().await).await.unwrap();
+        desk.complete(json!({ "redirectUrl": back })).await;
+        assert_eq!(desk.echo().await, "hi", "{oauth}");
+        assert_eq!(desk.authority.ledger().now().count(Endpoint::Register), 0, "{oauth}");
+    }
+    let oauth = json!({
+        "grantType": "client_credentials", "clientId": "machine", "clientSecret": "s3cret",
+    });
+    let machine = knowing("machine", Some("s3cret"), AuthMethod::Post);
+    let mut desk = Desk::with(machine, json!({ "oauth": oauth })).await;
+    assert_eq!(desk.echo().await, "hi");
+    assert_eq!(desk.authority.ledger().now().visits, 0, "no browser");
+
+    // Whoever says what to show as a sign-in is not asked for one; other headers are no such word.
+    for (header, asked) in [("Authorization", false), ("X-Team", true)] {
+        let mut desk = Desk::with(Setup::default(), json!({ "headers": { header: "x" } })).await;
+        let refused = desk.echo().await;
+        assert!(refused.contains("HTTP status 401"), "{refused}");
+        assert_eq!(refused.contains("auth-start"), asked, "{header}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn b18_a_sign_in_is_completed_by_hand_with_the_address_that_the_browser_ended_at() {
+    let mut desk = Desk::with(Setup::default(), json!({})).await;
+    let url = desk.begin().await;
+    let back = redirect_of(&url).await.unwrap();
+    let code = back.split(['?', '&']).find_map(|part| part.strip_prefix("code=")).unwrap();
+    for (wrong, why) in [
+        (
+            json!({ "redirectUrl": back.replace("state=", "state=x") }),
+            "not the answer to the sign-in",
+        ),
+        (json!({ "code": code }), "a code alone does not say whom it is from"),
+        (json!({ "redirectUrl": url }), "has no code"),
+        (json!({}), "redirectUrl"),
+    ] {
+        let refused = desk.complete(wrong.clone()).await;
+        assert!(refused.starts_with("[error]\n") && refused.contains(why), "{wrong}: {refused}");
+    }
+    let done = desk.complete(json!({ "redirectUrl": back })).await;
+    assert_eq!(done, "Signed in to `tracker`");
+    assert_eq!(desk.echo().await, "hi");
+
+    let mut desk = Desk::with(Setup { iss: Iss::Wrong, ..Setup::default() }, json!({})).await;
+    let back = redirect_of(&desk.begin().await).await.unwrap();
+    let refused = desk.complete(json!({ "redirectUrl": back })).await;
+    assert!(refused.contains("from another authority than the one that was asked"), "{refused}");
+    assert_eq!(desk.authority.ledger().now().count(Endpoint::Token), 0);
+}
+
+#[tokio::test]
+async fn b19_tokens_are_for_one_address_for_their_owner_alone_and_gone_after_a_logout() {
+    let mut desk = Desk::with(Setup::default(), json!({})).await;
+    let back = redirect_of(&desk.begin().await).await.unwrap();
+    desk.complete(json!({ "redirectUrl": back })).await;
+    assert_eq!(desk.echo().await, "hi");
+    let [file] = &desk.tokens()[..] else { panic!("{:?}", desk.tokens()) };
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(file), mode(file.parent().unwrap())), (0o600, 0o700));
+
+    // The same name at another address is another server.
+    let other = HttpFixture::start("[http]\nrequired = { Authorization = 'x' }\n").await;
+    configure(&desk.installed, &other.url(), json!({}));
+    let mut client = desk.installed.connect(json!({})).await;
+    let refused = said(&mut client, json!({ "connect": "tracker" })).await;
+    assert!(refused.starts_with("[error]\nsign_in_required"), "{refused}");
+    assert!(other.requests().iter().all(|request| request.header("authorization").is_none()));
+    client.end().await;
+
+    configure(&desk.installed, &desk.authority.mcp_url(), json!({}));
+    let mut client = desk.installed.connect(json!({})).await;
+    let echo = json!({ "tool": "tracker_echo", "args": { "text": "hi" } });
+    assert_eq!(said(&mut client, echo.clone()).await, "hi", "nobody signs in again");
+    assert_eq!(desk.installed.run(["logout", "tracker"]).await.code, Some(0));
+    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
+    assert_eq!(desk.authority.ledger().now().revocations, 1);
+    let refused = said(&mut client, echo).await;
+    assert!(refused.starts_with("[error]\nsign_in_required"), "{refused}");
+    client.end().await;
+}
