@@ -15,7 +15,7 @@ const FAILURES = [
   ["fail", {}, /^MCP tool error: the disk is full$/, "MCPToolError"],
   ["fail_silently", {}, /^MCP tool error: Unknown error$/, "MCPToolError"],
   ["meet", { who: 7 }, /^MCP tool error: .*who/, "ValidationError"],
-  ["nonesuch", {}, /^MCP tool error: .*nonesuch/, undefined],
+  ["nonesuch", {}, /^MCP tool error: .*nonesuch/, "ValidationError"],
   ["crash", {}, /^MCP connection error: /, "MCPConnectionError"],
 ];
 

@@ -15,6 +15,9 @@ const servers = (world) => ({ ours: ours(world) });
 const COUNT = script(mcp({ tool: "ours_count" }));
 const WAIT = script(mcp({ tool: "ours_wait" }));
 
+// What Pi shows after `/reload`, until a new session clears the screen.
+const RELOADED = /^ Reloaded /m;
+
 const nothingLeft = (world) =>
   eventually("nothing is left", () => processesOf(world).length === 0, () => processesOf(world));
 
@@ -70,16 +73,18 @@ for (const version of Object.keys(VERSIONS)) {
 
   test(`${TIMES} times /reload and /new have one gateway each (${version})`, () =>
     inHome({ servers }, (world) =>
-      onTerminal(version, world, async ({ enter, sees }) => {
+      onTerminal(version, world, async ({ enter, sees, seesNoMore }) => {
         await sees(/MCP: 1 server/);
         let gateway = await another(world);
         for (let time = 0; time < TIMES; time += 1) {
-          for (const command of ["/reload", "/new"]) {
-            await enter(command);
-            gateway = await another(world, gateway);
-            await enter(COUNT.replace("do: ", `${command.slice(1)} ${time} do: `));
-            await sees(/done: counted/);
-          }
+          await enter("/reload");
+          await sees(RELOADED);
+          gateway = await another(world, gateway);
+          await enter(script(mcp({ tool: "ours_count" }), `end ${time}`));
+          await sees(new RegExp(`^ end ${time}`, "m"));
+          await enter("/new");
+          await seesNoMore(RELOADED);
+          gateway = await another(world, gateway);
         }
         await enter("/quit");
       })));

@@ -27,9 +27,12 @@ export const files = ({ project }) => node(official("server-filesystem"), projec
 // A server of our own, which writes down what it was told.
 export const ours = ({ home }, ...args) => ({ ...node(beside("server.mjs"), join(home, "told"), ...args) });
 
+// What `switchboard install pi` writes into Pi's settings, but for its place.
+const INSTALLED = { packages: [EXTENSION], extensions: ["-builtin:mcp"] };
+
 // Calls `use` with a home whose user has the servers `servers`, a function of the home, in Pi's own
 // file, and the extension in Pi's settings; checks that no process is left; removes the home.
-export const inHome = ({ servers = () => ({}), settings = {}, packages = [EXTENSION], binary = SWITCHBOARD }, use) =>
+export const inHome = ({ servers = () => ({}), settings = {}, pi = INSTALLED, binary = SWITCHBOARD }, use) =>
   withModel(async (model) => {
     const home = realpathSync(mkdtempSync(join(tmpdir(), "pi-")));
     const agent = join(home, "agent");
@@ -50,7 +53,7 @@ export const inHome = ({ servers = () => ({}), settings = {}, packages = [EXTENS
       for (const folder of [agent, project]) mkdirSync(folder);
       writeFileSync(join(project, "hello.txt"), "hello from a file\n");
       writeJson(join(agent, "models.json"), { providers: { fake: provider(model.url) } });
-      writeJson(join(agent, "settings.json"), { ...PI_SETTINGS, packages });
+      writeJson(join(agent, "settings.json"), { ...PI_SETTINGS, ...pi });
       writeJson(join(agent, "mcp.json"), { mcpServers: servers(world), settings });
       const result = await use(world);
       await eventually("no process is left", () => processesOf(world).length === 0, () => processesOf(world));
@@ -65,7 +68,6 @@ const PI_SETTINGS = {
   defaultProvider: "fake",
   defaultModel: "fake",
   quietStartup: true,
-  extensions: ["-builtin:mcp"],
 };
 
 const provider = (url) => ({

@@ -16,6 +16,9 @@ const BOTH = script(
   mcp({ tool: "files_read_text_file", args: { path: "hello.txt" } }),
 );
 
+// What Pi says where its own MCP is not switched off, as `switchboard install pi` does it.
+const REPLACED = /^.*registers command `\/mcp`, so built-in extension `mcp` was not loaded.*\n$/;
+
 function check({ model }) {
   assert.deepEqual(toldByTools(model.requests), ["The sum of 2 and 40 is 42.", "hello from a file\n"]);
   model.requests.length = 0;
@@ -23,7 +26,7 @@ function check({ model }) {
 
 // A home without anything of ours, in which `pi install` was run.
 const inInstalled = (version, use) =>
-  inHome({ servers: (world) => ({ everything: everything(), files: files(world) }), packages: [] }, async (world) => {
+  inHome({ servers: (world) => ({ everything: everything(), files: files(world) }), pi: {} }, async (world) => {
     const { code, stderr } = await administer(version, world, "install", EXTENSION);
     assert.equal(code, 0, stderr);
     const { packages } = JSON.parse(readFileSync(join(world.agent, "settings.json"), "utf8"));
@@ -36,7 +39,7 @@ for (const version of Object.keys(VERSIONS)) {
     inInstalled(version, async (world) => {
       const printed = await print(version, world, BOTH);
       assert.deepEqual([printed.code, printed.stdout], [0, "done: hello from a file\n\n"], printed.stderr);
-      assert.equal(printed.stderr, "");
+      assert.match(printed.stderr, version === "0.87.1" ? /^$/ : REPLACED);
       check(world);
 
       const { code, ends } = await json(version, world, BOTH);

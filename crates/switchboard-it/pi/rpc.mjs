@@ -120,6 +120,17 @@ class Session {
     return this.notices(since).join("\n");
   }
 
+  // Says a line again and again until it shows what it should: what changes outside is taken up a
+  // little later.
+  async untilShown(line, pattern) {
+    for (const end = performance.now() + PATIENCE_MS; ; ) {
+      const shown = await this.slash(line);
+      if (pattern.test(shown)) return;
+      assert.ok(performance.now() < end, `${line} never showed ${pattern}: ${shown}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
   notices(since = 0) {
     const shown = ({ type, method }) => type === "extension_ui_request" && method === "notify";
     return this.events.slice(since).filter(shown).map(({ message }) => stripVTControlCharacters(message));

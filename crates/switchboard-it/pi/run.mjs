@@ -11,7 +11,7 @@ process.env.PI_TEST_SWITCHBOARD = switchboard;
 process.env.PI_TEST_EXTENSION = extension;
 process.env.PI_TEST_ENDS = ends;
 
-run({ files, concurrency: 2, timeout: 120_000 })
+run({ files, concurrency: 2, timeout: 240_000 })
   .on("test:fail", () => { process.exitCode = 1; })
   .compose(spec)
   .pipe(process.stdout);

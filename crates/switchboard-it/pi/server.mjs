@@ -1,8 +1,8 @@
 // An MCP server that asks, waits and fails as its tools are named, and writes down what it is told.
-// Usage: node server.mjs TOLD [schemas]: with `schemas` its tools are those of schemas.mjs instead, and
-// described anew once there is a file TOLD.changed.
+// Usage: node server.mjs TOLD [schemas]: with `schemas` its tools are those of schemas.mjs instead, which
+// give back what they take, and are described anew once `boolean` was called.
 
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 
 import { SCHEMAS } from "./schemas.mjs";
 
@@ -81,22 +81,31 @@ const TOOLS = {
 };
 
 const EMPTY = { type: "object", properties: {} };
-const about = (name) => (existsSync(`${place}.changed`) ? `Takes another ${name}` : `Takes ${name}`);
-const listed = kind === "schemas"
+const CHANGED = `${place}.changed`;
+const about = (name) => (existsSync(CHANGED) ? `Takes another ${name}` : `Takes ${name}`);
+const list = () => (kind === "schemas"
   ? SCHEMAS.map(({ name, given }) => ({ name, description: about(name), inputSchema: given }))
   : Object.entries(TOOLS).map(([name, { inputSchema = EMPTY, annotations = { readOnlyHint: true } }]) =>
-    ({ name, description: `The tool ${name}`, inputSchema, annotations }));
+    ({ name, description: `The tool ${name}`, inputSchema, annotations })));
+
+function giveBack(name, args) {
+  if (name === "boolean") {
+    writeFileSync(CHANGED, "");
+    send({ method: "notifications/tools/list_changed" });
+  }
+  return text(args);
+}
 
 const METHODS = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
-    capabilities: { tools: {} },
+    capabilities: { tools: { listChanged: true } },
     serverInfo: { name: "ours", version: "1" },
   }),
   ping: () => ({}),
-  "tools/list": () => ({ tools: listed }),
+  "tools/list": () => ({ tools: list() }),
   "tools/call": ({ name, arguments: args, _meta }) => {
-    if (kind === "schemas") return text(args);
+    if (kind === "schemas") return giveBack(name, args);
     return TOOLS[name].call(args ?? {}, _meta?.progressToken);
   },
 };

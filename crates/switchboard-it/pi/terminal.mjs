@@ -15,7 +15,7 @@ const squeezed = (text) => text.replaceAll(/\s/g, "");
 
 // Calls `use` with a screen on which Pi runs; `use` has to end Pi.
 export async function onTerminal(version, { env, project }, use) {
-  const terminal = new headless.Terminal({ ...SIZE, scrollback: 2000, allowProposedApi: true });
+  const terminal = new headless.Terminal({ ...SIZE, allowProposedApi: true });
   const words = [beside("terminal.py"), String(SIZE.cols), String(SIZE.rows), ...commandOf(version, [])];
   const child = spawn("python3", words, { env, cwd: project, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
@@ -24,11 +24,11 @@ export async function onTerminal(version, { env, project }, use) {
   const looks = new Set();
   child.stdout.on("data", (bytes) => terminal.write(bytes, () => { for (const look of looks) look(); }));
 
-  const lines = () => {
+  const screen = () => {
     const { active } = terminal.buffer;
-    return Array.from({ length: active.length }, (_, row) => active.getLine(row).translateToString(true));
+    const line = (_, row) => active.getLine(active.baseY + row)?.translateToString(true) ?? "";
+    return Array.from({ length: SIZE.rows }, line).join("\n").trimEnd();
   };
-  const screen = () => lines().join("\n").trimEnd();
 
   const until = (what, holds) => new Promise((resolve, reject) => {
     const give = (settle, value) => {
@@ -42,6 +42,7 @@ export async function onTerminal(version, { env, project }, use) {
     look();
   });
   const sees = (pattern) => until(pattern, () => pattern.test(screen()));
+  const seesNoMore = (pattern) => until(`no ${pattern}`, () => !pattern.test(screen()));
 
   const type = (keys) => child.stdin.write(keys);
   // A line is pasted, so that no list of completions takes the Enter, which comes when the line is seen.
@@ -51,7 +52,7 @@ export async function onTerminal(version, { env, project }, use) {
     type("\r");
   };
   try {
-    await use({ sees, type, enter, screen });
+    await use({ sees, seesNoMore, type, enter, screen });
     return await ended;
   } finally {
     child.kill("SIGKILL");
