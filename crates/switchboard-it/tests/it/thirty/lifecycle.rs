@@ -208,9 +208,9 @@ async fn b20_what_many_processes_list_at_once_is_all_kept() {
 async fn b27_a_call_that_is_given_up_is_cancelled_at_once_and_time_is_limited() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client(json!({})).await;
-    let began = Instant::now();
     let waiting = client.call(json!({ "tool": "demo_wait" })).await;
     let call = world.fixture("demo").call_started(1).await;
+    let began = Instant::now();
     let params = json!({ "requestId": waiting });
     client
         .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
