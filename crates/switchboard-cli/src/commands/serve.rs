@@ -7,6 +7,7 @@ use serde_json::json;
 use switchboard::Gateway;
 use switchboard::config::values::Toolset;
 use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::render::pi::auto_connected;
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
 use switchboard_server::{HostKind, Offer, stdio};
@@ -17,7 +18,7 @@ use crate::args::serve::{Serve, SpecialHost};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::{self, Outcome};
+use crate::report::Outcome;
 use crate::signals::Signals;
 
 #[derive(Debug, thiserror::Error)]
@@ -53,18 +54,21 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
     gateway.follow(app.load_options(), loaded.good);
+    let host = match how.host {
+        None => HostKind::Any,
+        Some(SpecialHost::Pi) => HostKind::Pi,
+    };
     let mut announcing = JoinSet::new();
-    announcing.spawn(announce(app.printer, gateway.clone()));
+    // Pi is told by the face.
+    if host == HostKind::Any {
+        announcing.spawn(announce(app.printer, gateway.clone()));
+    }
     let stop = CancellationToken::new();
     let offer = match (&how.transparent, gateway.settings().toolset) {
         (Some(server), _) => Offer::Mirror(gateway.usable(server)?.to_string()),
         (None, Toolset::Direct) => Offer::Direct,
         (None, Toolset::Granular) => Offer::Granular,
         (None, Toolset::Proxy) => Offer::Proxy,
-    };
-    let host = match how.host {
-        None => HostKind::Any,
-        Some(SpecialHost::Pi) => HostKind::Pi,
     };
     let serving = async {
         match face {
@@ -129,13 +133,9 @@ fn introduce(app: &App, listening: &Listening, token: &Token) {
 
 /// Says how it went with the servers that Pi's list of servers turns on.
 async fn announce(printer: Printer, gateway: Gateway) {
-    let outcomes = gateway.turned_on().await;
-    let connected = outcomes.iter().filter(|(_, outcome)| outcome.is_ok());
-    let names: Vec<&str> = connected.map(|(server, _)| server.as_str()).collect();
-    if !names.is_empty() {
-        printer.note(&format!("Auto-connected: {}", names.join(", ")));
+    let (connected, failed) = auto_connected(&gateway.turned_on().await);
+    if let Some(connected) = connected {
+        printer.note(&connected);
     }
-    for failure in outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().err()) {
-        printer.warn(&report::line(failure));
-    }
+    failed.iter().for_each(|line| printer.warn(line));
 }
