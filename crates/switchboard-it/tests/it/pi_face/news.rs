@@ -62,7 +62,7 @@ async fn what_serve_has_to_say_comes_as_log_messages() {
         let trusted = installed.run_on_terminal(["trust", name], "y\n").await;
         assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
     }
-    let mut client = pi(&installed, &[]).await;
+    let client = pi(&installed, &[]).await;
     let said = |client: Client| async move {
         let mut client = client;
         let message = told(&mut client, "notifications/message", |_| true).await;
