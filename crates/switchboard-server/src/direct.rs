@@ -22,6 +22,9 @@ use crate::service::Offer;
 /// What a client is told when it should list the tools again.
 pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
+/// From here on, tools beside `mcp` are worth a warning.
+const MANY: usize = 75;
+
 /// The most tools that searches of one client put into its list.
 const MOST_FOUND: usize = 1_000;
 
@@ -56,13 +59,12 @@ struct Listed {
     stale: bool,
 }
 
-/// How many tools a client of this offer would be shown beside `mcp` now.
-pub fn count_beside(gateway: &Gateway, offer: &Offer) -> usize {
+/// What is said of an offer with so many tools beside `mcp` that a model feels them, unless the user
+/// does not want to hear it.
+pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
     match offer {
-        Offer::Granular | Offer::Mirror(_) => 0,
-        Offer::Proxy | Offer::Direct => {
-            Direct::new(gateway, offer).present(gateway, &BTreeSet::new()).tools.len()
-        }
+        Offer::Granular | Offer::Mirror(_) => None,
+        Offer::Proxy | Offer::Direct => Direct::new(gateway, offer).warning_of_many(gateway),
     }
 }
 
@@ -74,6 +76,18 @@ impl Direct {
         };
         let frozen = gateway.settings().freeze_direct_tools;
         Direct { otherwise, frozen, state: Mutex::default(), found_more: watch::Sender::new(()) }
+    }
+
+    /// See [`warning_of_many`].
+    pub(crate) fn warning_of_many(&self, gateway: &Gateway) -> Option<String> {
+        let beside = self.present(gateway, &BTreeSet::new()).tools.len();
+        let wanted = gateway.settings().warn_on_large_direct_tools && beside >= MANY;
+        wanted.then(|| {
+            format!(
+                "{beside} tools are shown beside `mcp`, and a model reads them with every request; \
+                 `directTools` can name some, or say \"search\""
+            )
+        })
     }
 
     /// The answer to `tools/list`: from what is known, with nothing connected.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Era;
 use switchboard::connection::Wanted;
@@ -126,6 +126,14 @@ impl ClientHost {
         };
         line.insert("logger", Value::String(logger));
         Some(line.to_string())
+    }
+
+    /// Says something of our own to whoever reads log lines.
+    pub(crate) fn log(&self, level: LogLevel, text: &str) {
+        if self.hears(level) {
+            let line = json!({ "level": level.as_str(), "logger": "switchboard", "data": text });
+            self.say("notifications/message", &line.to_string());
+        }
     }
 
     /// Takes note of what the client said it can do.

@@ -1,21 +1,28 @@
 //! What the extension of Pi asks on behalf of its user, beside MCP: texts to show, and what the
 //! user decides. No tool, no server and no other host reaches any of it.
 
-use std::sync::Arc;
+mod notices;
+mod prompts;
+mod status;
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard::connections::Existing;
 use switchboard::failure::Failure;
 use switchboard::render::{self, pi as words};
 use switchboard::reply::Reply;
 use switchboard::request::{Matching, PageRequest, Request, SearchRequest, Signatures};
+use switchboard::trust::{Reader, Waiting};
 use switchboard::{Caller, Session};
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
-use switchboard_wire::{Raw, RpcError};
+use switchboard_wire::{Peer, Raw, RpcError};
+use tokio::task::JoinSet;
 
 use crate::answer::{Answer, error_for_pi};
 use crate::conversation::Conversation;
+use crate::host::ClientHost;
 use crate::params::read;
 
 /// As many tools as a person looks through.
@@ -29,11 +36,48 @@ pub(crate) fn is_asked(method: &str) -> bool {
 /// The user of one client.
 pub(crate) struct Pi {
     session: Arc<Session>,
+    host: ClientHost,
+    /// What the user was shown of servers that wait for them.
+    reader: Reader,
+    client: Peer,
+    /// What the client is warned of at its start.
+    warning: Option<String>,
+    /// What goes on until the client goes, by name. Held for a moment at a time.
+    beside: Mutex<(Vec<&'static str>, JoinSet<()>)>,
 }
 
 impl Pi {
-    pub(crate) fn new(talk: &Conversation) -> Pi {
-        Pi { session: Arc::clone(talk.session()) }
+    pub(crate) fn new(talk: &Conversation, client: &Peer) -> Pi {
+        let gateway = talk.session().gateway();
+        Pi {
+            session: Arc::clone(talk.session()),
+            host: talk.host().clone(),
+            reader: gateway.reader(),
+            warning: talk.direct().and_then(|direct| direct.warning_of_many(gateway)),
+            client: client.clone(),
+            beside: Mutex::default(),
+        }
+    }
+
+    /// The client is ready to hear what it did not ask for.
+    pub(crate) fn begin(&self) {
+        let (session, host) = (Arc::clone(&self.session), self.host.clone());
+        let warning = self.warning.clone();
+        self.once("notices", || notices::tell(session, host, warning));
+    }
+
+    /// Starts something that goes on beside, unless it does already.
+    fn once<W: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> W,
+    ) {
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let (names, tasks) = &mut *beside;
+        if !names.contains(&name) {
+            names.push(name);
+            tasks.spawn(work());
+        }
     }
 
     /// Answers a request; what goes wrong is said in words for the user.
@@ -48,7 +92,7 @@ impl Pi {
         match method {
             "switchboard/status" => {
                 read::<Nothing>(params)?;
-                Ok(Answer::json(status(&self.session).to_string()))
+                Ok(self.status())
             }
             "switchboard/tools" => self.tools(&read(params)?),
             "switchboard/search" => self.search(caller, read(params)?).await,
@@ -60,8 +104,47 @@ impl Pi {
                 self.session.handle_as(request, caller).await.map_err(said)?;
                 Ok(text(&words::disconnected(&server)))
             }
+            "switchboard/prompts" => {
+                read::<Nothing>(params)?;
+                self.prompts(caller).await
+            }
+            "switchboard/prompt" => self.prompt(caller, read(params)?).await,
+            "switchboard/pending" => {
+                read::<Nothing>(params)?;
+                self.pending().await
+            }
+            "switchboard/trust" => {
+                let Trust { server, hash } = read(params)?;
+                self.reader.approve(&server, &hash).await.map_err(said)?;
+                Ok(text(&words::trusted(&server)))
+            }
             _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not offered")),
         }
+    }
+
+    /// Also tells the client from now on when it is another one.
+    fn status(&self) -> Answer {
+        let (session, client) = (Arc::clone(&self.session), self.client.clone());
+        // Before the status itself, so that no change falls in between.
+        let changes = session.gateway().changes();
+        let status = status::of(&session);
+        let answer = Answer::json(status.to_string());
+        self.once("status", || status::follow(session, changes, status, client));
+        answer
+    }
+
+    async fn pending(&self) -> Result<Answer, RpcError> {
+        let waiting = self.reader.pending().await.map_err(said)?;
+        let row = |one: &Waiting| {
+            json!({
+                "server": one.server,
+                "hash": one.hash.to_string(),
+                "changed": one.definition.changed(),
+                "text": one.definition.text(|_, text| text.to_owned()),
+            })
+        };
+        let rows: Vec<_> = waiting.iter().map(row).collect();
+        Ok(Answer::json(json!({ "pending": rows }).to_string()))
     }
 
     /// From what is known; connects nothing.
@@ -121,6 +204,13 @@ struct OneOrAll {
 }
 
 #[derive(Deserialize)]
+struct Trust {
+    server: String,
+    /// Of what the user was shown.
+    hash: String,
+}
+
+#[derive(Deserialize)]
 struct Query {
     query: String,
 }
@@ -132,23 +222,6 @@ struct Connect {
     /// The connection that there is goes first.
     #[serde(default)]
     again: bool,
-}
-
-/// What `status --json` prints, and what the extension shows of it.
-fn status(session: &Session) -> Value {
-    let (overview, settings) = (session.overview(), session.gateway().settings());
-    let mut status = render::json::status(&overview);
-    status["text"] = json!(words::status(&overview));
-    status["disabled"] = json!(words::disabled(&overview));
-    status["pending"] = json!(words::pending(&overview));
-    status["settings"] = json!({
-        "footer": settings.footer.as_str(),
-        "icon": settings.status_icon,
-        "startupNotice": settings.startup_notice,
-        "rendering": settings.result_rendering.as_str(),
-        "lines": settings.shown_lines(),
-    });
-    status
 }
 
 fn text(text: &str) -> Answer {

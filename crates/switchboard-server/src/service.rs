@@ -66,7 +66,7 @@ impl Service {
         let talk = Arc::new(Conversation::with_client(gateway, who, &client));
         let pi = match who {
             (_, HostKind::Any) => None,
-            (_, HostKind::Pi) => Some(Arc::new(Pi::new(&talk))),
+            (_, HostKind::Pi) => Some(Arc::new(Pi::new(&talk, &client))),
         };
         Service::in_tongue(Tongue::Either, talk, client, pi)
     }
@@ -115,7 +115,9 @@ impl Service {
                     self.news.follow_tools(direct, self.talk.session(), &self.client);
                 }
             }
-            "prompts/list" => self.news.follow(List::Prompts, self.talk.session(), &self.client),
+            "prompts/list" | "switchboard/prompts" => {
+                self.news.follow(List::Prompts, self.talk.session(), &self.client)
+            }
             "resources/list" | "resources/templates/list" => {
                 self.news.follow(List::Resources, self.talk.session(), &self.client);
             }
@@ -185,6 +187,11 @@ impl Handler for Service {
     fn notification(&mut self, notification: Notification) {
         if let Some(id) = cancelled_id(&notification) {
             self.calls.cancel(&id);
+        }
+        if let Some(pi) = &self.pi
+            && notification.method == "notifications/initialized"
+        {
+            pi.begin();
         }
         let Some(params) = self.params_to_pass_on(&notification) else { return };
         let talk = Arc::clone(&self.talk);

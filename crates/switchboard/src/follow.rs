@@ -32,6 +32,13 @@ const SHOWN_MISTAKES: usize = 5;
 /// What the file system says about each file, if it is there; another value means that it changed.
 type Look = Vec<Option<[i128; 4]>>;
 
+/// Who follows the files of a gateway, and which.
+pub(crate) struct Follower {
+    /// Asks for them to be read now.
+    pub(crate) ask: mpsc::Sender<oneshot::Sender<ReadAgain>>,
+    pub(crate) options: LoadOptions,
+}
+
 /// What came of reading the files on request.
 #[derive(Debug)]
 pub(crate) struct ReadAgain {

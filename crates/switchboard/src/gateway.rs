@@ -1,6 +1,8 @@
 //! The gateway: all servers of one process, and the sessions that use them.
 
 mod builder;
+mod changes;
+mod following;
 mod guests;
 
 use std::path::PathBuf;
@@ -20,7 +22,7 @@ use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -30,10 +32,8 @@ use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts};
 use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
-use crate::follow::{self, ReadAgain};
+use crate::follow::Follower;
 use crate::host::Host;
-use crate::last_good::LastGood;
-use crate::load::LoadOptions;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
 use crate::results::Results;
@@ -44,6 +44,7 @@ use crate::upstream::{
 };
 
 pub use builder::GatewayBuilder;
+pub use changes::Changes;
 use guests::{AllGuests, Guests};
 
 /// Connects at the same time, over all servers.
@@ -73,8 +74,10 @@ struct Shared {
     dials: Arc<Semaphore>,
     log_levels: LogLevels,
     notices: Notices,
-    /// Set once the files of the configuration are followed: asks for them to be read now.
-    follower: OnceLock<mpsc::Sender<oneshot::Sender<ReadAgain>>>,
+    /// Beats when the state of some server changed.
+    pulse: watch::Sender<()>,
+    /// Set once the files of the configuration are followed.
+    follower: OnceLock<Follower>,
     tasks: TaskTracker,
     /// How many sessions there have been.
     sessions: AtomicU64,
@@ -220,26 +223,6 @@ impl Gateway {
             });
         });
         self.shared.directory.replace(shelves, plans);
-    }
-
-    /// Follows the files of a configuration from now on: what changes in them, and in what the user
-    /// approved, is applied as by [`Gateway::apply`]. A file that does not read keeps its last good
-    /// version.
-    pub fn follow(&self, options: LoadOptions, last_good: LastGood) {
-        let gateway = WeakGateway { shared: Arc::downgrade(&self.shared) };
-        let (ask, asked) = mpsc::channel(1);
-        let _followed_already = self.shared.follower.set(ask);
-        let following = follow::follow(gateway, options, last_good, asked);
-        let closing = self.shared.closing.clone();
-        self.shared.tasks.spawn(async move { closing.run_until_cancelled(following).await });
-    }
-
-    /// Has the files read now, whatever they look like.
-    pub(crate) async fn reload(&self) -> Result<ReadAgain, Failure> {
-        let follower = self.shared.follower.get().ok_or_else(explain::nothing_to_reload)?;
-        let (reply, read) = oneshot::channel();
-        let _going = follower.send(reply).await;
-        read.await.map_err(|_| explain::nothing_to_reload())
     }
 
     /// Connects every usable server that was never listed, side by side, and lists it. `report`
@@ -561,6 +544,7 @@ impl Gateway {
             directory: self.shared.directory.clone(),
             log_levels: self.shared.log_levels.clone(),
             notices: self.shared.notices.clone(),
+            pulse: self.shared.pulse.clone(),
             spawner: Arc::clone(&self.shared.blueprint.spawner),
             accounts: Arc::clone(&self.shared.accounts),
             dials: Arc::clone(&self.shared.dials),

@@ -4,14 +4,17 @@ use std::path::{Path, PathBuf};
 
 use switchboard_core::config::diagnostic::{Diagnostic, DiagnosticKind};
 use switchboard_core::config::hosts::Host;
-use switchboard_core::config::layers::{self, Approvals, Config, Layer, Origin, Tier};
+use switchboard_core::config::layers::{
+    self, Approvals, Config, Layer, Origin, PendingServer, Tier,
+};
+use switchboard_core::render::definition::Definition;
 
 use crate::env::Environment;
 use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
-use crate::trust::{self, Scripts, TrustError, TrustStore};
+use crate::trust::{self, Scripts, TrustError, TrustStore, script_hashes};
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -58,6 +61,17 @@ pub struct FileState {
 }
 
 impl Loaded {
+    /// What `pending` would run, for whoever has to decide about it.
+    pub fn definition(&self, pending: &PendingServer, environment: &Environment) -> Definition {
+        let of_project = |path: &str| {
+            let mut projects = self.files.iter().filter(|file| file.tier == Tier::Project);
+            projects.any(|project| project.path == Path::new(path))
+        };
+        let scripts = script_hashes(&pending.definition, environment);
+        let scripts: Vec<&str> = scripts.iter().map(|(file, _)| file.as_str()).collect();
+        Definition::of(pending, &of_project, &scripts)
+    }
+
     /// Why a file's entry of this name does not count, if one has such an entry.
     pub fn refused(&self, server: &str) -> Option<RefusedEntry> {
         let problem = self.config.refused.get(server)?;

@@ -1,6 +1,7 @@
 //! What the user approved of a project's files: hashes of exact definitions, nothing else.
 
 mod meant;
+mod reader;
 mod scripts;
 
 use std::collections::BTreeMap;
@@ -13,8 +14,8 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::trust::{TrustHash, paths_in, trust_hash};
 use switchboard_core::config::values::TemplateMap;
 
-pub(crate) use self::scripts::Scripts;
-pub use self::scripts::script_hashes;
+pub use self::reader::{Reader, Waiting};
+pub(crate) use self::scripts::{Scripts, script_hashes};
 use crate::dial::lookup;
 use crate::dial::spawn::Program;
 use crate::env::Environment;

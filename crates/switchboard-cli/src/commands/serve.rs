@@ -7,9 +7,10 @@ use serde_json::json;
 use switchboard::Gateway;
 use switchboard::config::values::Toolset;
 use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::render::pi::auto_connected;
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
-use switchboard_server::{HostKind, Offer, count_beside, stdio};
+use switchboard_server::{HostKind, Offer, stdio, warning_of_many};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -17,11 +18,8 @@ use crate::args::serve::{Serve, SpecialHost};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::{self, Outcome};
+use crate::report::Outcome;
 use crate::signals::Signals;
-
-/// From here on, tools beside `mcp` are worth a warning.
-const MANY_DIRECT_TOOLS: usize = 75;
 
 #[derive(Debug, thiserror::Error)]
 enum HttpError {
@@ -56,8 +54,10 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
     gateway.follow(app.load_options(), loaded.good);
-    let mut announcing = JoinSet::new();
-    announcing.spawn(announce(app.printer, gateway.clone()));
+    let host = match how.host {
+        None => HostKind::Any,
+        Some(SpecialHost::Pi) => HostKind::Pi,
+    };
     let stop = CancellationToken::new();
     let offer = match (&how.transparent, gateway.settings().toolset) {
         (Some(server), _) => Offer::Mirror(gateway.usable(server)?.to_string()),
@@ -65,12 +65,13 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         (None, Toolset::Granular) => Offer::Granular,
         (None, Toolset::Proxy) => Offer::Proxy,
     };
-    let host = match how.host {
-        None => HostKind::Any,
-        Some(SpecialHost::Pi) => HostKind::Pi,
-    };
-    if gateway.settings().warn_on_large_direct_tools {
-        warn_of_many(app.printer, count_beside(&gateway, &offer));
+    let mut announcing = JoinSet::new();
+    // Pi is told by the face.
+    if host == HostKind::Any {
+        if let Some(warning) = warning_of_many(&gateway, &offer) {
+            app.printer.warn(&warning);
+        }
+        announcing.spawn(announce(app.printer, gateway.clone()));
     }
     let serving = async {
         match face {
@@ -133,25 +134,11 @@ fn introduce(app: &App, listening: &Listening, token: &Token) {
     printer.note(&format!("In the configuration of a host:\n  {hosts}"));
 }
 
-/// A model reads the definition of each tool with every request.
-fn warn_of_many(printer: Printer, beside: usize) {
-    if beside >= MANY_DIRECT_TOOLS {
-        printer.warn(&format!(
-            "{beside} tools are shown beside `mcp`, and a model reads them with every request; \
-             `directTools` can name some, or say \"search\""
-        ));
-    }
-}
-
 /// Says how it went with the servers that Pi's list of servers turns on.
 async fn announce(printer: Printer, gateway: Gateway) {
-    let outcomes = gateway.turned_on().await;
-    let connected = outcomes.iter().filter(|(_, outcome)| outcome.is_ok());
-    let names: Vec<&str> = connected.map(|(server, _)| server.as_str()).collect();
-    if !names.is_empty() {
-        printer.note(&format!("Auto-connected: {}", names.join(", ")));
+    let (connected, failed) = auto_connected(&gateway.turned_on().await);
+    if let Some(connected) = connected {
+        printer.note(&connected);
     }
-    for failure in outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().err()) {
-        printer.warn(&report::line(failure));
-    }
+    failed.iter().for_each(|line| printer.warn(line));
 }

@@ -1,18 +1,12 @@
 //! Approving the servers of a project, each by its exact definition, on a terminal only.
 
-use std::fmt::Write;
-use std::path::Path;
-
-use switchboard::config::layers::{PendingCause, PendingServer, Tier, Trust};
-use switchboard::config::server::ServerEntry;
-use switchboard::config::transport::Transport;
-use switchboard::config::trust::reach;
-use switchboard::config::values::{Template, TemplateMap};
+use switchboard::config::layers::{PendingServer, Trust};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::load::Loaded;
-use switchboard::render::words::{clean_line, visible};
-use switchboard::trust::{TrustError, TrustStore, script_hashes};
+use switchboard::render::definition::{Part, spelled_out};
+use switchboard::render::words::clean_line;
+use switchboard::trust::{TrustError, TrustStore};
 
 use crate::boot::App;
 use crate::exit::Exit;
@@ -121,99 +115,14 @@ fn chosen<'l>(
     Ok(chosen)
 }
 
-/// The definition, every value as it is written, and last what it comes to.
+/// The definition, with colours.
 fn described(app: &App, loaded: &Loaded, pending: &PendingServer) -> String {
     let palette = app.printer.err;
-    let mut out = String::new();
-    let origin = &pending.origin;
-    let place = format!("{}:{}:{}", origin.path, origin.line, origin.column);
-    let name = palette.name(spelled_out(&shown_name(pending))).to_string();
-    let _ = writeln!(out, "{name} from {}", clean_line(&place, 1_000));
-    if pending.cause == PendingCause::Changed {
-        let _ = writeln!(out, "  {}", palette.warning("changed since you approved it"));
-    }
-    let mut field = |key: &str, value: &str| {
-        let _ = writeln!(out, "  {} {value}", palette.aside(format!("{key:<12}")));
-    };
-    field("transport", pending.transport.kind());
-    let fields = fields(loaded, &pending.definition);
-    for (key, value) in &fields {
-        field(key, value);
-    }
-    let reach = reach(&pending.definition);
-    if !reach.variables.is_empty() {
-        let names: Vec<String> = reach.variables.iter().map(|name| visible(name)).collect();
-        field("reads", &names.join(", "));
-    }
-    for command in reach.commands {
-        field("asks", &quoted(&command));
-    }
-    for (file, _) in script_hashes(&pending.definition, &app.environment) {
-        field("runs", &format!("{}, as it is now", quoted(&file)));
-    }
-    let (does, keys): (&str, &[&str]) = match &pending.transport {
-        Transport::Stdio { .. } => ("starts", &["command", "args"]),
-        Transport::CommandLine { .. } => ("starts", &["url"]),
-        Transport::Http { .. } | Transport::WebSocket { .. } => ("connects", &["url"]),
-        Transport::Socket { .. } => ("connects", &["socket"]),
-    };
-    let line: Vec<&str> = fields
-        .iter()
-        .filter(|(key, _)| keys.contains(&key.as_str()))
-        .map(|(_, value)| value.as_str())
-        .collect();
-    field(does, &spelled_out(&line.join(" ")));
-    out
-}
-
-/// Every field that is set. What decides what runs and who is spoken to comes first and to the letter;
-/// the rest, and what the user's own files add, may be secret and is shown as `config show` does.
-fn fields(loaded: &Loaded, entry: &ServerEntry) -> Vec<(String, String)> {
-    let text = |template: &Template| quoted(template.source());
-    let map = |map: &TemplateMap| {
-        let rows = map.iter().map(|(name, value)| format!("{} = {}", quoted(name), text(value)));
-        rows.collect::<Vec<_>>().join(", ")
-    };
-    let args = entry.args.as_ref().map(|args| args.iter().map(text).collect::<Vec<_>>().join(" "));
-    let exact = [
-        ("command", entry.command.as_ref().map(text)),
-        ("args", args),
-        ("cwd", entry.cwd.as_ref().map(text)),
-        ("env", entry.env.as_ref().map(map)),
-        ("url", entry.url.as_ref().map(text)),
-        ("headers", entry.headers.as_ref().map(map)),
-    ];
-    let of_project = |key: &str| {
-        let file = entry.origins.get(key).map(|origin| Path::new(&*origin.path));
-        let mut projects = loaded.files.iter().filter(|file| file.tier == Tier::Project);
-        projects.any(|project| Some(project.path.as_path()) == file)
-    };
-    let mut masked = entry.show();
-    let mut fields = Vec::new();
-    for (key, value) in exact {
-        let shown = masked.shift_remove(key).map(|json| visible(&json.to_string()));
-        let value = value.filter(|_| of_project(key)).or(shown);
-        fields.extend(value.map(|value| (key.to_owned(), value)));
-    }
-    fields.extend(masked.into_iter().map(|(key, json)| (key, visible(&json.to_string()))));
-    fields
-}
-
-/// In quotes, with what a terminal would hide or obey as Rust's own escapes.
-fn quoted(text: &str) -> String {
-    visible(&format!("{text:?}"))
-}
-
-/// Followed by its code points where letters of one script can pass for those of another.
-fn spelled_out(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_owned();
-    }
-    let spell = |c: char| match c {
-        c if c.is_ascii() => c.to_string(),
-        c => c.escape_unicode().to_string(),
-    };
-    format!("{text} (spelled {})", text.chars().map(spell).collect::<String>())
+    loaded.definition(pending, &app.environment).text(|part, text| match part {
+        Part::Name => palette.name(text).to_string(),
+        Part::Warning => palette.warning(text).to_string(),
+        Part::Key => palette.aside(text).to_string(),
+    })
 }
 
 fn shown_name(pending: &PendingServer) -> String {

@@ -11,6 +11,7 @@ use crate::config::values::{DirectTools, Pins};
 use crate::name::{ServerName, ToolId};
 use crate::render::text::about_pin;
 use crate::render::words::{clean_block, clean_line};
+use crate::schema::as_parameters;
 use crate::tool_card;
 
 /// The most tools of all servers together, and the most bytes of their definitions. Whoever has
@@ -115,7 +116,7 @@ fn id(item: &Item<'_>) -> ToolId {
     ToolId { server: item.server.clone(), tool: item.entry.name.clone() }
 }
 
-/// The schema and the annotations as the server wrote them. An output schema would promise structured
+/// The schema, where hosts can take it, and the annotations as the server wrote them. An output schema would promise structured
 /// results, which a result that is cut to fit cannot keep.
 fn definition(Item { shown, entry, pin, .. }: &Item<'_>) -> String {
     let annotations = entry.raw_annotations().filter(|raw| raw.starts_with('{'));
@@ -132,7 +133,7 @@ fn definition(Item { shown, entry, pin, .. }: &Item<'_>) -> String {
         Value::from(&***shown),
         Value::from(&*clean_line(title, LONGEST_TITLE)),
         Value::from(description),
-        entry.input_schema(),
+        as_parameters(entry.input_schema()),
     );
     if let Some(annotations) = annotations {
         out.push_str(",\"annotations\":");

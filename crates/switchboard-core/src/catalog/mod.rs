@@ -22,7 +22,9 @@ use crate::name::{ServerName, ToolId, shown_names};
 pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
 
-pub use listing::{Era, Listing, ListingPolicy, Prompt, RawListing, Resource, ResourceTemplate};
+pub use listing::{
+    Era, Listing, ListingPolicy, Prompt, PromptArgument, RawListing, Resource, ResourceTemplate,
+};
 pub use resolve::{Resolution, ResolveError, Resolved};
 
 /// A configured server, as far as names and tools are concerned.

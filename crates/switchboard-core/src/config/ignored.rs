@@ -40,11 +40,13 @@ mod tests {
         {
             assert!(ignored.iter().all(|key| !known.contains(key)), "{ignored:?}");
         }
-        let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), json!(7)));
-        let mut server: Map<String, Json> = all(SERVER).collect();
+        let all = |keys: &[&str]| -> Map<String, Json> {
+            keys.iter().map(|key| ((*key).to_owned(), json!(7))).collect()
+        };
+        let mut server = all(SERVER);
         server.insert("command".to_owned(), json!("a"));
-        let mut root: Map<String, Json> = all(ROOT).collect();
-        root.insert("settings".to_owned(), all(SETTINGS).collect());
+        let mut root = all(ROOT);
+        root.insert("settings".to_owned(), Json::Object(all(SETTINGS)));
         root.insert("mcpServers".to_owned(), json!({ "a": server }));
         for tier in [Tier::User, Tier::Project] {
             let source = Source { path: "".into(), tier };

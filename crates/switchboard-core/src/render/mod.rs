@@ -1,5 +1,6 @@
 //! How answers are worded: for a model, for machines, for people, and the words that all use.
 
+pub mod definition;
 pub mod granular;
 pub mod json;
 pub mod pi;

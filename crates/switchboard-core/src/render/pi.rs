@@ -1,9 +1,11 @@
 //! Answers for the person at Pi: plain text, remedies as the commands of the extension.
 
+pub mod prompts;
+
 use std::fmt::Write;
 
 use super::remedy::{self, Speech};
-use super::text::{mistake_line, server_line, stale_line};
+use super::text::{mistake_line, server_line, stale_line, status_header};
 use super::words::{clean_line, plural};
 use crate::failure::Failure;
 use crate::name::ServerName;
@@ -58,16 +60,7 @@ fn failure_line(failure: &Failure) -> String {
 
 /// How it goes with all servers: a header, and a line for each.
 pub fn status(overview: &Overview) -> String {
-    let disabled = disabled(overview);
-    let mut out = format!(
-        "MCP: {}/{} servers, {}",
-        overview.connected,
-        overview.servers.len() - disabled,
-        plural(overview.tools, "tool")
-    );
-    if disabled > 0 {
-        let _ = write!(out, " ({disabled} disabled)");
-    }
+    let mut out = status_header(overview);
     for server in overview.servers.iter().take(SERVERS) {
         let _ = write!(out, "\n{}", server_line(server));
     }
@@ -163,6 +156,24 @@ pub fn connected(server: &ServerName, outcome: Result<usize, &Failure>) -> Strin
 
 pub fn disconnected(server: &ServerName) -> String {
     format!("{} {}: disconnected", ServerStatus::NotConnected.glyph(), shown(server))
+}
+
+/// How it went with the servers that are turned on at the start: which are connected, and why
+/// others are not.
+pub fn auto_connected(
+    outcomes: &[(ServerName, Result<(), Failure>)],
+) -> (Option<String>, Vec<String>) {
+    let connected = outcomes.iter().filter(|(_, outcome)| outcome.is_ok());
+    let names: Vec<_> = connected.map(|(server, _)| shown(server)).collect();
+    let failed = outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().err());
+    let connected = (!names.is_empty()).then(|| format!("Auto-connected: {}", names.join(", ")));
+    (connected, failed.map(failure_line).collect())
+}
+
+/// After the user approved a server.
+pub fn trusted(server: &str) -> String {
+    let name = clean_line(server, NAME);
+    format!("`{name}` is trusted, as long as its definition stays the same")
 }
 
 /// Where no server can be connected.

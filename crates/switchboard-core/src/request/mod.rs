@@ -2,10 +2,12 @@
 
 mod arguments;
 mod parse;
+mod prompt_line;
 mod table;
 
 pub use arguments::Arguments;
 pub use parse::{Parsed, RequestError, args_of, parse, parse_args};
+pub use prompt_line::{LineError, prompt_args};
 pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
 
 use crate::exact::Args;

@@ -1,6 +1,10 @@
 //! `switchboard serve --host pi`: what the extension of Pi asks for its user, and what nobody else
 //! gets.
 
+mod news;
+mod prompts;
+mod trust;
+
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
 use switchboard_it::harness::filtered;

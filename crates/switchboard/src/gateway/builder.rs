@@ -136,6 +136,7 @@ impl GatewayBuilder {
             dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
             log_levels: LogLevels::default(),
             notices: Notices::default(),
+            pulse: watch::Sender::new(()),
             follower: OnceLock::new(),
             tasks,
             sessions: AtomicU64::new(0),

@@ -21,7 +21,7 @@ const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
 /// The files of the project that the definition would run, by where they really lie. No variable
 /// but `PATH` is read for it: a word that has one names no file here.
-pub fn script_hashes(entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
+pub(crate) fn script_hashes(entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
     Scripts::default().hashes(entry, environment)
 }
 

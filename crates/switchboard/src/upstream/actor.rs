@@ -570,13 +570,16 @@ impl Actor {
             Phase::Down | Phase::Ended => State::Down,
         };
         let last_failure = self.last_failure.clone();
-        self.publish.send_if_modified(|status| {
+        let modified = self.publish.send_if_modified(|status| {
             let changed = status.state != state
                 || status.last_failure.as_ref().map(|f| f.at)
                     != last_failure.as_ref().map(|f| f.at);
             *status = Status { state, last_failure };
             changed
         });
+        if modified {
+            self.surroundings.pulse.send_replace(());
+        }
     }
 }
 

@@ -132,6 +132,8 @@ pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
+    /// Told when the state changed.
+    pub(crate) pulse: watch::Sender<()>,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) accounts: Arc<Accounts>,
     /// Connects at the same time, over all servers.

@@ -1,0 +1,142 @@
+//! The definition of a server as a person reads it who has to decide whether it may run: every value
+//! as it is written, and last what it comes to.
+
+use std::fmt::Write;
+
+use super::words::{clean_line, visible};
+use crate::config::layers::{PendingCause, PendingServer};
+use crate::config::server::ServerEntry;
+use crate::config::transport::Transport;
+use crate::config::trust::reach;
+use crate::config::values::{Template, TemplateMap};
+
+/// What would run, for the eyes of one who decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// On one line, harmless.
+    pub name: String,
+    /// The file that it stands in, with line and column.
+    place: String,
+    cause: PendingCause,
+    fields: Vec<(String, String)>,
+}
+
+/// What can have a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Name,
+    Warning,
+    Key,
+}
+
+impl Definition {
+    /// `of_project` tells which files are the project's own: what they say is shown to the letter.
+    /// `scripts` are the files of the project that it runs.
+    pub fn of(
+        pending: &PendingServer,
+        of_project: &dyn Fn(&str) -> bool,
+        scripts: &[&str],
+    ) -> Definition {
+        let origin = &pending.origin;
+        let place = format!("{}:{}:{}", origin.path, origin.line, origin.column);
+        let set = fields(&pending.definition, of_project);
+        let (does, keys): (&str, &[&str]) = match &pending.transport {
+            Transport::Stdio { .. } => ("starts", &["command", "args"]),
+            Transport::CommandLine { .. } => ("starts", &["url"]),
+            Transport::Http { .. } | Transport::WebSocket { .. } => ("connects", &["url"]),
+            Transport::Socket { .. } => ("connects", &["socket"]),
+        };
+        let line = set.iter().filter(|(key, _)| keys.contains(&key.as_str()));
+        let line: Vec<&str> = line.map(|(_, value)| value.as_str()).collect();
+        let line = spelled_out(&line.join(" "));
+        let mut fields = vec![("transport".to_owned(), pending.transport.kind().to_owned())];
+        fields.extend(set);
+        let mut field = |key: &str, value: String| fields.push((key.to_owned(), value));
+        let reach = reach(&pending.definition);
+        if !reach.variables.is_empty() {
+            let names: Vec<String> = reach.variables.iter().map(|name| visible(name)).collect();
+            field("reads", names.join(", "));
+        }
+        for command in reach.commands {
+            field("asks", quoted(&command));
+        }
+        for file in scripts {
+            field("runs", format!("{}, as it is now", quoted(file)));
+        }
+        field(does, line);
+        Definition {
+            name: clean_line(&pending.name, 100).into_owned(),
+            place: clean_line(&place, 1_000).into_owned(),
+            cause: pending.cause,
+            fields,
+        }
+    }
+
+    /// Whether another definition was approved before.
+    pub fn changed(&self) -> bool {
+        match self.cause {
+            PendingCause::New => false,
+            PendingCause::Changed => true,
+        }
+    }
+
+    /// The whole text, each part as `paint` gives it back.
+    pub fn text(&self, paint: impl Fn(Part, &str) -> String) -> String {
+        let name = paint(Part::Name, &spelled_out(&self.name));
+        let mut out = format!("{name} from {}\n", self.place);
+        if self.changed() {
+            let _ = writeln!(out, "  {}", paint(Part::Warning, "changed since you approved it"));
+        }
+        for (key, value) in &self.fields {
+            let _ = writeln!(out, "  {} {value}", paint(Part::Key, &format!("{key:<12}")));
+        }
+        out
+    }
+}
+
+/// Every field that is set. What decides what runs and who is spoken to comes first and to the letter;
+/// the rest, and what the user's own files add, may be secret and is shown as `config show` does.
+fn fields(entry: &ServerEntry, of_project: &dyn Fn(&str) -> bool) -> Vec<(String, String)> {
+    let text = |template: &Template| quoted(template.source());
+    let map = |map: &TemplateMap| {
+        let rows = map.iter().map(|(name, value)| format!("{} = {}", quoted(name), text(value)));
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    let args = entry.args.as_ref().map(|args| args.iter().map(text).collect::<Vec<_>>().join(" "));
+    let exact = [
+        ("command", entry.command.as_ref().map(text)),
+        ("args", args),
+        ("cwd", entry.cwd.as_ref().map(text)),
+        ("env", entry.env.as_ref().map(map)),
+        ("url", entry.url.as_ref().map(text)),
+        ("headers", entry.headers.as_ref().map(map)),
+    ];
+    let is_exact =
+        |key: &str| entry.origins.get(key).is_some_and(|origin| of_project(&origin.path));
+    let mut masked = entry.show();
+    let mut fields = Vec::new();
+    for (key, value) in exact {
+        let shown = masked.shift_remove(key).map(|json| visible(&json.to_string()));
+        let value = value.filter(|_| is_exact(key)).or(shown);
+        fields.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    fields.extend(masked.into_iter().map(|(key, json)| (key, visible(&json.to_string()))));
+    fields
+}
+
+/// In quotes, with what a terminal would hide or obey as Rust's own escapes.
+fn quoted(text: &str) -> String {
+    visible(&format!("{text:?}"))
+}
+
+/// Followed by its code points where letters of one script can pass for those of another.
+pub fn spelled_out(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    let spell = |c: char| match c {
+        c if c.is_ascii() => c.to_string(),
+        c => c.escape_unicode().to_string(),
+    };
+    format!("{text} (spelled {})", text.chars().map(spell).collect::<String>())
+}

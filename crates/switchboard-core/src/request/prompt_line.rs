@@ -1,0 +1,106 @@
+//! What a person types behind the command of a prompt: words for its arguments.
+
+use serde_json::{Map, Value};
+
+use crate::catalog::Prompt;
+use crate::config::words;
+use crate::exact::Args;
+
+/// Why a line does not say what a prompt needs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    #[error("the required argument `{0}` is missing")]
+    Missing(String),
+    #[error("there is no argument left for `{0}`")]
+    NoPlace(String),
+    #[error("a quote is not closed")]
+    OpenQuote,
+}
+
+/// `key=value` where the prompt has such an argument, every other word for the next one in its
+/// order.
+pub fn prompt_args(prompt: &Prompt, line: &str) -> Result<Args, LineError> {
+    let words = words::split(line).map_err(|_| LineError::OpenQuote)?;
+    let known = |name: &str| prompt.arguments.iter().any(|argument| argument.name == name);
+    let mut given = Map::new();
+    let mut positional = Vec::new();
+    for word in words {
+        match word.split_once('=') {
+            Some((key, value)) if known(key) => {
+                given.insert(key.to_owned(), Value::from(value));
+            }
+            Some(_) | None => positional.push(word),
+        }
+    }
+    let mut positional = positional.into_iter();
+    for argument in &prompt.arguments {
+        if given.contains_key(&argument.name) {
+            continue;
+        }
+        match positional.next() {
+            Some(word) => drop(given.insert(argument.name.clone(), Value::from(word))),
+            None if argument.required => return Err(LineError::Missing(argument.name.clone())),
+            None => {}
+        }
+    }
+    match positional.next() {
+        Some(word) => Err(LineError::NoPlace(word)),
+        None => Ok(given.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::PromptArgument;
+
+    /// A prompt with these arguments; those in brackets can be left out.
+    fn prompt(arguments: &[&str]) -> Prompt {
+        let argument = |name: &&str| PromptArgument {
+            name: name.trim_matches(['[', ']']).to_owned(),
+            description: None,
+            required: !name.starts_with('['),
+        };
+        let arguments = arguments.iter().map(argument).collect();
+        Prompt { name: "p".to_owned(), description: None, arguments, raw: "{}".into() }
+    }
+
+    fn check(arguments: &[&str], line: &str, expected: &str) {
+        let read = match prompt_args(&prompt(arguments), line) {
+            Ok(args) => args.to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(read, expected, "{line}");
+    }
+
+    #[test]
+    fn words_are_for_the_arguments_in_their_order_unless_they_name_one() {
+        let both = &["topic", "[style]"];
+        check(both, "cats", r#"{"topic":"cats"}"#);
+        check(both, "  cats   short ", r#"{"topic":"cats","style":"short"}"#);
+        check(
+            both,
+            r#""big cats" 'so "to" say'"#,
+            r#"{"topic":"big cats","style":"so \"to\" say"}"#,
+        );
+        check(both, r"big\ cats", r#"{"topic":"big cats"}"#);
+        check(both, "style=short cats", r#"{"style":"short","topic":"cats"}"#);
+        check(both, r#"topic="a = b""#, r#"{"topic":"a = b"}"#);
+        // What names no argument is a word like any other.
+        check(both, "x=1", r#"{"topic":"x=1"}"#);
+        check(both, "topic=", r#"{"topic":""}"#);
+        check(&["[a]", "b"], "1 2", r#"{"a":"1","b":"2"}"#);
+        check(&[], "", "{}");
+    }
+
+    #[test]
+    fn what_is_missing_or_too_much_is_named() {
+        let both = &["topic", "[style]"];
+        check(both, "", "the required argument `topic` is missing");
+        check(both, "style=short", "the required argument `topic` is missing");
+        check(both, "cats short more", "there is no argument left for `more`");
+        check(both, "topic=a short more", "there is no argument left for `more`");
+        check(both, "\"cats", "a quote is not closed");
+        check(&[], "word", "there is no argument left for `word`");
+    }
+}

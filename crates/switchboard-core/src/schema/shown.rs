@@ -1,0 +1,239 @@
+//! The parameters of a tool that is shown under its own name: as the server wrote them, to the byte,
+//! except for what hosts cannot take.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What takes any object.
+const EMPTY: &str = r#"{"type":"object","properties":{}}"#;
+
+/// Schemas within schemas that are looked into.
+const DEPTH: usize = 16;
+
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+
+/// The schema of the parameters. A root that is none of an object becomes one that takes any; a
+/// property of a type that nobody knows takes anything.
+pub fn as_parameters(schema: &str) -> Cow<'_, str> {
+    let Some(root) = members(schema) else { return Cow::Borrowed(EMPTY) };
+    let mut edits = Edits::new();
+    match root.get("type").map(serde_json::from_str::<Value>) {
+        Some(Ok(Value::String(kind))) if kind == "object" => {}
+        Some(Ok(Value::Array(kinds))) if kinds.iter().any(|kind| kind == "object") => {}
+        Some(_) => return Cow::Borrowed(EMPTY),
+        None if root.get("properties").is_some() => {
+            let inside = schema.find('{').map_or(0, |brace| brace + 1);
+            edits.push((inside..inside, "\"type\":\"object\",".to_owned()));
+        }
+        None if ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|key| root.get(key).is_some()) => {}
+        None => return Cow::Borrowed(EMPTY),
+    }
+    within(&root, schema, DEPTH, &mut edits);
+    if edits.is_empty() {
+        return Cow::Borrowed(schema);
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut out = String::with_capacity(schema.len());
+    let mut done = 0;
+    for (range, text) in edits {
+        out.push_str(schema.get(done..range.start).unwrap_or_default());
+        out.push_str(&text);
+        done = range.end;
+    }
+    out.push_str(schema.get(done..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+type Edits = Vec<(Range<usize>, String)>;
+
+/// Looks at the schemas of properties and of the elements of arrays.
+fn within(schema: &Members<'_>, whole: &str, depth: usize, edits: &mut Edits) {
+    if depth == 0 {
+        return;
+    }
+    for (_, property) in schema.get("properties").and_then(members).iter().flat_map(|all| &all.0) {
+        look(property, whole, depth, edits);
+    }
+    if let Some(items) = schema.get("items").filter(|items| items.starts_with('{')) {
+        look(items, whole, depth, edits);
+    }
+}
+
+fn look(schema: &str, whole: &str, depth: usize, edits: &mut Edits) {
+    let anything = match members(schema) {
+        None if matches!(schema, "true" | "false") => return,
+        None => "{}".to_owned(),
+        Some(members) if members.get("type").is_none_or(is_known) => {
+            return within(&members, whole, depth - 1, edits);
+        }
+        Some(members) => match members.get("description").filter(|text| text.starts_with('"')) {
+            None => "{}".to_owned(),
+            Some(description) => format!("{{\"description\":{description}}}"),
+        },
+    };
+    let start = schema.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
+    edits.push((start..start.wrapping_add(schema.len()), anything));
+}
+
+fn is_known(kind: &str) -> bool {
+    let known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
+    match serde_json::from_str::<Value>(kind) {
+        Ok(Value::Array(kinds)) => !kinds.is_empty() && kinds.iter().all(known),
+        Ok(kind) => known(&kind),
+        Err(_) => false,
+    }
+}
+
+/// The members of an object, each value as it is written.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Members<'a> {
+    /// Of a name that is there twice the last one counts, as everywhere.
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+}
+
+fn members(json: &str) -> Option<Members<'_>> {
+    serde_json::from_str(json).ok()
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Vec<(Cow<'de, str>, &'de str)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                    members.push((key, map.next_value::<&'de RawValue>()?.get()));
+                }
+                Ok(members)
+            }
+        }
+
+        deserializer.deserialize_map(Object).map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(schema: &str, expected: &str) {
+        assert_eq!(as_parameters(schema), expected, "{schema}");
+        let again = as_parameters(expected);
+        assert_eq!(again, expected, "what was mended stays as it is");
+    }
+
+    #[track_caller]
+    fn unchanged(schema: &str) {
+        assert!(matches!(as_parameters(schema), Cow::Borrowed(same) if same == schema), "{schema}");
+    }
+
+    #[test]
+    fn what_hosts_can_take_stays_to_the_byte() {
+        let of = |property: &str| {
+            format!("{{ \"type\" : \"object\", \"properties\":{{\"p\": {property} }} }}")
+        };
+        for property in [
+            r#"{"type":"string","minLength":1,"maxLength":9}"#,
+            r#"{"type":"number","minimum":0.50,"maximum":1e3}"#,
+            r#"{"type":"integer","minimum":1}"#,
+            r#"{"type":"boolean","default":true}"#,
+            r#"{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":3}"#,
+            r#"{"type":"object","properties":{"key":{"type":"string"}},"required":["key"]}"#,
+            r#"{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"}"#,
+            r#"{"type":["string","null"]}"#,
+            r##"{"anyOf":[{"type":"string"},{"$ref":"#/$defs/x"}]}"##,
+            r#"{"enum":[1,"a",null]}"#,
+            r#"{"description":"anything"}"#,
+            "{}",
+            "true",
+        ] {
+            unchanged(&of(property));
+        }
+        unchanged(r#"{"type":"object"}"#);
+        unchanged(
+            r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false,"$defs":{"x":{"type":"odd"}}}"#,
+        );
+        unchanged(r##"{"$ref":"#/$defs/x","$defs":{"x":{"type":"object"}}}"##);
+        unchanged(r#"{"anyOf":[{"type":"object"}]}"#);
+    }
+
+    #[test]
+    fn a_root_that_is_no_object_takes_any_object() {
+        for root in [
+            r#"{"type":"array","items":{"type":"object"}}"#,
+            r#"{"type":"string"}"#,
+            r#"{"type":["string","null"]}"#,
+            r#"{"type":null,"properties":{"a":{}}}"#,
+            r#"{"type":7}"#,
+            "{}",
+            "[]",
+            "true",
+            "null",
+            "\"object\"",
+            "{broken",
+            "",
+        ] {
+            check(root, EMPTY);
+        }
+        check(
+            r#"{ "properties":{"a":{"type":"string"}}}"#,
+            r#"{"type":"object", "properties":{"a":{"type":"string"}}}"#,
+        );
+    }
+
+    #[test]
+    fn a_property_without_a_known_type_takes_anything_and_keeps_its_description() {
+        let of = |property: &str| {
+            format!(
+                r#"{{"type":"object","properties":{{"p": {property},"q":{{"type":"string"}}}}}}"#
+            )
+        };
+        for (property, expected) in [
+            (
+                r#"{"type":"date","description":"When \"it\" is"}"#,
+                r#"{"description":"When \"it\" is"}"#,
+            ),
+            (r#"{"type":"date","format":"x"}"#, "{}"),
+            (r#"{"type":["string","date"]}"#, "{}"),
+            (r#"{"type":[]}"#, "{}"),
+            (r#"{"type":{"oneOf":[]},"description":7}"#, "{}"),
+            ("\"string\"", "{}"),
+            ("null", "{}"),
+            ("[1]", "{}"),
+            (
+                r#"{"type":"object","properties":{"in":{"type":"odd"}}}"#,
+                r#"{"type":"object","properties":{"in":{}}}"#,
+            ),
+            (r#"{"type":"array","items":{"type":"odd"}}"#, r#"{"type":"array","items":{}}"#),
+        ] {
+            check(&of(property), &of(expected));
+        }
+    }
+
+    #[test]
+    fn schemas_without_end_are_looked_into_for_a_while() {
+        let deep = format!(
+            "{}{{\"type\":\"odd\"}}{}",
+            "{\"type\":\"array\",\"items\":".repeat(60),
+            "}".repeat(60)
+        );
+        let schema = format!("{{\"type\":\"object\",\"properties\":{{\"p\":{deep}}}}}");
+        unchanged(&schema);
+    }
+}

@@ -1,0 +1,92 @@
+//! What Pi is told unasked: another status, and what a person should know.
+
+use serde_json::{Value, json};
+use switchboard_it::client::Client;
+use switchboard_it::program::Installed;
+
+use super::{asked, pi, three_servers};
+use crate::PROGRAMS;
+
+/// Reads until a notification says what is wanted.
+async fn told(client: &mut Client, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let frame = client.next().await;
+        if frame["method"] == method && wanted(&frame["params"]) {
+            return frame["params"].clone();
+        }
+    }
+}
+
+const STATUS: &str = "notifications/switchboard/status";
+
+#[tokio::test]
+async fn a_client_that_asked_for_the_status_hears_when_it_is_another_one() {
+    let installed = three_servers();
+    let mut client = pi(&installed, &[]).await;
+    let first = client.ask("switchboard/status", json!({})).await["result"].clone();
+    assert_eq!(first["connected"], 0);
+    asked(&mut client, "connect", json!({ "server": "notes" })).await;
+    let up = told(&mut client, STATUS, |status| status["connected"] == 1).await;
+    assert_eq!(up["tools"], 5);
+    // The same object, with nothing left out.
+    let keys = |status: &Value| status.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&up), keys(&first));
+    asked(&mut client, "disconnect", json!({ "server": "notes" })).await;
+    told(&mut client, STATUS, |status| status["connected"] == 0).await;
+
+    // Files and settings are part of it.
+    let config = json!({ "mcpServers": {}, "settings": { "mcpFooterStatus": "off" } });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    let off = told(&mut client, STATUS, |status| status["settings"]["footer"] == "off").await;
+    assert_eq!(off["disabled"], 0, "{off}");
+}
+
+#[tokio::test]
+async fn a_client_that_never_asked_for_the_status_hears_nothing_of_it() {
+    let installed = three_servers();
+    let mut client = pi(&installed, &[]).await;
+    asked(&mut client, "connect", json!({ "server": "notes" })).await;
+    asked(&mut client, "disconnect", json!({ "server": "notes" })).await;
+    let ended = client.end().await;
+    assert!(ended.frames.iter().all(|frame| frame["method"] != STATUS), "{:?}", ended.frames);
+}
+
+#[tokio::test]
+async fn what_serve_has_to_say_comes_as_log_messages() {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
+    let server = |id: &str, command: &str| json!({ "id": id, "command": command, "args": [script], "enabled": true });
+    let list = json!({ "servers": [server("on", "fixture-server"), server("broken", "no-such")] });
+    installed.write(".pi/mcp-servers.json", &list.to_string());
+    for name in ["on", "broken"] {
+        let trusted = installed.run_on_terminal(["trust", name], "y\n").await;
+        assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
+    }
+    let client = pi(&installed, &[]).await;
+    let said = |client: Client| async move {
+        let mut client = client;
+        let message = told(&mut client, "notifications/message", |_| true).await;
+        (client, message)
+    };
+    let (client, first) = said(client).await;
+    let expected =
+        json!({ "level": "info", "logger": "switchboard", "data": "Auto-connected: on" });
+    assert_eq!(first, expected);
+    let (client, second) = said(client).await;
+    assert_eq!((&second["level"], &second["logger"]), (&json!("warning"), &json!("switchboard")));
+    let text = second["data"].as_str().unwrap();
+    assert!(text.starts_with("cannot use the server `broken`"), "{text}");
+
+    // A file that breaks while it is followed.
+    installed.write("switchboard/mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": 7 } } }");
+    let (client, third) = said(client).await;
+    let text = third["data"].as_str().unwrap();
+    assert!(text.ends_with("is wrong: what stands there does not count"), "{text}");
+    let ended = client.end().await;
+    assert!(!ended.stderr.contains("Auto-connected"), "{}", ended.stderr);
+    // The same with the notice turned off.
+    installed
+        .write("switchboard/mcp.json", r#"{ "settings": { "notifyOnStartupConnect": false } }"#);
+    let (_, first) = said(pi(&installed, &[]).await).await;
+    assert_eq!(first["level"], "warning", "{first}");
+}

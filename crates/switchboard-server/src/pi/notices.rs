@@ -1,0 +1,39 @@
+//! What `serve` has to say to a person after its start: in Pi the client hears it, since nobody reads
+//! standard error.
+
+use std::sync::Arc;
+
+use switchboard::Session;
+use switchboard::log_level::LogLevel;
+use switchboard::render::pi as words;
+use switchboard::render::text::{mistake_line, stale_line};
+
+use crate::host::ClientHost;
+
+/// Says `warning`, how it went with what is turned on, and what is wrong in the files, each place once.
+pub(super) async fn tell(session: Arc<Session>, host: ClientHost, warning: Option<String>) {
+    let gateway = session.gateway();
+    if let Some(warning) = warning {
+        host.log(LogLevel::Warning, &warning);
+    }
+    let mut changes = gateway.changes();
+    let (connected, failed) = words::auto_connected(&gateway.turned_on().await);
+    if let Some(connected) = connected.filter(|_| gateway.settings().startup_notice) {
+        host.log(LogLevel::Info, &connected);
+    }
+    failed.iter().for_each(|line| host.log(LogLevel::Warning, line));
+    let mut told: Vec<String> = Vec::new();
+    loop {
+        let overview = session.overview();
+        let stale = overview.stale.iter().map(|place| stale_line(place));
+        let wrong = overview.mistakes.iter().map(|place| mistake_line(place));
+        let now: Vec<String> = stale.chain(wrong).collect();
+        for line in now.iter().filter(|line| !told.contains(line)) {
+            host.log(LogLevel::Warning, line);
+        }
+        told = now;
+        if !changes.next().await {
+            return;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Prompts of servers as commands of Pi.
+
+use serde::Deserialize;
+use serde_json::json;
+use switchboard::Caller;
+use switchboard::catalog::Prompt;
+use switchboard::exact::Args;
+use switchboard::name::ServerName;
+use switchboard::render::pi::prompts as words;
+use switchboard::reply::Reply;
+use switchboard::request::{Request, prompt_args};
+use switchboard_wire::RpcError;
+use switchboard_wire::envelope::INVALID_PARAMS;
+
+use super::{Pi, said, text};
+use crate::answer::Answer;
+
+/// A command that was typed.
+#[derive(Deserialize)]
+pub(super) struct Typed {
+    server: String,
+    prompt: String,
+    /// What stands behind the command.
+    line: String,
+}
+
+impl Pi {
+    /// From what is known; connects nothing.
+    pub(super) async fn prompts(&self, caller: Caller) -> Result<Answer, RpcError> {
+        let rows = self.listed(None, caller).await?;
+        let commands = words::commands(&rows);
+        let row = |one: &words::PromptCommand<'_>| {
+            json!({
+                "command": one.command,
+                "server": one.server,
+                "prompt": one.prompt,
+                "description": one.description,
+                "usage": one.usage,
+            })
+        };
+        let prompts: Vec<_> = commands.iter().map(row).collect();
+        let answer = json!({ "text": words::list(&commands), "prompts": prompts });
+        Ok(Answer::json(answer.to_string()))
+    }
+
+    pub(super) async fn prompt(&self, caller: Caller, typed: Typed) -> Result<Answer, RpcError> {
+        let Typed { server, prompt: name, line } = typed;
+        let rows = self.listed(Some(server.clone()), caller.clone()).await?;
+        let known = rows.iter().find(|(_, prompt)| prompt.name == name);
+        let args = match known {
+            // Who asks for it says that it is unknown.
+            None => Args::default(),
+            Some((server, prompt)) => prompt_args(prompt, &line).map_err(|error| {
+                RpcError::new(INVALID_PARAMS, words::line_error(&error, server, prompt))
+            })?,
+        };
+        let request = Request::Prompt { name, server: Some(server), args };
+        match self.session.handle_as(request, caller).await.map_err(said)? {
+            Reply::Output(output) => Ok(text(&words::said(&output.content))),
+            other => Ok(text(&switchboard::render::text::reply(&other))),
+        }
+    }
+
+    async fn listed(
+        &self,
+        server: Option<String>,
+        caller: Caller,
+    ) -> Result<Vec<(ServerName, Prompt)>, RpcError> {
+        let request = Request::Prompts { server };
+        match self.session.handle_as(request, caller).await.map_err(said)? {
+            Reply::Prompts(rows) => Ok(rows),
+            _ => Ok(Vec::new()),
+        }
+    }
+}

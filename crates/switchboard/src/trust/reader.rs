@@ -1,0 +1,119 @@
+//! Approvals while the gateway runs: a person approves what they were shown of the servers that wait
+//! for them, and nothing else.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use switchboard_core::config::trust::TrustHash;
+use switchboard_core::failure::{Code, Failure, Hint, Subject};
+use switchboard_core::name::ServerName;
+use switchboard_core::render::definition::Definition;
+use switchboard_core::render::words::clean_line;
+
+use super::{TrustError, TrustStore};
+use crate::explain::nothing_to_reload as going;
+use crate::gateway::Gateway;
+use crate::load::{self, Loaded};
+
+/// One person who reads definitions.
+pub struct Reader {
+    gateway: Gateway,
+    /// By name and hash. Held for a moment at a time, never across an await.
+    shown: Mutex<HashSet<(String, String)>>,
+}
+
+/// A server that waits for the person.
+#[derive(Debug)]
+pub struct Waiting {
+    pub server: String,
+    /// Of exactly what is shown.
+    pub hash: TrustHash,
+    pub definition: Definition,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("`{server}` does not wait for approval in this project")]
+    NotPending { server: String },
+    #[error("this definition of `{server}` was not shown before")]
+    NotShown { server: String },
+    #[error("`{server}` has changed since it was shown, so it was not approved")]
+    Changed { server: String },
+    #[error("the approvals cannot be changed")]
+    Store(#[source] TrustError),
+}
+
+impl Gateway {
+    /// Somebody who can approve what they are shown from now on.
+    pub fn reader(&self) -> Reader {
+        Reader { gateway: self.clone(), shown: Mutex::default() }
+    }
+}
+
+impl Reader {
+    /// What waits, as its files are now. It counts as shown.
+    pub async fn pending(&self) -> Result<Vec<Waiting>, Failure> {
+        let (loaded, environment) = (self.load().await?, self.gateway.environment());
+        let waiting = loaded.config.pending.iter().map(|pending| Waiting {
+            server: pending.name.clone(),
+            hash: pending.hash,
+            definition: loaded.definition(pending, environment),
+        });
+        let waiting: Vec<Waiting> = waiting.collect();
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.extend(waiting.iter().map(|one| (one.server.clone(), one.hash.to_string())));
+        Ok(waiting)
+    }
+
+    /// Approves what was shown under this name and hash, if it is still what the files say. It can
+    /// be used at once.
+    pub async fn approve(&self, server: &str, hash: &str) -> Result<(), Failure> {
+        let name = || clean_line(server, 100).into_owned();
+        let loaded = self.load().await?;
+        let Some(pending) = loaded.config.pending.iter().find(|one| one.name == server) else {
+            let refused = Refusal::NotPending { server: name() }.with(Code::BadRequest);
+            return Err(refused.hint(Hint::ListServers));
+        };
+        let look = |refusal: Refusal| {
+            let failure = refusal.with(Code::BadRequest);
+            match ServerName::new(server) {
+                Ok(server) => failure.hint(Hint::Trust(server)),
+                Err(_) => failure,
+            }
+        };
+        let asked = (server.to_owned(), hash.to_owned());
+        if !self.shown.lock().unwrap_or_else(PoisonError::into_inner).contains(&asked) {
+            return Err(look(Refusal::NotShown { server: name() }));
+        }
+        if pending.hash.to_string() != hash {
+            return Err(look(Refusal::Changed { server: name() }));
+        }
+        let store = TrustStore::at(self.gateway.blueprint().paths.trust());
+        let project = self.gateway.environment().cwd.clone();
+        let (server, hash) = (server.to_owned(), pending.hash);
+        let writing = move || store.approve(&hash, &server, &project);
+        let written = tokio::task::spawn_blocking(writing).await.map_err(|_| going())?;
+        written.map_err(|error| Refusal::Store(error).with(Code::Storage))?;
+        // Whoever follows the files would notice by itself, later.
+        self.gateway.reload().await.map(drop)
+    }
+
+    async fn load(&self) -> Result<Loaded, Failure> {
+        let options = self.gateway.followed().ok_or_else(going)?.clone();
+        let gateway = self.gateway.clone();
+        let reading = move || {
+            let blueprint = gateway.blueprint();
+            load::load(&blueprint.environment, &blueprint.paths, &options)
+        };
+        let loaded = tokio::task::spawn_blocking(reading).await.map_err(|_| going())?;
+        loaded.map_err(|error| {
+            Failure::new(Code::Config, Subject::Request, error).hint(Hint::ListFiles)
+        })
+    }
+}
+
+impl Refusal {
+    fn with(self, code: Code) -> Failure {
+        Failure::new(code, Subject::Request, self)
+    }
+}
