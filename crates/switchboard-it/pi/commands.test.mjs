@@ -29,7 +29,7 @@ const LINES = [
   ["/mcp status", /^MCP: 1\/2 servers/],
   ["/mcp connect nonesuch", /nonesuch/],
   ["/mcp frobnicate", /\/mcp has no `frobnicate`; it has: status, tools/],
-  ["/mcp-auth", /No server waits for a sign-in/],
+  ["/mcp-auth", /\/mcp-auth SERVER/],
   ["/mcp-auth nonesuch", /nonesuch/],
   ["/mcp__everything__args-prompt", /Missing required argument: city\.\nUsage: \/mcp__everything__args-prompt <city>/],
 ];
