@@ -49,7 +49,8 @@ for (const version of Object.keys(VERSIONS)) {
       assert.deepEqual([structured.details.server, structured.details.tool], ["everything", "get-structured-content"]);
       assert.deepEqual(Object.keys(structured.details.data).sort(), ["conditions", "humidity", "temperature"]);
       // The wire has no images in the answers of tools, so Pi shows them to the model on its own.
-      const shown = world.model.requests.at(-1).messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+      const { messages } = world.model.requests.at(-1);
+      const shown = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
       assert.ok(shown.some(({ type, image_url }) => type === "image_url" && image_url.url.startsWith("data:image/")));
     }));
 

@@ -10,6 +10,8 @@ import { rpc } from "./rpc.mjs";
 
 const servers = (world) => ({ everything: everything(), ours: ours(world) });
 
+const COMMANDS = ["mcp", "pi-mcp", "mcp-auth", "mcp__everything__args-prompt"];
+
 // A line that the user types, and what it shows.
 const LINES = [
   ["/mcp connect everything", /everything[^]*\d+ tools/],
@@ -27,7 +29,7 @@ const LINES = [
   ["/mcp status", /^MCP: 1\/2 servers/],
   ["/mcp connect nonesuch", /nonesuch/],
   ["/mcp frobnicate", /\/mcp has no `frobnicate`; it has: status, tools/],
-  ["/mcp-auth", /No server waits for a sign-in/],
+  ["/mcp-auth", /\/mcp-auth SERVER/],
   ["/mcp-auth nonesuch", /nonesuch/],
   ["/mcp__everything__args-prompt", /Missing required argument: city\.\nUsage: \/mcp__everything__args-prompt <city>/],
 ];
@@ -40,7 +42,7 @@ for (const version of Object.keys(VERSIONS)) {
         assert.deepEqual(world.model.requests, [], "the model heard of nothing");
         const { commands } = await pi.command("get_commands");
         const names = commands.map(({ name }) => name);
-        for (const name of ["mcp", "pi-mcp", "mcp-auth", "mcp__everything__args-prompt"]) assert.ok(names.includes(name), name);
+        for (const name of COMMANDS) assert.ok(names.includes(name), name);
       })));
 
   test(`a prompt of a server goes to the model (${version})`, () =>
@@ -105,11 +107,12 @@ test("the footer is as the user wants it", async () => {
     }));
 });
 
-test("in print mode /mcp status is printed", () =>
+test("in print mode /mcp status is said beside the answer", () =>
   inHome({ servers }, async (world) => {
     const { code, stdout, stderr } = await print(LATEST, world, "/mcp status");
     assert.equal(code, 0);
     // Pi keeps its standard output for the answer of the model.
-    assert.match(stdout + stderr, /^MCP: \d\/2 servers/);
+    assert.equal(stdout, "");
+    assert.match(stderr, /^MCP: \d\/2 servers/);
     assert.deepEqual(world.model.requests, []);
   }));

@@ -12,7 +12,8 @@ import { VERSIONS, print } from "./pi.mjs";
 const MOST_ADDED = 260;
 
 const two = (world) => ({ everything: everything(), files: files(world) });
-const twenty = (world) => Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`server-${index}`, ours(world)]));
+const twenty = (world) =>
+  Object.fromEntries(Array.from({ length: 20 }, (_, number) => [`server-${number}`, ours(world)]));
 
 // The tokens of everything that the model gets before the user says anything.
 async function tokens(version, options) {

@@ -1,7 +1,9 @@
 // Homes for Pi: a directory with its settings, the model, the servers, and a project to work in.
 
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -25,7 +27,7 @@ const official = (name) => installed(`@modelcontextprotocol/${name}/dist/index.j
 export const everything = () => node(official("server-everything"));
 export const files = ({ project }) => node(official("server-filesystem"), project);
 // A server of our own, which writes down what it was told.
-export const ours = ({ home }, ...args) => ({ ...node(beside("server.mjs"), join(home, "told"), ...args) });
+export const ours = ({ home }, ...args) => node(beside("server.mjs"), join(home, "told"), ...args);
 
 // What `switchboard install pi` writes into Pi's settings, but for its place.
 const INSTALLED = { packages: [EXTENSION], extensions: ["-builtin:mcp"] };

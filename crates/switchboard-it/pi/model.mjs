@@ -36,7 +36,7 @@ export async function withModel(use) {
 export const textOf = (content) =>
   typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("\n");
 
-// What the model was told by tools, in all of its requests.
+// What the model was told by tools, as its last request has it.
 export const toldByTools = (requests) => {
   const { messages } = requests.at(-1);
   return messages.filter(({ role }) => role === "tool").map(({ content }) => textOf(content));

@@ -9,7 +9,7 @@ const DIALOGS = ["select", "confirm", "input", "editor"];
 const PATIENCE_MS = 30_000;
 
 // Calls `use` with a session of Pi and ends Pi. `answers` says what to answer to a dialog, by its
-// request: a value, true or false for a confirmation, undefined to dismiss it, or `LATER`.
+// request: a value, true or false for a confirmation, or undefined to dismiss it.
 export async function rpc(version, world, { answers = () => undefined, options = [] }, use) {
   const { child, ended } = start(version, world, [...options, "--mode", "rpc"], "pipe");
   const session = new Session(child, answers);
@@ -26,9 +26,6 @@ export async function rpc(version, world, { answers = () => undefined, options =
   return ended;
 }
 
-// The dialog stays open.
-export const LATER = Symbol("later");
-
 class Session {
   events = [];
   dialogs = [];
@@ -44,10 +41,6 @@ class Session {
     child.stdout.on("data", (text) => this.#read(text));
   }
 
-  get pid() {
-    return this.#child.pid;
-  }
-
   // Lines end with LF alone: other ends of lines stand in texts.
   #read(text) {
     this.#rest += text;
@@ -60,16 +53,16 @@ class Session {
     this.events.push(event);
     if (event.type === "extension_ui_request" && DIALOGS.includes(event.method)) {
       this.dialogs.push(event);
-      const answer = this.#answers(event);
-      if (answer !== LATER) this.answer(event, answer);
+      this.#answer(event);
     }
     for (const look of this.#waiting) look();
   }
 
-  answer({ id, method }, answer) {
-    const given = answer === undefined ? { cancelled: true }
-      : method === "confirm" ? { confirmed: answer } : { value: answer };
-    this.#send({ type: "extension_ui_response", id, ...given });
+  #answer(dialog) {
+    const answer = this.#answers(dialog);
+    const key = dialog.method === "confirm" ? "confirmed" : "value";
+    const given = answer === undefined ? { cancelled: true } : { [key]: answer };
+    this.#send({ type: "extension_ui_response", id: dialog.id, ...given });
   }
 
   #send(message) {
@@ -100,7 +93,8 @@ class Session {
     const id = `request-${this.#requests}`;
     const since = this.events.length;
     this.#send({ id, type, ...params });
-    const answer = await this.until(`the answer to ${type}`, (event) => event.type === "response" && event.id === id, since);
+    const isAnswer = (event) => event.type === "response" && event.id === id;
+    const answer = await this.until(`the answer to ${type}`, isAnswer, since);
     assert.ok(answer.success, JSON.stringify(answer));
     return answer.data;
   }
@@ -136,7 +130,7 @@ class Session {
     return this.events.slice(since).filter(shown).map(({ message }) => stripVTControlCharacters(message));
   }
 
-  // What stands in the footer now, by its key.
+  // What stands in the footer now.
   footer() {
     const set = this.events.filter(({ type, method }) => type === "extension_ui_request" && method === "setStatus");
     const text = set.at(-1)?.statusText;

@@ -9,7 +9,8 @@ import { SCHEMAS } from "./schemas.mjs";
 const [place, kind] = process.argv.slice(2);
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-const text = (value) => ({ content: [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }] });
+const worded = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+const text = (value) => ({ content: [{ type: "text", text: worded(value) }] });
 
 const asked = new Map();
 
@@ -46,7 +47,8 @@ const TOOLS = {
   count: {
     call: (_, progressToken) => {
       for (const progress of [1, 2, 3]) {
-        send({ method: "notifications/progress", params: { progressToken, progress, total: 3, message: `step ${progress}` } });
+        const params = { progressToken, progress, total: 3, message: `step ${progress}` };
+        send({ method: "notifications/progress", params });
       }
       return text("counted");
     },
