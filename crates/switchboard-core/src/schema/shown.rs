@@ -23,7 +23,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "ob
 pub fn as_parameters(schema: &str) -> Cow<'_, str> {
     let Some(root) = members(schema) else { return Cow::Borrowed(EMPTY) };
     let mut edits = Edits::new();
-    match root.get("type").map(|kind| serde_json::from_str::<Value>(kind)) {
+    match root.get("type").map(serde_json::from_str::<Value>) {
         Some(Ok(Value::String(kind))) if kind == "object" => {}
         Some(Ok(Value::Array(kinds))) if kinds.iter().any(|kind| kind == "object") => {}
         Some(_) => return Cow::Borrowed(EMPTY),
