@@ -163,12 +163,8 @@ async fn the_settings_of_pi_reach_it() {
     check(json!({ "collapsedResultLines": 4 }), shown("full", true, true, "compact", 1)).await;
 }
 
-#[tokio::test]
-async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
-    let installed = three_servers();
-    let mut client = pi(&installed, &[]).await;
-    let mut table = String::new();
-    for (method, params) in [
+fn questions() -> Vec<(&'static str, Value)> {
+    vec![
         ("tools", json!({})),
         ("connect", json!({ "server": "notes" })),
         ("connect", json!({ "server": "notes", "again": true })),
@@ -187,7 +183,15 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
         ("disconnect", json!({ "server": "nobody\u{202e}" })),
         ("disconnect", json!({})),
         ("status", json!({})),
-    ] {
+    ]
+}
+
+#[tokio::test]
+async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
+    let installed = three_servers();
+    let mut client = pi(&installed, &[]).await;
+    let mut table = String::new();
+    for (method, params) in questions() {
         let said = asked(&mut client, method, params.clone()).await;
         table.push_str(&format!("{method} {params}\n{}\n", indented(&said)));
     }
