@@ -1,6 +1,7 @@
 // `/mcp` and `/mcp-auth`: what the running program answers, and commands of its command line.
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 
@@ -80,7 +81,7 @@ function wordsOf(line: string): string[] {
   return words.map((word) => word.replace(quoted, unquote));
 }
 
-/** What a command printed; its failure is an error. `talk` hears its first line. */
+/** What a command printed; its failure is an error. `talk` hears its first line while it runs. */
 async function run(words: string[], ctx: ExtensionContext, talk?: Talk): Promise<string> {
   const child = spawn(findProgram(), ["--color", "never", ...words], { cwd: ctx.cwd, stdio: "pipe" });
   let said = "";
@@ -88,14 +89,14 @@ async function run(words: string[], ctx: ExtensionContext, talk?: Talk): Promise
   child.stderr.setEncoding("utf8").on("data", hear);
   child.stdout.setEncoding("utf8").on("data", hear);
   if (talk === undefined) child.stdin.end();
-  else child.stdout.once("data", (line: string) => talk(line, child));
+  else createInterface(child.stdout).once("line", (line) => void talk(line, child));
   const code = await new Promise((resolve, reject) => child.on("close", resolve).on("error", reject));
   if (code !== 0) throw new Error(said.trim() || `\`switchboard ${words[0]}\` ended with ${code}`);
   return said.trim();
 }
 
 type Child = ChildProcessWithoutNullStreams;
-type Talk = (line: string, child: Child) => void;
+type Talk = (line: string, child: Child) => Promise<void>;
 
 async function connect(board: Board, server: string | undefined, again = false): Promise<void> {
   board.say((await board.ask("switchboard/connect", { server, again })).text);
@@ -107,8 +108,7 @@ async function signIn(named: string | undefined, board: Board, ctx: ExtensionCon
   const server = choose ? await ctx.ui.select("Sign in to", waiting) : named;
   if (server === undefined) throw new Error("Name the server: /mcp-auth SERVER");
   const over = new AbortController();
-  const talk = async (line: string, child: Child) => {
-    const { url } = JSON.parse(line);
+  const talk = async (url: string, child: Child) => {
     board.say(`To sign in to ${server}, open this address:\n${url}`);
     if (!ctx.hasUI) return;
     if (ctx.mode === "tui") openPage(url);
@@ -117,7 +117,7 @@ async function signIn(named: string | undefined, board: Board, ctx: ExtensionCon
     if (pasted) child.stdin.write(`${pasted}\n`);
     else if (!over.signal.aborted) child.kill("SIGINT");
   };
-  await run(["auth", server, "--paste", "--json"], ctx, talk).finally(() => over.abort());
+  await run(["auth", server, "--paste"], ctx, talk).finally(() => over.abort());
   board.say(`Signed in to ${server}.`);
   await connect(board, server, true);
 }

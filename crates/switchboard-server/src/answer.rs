@@ -162,13 +162,14 @@ fn error_type(code: Code) -> ErrorType {
         | Code::UnknownResult
         | Code::BadArguments
         | Code::BadPattern => ErrorType::Validation,
-        Code::ServerError | Code::ToolChanged => ErrorType::Tool,
+        Code::ServerError
+        | Code::ToolChanged
+        | Code::ToolBlocked
+        | Code::ApprovalRequired
+        | Code::ApprovalDenied => ErrorType::Tool,
         Code::ServerDisabled
         | Code::TrustRequired
         | Code::SignInRequired
-        | Code::ApprovalRequired
-        | Code::ApprovalDenied
-        | Code::ToolBlocked
         | Code::NoInstructions
         | Code::Config
         | Code::ConnectFailed
