@@ -89,7 +89,7 @@ async function run(words: string[], ctx: ExtensionContext, talk?: Talk): Promise
   child.stderr.setEncoding("utf8").on("data", hear);
   child.stdout.setEncoding("utf8").on("data", hear);
   if (talk === undefined) child.stdin.end();
-  else createInterface(child.stdout).once("line", (line) => void talk(line, child));
+  else createInterface(child.stdout).once("line", (line) => void talk(line, child).catch(() => child.kill()));
   const code = await new Promise((resolve, reject) => child.on("close", resolve).on("error", reject));
   if (code !== 0) throw new Error(said.trim() || `\`switchboard ${words[0]}\` ended with ${code}`);
   return said.trim();

@@ -19,7 +19,6 @@ pub(super) const SETTINGS: &[&str] = &[
     "scriptMode",
     "strictDirectToolArguments",
     "trace",
-    "warnOnLargeDirectTools",
 ];
 
 #[cfg(test)]
