@@ -5,30 +5,34 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import { findProgram } from "./binary.ts";
 import { Dialogs } from "./dialogs.ts";
 import { type Ear, type Json, Link, type Patience } from "./link.ts";
+import { plain } from "./render.ts";
 import { Tools } from "./tools.ts";
 import { askTrust } from "./trust.ts";
 
 const REVISION = "2025-11-25";
-
 /** How long a request to the model may wait for the list of tools, which needs no server. */
 const LISTING_MS = 5_000;
-
+/** How long the program may take to say what it has, on a machine that is busy. */
+const START_MS = 30_000;
 const GRAVE = ["error", "critical", "alert", "emergency"];
-
-export type Level = "info" | "warning" | "error";
-
+type Level = "info" | "warning" | "error";
 /** What becomes of a line that the user typed. */
-export type Typed = { action: "transform"; text: string } | { action: "handled" } | undefined;
+type Typed = { action: "transform"; text: string } | { action: "handled" } | undefined;
 
 export class Board implements Ear {
   readonly tools: Tools;
   /** As the program told it last. */
-  status: Json = { servers: [], settings: {} };
-  private ctx!: ExtensionContext;
-  private link: Promise<Link> | undefined;
+  status: Json = { servers: [] };
+  readonly dialogs = new Dialogs();
+  /** Whoever is asked something is asked here. */
+  ctx!: ExtensionContext;
+  /** From its start; what it lists comes later. */
+  private link: Link | undefined;
+  private started: Promise<Link> | undefined;
   private prompts: Json[] = [];
-  private readonly dialogs = new Dialogs();
   private over = false;
+  /** Fires when the session ends. */
+  readonly ending = new AbortController();
 
   constructor(private readonly pi: ExtensionAPI) {
     this.tools = new Tools(pi, this);
@@ -36,26 +40,21 @@ export class Board implements Ear {
 
   /** Nothing waits for it. Pi may say twice that a session started. */
   begin(ctx: ExtensionContext, reason: string): void {
-    this.attend(ctx);
-    if (this.link === undefined) this.again((link) => this.lookAround(link, reason));
-  }
-
-  /** Whoever is asked something from now on is asked here. */
-  attend(ctx: ExtensionContext): void {
     this.ctx = ctx;
+    if (this.started === undefined) this.again(() => this.greet(reason));
   }
 
   /** Only the list of tools is waited for, not a server; and not for long. */
   async beforeRequest(ctx: ExtensionContext): Promise<void> {
-    this.attend(ctx);
+    this.ctx = ctx;
     const late = new Promise<void>((resolve) => setTimeout(resolve, LISTING_MS).unref());
     await Promise.race([this.connected().then(() => {}, () => {}), late]);
   }
 
   async end(): Promise<void> {
     this.over = true;
-    const link = await this.link?.catch(() => undefined);
-    await link?.close();
+    this.ending.abort();
+    await this.link?.close();
   }
 
   /** What the program answers; it is started first if it does not run. */
@@ -64,97 +63,103 @@ export class Board implements Ear {
   }
 
   /** To the user: on the screen, or, without one, where a shell shows it. */
-  say(text: string, level: Level = "info", ctx: ExtensionContext = this.ctx): void {
-    if (this.over || text === "") return;
-    if (ctx.hasUI) ctx.ui.notify(text, level);
-    else process.stderr.write(`${text}\n`);
+  say(text: string | undefined, level: Level = "info", ctx: ExtensionContext = this.ctx): void {
+    if (this.over || !text) return;
+    if (ctx.hasUI) ctx.ui.notify(plain(text), level);
+    else process.stderr.write(`${plain(text)}\n`);
   }
 
-  /** Does the work of a command; what goes wrong is said. */
+  /** What goes wrong in a command is said. */
   async reporting(ctx: ExtensionContext, work: () => Promise<void>): Promise<void> {
-    this.attend(ctx);
+    this.ctx = ctx;
     await work().catch((error) => this.say(error.message, "error", ctx));
   }
 
   /** A prompt that was typed before Pi knew it as a command, as in `pi -p`. */
-  async promptTyped(text: string, ctx: ExtensionContext): Promise<Typed> {
-    const [, command, line] = /^\/(mcp__\S+)\s*([^]*)$/.exec(text) ?? [];
+  async promptTyped({ text, source }: Json, ctx: ExtensionContext): Promise<Typed> {
+    // What a server's own prompt says is not typed.
+    const [, command, line] = (source !== "extension" && /^\/(mcp__\S+)\s*([^]*)$/.exec(text)) || [];
     if (command === undefined) return undefined;
     let typed: Typed = { action: "handled" };
     await this.reporting(ctx, async () => {
       if (this.prompts.length === 0) await this.learnPrompts(await this.connected());
       const prompt = this.prompts.find((prompt) => prompt.command === command);
-      typed = prompt && { action: "transform", text: await this.filledIn(prompt, line) };
+      typed = prompt && { action: "transform", ...(await this.ask("switchboard/prompt", { ...prompt, line })) };
     });
     return typed;
   }
 
-  async request(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
-    return this.dialogs.answer(method, params, this.ctx, signal);
-  }
+  request = (method: string, params: Json, signal: AbortSignal) =>
+    this.dialogs.answer(method, params, this.ctx, signal);
 
   notice(method: string, params: Json): void {
     if (this.over) return;
     if (method === "notifications/switchboard/status") this.show(params);
+    else if (method === "notifications/switchboard/notice") this.say(params.text, params.level);
     else if (method === "notifications/message") this.hear(params);
     else if (method.endsWith("/tools/list_changed")) this.again(async (link) => this.tools.take(await list(link)));
     else if (method.endsWith("/prompts/list_changed")) this.again((link) => this.learnPrompts(link));
   }
 
-  /** What the program says, and what servers log if it is grave. */
-  private hear({ level, logger, data }: Json): void {
-    if (logger === "switchboard") this.say(data, level === "info" ? "info" : "warning");
-    else if (GRAVE.includes(level)) this.say(`${logger}: ${JSON.stringify(data).slice(0, 500)}`, "warning");
-  }
-
   /** The next request starts it anew. */
-  lost(why: string): void {
-    this.link = undefined;
+  lost(link: Link, why: string): void {
+    if (this.link !== link || this.over) return;
+    this.link = this.started = undefined;
+    this.show({ servers: [] });
     this.complain(new Error(why));
   }
 
+  /** What servers log, if it is grave or somebody wanted to hear it. */
+  private hear({ level, logger, data }: Json): void {
+    const wanted = GRAVE.includes(level) || /\/handler-\d+$/.test(logger);
+    const text = typeof data === "string" ? data : JSON.stringify(data ?? null);
+    if (wanted) this.say(`${logger}: ${text.slice(0, 500)}`, "warning");
+  }
+
   private connected(): Promise<Link> {
-    this.link ??= this.start().catch((error) => {
-      this.link = undefined;
+    this.started ??= this.start().catch(async (error) => {
+      const link = this.link;
+      this.link = this.started = undefined;
+      await link?.close();
       throw error;
     });
-    return this.link;
+    return this.started;
   }
 
   private async start(): Promise<Link> {
     if (this.over) throw new Error("the session has ended");
     const link = new Link(findProgram(), ["serve", "--host", "pi"], this.ctx.cwd, this);
-    const asked = this.ctx.hasUI ? { sampling: {}, elicitation: { form: {}, url: {} } } : {};
-    const hello = link.request("initialize", {
-      protocolVersion: REVISION,
-      capabilities: { roots: {}, ...asked },
-      clientInfo: { name: "pi", version: REVISION },
-    });
+    this.link = link;
+    // Where nobody can be asked, each question is refused: what servers list must not depend on it.
+    const capabilities = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } };
+    const who = { protocolVersion: REVISION, capabilities, clientInfo: { name: "pi", version: "0" } };
+    const signal = AbortSignal.timeout(START_MS);
+    const hello = link.request("initialize", who, { signal });
     link.notify("notifications/initialized");
-    const [tools] = await Promise.all([list(link), hello]);
+    const [tools] = await Promise.all([list(link, signal), hello]);
     if (!this.over) this.tools.take(tools);
+    this.again((link) => this.lookAround(link));
     return link;
   }
 
-  /** After the start. */
-  private async lookAround(link: Link, reason: string): Promise<void> {
-    const status = await link.request("switchboard/status");
-    this.show(status);
+  /** Whatever is known of the last program is known of this one, and heard from it. */
+  private async lookAround(link: Link): Promise<void> {
+    this.show(await link.request("switchboard/status"));
     await this.learnPrompts(link);
-    if (this.over || !this.ctx.hasUI) return;
-    const greets = reason === "startup" && status.settings.startupNotice && status.servers.length > 0;
-    if (greets) this.say(status.text.split("\n", 1)[0]);
-    const may = reason === "startup" || reason === "reload";
-    if (may && status.pending.length > 0) await askTrust(this, this.ctx);
+  }
+
+  private async greet(reason: string): Promise<void> {
+    if (!this.ctx.hasUI || (reason !== "startup" && reason !== "reload")) return;
+    const { greeting, pending } = await this.ask("switchboard/status", {});
+    if (reason === "startup") this.say(greeting);
+    if (pending.length > 0) await askTrust(this, this.ctx);
   }
 
   private async learnPrompts(link: Link): Promise<void> {
-    const { prompts } = await link.request("switchboard/prompts");
-    if (this.over) return;
-    this.prompts = prompts;
-    for (const prompt of prompts) {
+    this.prompts = (await link.request("switchboard/prompts")).prompts;
+    for (const prompt of this.over ? [] : this.prompts) {
       const send = async (line: string, ctx: ExtensionContext) => {
-        const text = await this.filledIn(prompt, line);
+        const { text } = await this.ask("switchboard/prompt", { ...prompt, line });
         this.pi.sendUserMessage(text, ctx.isIdle() ? undefined : { deliverAs: "followUp" });
       };
       this.pi.registerCommand(prompt.command, {
@@ -164,10 +169,6 @@ export class Board implements Ear {
     }
   }
 
-  private async filledIn({ server, prompt }: Json, line: string): Promise<string> {
-    return (await this.ask("switchboard/prompt", { server, prompt, line })).text;
-  }
-
   /** Nobody waits for it. */
   private again(work: (link: Link) => Promise<void>): void {
     this.connected().then(work).catch(this.complain);
@@ -175,21 +176,17 @@ export class Board implements Ear {
 
   private readonly complain = (error: Error): void => this.say(`MCP: ${error.message}`, "error");
 
+  /** The servers that there are, or those in some state. */
+  names(fits = (_status: string): boolean => true): string[] {
+    return this.status.servers.filter((one: Json) => fits(one.status)).map((one: Json) => one.name);
+  }
+
   private show(status: Json): void {
     this.status = status;
-    if (!this.over && this.ctx.hasUI) this.ctx.ui.setStatus("mcp", footer(status));
+    if (!this.over && this.ctx.hasUI) this.ctx.ui.setStatus("mcp", status.footer ?? undefined);
   }
 }
 
-async function list(link: Link): Promise<Json[]> {
-  return (await link.request("tools/list")).tools;
-}
-
-function footer({ servers, connected, disabled, settings }: Json): string | undefined {
-  const usable = servers.length - disabled;
-  if (settings.footer === "off" || servers.length === 0) return undefined;
-  if (settings.footer === "compact") return `MCP ${connected}/${usable}`;
-  const off = disabled > 0 ? ` (${disabled} disabled)` : "";
-  const count = `${usable} ${usable === 1 ? "server" : "servers"} (${connected} connected)`;
-  return `${settings.icon ? "🔌 " : ""}MCP: ${count}${off}`;
+async function list(link: Link, signal?: AbortSignal): Promise<Json[]> {
+  return (await link.request("tools/list", {}, { signal })).tools;
 }

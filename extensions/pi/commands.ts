@@ -12,11 +12,13 @@ import type { Json } from "./link.ts";
 import { askTrust } from "./trust.ts";
 
 type Work = (words: string[], ctx: ExtensionContext) => Promise<void>;
+type Child = ChildProcessWithoutNullStreams;
+type Talk = (line: string, child: Child) => Promise<void>;
 
 /** Commands of the command line that need no terminal. */
-const SHELL = "add remove enable disable logout allow deny untrust import doctor describe instructions".split(" ");
-
-const ADD = "Add a server …";
+const SHELL = "add remove enable disable logout allow deny untrust import doctor describe instructions logs".split(" ");
+/** Commands after which a server is named. */
+const NAMING = /^(tools|connect|reconnect|disconnect|trust|untrust|remove|enable|disable|logout|instructions|logs)\s+$/;
 
 export function registerCommands(pi: ExtensionAPI, board: Board): void {
   const works = worksOf(board);
@@ -28,16 +30,16 @@ export function registerCommands(pi: ExtensionAPI, board: Board): void {
       await works[command](words, ctx);
     });
   const getArgumentCompletions = (prefix: string) => {
-    const [, lead, rest] = /^(\S+\s+)?(.*)$/.exec(prefix) ?? [];
-    const words = lead === undefined ? names : serversOf(board).map(({ name }) => lead + name);
-    return items(words, (lead ?? "") + rest);
+    const lead = /^\S+\s+/.exec(prefix)?.[0];
+    const servers = NAMING.test(lead ?? "") ? board.names().map((name) => lead + name) : [];
+    return items(lead === undefined ? names : servers, prefix);
   };
   const mcp = { description: "MCP servers: status, tools, connect, search …", getArgumentCompletions, handler };
   pi.registerCommand("mcp", mcp);
   pi.registerCommand("pi-mcp", { ...mcp, description: "The same as /mcp" });
   pi.registerCommand("mcp-auth", {
     description: "Sign in to an MCP server",
-    getArgumentCompletions: (prefix) => items(serversOf(board).map(({ name }) => name), prefix),
+    getArgumentCompletions: (prefix) => items(board.names(), prefix),
     handler: (line, ctx) => board.reporting(ctx, () => signIn(wordsOf(line)[0], board, ctx)),
   });
 }
@@ -45,7 +47,8 @@ export function registerCommands(pi: ExtensionAPI, board: Board): void {
 function worksOf(board: Board): Record<string, Work> {
   const answer = (method: string, params: (words: string[]) => Json): Work => async (words) =>
     board.say((await board.ask(`switchboard/${method}`, params(words))).text);
-  const shell = (command: string): Work => async (words, ctx) => board.say(await run([command, ...words], ctx));
+  const shell = (command: string): Work => async (words, ctx) =>
+    board.say(await run([command, ...(command === "add" ? asCommand(words) : words)], board, ctx));
   return {
     status: answer("status", () => ({})),
     tools: answer("tools", ([server]) => ({ server })),
@@ -56,20 +59,23 @@ function worksOf(board: Board): Record<string, Work> {
       await connect(board, server, true);
       board.tools.take((await board.ask("tools/list", {})).tools, true);
     },
-    disconnect: answer("disconnect", ([server]) => ({ server })),
+    disconnect: answer("disconnect", ([server = ""]) => ({ server })),
     trust: ([server], ctx) => askTrust(board, ctx, server),
     setup: (_words, ctx) => setup(board, ctx),
     ...Object.fromEntries(SHELL.map((command) => [command, shell(command)])),
   };
 }
 
-function serversOf(board: Board): Json[] {
-  return board.status.servers;
+function items(words: string[], prefix: string) {
+  // What is typed already would cost another Enter.
+  const fitting = words.filter((word) => word.startsWith(prefix) && word !== prefix);
+  return fitting.length === 0 ? null : fitting.map((word) => ({ value: word, label: word }));
 }
 
-function items(words: string[], prefix: string) {
-  const fitting = words.filter((word) => word.startsWith(prefix));
-  return fitting.length === 0 ? null : fitting.map((word) => ({ value: word, label: word }));
+/** Options that are none of ours are those of the program that is added. */
+function asCommand([name = "", ...words]: string[]): string[] {
+  const ours = /^(?!-)|^--(env|header|scope|transport|replace|json)\b|^--$/;
+  return words.includes("--") || words.every((word) => ours.test(word)) ? [name, ...words] : [name, "--", ...words];
 }
 
 /** Words as in a shell, with quotes and backslashes and nothing else. */
@@ -82,8 +88,10 @@ function wordsOf(line: string): string[] {
 }
 
 /** What a command printed; its failure is an error. `talk` hears its first line while it runs. */
-async function run(words: string[], ctx: ExtensionContext, talk?: Talk): Promise<string> {
-  const child = spawn(findProgram(), ["--color", "never", ...words], { cwd: ctx.cwd, stdio: "pipe" });
+async function run(words: string[], board: Board, ctx: ExtensionContext, talk?: Talk): Promise<string> {
+  const options = { cwd: ctx.cwd, stdio: "pipe", signal: board.ending.signal } as const;
+  const child = spawn(findProgram(), ["--color", "never", ...words], options);
+  child.stdin.on("error", () => {});
   let said = "";
   const hear = (text: string) => (said += text);
   child.stderr.setEncoding("utf8").on("data", hear);
@@ -91,21 +99,21 @@ async function run(words: string[], ctx: ExtensionContext, talk?: Talk): Promise
   if (talk === undefined) child.stdin.end();
   else createInterface(child.stdout).once("line", (line) => void talk(line, child).catch(() => child.kill()));
   const code = await new Promise((resolve, reject) => child.on("close", resolve).on("error", reject));
-  if (code !== 0) throw new Error(said.trim() || `\`switchboard ${words[0]}\` ended with ${code}`);
-  return said.trim();
+  // Remedies in the words of Pi.
+  const here = (_all: string, command: string) => (command === "auth" ? "`/mcp-auth" : `\`/mcp ${command}`);
+  const text = said.trim().replace(/`switchboard (?!token|setup)(\w+)/g, here);
+  if (code === 0 || words[0] === "doctor") return text;
+  throw new Error(text.replace(/^error: /, "") || `\`switchboard ${words[0]}\` ended with ${code}`);
 }
-
-type Child = ChildProcessWithoutNullStreams;
-type Talk = (line: string, child: Child) => Promise<void>;
 
 async function connect(board: Board, server: string | undefined, again = false): Promise<void> {
   board.say((await board.ask("switchboard/connect", { server, again })).text);
 }
 
 async function signIn(named: string | undefined, board: Board, ctx: ExtensionContext): Promise<void> {
-  const waiting = serversOf(board).filter(({ status }) => status === "needs-auth").map(({ name }) => name);
+  const waiting = board.names((status) => status === "needs-auth");
   const choose = ctx.hasUI && named === undefined && waiting.length > 0;
-  const server = choose ? await ctx.ui.select("Sign in to", waiting) : named;
+  const server = choose ? await board.dialogs.inTurn(ctx, (ui) => ui.select("Sign in to", waiting)) : named;
   if (server === undefined) throw new Error("Name the server: /mcp-auth SERVER");
   const over = new AbortController();
   const talk = async (url: string, child: Child) => {
@@ -113,40 +121,43 @@ async function signIn(named: string | undefined, board: Board, ctx: ExtensionCon
     if (!ctx.hasUI) return;
     if (ctx.mode === "tui") openPage(url);
     const title = "Sign in there. If the browser ends at a page that does not load, paste its address here:";
-    const pasted = await ctx.ui.input(title, "", { signal: over.signal });
+    const pasted = await board.dialogs.inTurn(ctx, (ui) => ui.input(title, ""), over.signal);
     if (pasted) child.stdin.write(`${pasted}\n`);
     else if (!over.signal.aborted) child.kill("SIGINT");
   };
-  await run(["auth", server, "--paste"], ctx, talk).finally(() => over.abort());
+  await run(["auth", server, "--paste"], board, ctx, talk).finally(() => over.abort());
   board.say(`Signed in to ${server}.`);
   await connect(board, server, true);
 }
 
-async function chooseServer(board: Board, ctx: ExtensionContext): Promise<void> {
-  if (!ctx.hasUI) throw new Error("Name the server: /mcp connect SERVER");
-  const usable = serversOf(board).filter(({ status }) => !["connected", "disabled", "pending"].includes(status));
-  const chosen = await ctx.ui.select("Connect", [...usable.map(({ name }) => name), ADD]);
-  if (chosen === ADD) await addServer(board, ctx);
-  else if (chosen !== undefined) await connect(board, chosen);
+/** What is chosen is done; a new server can always be added. */
+async function choose(title: string, works: [string, () => Promise<void>][], board: Board, ctx: ExtensionContext) {
+  const all = new Map([...works, ["Add a server …", () => addServer(board, ctx)]]);
+  const chosen = await board.dialogs.inTurn(ctx, (ui) => ui.select(title, [...all.keys()]));
+  if (chosen !== undefined) await all.get(chosen)!();
 }
 
-async function addServer(board: Board, ctx: ExtensionContext): Promise<void> {
-  const example = "https://example.com/mcp or npx -y some-server";
-  const endpoint = await ctx.ui.input("The address of the server, or the command that starts it", example);
-  const name = endpoint && (await ctx.ui.input("What it is called here", "letters, digits, - and _"));
-  if (!endpoint || !name) return;
-  const words = /^\w+:\/\//.test(endpoint) ? [endpoint] : ["--", ...wordsOf(endpoint)];
-  board.say(await run(["add", name, ...words], ctx));
-  await connect(board, name);
+async function chooseServer(board: Board, ctx: ExtensionContext): Promise<void> {
+  const usable = board.names((status) => !["connected", "disabled", "pending"].includes(status));
+  await choose("Connect", usable.map((name) => [name, () => connect(board, name)]), board, ctx);
 }
 
 async function setup(board: Board, ctx: ExtensionContext): Promise<void> {
-  if (!ctx.hasUI) throw new Error("Set up in an interactive session, or with `switchboard setup` on a terminal.");
-  const found = await run(["import", "--dry-run", "--json"], ctx);
+  const found = await run(["import", "--dry-run", "--json"], board, ctx);
   const { hosts } = JSON.parse(found.slice(found.indexOf("{")));
   const others: Json[] = hosts.filter(({ imported, files }: Json) => !imported && files.length > 0);
-  const choices = new Map(others.map(({ host }) => [`Use the servers of ${host}`, host]));
-  const chosen = await ctx.ui.select("Where do your servers come from?", [...choices.keys(), ADD]);
-  if (chosen === ADD) await addServer(board, ctx);
-  else if (chosen !== undefined) board.say(await run(["import", choices.get(chosen), "--yes"], ctx));
+  const use = async (host: string) => board.say(await run(["import", host, "--yes"], board, ctx));
+  const title = "Where do your servers come from?";
+  await choose(title, others.map(({ host }) => [`Use the servers of ${host}`, () => use(host)]), board, ctx);
+}
+
+async function addServer(board: Board, ctx: ExtensionContext): Promise<void> {
+  const [endpoint, name] = await board.dialogs.inTurn(ctx, async (ui) => {
+    const endpoint = await ui.input("Its address (https://…), or the command that starts it (npx -y …)", "");
+    return [endpoint, endpoint && (await ui.input("What it is called here (letters, digits, - and _)", ""))];
+  });
+  if (!endpoint || !name) return;
+  const words = /^\w+:\/\//.test(endpoint) ? [endpoint] : ["--", ...wordsOf(endpoint)];
+  board.say(await run(["add", name, ...words], board, ctx));
+  await connect(board, name);
 }

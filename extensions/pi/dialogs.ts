@@ -8,51 +8,67 @@ import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 
 import { fill } from "./form.ts";
 import { type Json, RpcError } from "./link.ts";
+import { fitting, plain } from "./render.ts";
 
 /** What a client answers whose user says no to sampling. */
 const REFUSED = -1;
 const METHOD_NOT_FOUND = -32601;
 
+/** Dialogs in which text of servers is nothing but text. */
+export interface Ui {
+  select(title: string, options: string[]): Promise<string | undefined>;
+  input(title: string, hint: string): Promise<string | undefined>;
+  /** Enter alone is a no: a dialog may come up while the user types. */
+  agrees(title: string, text: string, yes: string): Promise<boolean>;
+}
+
 export class Dialogs {
   private turn: Promise<unknown> = Promise.resolve();
 
+  /** Two dialogs at once would hide each other. */
+  inTurn<T>(ctx: ExtensionContext, ask: (ui: Ui) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const asked = this.turn.then(() => {
+      if (!ctx.hasUI) throw new RpcError(REFUSED, "nobody can be asked in this mode of Pi");
+      if (signal?.aborted) throw new RpcError(REFUSED, "the question was taken back");
+      return ask(uiOf(ctx, signal));
+    });
+    this.turn = asked.catch(() => {});
+    return asked;
+  }
+
   async answer(method: string, params: Json, ctx: ExtensionContext, signal: AbortSignal): Promise<unknown> {
+    const asker = params._meta?.["switchboard/server"];
     switch (method) {
       case "ping":
         return {};
       case "roots/list":
         return { roots: [{ uri: pathToFileURL(ctx.cwd).href, name: basename(ctx.cwd) }] };
-      case "elicitation/create": {
-        const ask = params.url === undefined ? fill : visit;
-        return this.inTurn(ctx, signal, () => ask(params, ctx, signal));
-      }
+      case "elicitation/create":
+        return this.inTurn(ctx, (ui) => (params.url ? visit(params, ui) : fill(params, ui, asker)), signal);
       case "sampling/createMessage":
-        return this.inTurn(ctx, signal, () => sample(params, ctx, signal));
+        return this.inTurn(ctx, (ui) => sample(params, ui, asker ?? "A server", ctx, signal), signal);
       default:
         throw new RpcError(METHOD_NOT_FOUND, `\`${method}\` is not offered here`);
     }
   }
+}
 
-  /** Two dialogs at once would hide each other. */
-  private inTurn<T>(ctx: ExtensionContext, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-    const asked = this.turn.then(() => {
-      if (!ctx.hasUI) throw new RpcError(REFUSED, "nobody can be asked in this mode of Pi");
-      if (signal.aborted) throw new RpcError(REFUSED, "the question was taken back");
-      return ask();
-    });
-    this.turn = asked.catch(() => {});
-    return asked;
-  }
+function uiOf({ ui, mode }: ExtensionContext, signal?: AbortSignal): Ui {
+  const select = async (title: string, options: string[]) => {
+    const shown = options.map((option) => plain(option).replaceAll("\n", " "));
+    return options[shown.indexOf((await ui.select(fitting(title, mode), shown, { signal })) ?? "")];
+  };
+  const agrees = async (title: string, text: string, yes: string) =>
+    (await select(`${title}\n\n${text}`, ["No", yes])) === yes;
+  return { select, agrees, input: (title, hint) => ui.input(plain(title), plain(hint), { signal }) };
 }
 
 const OPEN = "Open in the browser";
 
-async function visit({ message, url }: Json, ctx: ExtensionContext, signal: AbortSignal): Promise<Json> {
-  const chosen = await ctx.ui.select(`${message}\n\n${url}`, [OPEN, "I open it myself", "Decline"], { signal });
-  if (chosen === undefined) return { action: "cancel" };
-  if (chosen === "Decline") return { action: "decline" };
+async function visit({ message, url }: Json, ui: Ui): Promise<Json> {
+  const chosen = await ui.select(`${message}\n\n${url}`, ["Decline", "I open it myself", OPEN]);
   if (chosen === OPEN) openPage(url);
-  return { action: "accept" };
+  return { action: chosen === undefined ? "cancel" : chosen === "Decline" ? "decline" : "accept" };
 }
 
 /** The address is one argument of a program, never text for a shell; the program saw to it that it is a web page. */
@@ -67,29 +83,25 @@ export function openPage(url: string): void {
 }
 
 /** Both ways are shown: what goes to the model, and what goes back to the server. */
-async function sample(params: Json, ctx: ExtensionContext, signal: AbortSignal): Promise<Json> {
+async function sample(params: Json, ui: Ui, asker: string, ctx: ExtensionContext, signal: AbortSignal): Promise<Json> {
   const model = ctx.model;
   if (model === undefined) throw new RpcError(REFUSED, "no model is chosen in Pi");
-  const server = params._meta?.["switchboard/server"] ?? "A server";
   const messages = params.messages.map(toPi);
   const wanted = [params.systemPrompt, ...params.messages.map(shown)].filter(Boolean).join("\n\n");
-  const agreed = await ctx.ui.confirm(`${server} asks your model (${model.id})`, bounded(wanted), { signal });
-  if (!agreed) throw new RpcError(REFUSED, "the user declined the request to the model");
+  const asks = await ui.agrees(`${asker} wants to ask your model (${model.id}):`, wanted, "Ask it");
+  if (!asks) throw new RpcError(REFUSED, "the user declined the request to the model");
   const { maxTokens, temperature, systemPrompt } = params;
-  const options = { maxTokens, temperature, signal };
-  const answer: Json = await ctx.modelRegistry.complete(model, { systemPrompt, messages }, options);
+  const sent = { systemPrompt, messages };
+  const answer: Json = await ctx.modelRegistry.complete(model, sent, { maxTokens, temperature, signal });
   if (answer.stopReason === "error") throw new Error(`the model failed: ${answer.errorMessage ?? "Unknown error"}`);
   const text = answer.content.map((block: Json) => (block.type === "text" ? block.text : "")).join("");
-  if (!(await ctx.ui.confirm(`Send this answer to ${server}?`, bounded(text), { signal }))) {
-    throw new RpcError(REFUSED, "the user declined to send the answer of the model");
-  }
+  const sends = await ui.agrees(`Send this answer to ${asker}?`, text, "Send it");
+  if (!sends) throw new RpcError(REFUSED, "the user declined to send the answer of the model");
   const stopReason = answer.stopReason === "length" ? "maxTokens" : "endTurn";
   return { role: "assistant", content: { type: "text", text }, model: answer.model ?? model.id, stopReason };
 }
 
-function blocksOf({ content }: Json): Json[] {
-  return Array.isArray(content) ? content : [content];
-}
+const blocksOf = ({ content }: Json): Json[] => (Array.isArray(content) ? content : [content]);
 
 function shown(message: Json): string {
   const parts = blocksOf(message).map((block) => (block.type === "text" ? block.text : `[${block.type}]`));
@@ -103,12 +115,8 @@ function toPi(message: Json): any {
     throw new RpcError(REFUSED, `content of the type \`${block.type}\` cannot be sent to the model`);
   });
   if (message.role === "user") return { role: "user", content, timestamp: Date.now() };
-  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
-  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost };
-  const origin = { api: "mcp", provider: "mcp", model: "mcp", usage, stopReason: "stop" };
-  return { role: "assistant", content, ...origin, timestamp: Date.now() };
-}
-
-function bounded(text: string): string {
-  return text.length > 4_000 ? `${text.slice(0, 4_000)}\n(${text.length} characters, not all are shown)` : text;
+  const none = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  const usage = { ...none, totalTokens: 0, cost: { ...none, total: 0 } };
+  const origin = { api: "mcp", provider: "mcp", model: "mcp", usage, stopReason: "stop", timestamp: Date.now() };
+  return { role: "assistant", content, ...origin };
 }

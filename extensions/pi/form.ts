@@ -1,62 +1,30 @@
-// A form of a server, filled in field by field in Pi's dialogs.
+// A form of a server, filled in field by field.
 
-import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-
+import type { Ui } from "./dialogs.ts";
 import type { Json } from "./link.ts";
 
 /** What a dialog that was closed comes to. */
 class Cancelled extends Error {}
-
 type Choice = [words: string, value: unknown];
+const DONE: Choice = ["(done)", Symbol("done")];
+const BOOLEAN = [{ const: false, title: "No" }, { const: true, title: "Yes" }];
+const OMIT: Choice = ["(leave it out)", undefined];
 
-const DONE = "(done)";
-
-export async function fill(form: Json, ctx: ExtensionContext, signal: AbortSignal): Promise<Json> {
-  const fields = Object.entries<Json>(form.requestedSchema?.properties ?? {});
-  const needed = (name: string): boolean => form.requestedSchema?.required?.includes(name) ?? false;
-  const pick = async (title: string, choices: Choice[]): Promise<unknown> => {
-    const words = await ctx.ui.select(title, choices.map(([words]) => words), { signal });
-    const chosen = choices.find((choice) => choice[0] === words);
-    if (chosen === undefined) throw new Cancelled();
-    return chosen[1];
-  };
-  const several = async (title: string, choices: Choice[]): Promise<unknown> => {
-    const chosen: Choice[] = [];
-    while (chosen.length < choices.length) {
-      const left = choices.filter((choice) => !chosen.includes(choice)).map(([words]): Choice => [words, words]);
-      const words = await pick(`${title}: ${chosen.map(([words]) => words).join(", ")}`, [...left, [DONE, DONE]]);
-      if (words === DONE) break;
-      chosen.push(choices.find((choice) => choice[0] === words)!);
-    }
-    return chosen.map(([, value]) => value);
-  };
-  const ask = async (name: string, field: Json): Promise<unknown> => {
-    const title = [field.title ?? name, field.description].filter(Boolean).join(": ");
-    if (field.type === "array") return several(title, choicesOf(field.items ?? {}) ?? []);
-    const choices = choicesOf(field);
-    if (choices !== undefined) return pick(title, needed(name) ? choices : [...choices, ["(leave it out)", undefined]]);
-    const example = `${field.default ?? field.format ?? field.type ?? ""}`;
-    for (let fault = needed(name) ? "" : " (optional)"; ; ) {
-      const text = await ctx.ui.input(title + fault, example, { signal });
-      if (text === undefined) throw new Cancelled();
-      if (text === "" && (field.default !== undefined || !needed(name))) return field.default;
-      const value = field.type === "number" || field.type === "integer" ? Number(text || NaN) : text;
-      const wrong = faultOf(value, field);
-      if (wrong === undefined) return value;
-      fault = ` (${wrong})`;
-    }
-  };
+/** What the user decides; `asker` is the server, unless the program itself asks. */
+export async function fill(form: Json, ui: Ui, asker: string | undefined): Promise<Json> {
+  const schema = form.requestedSchema ?? {};
+  const names = Object.keys(schema.properties ?? {});
+  const filling = new Filling(schema, ui, asker);
   try {
-    const [[name, field]] = fields.length === 1 ? fields : [["", {}]];
-    // A single choice needs no form around it: an approval is one.
-    const choices = needed(name) ? choicesOf(field) : undefined;
-    if (choices) return { action: "accept", content: { [name]: await pick(form.message, choices) } };
-    if (!(await pick(form.message, [["Continue", true], ["Decline", false]]))) return { action: "decline" };
+    // A choice of the program's own needs no form around it.
+    const choices = asker === undefined && names.length === 1 ? choicesOf(schema.properties[names[0]]) : undefined;
+    if (choices) return { action: "accept", content: { [names[0]]: await filling.pick(form.message, choices) } };
+    if (!(await filling.pick(form.message, [["Decline", false], ["Continue", true]]))) return { action: "decline" };
     for (;;) {
       const content: Json = {};
-      for (const [name, field] of fields) content[name] = await ask(name, field);
-      const shown = JSON.stringify(content, null, 2);
-      const end = await pick(`Send this?\n\n${shown}`, [["Send", "accept"], ["Edit", "edit"], ["Decline", "decline"]]);
+      for (const name of names) content[name] = await filling.ask(name);
+      const title = `Send this to ${asker}?\n\n${JSON.stringify(content, null, 2)}`;
+      const end = await filling.pick(title, [["Decline", "decline"], ["Edit", "edit"], ["Send", "accept"]]);
       if (end !== "edit") return end === "accept" ? { action: end, content } : { action: end };
     }
   } catch (error) {
@@ -65,22 +33,68 @@ export async function fill(form: Json, ctx: ExtensionContext, signal: AbortSigna
   }
 }
 
+class Filling {
+  constructor(private readonly schema: Json, private readonly ui: Ui, private readonly asker?: string) {}
+
+  /** The value of a field, or nothing. Each question says whose it is. */
+  async ask(name: string): Promise<unknown> {
+    const field: Json = this.schema.properties[name];
+    const optional = !this.schema.required?.includes(name);
+    const title = `${this.asker} asks: ${[field.title ?? name, field.description].filter(Boolean).join(": ")}`;
+    if (field.type === "array") return this.several(title, field, optional);
+    const choices = choicesOf(field);
+    if (choices !== undefined) return this.pick(title, optional ? [...choices, OMIT] : choices);
+    const usual = field.default === undefined ? (optional ? " (optional)" : "") : ` [${field.default}]`;
+    for (let fault = ""; ; ) {
+      const text = (await this.ui.input(title + usual + fault, `${field.format ?? field.type ?? ""}`))?.trim();
+      if (text === undefined) throw new Cancelled();
+      if (text === "" && (field.default !== undefined || optional)) return field.default;
+      const value = field.type === "number" || field.type === "integer" ? Number(text || NaN) : text;
+      const wrong = faultOf(value, field);
+      if (wrong === undefined) return value;
+      fault = ` (${wrong})`;
+    }
+  }
+
+  async pick(title: string, choices: Choice[]): Promise<unknown> {
+    const words = choices.map(([words]) => words);
+    // What reads alike is told apart.
+    const shown = words.map((word, at) => (words.indexOf(word) === at ? word : `${word} (${at + 1})`));
+    const chosen = choices[shown.indexOf((await this.ui.select(title, shown)) ?? "")];
+    if (chosen === undefined) throw new Cancelled();
+    return chosen[1];
+  }
+
+  private async several(title: string, field: Json, optional: boolean): Promise<unknown> {
+    const choices = choicesOf(field.items ?? {}) ?? [];
+    const chosen: Choice[] = [];
+    while (chosen.length < Math.min(choices.length, field.maxItems ?? Infinity)) {
+      const left = choices.filter((choice) => !chosen.includes(choice)).map((choice): Choice => [choice[0], choice]);
+      const end = chosen.length >= (field.minItems ?? 0) ? [DONE] : [];
+      const one = await this.pick(`${title} [${chosen.map(([words]) => words).join(", ")}]`, [...left, ...end]);
+      if (one === DONE[1]) break;
+      chosen.push(one as Choice);
+    }
+    return optional && chosen.length === 0 ? field.default : chosen.map(([, value]) => value);
+  }
+}
+
 /** What can be chosen, if the field is a choice: in all the ways that revisions of MCP have for it. */
 function choicesOf(field: Json): Choice[] | undefined {
-  if (field.type === "boolean") return [["Yes", true], ["No", false]];
-  const named = field.oneOf ?? field.anyOf;
-  if (Array.isArray(named)) return named.map((one: Json): Choice => [`${one.title ?? one.const}`, one.const]);
-  return field.enum?.map((value: unknown, index: number): Choice => [`${field.enumNames?.[index] ?? value}`, value]);
+  const named: Json[] | undefined = field.oneOf ?? field.anyOf;
+  const plain = field.enum?.map((value: unknown, at: number) => ({ const: value, title: field.enumNames?.[at] }));
+  const all: Json[] | undefined = field.type === "boolean" ? BOOLEAN : (named ?? plain);
+  const choices = all?.map((one): Choice => [`${one.title ?? one.const}`, one.const]);
+  // What is usual comes first.
+  return choices?.toSorted((one, other) => Number(other[1] === field.default) - Number(one[1] === field.default));
 }
 
 /** The server checks what it gets; this spares the user a round. */
 function faultOf(value: string | number, field: Json): string | undefined {
-  const size = typeof value === "number" ? value : value.length;
   const isNumber = typeof value === "number";
+  const size = isNumber ? value : value.length;
   const [least, most] = isNumber ? [field.minimum, field.maximum] : [field.minLength ?? 1, field.maxLength];
-  const unit = isNumber ? "" : " characters";
-  if (Number.isNaN(size)) return "a number is needed";
+  if (!Number.isFinite(size)) return "a number is needed";
   if (field.type === "integer" && !Number.isInteger(size)) return "a whole number is needed";
-  if (size < (least ?? -Infinity)) return `at least ${least}${unit}`;
-  return size > (most ?? Infinity) ? `at most ${most}${unit}` : undefined;
+  return size < least ? `${least} or more` : size > most ? `${most} or less` : undefined;
 }

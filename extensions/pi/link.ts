@@ -10,7 +10,7 @@ export interface Ear {
   request(method: string, params: Json, signal: AbortSignal): Promise<unknown>;
   notice(method: string, params: Json): void;
   /** It ended although nobody closed it; `why` is what it said last. */
-  lost(why: string): void;
+  lost(link: Link, why: string): void;
 }
 
 export class RpcError extends Error {
@@ -19,22 +19,19 @@ export class RpcError extends Error {
   }
 }
 
-interface Waiting {
-  resolve(result: any): void;
-  reject(error: Error): void;
-  progress?: (params: Json) => void;
-}
-
 export interface Patience {
   signal?: AbortSignal;
   progress?: (params: Json) => void;
 }
 
-const INTERNAL_ERROR = -32603;
+interface Waiting extends Patience {
+  resolve(result: any): void;
+  reject(error: Error): void;
+}
 
+const INTERNAL_ERROR = -32603;
 /** How long the program may take to end by itself, and after it was told to. */
 const GRACE_MS = 3_000;
-
 /** What is kept of what it writes to standard error. */
 const SAID = 4_000;
 
@@ -51,14 +48,13 @@ export class Link {
   constructor(program: string, args: string[], cwd: string, private readonly ear: Ear) {
     this.child = spawn(program, args, { cwd, stdio: "pipe" });
     this.child.stdout.setEncoding("utf8").on("data", (text: string) => this.read(text));
-    this.child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      this.said = (this.said + text).slice(-SAID);
-    });
+    const hear = (text: string) => (this.said = (this.said + text).slice(-SAID));
+    this.child.stderr.setEncoding("utf8").on("data", hear);
     // A program that ended takes no more; its end is told below.
     this.child.stdin.on("error", () => {});
     this.ended = new Promise((resolve) => {
       this.child.on("error", (error) => this.end(error.message, resolve));
-      this.child.on("close", (code, signal) => this.end(`it ended with ${signal ?? code}`, resolve));
+      this.child.on("exit", (code, signal) => this.end(`it ended with ${signal ?? code}`, resolve));
     });
     this.hold(false);
   }
@@ -68,25 +64,18 @@ export class Link {
     if (signal?.aborted) return Promise.reject(aborted(signal));
     const id = ++this.last;
     const meta = progress === undefined ? {} : { _meta: { progressToken: id } };
-    return new Promise((resolve, reject) => {
-      const abort = () => {
-        this.notify("notifications/cancelled", { requestId: id, reason: "the user stopped it" });
-        settle(() => reject(aborted(signal!)));
-      };
-      const settle = (how: () => void) => {
-        signal?.removeEventListener("abort", abort);
-        this.waiting.delete(id);
-        if (this.waiting.size === 0) this.hold(false);
-        how();
-      };
-      this.waiting.set(id, {
-        resolve: (result) => settle(() => resolve(result)),
-        reject: (error) => settle(() => reject(error)),
-        progress,
-      });
-      this.hold(true);
-      signal?.addEventListener("abort", abort, { once: true });
-      this.write({ id, method, params: { ...params, ...meta } });
+    const answered = new Promise<any>((resolve, reject) => this.waiting.set(id, { resolve, reject, progress }));
+    const abort = () => {
+      this.notify("notifications/cancelled", { requestId: id, reason: "the user stopped it" });
+      this.waiting.get(id)?.reject(aborted(signal!));
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+    this.hold(true);
+    this.write({ id, method, params: { ...params, ...meta } });
+    return answered.finally(() => {
+      signal?.removeEventListener("abort", abort);
+      this.waiting.delete(id);
+      if (this.waiting.size === 0) this.hold(false);
     });
   }
 
@@ -103,15 +92,12 @@ export class Link {
       const late = new Promise((resolve) => setTimeout(resolve, GRACE_MS + 100, "late").unref());
       if ((await Promise.race([this.ended, late])) !== "late") return clearTimeout(timer);
     }
-    await this.ended;
   }
 
   /** Pi ends when nothing holds it; only what is waited for does. */
   private hold(on: boolean): void {
-    const { stdin, stdout, stderr } = this.child;
-    const verb = on ? "ref" : "unref";
-    this.child[verb]();
-    for (const stream of [stdin, stdout, stderr]) (stream as unknown as Socket)[verb]?.();
+    const held = [this.child, ...(this.child.stdio as unknown as Socket[])];
+    for (const one of held) one?.[on ? "ref" : "unref"]?.();
   }
 
   private write(message: Json): void {
@@ -121,7 +107,16 @@ export class Link {
   private read(text: string): void {
     const lines = (this.rest + text).split("\n");
     this.rest = lines.pop() ?? "";
-    for (const line of lines) if (!this.closed && line !== "") this.take(JSON.parse(line));
+    for (const line of lines) {
+      if (this.closed || line === "") continue;
+      try {
+        this.take(JSON.parse(line));
+      } catch (error) {
+        // Nothing that is said may end Pi; whoever waits for an answer hears of the end.
+        this.said += `\nunreadable: ${(error as Error).message}`;
+        this.child.kill();
+      }
+    }
   }
 
   private take({ id, method, params, result, error }: Json): void {
@@ -157,13 +152,14 @@ export class Link {
     const lost = !this.closed;
     this.closed = true;
     const why = `the program \`switchboard\` has ended: ${this.said.trim() || how}`;
-    for (const waiting of [...this.waiting.values()]) waiting.reject(new Error(why));
+    for (const waiting of this.waiting.values()) waiting.reject(new Error(why));
     for (const controller of this.asked.values()) controller.abort();
-    if (lost) this.ear.lost(why);
+    if (lost) this.ear.lost(this, why);
     done();
   }
 }
 
-function aborted(signal: AbortSignal): Error {
-  return signal.reason instanceof Error ? signal.reason : new Error("aborted");
+function aborted({ reason }: AbortSignal): Error {
+  if (reason?.name === "TimeoutError") return new Error("the program `switchboard` does not answer");
+  return reason instanceof Error ? reason : new Error("aborted");
 }

@@ -5,31 +5,29 @@ import { stripVTControlCharacters } from "node:util";
 import type { Json } from "./link.ts";
 
 /** What Pi draws. */
-interface Component {
-  render(width: number): string[];
-  invalidate(): void;
-}
+type Component = { render(width: number): string[]; invalidate(): void };
 
 export function renderCall(tool: Json, args: Json = {}, theme: any, context: any): Component {
   const ours = tool.name === "mcp";
   const name = plain(ours ? tool.name : (tool.title ?? tool.name));
-  const title = theme.fg("toolTitle", theme.bold(name));
   return lines((width) => {
-    if (context?.expanded) return [title, ...wrapped(JSON.stringify(args, null, 2), width)];
-    return [`${title} ${theme.fg("muted", cut(ours ? mode(args) : JSON.stringify(args), width - columns(name) - 1))}`];
+    const title = cut(name, width);
+    const coloured = theme.fg("toolTitle", theme.bold(title));
+    if (context?.expanded) return [coloured, ...wrapped(JSON.stringify(args, null, 2), width)];
+    const words = cut(` ${ours ? mode(args) : JSON.stringify(args)}`, width - columns(title));
+    return [coloured + theme.fg("muted", words)];
   });
 }
 
-export function renderResult(result: any, { expanded, isPartial }: any, theme: any, settings: Json = {}): Component {
+export function renderResult(result: any, how: any, theme: any, { lines: shown = 1 }: Json): Component {
   const blocks = (result.content ?? []).map((block: Json) => block.text ?? `[${block.type}: ${block.mimeType}]`);
-  const colour = isPartial ? "warning" : result.isError || result.details?.errorType ? "error" : "toolOutput";
+  const colour = how.isPartial ? "warning" : result.isError || result.details?.errorType ? "error" : "toolOutput";
   const rows = plain(blocks.join("\n")).split("\n");
-  const shown = settings.lines ?? 1;
-  const hint = rows.length > shown ? ` … ${rows.length - shown} more (ctrl+o)` : "";
+  const hint = rows.length > shown ? ` … ${rows.length - shown} more lines (ctrl+o)` : "";
   return lines((width) => {
-    if (expanded) return wrapped(rows.join("\n"), width).map((row) => theme.fg(colour, row));
+    if (how.expanded) return wrapped(rows.join("\n"), width).map((row) => theme.fg(colour, row));
     return rows.slice(0, shown).map((row, index) => {
-      const tail = index === shown - 1 ? hint : "";
+      const tail = index === shown - 1 ? cut(hint, width) : "";
       return theme.fg(colour, cut(row, width - columns(tail))) + theme.fg("dim", tail);
     });
   });
@@ -50,9 +48,18 @@ function lines(draw: (width: number) => string[]): Component {
 }
 
 /** What servers say moves no cursor and colours nothing. */
-function plain(text: string): string {
+export function plain(text: string): string {
   const visible = stripVTControlCharacters(text).replaceAll("\t", "  ");
   return visible.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (c) => (c === "\n" ? c : "\ufffd"));
+}
+
+/** How a text ends that is not all there. */
+export const CUT = "(not all of it fits)";
+/** As much of a dialog's text as leaves room for its choices: what is not seen is not agreed to. */
+export function fitting(text: string, mode: string): string {
+  const { rows, columns } = mode === "tui" ? process.stdout : { rows: 400, columns: 400 };
+  const [lines, room] = [wrapped(text, (columns ?? 80) - 6), Math.max((rows ?? 24) - 14, 4)];
+  return lines.length > room ? [...lines.slice(0, room), CUT].join("\n") : plain(text);
 }
 
 /** Rather too many than too few: what is wider than the terminal would break its lines. */

@@ -2,6 +2,7 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 
+import { tried } from "./binary.ts";
 import type { Board } from "./board.ts";
 import type { Json } from "./link.ts";
 import { renderCall, renderResult } from "./render.ts";
@@ -14,10 +15,7 @@ export class Tools {
 
   constructor(private readonly pi: ExtensionAPI, private readonly board: Board) {}
 
-  /**
-   * What is new is registered. What Pi has stays as the model knows it, so that its prompt cache holds, until
-   * somebody asks for it (`renew`).
-   */
+  /** Registers what is new. What Pi has stays as it is, for the prompt cache, until the user asks (`renew`). */
   take(list: Json[], renew = false): void {
     for (const tool of list) {
       const known = this.known.get(tool.name);
@@ -46,12 +44,12 @@ export class Tools {
       prepareArguments: (args: unknown) => unquoted(args, tool.inputSchema) as any,
       execute: (id, args, signal, onUpdate, ctx) => this.call(tool.name, id, args, signal, onUpdate, ctx),
       renderCall: (args, theme, context) => renderCall(tool, args as Json, theme, context),
-      renderResult: (result, options, theme) => renderResult(result, options, theme, this.board.status.settings),
+      renderResult: (result, options, theme) => renderResult(result, options, theme, this.board.status),
     });
   }
 
   private async call(name: string, id: string, args: any, signal: any, onUpdate: any, ctx: ExtensionContext) {
-    this.board.attend(ctx);
+    this.board.ctx = ctx;
     const progress = (step: Json) => onUpdate?.({ content: [{ type: "text", text: lineOf(step) }], details: { step } });
     const called = this.board.ask("tools/call", { name, arguments: args }, { signal, progress });
     const result = await called.catch((error: Error) => {
@@ -64,18 +62,12 @@ export class Tools {
 }
 
 /** Some models write an object or a list as JSON in a string, which Pi would refuse before the program sees it. */
-function unquoted(args: unknown, schema: Json): unknown {
+function unquoted(args: any, schema: Json): unknown {
+  const quoted = ([name, value]: [string, unknown]) =>
+    typeof value === "string" && ["object", "array"].includes(schema.properties?.[name]?.type);
+  const read = (value: any) => tried(() => JSON.parse(value)) ?? value;
   if (typeof args !== "object" || args === null) return args;
-  const entries = Object.entries(args).map(([name, value]) => {
-    const type = schema.properties?.[name]?.type;
-    if (typeof value !== "string" || (type !== "object" && type !== "array")) return [name, value];
-    try {
-      return [name, JSON.parse(value)];
-    } catch {
-      return [name, value];
-    }
-  });
-  return Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(args).map((one) => (quoted(one) ? [one[0], read(one[1])] : one)));
 }
 
 function blockOf({ type, text, data, mimeType = "image/png", ...rest }: Json): any {

@@ -4,12 +4,13 @@ import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 
 import type { Board } from "./board.ts";
 import type { Json } from "./link.ts";
+import { CUT, fitting } from "./render.ts";
 
 /** Asks for each server that waits, or for one. */
 export async function askTrust(board: Board, ctx: ExtensionContext, server?: string): Promise<void> {
   const { pending } = await board.ask("switchboard/pending", {});
   const meant: Json[] = pending.filter((one: Json) => server === undefined || one.server === server);
-  if (meant.length === 0) return board.say("No such server of this project waits for your approval.");
+  if (meant.length === 0) return board.say(server ? `${server} needs no approval.` : "No server needs your approval.");
   if (!ctx.hasUI) throw new Error("Servers of a project are approved in an interactive session of Pi.");
   if (ctx.isProjectTrusted?.() === false) {
     const names = meant.map((one) => one.server).join(", ");
@@ -17,7 +18,11 @@ export async function askTrust(board: Board, ctx: ExtensionContext, server?: str
   }
   for (const { server, hash, changed, text } of meant) {
     const title = `Trust the ${changed ? "changed " : ""}server ${server} of this project?`;
-    if (await ctx.ui.confirm(title, text)) board.say((await board.ask("switchboard/trust", { server, hash })).text);
+    // Nobody approves half a definition.
+    if (fitting(`${title}\n\n${text}`, ctx.mode).endsWith(CUT))
+      board.say(`${server} is too long to be shown here; look at it with \`switchboard trust\` in a shell.`);
+    else if (await board.dialogs.inTurn(ctx, (ui) => ui.agrees(title, text, "Trust it")))
+      board.say((await board.ask("switchboard/trust", { server, hash })).text);
     else board.say(`${server} stays off; \`/mcp trust\` asks again.`);
   }
 }

@@ -15,7 +15,7 @@ const COMMANDS = ["mcp", "pi-mcp", "mcp-auth", "mcp__everything__args-prompt"];
 // A line that the user types, and what it shows.
 const LINES = [
   ["/mcp connect everything", /everything[^]*\d+ tools/],
-  ["/mcp connect ours", /ours[^]*11 tools/],
+  ["/mcp connect ours", /ours[^]*13 tools/],
   ["/mcp", /^MCP: 2\/2 servers, \d+ tools\n[^]*everything[^]*ours/],
   ["/mcp status", /^MCP: 2\/2 servers/],
   ["/pi-mcp status", /^MCP: 2\/2 servers/],
@@ -23,7 +23,7 @@ const LINES = [
   ["/mcp tools ours", /^(?![^]*get-sum)[^]*ours_count/],
   ["/mcp search add two numbers", /everything_get-sum/],
   ["/mcp prompts", /mcp__everything__args-prompt/],
-  ["/mcp reconnect ours", /ours[^]*11 tools/],
+  ["/mcp reconnect ours", /ours[^]*13 tools/],
   ["/mcp reconnect", /everything[^]*ours/],
   ["/mcp disconnect ours", /ours/],
   ["/mcp status", /^MCP: 1\/2 servers/],
@@ -62,10 +62,10 @@ for (const version of Object.keys(VERSIONS)) {
       rpc(version, world, {}, async (pi) => {
         const { command, args } = ours(world);
         assert.match(await pi.slash(`/mcp add third -- ${[command, ...args].join(" ")}`), /third/);
-        await pi.untilShown("/mcp connect third", /11 tools/);
+        await pi.untilShown("/mcp connect third", /13 tools/);
         await pi.slash("/mcp disable third");
-        await pi.untilShown("/mcp status", /\(1 disabled\)/);
-        await eventually("the footer says so", () => /\(1 disabled\)/.test(pi.footer()), () => pi.footer());
+        await pi.untilShown("/mcp status", /1 disabled/);
+        await eventually("the footer says so", () => /1 disabled/.test(pi.footer()), () => pi.footer());
         await pi.slash("/mcp enable third");
         await pi.untilShown("/mcp status", /^(?![^]*disabled)/);
         await pi.slash("/mcp remove third");
@@ -78,7 +78,7 @@ test("/mcp connect without a name lets the user choose, or add a server", () =>
     const answers = ["ours", "Add a server …", `${process.execPath} ${ours(world).args.join(" ")}`, "third"];
     return rpc(LATEST, world, { answers: () => answers.shift() }, async (pi) => {
       await pi.until("the footer", ({ method }) => method === "setStatus");
-      assert.match(await pi.slash("/mcp connect"), /ours[^]*11 tools/);
+      assert.match(await pi.slash("/mcp connect"), /ours[^]*13 tools/);
       assert.match(await pi.slash("/mcp connect"), /third/);
       assert.deepEqual(answers, []);
     });

@@ -71,11 +71,11 @@ for (const version of Object.keys(VERSIONS)) {
         assert.deepEqual(JSON.parse(await asked(pi, world, page, "Decline")), { action: "decline" });
 
         const sample = script(mcp({ tool: "ours_sample" }));
-        const answer = JSON.parse(await asked(pi, world, sample, true, true));
+        const answer = JSON.parse(await asked(pi, world, sample, "Ask it", "Send it"));
         assert.deepEqual(answer.content, { type: "text", text: "heard: a question of a server" });
         const question = world.model.requests.find(({ messages }) => textOf(messages[0].content) === "Answer shortly");
         assert.ok(question, "the model has the server's system prompt");
-        assert.match((JSON.parse(await asked(pi, world, sample, false))).refused, /declined/);
+        assert.match((JSON.parse(await asked(pi, world, sample, "No"))).refused, /declined/);
 
         const [root] = JSON.parse(await asked(pi, world, script(mcp({ tool: "ours_roots" })))).roots;
         assert.equal(root.uri, pathToFileURL(world.project).href);

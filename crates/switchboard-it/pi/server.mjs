@@ -32,6 +32,13 @@ const FORM = {
   required: ["name"],
 };
 
+// Log lines that are not what they should be.
+const SHOUTS = [
+  { level: "error" },
+  { level: "error", logger: "\u001b]0;title\u0007", data: "\u001b[2J\u202ehidden" },
+  { level: "alert", logger: 7, data: { deep: [null] } },
+];
+
 const waiting = [];
 
 const TOOLS = {
@@ -55,6 +62,13 @@ const TOOLS = {
   },
   fail: { call: () => ({ ...text("the disk is full"), isError: true }) },
   fail_silently: { call: () => ({ content: [], isError: true }) },
+  shout: {
+    call: () => {
+      for (const params of SHOUTS) send({ method: "notifications/message", params });
+      return text("shouted");
+    },
+  },
+  sound: { call: () => ({ content: [{ type: "audio", data: "UklGRg==", mimeType: "audio/wav" }] }) },
   crash: { call: () => process.exit(1) },
   erase: {
     call: ({ what }) => text(`erased ${what}`),

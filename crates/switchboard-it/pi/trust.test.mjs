@@ -18,16 +18,18 @@ const inProject = (use) =>
     return use(world);
   });
 
-const isTrustDialog = ({ title }) => /^Trust the server theirs of this project\?$/.test(title);
+const isTrustDialog = ({ title, options }) =>
+  /^Trust the server theirs of this project\?\n/.test(title) && options[0] === "No" && options[1] === "Trust it";
+const trusts = (dialog) => (isTrustDialog(dialog) ? "Trust it" : undefined);
 
 for (const version of Object.keys(VERSIONS)) {
   test(`a project's server runs once its exact definition was approved (${version})`, () =>
     inProject(async (world) => {
-      await rpc(version, world, { answers: isTrustDialog }, async (pi) => {
-        const dialog = await pi.until("the dialog", ({ method }) => method === "confirm");
+      await rpc(version, world, { answers: trusts }, async (pi) => {
+        const dialog = await pi.until("the dialog", ({ method }) => method === "select");
         assert.ok(isTrustDialog(dialog), dialog.title);
         const { command, args } = ours(world);
-        for (const word of [command, ...args]) assert.ok(dialog.message.includes(word), dialog.message);
+        for (const word of [command, ...args]) assert.ok(dialog.title.includes(word), dialog.title);
         await pi.until("the answer", ({ method, message }) => method === "notify" && /theirs/.test(message));
         await pi.prompt(COUNT);
         assert.equal(toldByTools(world.model.requests).at(-1), "counted");
@@ -42,7 +44,7 @@ for (const version of Object.keys(VERSIONS)) {
 
   test(`a no, and a project that Pi does not trust, leave a project's server off (${version})`, () =>
     inProject(async (world) => {
-      await rpc(version, world, { answers: () => false }, async (pi) => {
+      await rpc(version, world, { answers: () => "No" }, async (pi) => {
         await pi.until("the notice", ({ method, message }) => method === "notify" && /theirs stays off/.test(message));
         await pi.prompt(COUNT);
         assert.match(toldByTools(world.model.requests).at(-1), /error: .*(trust|approv)/);

@@ -77,6 +77,7 @@ impl Conversation {
         };
         let face = Face::of(offer, gateway);
         let host = ClientHost::new(client.clone(), face.manner());
+        let host = if kind == HostKind::Pi { host.without_audio() } else { host };
         let session = match face.manner() {
             Manner::OneOfMany => gateway.session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),

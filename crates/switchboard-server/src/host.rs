@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Era;
 use switchboard::connection::Wanted;
+use switchboard::content::Audio;
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
 use switchboard::log_level::LogLevel;
@@ -36,6 +37,7 @@ pub(crate) struct ClientHost {
     heard: Arc<Mutex<Heard>>,
     /// Where those hear of changes whom nothing can be told unasked.
     bulletin: Bulletin,
+    audio: Audio,
 }
 
 /// How a client is reached.
@@ -71,7 +73,12 @@ impl ClientHost {
     fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
         let heard = Arc::new(Mutex::new(heard));
         let (abilities, bulletin) = Default::default();
-        ClientHost { way, abilities, manner, longest, heard, bulletin }
+        ClientHost { way, abilities, manner, longest, heard, bulletin, audio: Audio::Native }
+    }
+
+    /// The same client, which takes no audio.
+    pub(crate) fn without_audio(self) -> ClientHost {
+        ClientHost { audio: Audio::Stored, ..self }
     }
 
     /// The same client, asked through this handle.
@@ -128,12 +135,10 @@ impl ClientHost {
         Some(line.to_string())
     }
 
-    /// Says something of our own to whoever reads log lines.
-    pub(crate) fn log(&self, level: LogLevel, text: &str) {
-        if self.hears(level) {
-            let line = json!({ "level": level.as_str(), "logger": "switchboard", "data": text });
-            self.say("notifications/message", &line.to_string());
-        }
+    /// Says something of our own; no server can say anything by this method.
+    pub(crate) fn notice(&self, level: LogLevel, text: &str) {
+        let notice = json!({ "level": level.as_str(), "text": text });
+        self.say("notifications/switchboard/notice", &notice.to_string());
     }
 
     /// Takes note of what the client said it can do.
@@ -231,6 +236,10 @@ impl Host for ClientHost {
         wanted: &'a Wanted,
     ) -> Asked<'a, Result<Consent, CannotAsk>> {
         Box::pin(self.ask_to_connect(wanted))
+    }
+
+    fn audio(&self) -> Audio {
+        self.audio
     }
 
     fn abilities(&self) -> Abilities {

@@ -62,12 +62,13 @@ pub(crate) enum Longest {
     Once,
 }
 
-/// What a person can decide: the word for it, how it reads, and what it means.
+/// What a person can decide: the word for it, how it reads, and what it means. The first is what
+/// Enter takes in many clients, and a question may come up while its user types.
 const CHOICES: [(&str, &str, Answer); 4] = [
+    ("no", "Deny", Answer::No),
     ("once", "Allow once", Answer::Once),
     ("session", "Allow this tool for the session", Answer::Tool),
     ("server", "Allow this server for the session", Answer::Server),
-    ("no", "Deny", Answer::No),
 ];
 
 /// What is offered. Nothing that holds beyond the session: a client may answer for its user.
@@ -200,7 +201,7 @@ pub(crate) fn of_connection(wanted: &Wanted) -> String {
         "Connect the server `{}`, which is in none of your configuration files?\n\n{what}",
         wanted.id
     );
-    form(&message, [(CONNECT, "Connect it for this session"), ("no", "Deny")].into_iter())
+    form(&message, [("no", "Deny"), (CONNECT, "Connect it for this session")].into_iter())
 }
 
 /// A form with one decision: what can be chosen, and how it reads.

@@ -115,8 +115,9 @@ impl Service {
                     self.news.follow_tools(direct, self.talk.session(), &self.client);
                 }
             }
-            "prompts/list" | "switchboard/prompts" => {
-                self.news.follow(List::Prompts, self.talk.session(), &self.client)
+            "prompts/list" => self.news.follow(List::Prompts, self.talk.session(), &self.client),
+            "switchboard/prompts" if self.pi.is_some() => {
+                self.news.follow(List::Prompts, self.talk.session(), &self.client);
             }
             "resources/list" | "resources/templates/list" => {
                 self.news.follow(List::Resources, self.talk.session(), &self.client);

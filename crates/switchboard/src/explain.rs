@@ -310,7 +310,7 @@ pub fn install(error: InstallError) -> Failure {
         InstallError::Changed { ref path } | InstallError::Record { ref path, .. } => {
             Failure::new(Code::Storage, of_file(path), error)
         }
-        InstallError::Foreign { ref path } => {
+        InstallError::Linked { ref path } | InstallError::Foreign { ref path } => {
             let hint = Hint::MoveAway(path.display().to_string());
             Failure::new(Code::Storage, of_file(path), error).hint(hint)
         }

@@ -157,7 +157,8 @@ impl Gateway {
     }
 
     fn open_session(&self, host: impl Host + 'static, connections: Connections) -> Session {
-        let results = Results::new(self.results_place(), self.roster().limits);
+        let mut results = Results::new(self.results_place(), self.roster().limits);
+        results.audio = host.audio();
         self.session_with(host, connections, results)
     }
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use switchboard_core::approval::{Answer, Question};
 use switchboard_core::catalog::Era;
 use switchboard_core::connection::Wanted;
+use switchboard_core::content::Audio;
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Notification, Raw, RpcError};
@@ -38,6 +39,11 @@ pub trait Host: Send + Sync {
         _wanted: &'a Wanted,
     ) -> Asked<'a, Result<Consent, CannotAsk>> {
         Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
+    }
+
+    /// What becomes of audio in results.
+    fn audio(&self) -> Audio {
+        Audio::Native
     }
 
     /// What a server may ask for here.

@@ -28,6 +28,8 @@ pub(crate) struct Results {
     limits: Limits,
     quota: usize,
     lifetime: Lifetime,
+    /// What becomes of audio.
+    pub(crate) audio: Audio,
     kept: Mutex<Kept>,
 }
 
@@ -69,7 +71,8 @@ impl Results {
     pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
         let (directory, lifetime) = (parent.join(name), Lifetime::Session);
-        Results { directory, limits, quota: QUOTA, lifetime, kept: Mutex::default() }
+        let (audio, kept) = (Audio::Native, Mutex::default());
+        Results { directory, limits, quota: QUOTA, lifetime, audio, kept }
     }
 
     /// A store for many who are not told apart: only an id leads to a result, and not for ever.
@@ -84,7 +87,7 @@ impl Results {
         self: &std::sync::Arc<Self>,
         mut output: CallOutput<'static>,
     ) -> (CallOutput<'static>, Option<String>) {
-        if !output.spills(Audio::Native).is_empty() {
+        if !output.spills(self.audio).is_empty() {
             let saving = self.run(output, |results, output| results.save_blobs(output));
             output = Box::pin(saving).await;
         }
@@ -169,7 +172,7 @@ impl Results {
     /// Puts binary parts into private files and their paths into the text.
     fn save_blobs(&self, mut output: CallOutput<'static>) -> CallOutput<'static> {
         let blobs: Vec<_> = output
-            .spills(Audio::Native)
+            .spills(self.audio)
             .into_iter()
             .map(|spill| (spill.block, spill.extension, spill.decode()))
             .collect();

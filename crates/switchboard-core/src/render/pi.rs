@@ -7,9 +7,11 @@ use std::fmt::Write;
 use super::remedy::{self, Speech};
 use super::text::{mistake_line, server_line, stale_line, status_header};
 use super::words::{clean_line, plural};
+use crate::config::settings::Settings;
+use crate::config::values::FooterStatus;
 use crate::failure::Failure;
 use crate::name::ServerName;
-use crate::reply::{Overview, SearchPage, ServerStatus, ToolLine, ToolPage};
+use crate::reply::{Overview, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage};
 
 const LINE: usize = 120;
 const DESCRIPTION: usize = 300;
@@ -76,9 +78,43 @@ pub fn status(overview: &Overview) -> String {
     out
 }
 
-/// How many servers are turned off.
-pub fn disabled(overview: &Overview) -> usize {
-    overview.servers.iter().filter(|server| server.status == ServerStatus::Disabled).count()
+/// What the footer says, if it is to say anything.
+pub fn footer(overview: &Overview, settings: &Settings) -> Option<String> {
+    let count = |status| overview.servers.iter().filter(|line| line.status == status).count();
+    let (connected, usable) = (overview.connected, usable(overview));
+    match settings.footer {
+        _ if overview.servers.is_empty() => None,
+        FooterStatus::Off => None,
+        FooterStatus::Compact => Some(format!("MCP {connected}/{usable}")),
+        FooterStatus::Full => {
+            let icon = if settings.status_icon { "🔌 " } else { "" };
+            let mut states = format!("{connected} connected");
+            for (number, state) in [
+                (count(ServerStatus::Failed), "failed"),
+                (count(ServerStatus::NeedsAuth), "to sign in to"),
+                (count(ServerStatus::Pending), "to trust"),
+                (count(ServerStatus::Disabled), "disabled"),
+            ] {
+                if number > 0 {
+                    let _ = write!(states, ", {number} {state}");
+                }
+            }
+            Some(format!("{icon}MCP: {} ({states})", plural(usable, "server")))
+        }
+    }
+}
+
+/// What is said once when a session starts, if anything is.
+pub fn greeting(overview: &Overview, settings: &Settings) -> Option<String> {
+    let wanted = settings.startup_notice && !overview.servers.is_empty();
+    let servers = plural(usable(overview), "server");
+    wanted.then(|| format!("MCP: {servers}, {}", plural(overview.tools, "tool")))
+}
+
+/// The servers that are on.
+fn usable(overview: &Overview) -> usize {
+    let is_on = |line: &&ServerLine| line.status != ServerStatus::Disabled;
+    overview.servers.iter().filter(is_on).count()
 }
 
 /// The servers that wait for the user.

@@ -118,21 +118,16 @@ async fn the_status_is_that_of_the_command_line_and_more() {
         assert_eq!(status[shared], printed[shared], "{shared}");
     }
     let more = json!({
-        "text": status["text"], "disabled": status["disabled"],
-        "pending": status["pending"], "settings": status["settings"],
+        "text": status["text"], "pending": status["pending"], "footer": status["footer"],
+        "greeting": status["greeting"], "lines": status["lines"],
     });
     insta::assert_snapshot!(format!("{more:#}"), @r#"
     {
       "text": "MCP: 0/2 servers, 0 tools (1 disabled)\n○ broken (not connected)\n○ notes (not connected)\n⊘ off (disabled)",
-      "disabled": 1,
       "pending": [],
-      "settings": {
-        "footer": "full",
-        "icon": true,
-        "startupNotice": true,
-        "rendering": "compact",
-        "lines": 1
-      }
+      "footer": "🔌 MCP: 2 servers (0 connected, 1 disabled)",
+      "greeting": "MCP: 2 servers, 0 tools",
+      "lines": 1
     }
     "#);
     assert_eq!(client.ask("switchboard/status", json!(7)).await["error"]["code"], -32602);
@@ -141,26 +136,24 @@ async fn the_status_is_that_of_the_command_line_and_more() {
 #[tokio::test]
 async fn the_settings_of_pi_reach_it() {
     let check = async |settings: Value, expected: Value| {
-        let config = json!({ "mcpServers": {}, "settings": settings });
+        let servers = json!({ "a": { "command": "a" } });
+        let config = json!({ "mcpServers": servers, "settings": settings });
         let installed = Installed::with(PROGRAMS, &config.to_string());
         let mut client = pi(&installed, &[]).await;
-        let status = client.ask("switchboard/status", json!({})).await;
-        assert_eq!(status["result"]["settings"], expected, "{settings}");
+        let status = &client.ask("switchboard/status", json!({})).await["result"];
+        let shown = json!([status["footer"], status["greeting"], status["lines"]]);
+        assert_eq!(shown, expected, "{settings}");
     };
-    let shown = |footer: &str, icon: bool, notice: bool, rendering: &str, lines: u8| json!({ "footer": footer, "icon": icon, "startupNotice": notice, "rendering": rendering, "lines": lines });
-    check(json!({}), shown("full", true, true, "compact", 1)).await;
-    check(
-        json!({ "mcpFooterStatus": "off", "showStatusIcon": false, "toolResultRendering": "boxed" }),
-        shown("off", false, true, "boxed", 3),
-    )
-    .await;
-    check(
-        json!({ "mcpFooterStatus": "compact", "notifyOnStartupConnect": false, "collapsedResultLines": 2 }),
-        shown("compact", true, false, "compact", 2),
-    )
-    .await;
+    let (full, greeting) = ("🔌 MCP: 1 server (0 connected)", "MCP: 1 server, 0 tools");
+    check(json!({}), json!([full, greeting, 1])).await;
+    let boxed = json!({ "showStatusIcon": false, "toolResultRendering": "boxed" });
+    check(boxed, json!(["MCP: 1 server (0 connected)", greeting, 3])).await;
+    let compact = json!({ "mcpFooterStatus": "compact", "notifyOnStartupConnect": false });
+    check(compact, json!(["MCP 0/1", null, 1])).await;
+    let off = json!({ "mcpFooterStatus": "off", "collapsedResultLines": 2 });
+    check(off, json!([null, greeting, 2])).await;
     // What does not count leaves the default.
-    check(json!({ "collapsedResultLines": 4 }), shown("full", true, true, "compact", 1)).await;
+    check(json!({ "collapsedResultLines": 4 }), json!([full, greeting, 1])).await;
 }
 
 fn questions() -> Vec<(&'static str, Value)> {

@@ -266,7 +266,7 @@ async fn an_approval_holds_for_one_call_where_nobody_knows_who_asks_next() {
         let asked = client.ask("tools/call", &first).await["result"].clone();
         let question = asked["inputRequests"].as_object().unwrap().values().next().unwrap();
         let schema = &question["params"]["requestedSchema"]["properties"]["decision"];
-        assert_eq!(schema["enum"], json!(["once", "no"]), "{asked}");
+        assert_eq!(schema["enum"], json!(["no", "once"]), "{asked}");
         let yes = json!({ "action": "accept", "content": { "decision": "once" } });
         let done = client.ask("tools/call", &again(&first, &asked, &yes)).await;
         assert_eq!(text(&done), "hi");

@@ -14,14 +14,14 @@ use crate::host::ClientHost;
 pub(super) async fn tell(session: Arc<Session>, host: ClientHost, warning: Option<String>) {
     let gateway = session.gateway();
     if let Some(warning) = warning {
-        host.log(LogLevel::Warning, &warning);
+        host.notice(LogLevel::Warning, &warning);
     }
     let mut changes = gateway.changes();
     let (connected, failed) = words::auto_connected(&gateway.turned_on().await);
     if let Some(connected) = connected.filter(|_| gateway.settings().startup_notice) {
-        host.log(LogLevel::Info, &connected);
+        host.notice(LogLevel::Info, &connected);
     }
-    failed.iter().for_each(|line| host.log(LogLevel::Warning, line));
+    failed.iter().for_each(|line| host.notice(LogLevel::Warning, line));
     let mut told: Vec<String> = Vec::new();
     loop {
         let overview = session.overview();
@@ -29,7 +29,7 @@ pub(super) async fn tell(session: Arc<Session>, host: ClientHost, warning: Optio
         let wrong = overview.mistakes.iter().map(|place| mistake_line(place));
         let now: Vec<String> = stale.chain(wrong).collect();
         for line in now.iter().filter(|line| !told.contains(line)) {
-            host.log(LogLevel::Warning, line);
+            host.notice(LogLevel::Warning, line);
         }
         told = now;
         if !changes.next().await {

@@ -56,7 +56,11 @@ impl Pi {
         };
         let request = Request::Prompt { name, server: Some(server), args };
         match self.session.handle_as(request, caller).await.map_err(said)? {
-            Reply::Output(output) => Ok(text(&words::said(&output.content))),
+            // A host takes what begins with a slash for a command.
+            Reply::Output(output) => match words::said(&output.content) {
+                said if said.starts_with('/') => Ok(text(&format!(" {said}"))),
+                said => Ok(text(&said)),
+            },
             other => Ok(text(&switchboard::render::text::reply(&other))),
         }
     }

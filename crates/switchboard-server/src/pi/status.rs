@@ -20,15 +20,10 @@ pub(super) fn of(session: &Session) -> Value {
     let (overview, settings) = (session.overview(), session.gateway().settings());
     let mut status = render::json::status(&overview);
     status["text"] = json!(words::status(&overview));
-    status["disabled"] = json!(words::disabled(&overview));
     status["pending"] = json!(words::pending(&overview));
-    status["settings"] = json!({
-        "footer": settings.footer.as_str(),
-        "icon": settings.status_icon,
-        "startupNotice": settings.startup_notice,
-        "rendering": settings.result_rendering.as_str(),
-        "lines": settings.shown_lines(),
-    });
+    status["footer"] = json!(words::footer(&overview, &settings));
+    status["greeting"] = json!(words::greeting(&overview, &settings));
+    status["lines"] = json!(settings.shown_lines());
     status
 }
 

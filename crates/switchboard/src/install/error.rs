@@ -13,6 +13,8 @@ pub enum InstallError {
     NameTaken { path: PathBuf },
     #[error("`{}` was changed meanwhile and stays as it is", path.display())]
     Changed { path: PathBuf },
+    #[error("`{}` is a link, and where it leads is not ours", path.display())]
+    Linked { path: PathBuf },
     #[error("the path of this program cannot be written into a file")]
     NoProgram,
     #[error("this program is called `{}`, which a host's file cannot name", program.display())]

@@ -119,6 +119,9 @@ impl Installer<'_> {
         let program = program.to_str().ok_or(InstallError::NoProgram)?;
         let binary = format!("{}\n", json!({ "path": program }));
         let directory = self.locations.pi_package();
+        if directory.is_symlink() {
+            return Err(InstallError::Linked { path: directory });
+        }
         let wanted: Vec<(&str, &str)> =
             self.package.iter().copied().chain([(BINARY, binary.as_str())]).collect();
         let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();

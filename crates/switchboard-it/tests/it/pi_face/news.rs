@@ -35,10 +35,10 @@ async fn a_client_that_asked_for_the_status_hears_when_it_is_another_one() {
     told(&mut client, STATUS, |status| status["connected"] == 0).await;
 
     // Files and settings are part of it.
-    let config = json!({ "mcpServers": {}, "settings": { "mcpFooterStatus": "off" } });
+    let one = json!({ "a": { "command": "a" } });
+    let config = json!({ "mcpServers": one, "settings": { "mcpFooterStatus": "compact" } });
     installed.write("switchboard/mcp.json", &config.to_string());
-    let off = told(&mut client, STATUS, |status| status["settings"]["footer"] == "off").await;
-    assert_eq!(off["disabled"], 0, "{off}");
+    told(&mut client, STATUS, |status| status["footer"] == "MCP 0/1").await;
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn a_client_that_never_asked_for_the_status_hears_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn what_serve_has_to_say_comes_as_log_messages() {
+async fn what_serve_has_to_say_comes_as_notices() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
     let server = |id: &str, command: &str| json!({ "id": id, "command": command, "args": [script], "enabled": true });
@@ -65,22 +65,20 @@ async fn what_serve_has_to_say_comes_as_log_messages() {
     let client = pi(&installed, &[]).await;
     let said = |client: Client| async move {
         let mut client = client;
-        let message = told(&mut client, "notifications/message", |_| true).await;
+        let message = told(&mut client, "notifications/switchboard/notice", |_| true).await;
         (client, message)
     };
     let (client, first) = said(client).await;
-    let expected =
-        json!({ "level": "info", "logger": "switchboard", "data": "Auto-connected: on" });
-    assert_eq!(first, expected);
+    assert_eq!(first, json!({ "level": "info", "text": "Auto-connected: on" }));
     let (client, second) = said(client).await;
-    assert_eq!((&second["level"], &second["logger"]), (&json!("warning"), &json!("switchboard")));
-    let text = second["data"].as_str().unwrap();
+    assert_eq!(second["level"], "warning");
+    let text = second["text"].as_str().unwrap();
     assert!(text.starts_with("cannot use the server `broken`"), "{text}");
 
     // A file that breaks while it is followed.
     installed.write("switchboard/mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": 7 } } }");
     let (client, third) = said(client).await;
-    let text = third["data"].as_str().unwrap();
+    let text = third["text"].as_str().unwrap();
     assert!(text.ends_with("is wrong: what stands there does not count"), "{text}");
     let ended = client.end().await;
     assert!(!ended.stderr.contains("Auto-connected"), "{}", ended.stderr);
