@@ -179,16 +179,16 @@ impl World {
 
     /// A client of the face for hosts on this gateway, which has shaken hands.
     pub async fn client(&self, capabilities: Value) -> Client {
+        self.client_of(HostKind::Any, capabilities).await
+    }
+
+    /// The same in a host of some kind.
+    pub async fn client_of(&self, host: HostKind, capabilities: Value) -> Client {
         let (ours, theirs) = pipe::pair();
         let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
         let stop = CancellationToken::new();
         // Ends with the client's streams, or with the test.
-        tokio::spawn(serve_over(
-            streams,
-            self.gateway.clone(),
-            (Offer::Proxy, HostKind::Any),
-            stop,
-        ));
+        tokio::spawn(serve_over(streams, self.gateway.clone(), (Offer::Proxy, host), stop));
         let mut client = Client::over(ours.reader, ours.writer);
         client.initialize("2025-11-25", capabilities).await;
         client

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use switchboard_it::harness::{World, stored_id};
 
-fn stored(world: &World) -> Vec<PathBuf> {
+/// The files of stored results.
+pub(crate) fn stored(world: &World) -> Vec<PathBuf> {
     let results = world.home().path().join("switchboard/cache/results");
     let sessions = fs::read_dir(results).into_iter().flatten().flatten();
     let files = sessions.flat_map(|session| fs::read_dir(session.path()).into_iter().flatten());
     files.flatten().map(|file| file.path()).collect()
 }
 
-fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 

@@ -21,6 +21,15 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::PROGRAMS;
 
+/// The files of a home that hold tokens.
+pub(crate) fn files_with_tokens(installed: &Installed) -> Vec<PathBuf> {
+    let folder = installed.home().join("switchboard/state/tokens");
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files
+        .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("access")))
+        .collect()
+}
+
 /// A user with one server, `tracker`, that wants to know who is asking.
 struct Desk {
     authority: Authority,
@@ -71,11 +80,7 @@ impl Desk {
 
     /// The files that hold tokens.
     fn tokens(&self) -> Vec<PathBuf> {
-        let folder = self.installed.home().join("switchboard/state/tokens");
-        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        files
-            .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("access")))
-            .collect()
+        files_with_tokens(&self.installed)
     }
 
     /// What is said, without what differs from run to run.

@@ -178,6 +178,21 @@ async fn settings_that_cannot_be_changed_stay_as_they_are() {
 }
 
 #[tokio::test]
+async fn what_a_link_leads_to_is_not_written() {
+    let machine = Machine::with_pi("{}");
+    let elsewhere = machine.home.join("checkout");
+    fs::create_dir(&elsewhere).unwrap();
+    let package = machine.home.join(PACKAGE);
+    fs::create_dir_all(package.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &package).unwrap();
+    let ran = machine.run("install pi --yes").await;
+    assert_ne!(ran.code, Some(0));
+    assert!(ran.stderr.contains("is a link"), "{}", ran.stderr);
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    assert_eq!(machine.read(SETTINGS), "{}");
+}
+
+#[tokio::test]
 async fn an_entry_that_an_earlier_version_left_among_pis_servers_goes() {
     let theirs = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }\n";
     let ours = r#""switchboard": { "command": "switchboard", "args": ["serve"] }"#;

@@ -1,14 +1,13 @@
 //! What a call takes and what it gives back.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use switchboard_it::client::{Client, text};
 use switchboard_it::harness::{World, stored_id};
 
 use super::{check, one};
+use crate::content::{mode, stored};
 
 #[tokio::test(start_paused = true)]
 async fn b08_arguments_come_as_an_object_or_as_its_text_and_nothing_else() {
@@ -226,22 +225,10 @@ async fn b23_every_kind_of_content_arrives_images_whole_and_bytes_in_private_fil
     let audio = content(&mut client, "demo_audio").await;
     assert_eq!((&audio[0]["type"], &audio[0]["mimeType"]), (&json!("audio"), &json!("audio/wav")));
     let logo = content(&mut client, "demo_read_logo").await;
-    let [file] = &kept(&world)[..] else { panic!("one blob is one file: {:?}", kept(&world)) };
+    let [file] = &stored(&world)[..] else { panic!("one blob is one file: {:?}", stored(&world)) };
     assert!(logo[0]["text"].as_str().unwrap().contains(&*file.to_string_lossy()), "{logo}");
     assert_eq!(mode(file), 0o600);
     assert!(fs::read(file).unwrap().starts_with(b"\x89PNG"));
-}
-
-/// The files of stored results.
-fn kept(world: &World) -> Vec<PathBuf> {
-    let results = world.home().path().join("switchboard/cache/results");
-    let sessions = fs::read_dir(results).into_iter().flatten().flatten();
-    let files = sessions.flat_map(|session| fs::read_dir(session.path()).into_iter().flatten());
-    files.flatten().map(|file| file.path()).collect()
-}
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,7 +248,7 @@ async fn b24_what_is_too_long_is_cut_and_kept_whole_and_details_are_bounded() {
         assert_eq!(details["mcpResult"]["omitted"], true);
         assert!(details["data"].to_string().len() <= 17 * 1024, "{details}");
 
-        let files = kept(&world);
+        let files = stored(&world);
         assert_eq!(files.len(), number + 1);
         assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
         let id = stored_id(&shown).unwrap();

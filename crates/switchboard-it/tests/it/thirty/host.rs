@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use switchboard_it::client::{Client, text};
 use switchboard_it::harness::World;
 use switchboard_it::program::Installed;
+use switchboard_server::HostKind;
 
 use super::{acting, check, config, names, one, said};
 use crate::PROGRAMS;
@@ -233,6 +234,17 @@ async fn b30_prompts_instructions_and_questions_reach_whoever_can_use_them() {
     assert_eq!(filled["result"]["messages"][0]["content"]["text"], "Say hello to Ada.");
     let missing = client.ask("prompts/get", get(json!({}))).await;
     assert!(missing["error"]["message"].as_str().unwrap().contains("who"), "{missing}");
+    let mut pi = world.client_of(HostKind::Pi, json!({})).await;
+    for (line, expected) in [
+        ("Ada", "Say hello to Ada."),
+        ("who='Ada Lovelace'", "Say hello to Ada Lovelace."),
+        ("", "Missing required argument: who.\nUsage: /mcp__demo__greet <who>"),
+    ] {
+        let typed = json!({ "server": "demo", "prompt": "greet", "line": line });
+        let told = pi.ask("switchboard/prompt", typed).await;
+        let text = told["result"]["text"].as_str().or(told["error"]["message"].as_str());
+        assert_eq!(text, Some(expected), "{told}");
+    }
     check(
         &mut client,
         r#"

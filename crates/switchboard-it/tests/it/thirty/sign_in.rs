@@ -14,6 +14,7 @@ use switchboard_it::program::Installed;
 
 use super::{check, said};
 use crate::PROGRAMS;
+use crate::sign_in::files_with_tokens;
 
 /// The one address in a text.
 pub(super) fn link_in(text: &str) -> &str {
@@ -53,11 +54,7 @@ impl Desk {
 
     /// The files that hold tokens.
     fn tokens(&self) -> Vec<PathBuf> {
-        let folder = self.installed.home().join("switchboard/state/tokens");
-        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        files
-            .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("access")))
-            .collect()
+        files_with_tokens(&self.installed)
     }
 }
 
