@@ -45,9 +45,9 @@ for (const version of Object.keys(VERSIONS)) {
         assert.match(title, /"a"/);
         const [count, refusal] = await answering((dialog) => option(dialog, "Deny"), "b");
         assert.equal(count, 1);
-        assert.match(refusal, /^MCP .*error: approval_denied: /);
+        assert.match(refusal, /^MCP tool error: approval_denied: /);
         const [, dismissal] = await answering(() => undefined, "c");
-        assert.match(dismissal, /^MCP .*error: approval_/);
+        assert.match(dismissal, /^MCP tool error: approval_/);
         const session = (dialog) => dialog.options.find((words) => /tool.*session|session.*tool/i.test(words));
         assert.deepEqual(await answering(session, "d"), [1, "erased d"]);
         assert.deepEqual(await answering(never, "e"), [0, "erased e"]);
@@ -86,7 +86,7 @@ test("where nobody can be asked, nothing is done", () =>
   inHome({ servers }, async (world) => {
     const { code } = await print(LATEST, world, erase("a"));
     assert.equal(code, 0);
-    assert.match(toldByTools(world.model.requests).at(-1), /^MCP .*error: approval_required: /);
+    assert.match(toldByTools(world.model.requests).at(-1), /^MCP tool error: approval_required: /);
 
     const questions = ["ask_form", "ask_url", "sample"].map((tool) => mcp({ tool: `ours_${tool}` }));
     const { ends } = await json(LATEST, world, script(mcp({ tool: "ours_erase", args: { what: "b" } }), ...questions));

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { EXTENSION, inHome, ours } from "./home.mjs";
+import { EXTENSION, eventually, gatewaysOf, inHome, ours } from "./home.mjs";
 import { mcp, script, toldByTools } from "./model.mjs";
 import { LATEST, VERSIONS, print } from "./pi.mjs";
 import { rpc } from "./rpc.mjs";
@@ -22,6 +22,19 @@ for (const version of Object.keys(VERSIONS)) {
         assert.equal(message, "ours/: \ufffdhidden");
       })));
 }
+
+test("a program that was killed is started again, and the footer is that of the new one", () =>
+  inHome({ servers }, (world) =>
+    rpc(LATEST, world, {}, async (pi) => {
+      const connected = () => eventually("it is connected", () => /\(1 connected\)/.test(pi.footer() ?? ""), () => pi.footer());
+      await pi.prompt(script(mcp({ tool: "ours_count" })));
+      await connected();
+      process.kill(gatewaysOf(world)[0].pid, "SIGKILL");
+      await eventually("the footer is empty", () => !pi.footer(), () => pi.footer());
+      await pi.prompt(script(mcp({ tool: "ours_shout" })));
+      assert.equal(toldByTools(world.model.requests).at(-1), "shouted");
+      await connected();
+    })));
 
 test("Pi takes no audio: it is a note and a file", () =>
   inHome({ servers }, async (world) => {
