@@ -86,23 +86,23 @@ impl Typist {
 
 /// Runs a command to its end on a terminal of its own, where someone types `typed` and then nothing.
 pub async fn run(command: &mut Command, typed: &str) -> Shown {
-    let (child, ours) = start(command);
-    let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
-    // For whoever reads without a question.
-    keyboard.write_all(END_OF_INPUT).expect("a terminal takes a few lines");
-    let mut typist = Typist::new(id(&child), keyboard, typed, END_OF_INPUT);
-    finish(child, ours, move |screen| typist.look(screen)).await
+    // For whoever reads without a question; there before the start, so that no question gets it.
+    run_after(END_OF_INPUT, command, typed).await
 }
 
 /// Runs a command on a terminal where someone typed `early` before it was started, and types nothing
 /// more.
 pub async fn run_with_type_ahead(command: &mut Command, early: &str) -> Shown {
+    run_after(early.as_bytes(), command, "").await
+}
+
+async fn run_after(early: &[u8], command: &mut Command, typed: &str) -> Shown {
     let (ours, theirs) = open();
     let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
-    keyboard.write_all(early.as_bytes()).expect("a terminal takes a few lines");
+    keyboard.write_all(early).expect("a terminal takes a few lines");
     let child = start_at(command, &theirs);
     drop(theirs);
-    let mut typist = Typist::new(id(&child), keyboard, "", END_OF_INPUT);
+    let mut typist = Typist::new(id(&child), keyboard, typed, END_OF_INPUT);
     finish(child, ours, move |screen| typist.look(screen)).await
 }
 
