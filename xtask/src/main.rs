@@ -1,5 +1,6 @@
 //! Developer commands: each is one arm of this match.
 
+mod answers;
 mod bench;
 mod command;
 mod conformance;
@@ -16,8 +17,10 @@ mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | bench [SECTION…]
-       cargo xtask npm | real-hosts | pi [--long] [NAME…] | soak [--long] | search-run CORPUS QUERIES OUT
+const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | npm | real-hosts
+       cargo xtask bench [SECTION…] | bench ranking|tokens [FOLDER…] | soak [--long] | pi [--long] [NAME…]
+       cargo xtask search-run CORPUS QUERIES OUT | search-words WORDS OUT
+       cargo xtask answers CORPUS QUERIES TOOLLISTS
        cargo xtask conformance [--server] [--client] [--stdio] [--direct] [--revision REVISION]";
 
 fn main() -> ExitCode {
@@ -38,17 +41,25 @@ fn main() -> ExitCode {
         ["soak"] => soak::run(soak::Length::Short),
         ["soak", "--long"] => soak::run(soak::Length::Long),
         ["search-run", corpus, queries, out] => {
-            match search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => {
-                    printer::complain(&format!("error: {error}"));
-                    ExitCode::FAILURE
-                }
-            }
+            ended(search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()))
         }
+        ["answers", corpus, queries, lists] => {
+            ended(answers::run(corpus.as_ref(), queries.as_ref(), lists.as_ref()))
+        }
+        ["search-words", words, out] => ended(search_run::words(words.as_ref(), out.as_ref())),
         _ => {
             printer::complain(USAGE);
             ExitCode::from(2)
+        }
+    }
+}
+
+fn ended(outcome: Result<(), search_run::SearchRunError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            printer::report(&error);
+            ExitCode::FAILURE
         }
     }
 }

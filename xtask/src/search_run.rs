@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use switchboard_core::catalog::search::{Document, Postings, rank};
+use switchboard_core::catalog::search::{Document, Postings, rank, stem};
 use thiserror::Error;
 
 /// How many tools a run names for each query.
@@ -29,7 +29,7 @@ pub(crate) fn run(corpus: &Path, queries: &Path, out: &Path) -> Result<(), Searc
     let written = |cause| SearchRunError::Write { path: out.to_owned(), cause };
     let mut output = BufWriter::new(File::create(out).map_err(written)?);
     for query in read_lines::<Query>(queries)? {
-        let hits = rank(&listings, &query.query);
+        let hits = rank(&listings, &query.query).hits;
         let tools = hits.iter().filter_map(|hit| servers.get(hit.listing)?.get(hit.document));
         let ranked = tools.take(RANKED).map(|tool| tool.id.as_str()).collect();
         serde_json::to_writer(&mut output, &Ranking { id: &query.id, ranked })
@@ -38,6 +38,18 @@ pub(crate) fn run(corpus: &Path, queries: &Path, out: &Path) -> Result<(), Searc
             .map_err(written)?;
     }
     output.flush().map_err(written)
+}
+
+/// Reads words, one a line, and writes for each the word and its stem with a tab between, for the
+/// trainer of the search's table.
+pub(crate) fn words(words: &Path, out: &Path) -> Result<(), SearchRunError> {
+    let text = fs::read_to_string(words)
+        .map_err(|cause| SearchRunError::Read { path: words.to_owned(), cause })?;
+    let mut output = String::new();
+    for word in text.lines() {
+        output.extend([word, "\t", &stem(word), "\n"]);
+    }
+    fs::write(out, output).map_err(|cause| SearchRunError::Write { path: out.to_owned(), cause })
 }
 
 #[derive(Debug, Error)]
@@ -88,9 +100,9 @@ impl Tool {
 }
 
 #[derive(Deserialize)]
-struct Query {
+pub(crate) struct Query {
     id: String,
-    query: String,
+    pub(crate) query: String,
 }
 
 #[derive(Serialize)]
@@ -99,7 +111,7 @@ struct Ranking<'a> {
     ranked: Vec<&'a str>,
 }
 
-fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, SearchRunError> {
+pub(crate) fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, SearchRunError> {
     let text = fs::read_to_string(path)
         .map_err(|cause| SearchRunError::Read { path: path.to_owned(), cause })?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());

@@ -37,7 +37,7 @@ impl Cli {
     pub(crate) fn wanted(self) -> Result<(Globals, Command), clap::Error> {
         let Cli { globals, format, command } = self;
         match command {
-            None => Ok((globals, Command::Talk(Talk::Status { format }))),
+            None => Ok((globals, Command::Talk(Talk::Status { tokens: false, format }))),
             Some(_) if format.json => Err(Cli::command().error(
                 ErrorKind::ArgumentConflict,
                 "`--json` goes after the command whose answer it is about",
@@ -186,7 +186,15 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Talk {
     /// Show all servers; connects nothing
+    #[command(
+        after_help = "Tokens are estimated, usually within 3 %, from what was listed before.\n\n\
+        Examples:\n  switchboard status\n  switchboard status --tokens\n  \
+        switchboard status --tokens --json"
+    )]
     Status {
+        /// Show what the tools cost a model: as hosts are shown them, and if all were listed directly
+        #[arg(long)]
+        tokens: bool,
         #[command(flatten)]
         format: Format,
     },
@@ -227,6 +235,7 @@ pub(crate) enum Talk {
         Examples:\n  switchboard call demo_add a=2 b=40\n  \
         switchboard call files_write_file path=notes.md content='# Notes'\n  \
         switchboard call search --server docs --args '{\"query\": \"rust\", \"limit\": 5}'\n  \
+        switchboard call tracker_list_issues --select '.issues[] | \"\\(.id) \\(.title)\"'\n  \
         jq '{query: .q}' in.json | switchboard call docs_search --args -"
     )]
     Call(Call),
@@ -387,6 +396,9 @@ pub(crate) struct Call {
     /// The tool's arguments as a JSON object, or from a file, or from standard input
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
+    /// Print only what this jq filter gives for the JSON of the result
+    #[arg(long, value_name = "JQ")]
+    pub(crate) select: Option<String>,
     /// Approve the call beforehand, where a rule asks
     #[arg(short, long)]
     pub(crate) yes: bool,
@@ -491,7 +503,7 @@ impl Command {
 impl Talk {
     fn format(&self) -> Format {
         match self {
-            Talk::Status { format }
+            Talk::Status { format, .. }
             | Talk::Tools { format, .. }
             | Talk::Search(Search { format, .. })
             | Talk::Describe { format, .. }

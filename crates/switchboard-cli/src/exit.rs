@@ -57,6 +57,7 @@ impl From<Code> for Exit {
             | Code::ServerDisabled
             | Code::BadArguments
             | Code::BadPattern
+            | Code::BadFilter
             | Code::ToolChanged
             | Code::NoInstructions
             | Code::Config
@@ -89,7 +90,7 @@ mod tests {
     fn every_failure_has_its_exit_code() {
         let codes: Vec<String> =
             Code::ALL.iter().map(|code| format!("{} {code}", Exit::from(*code).number())).collect();
-        insta::assert_snapshot!(codes.join("\n"), @r#"
+        insta::assert_snapshot!(codes.join("\n"), @r"
         2 bad_request
         2 unknown_tool
         2 ambiguous_tool
@@ -102,6 +103,7 @@ mod tests {
         3 sign_in_required
         2 bad_arguments
         2 bad_pattern
+        2 bad_filter
         4 approval_required
         4 approval_denied
         2 tool_changed
@@ -120,6 +122,6 @@ mod tests {
         5 disconnected
         5 shutting_down
         2 storage
-        "#);
+        ");
     }
 }

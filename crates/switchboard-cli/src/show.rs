@@ -1,5 +1,7 @@
 //! Replies as a person reads them.
 
+pub(crate) mod account;
+
 use std::fmt::Write;
 
 use switchboard::catalog::pin::Pin;

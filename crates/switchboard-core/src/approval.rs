@@ -149,7 +149,7 @@ pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
         let cause = RefusalCause::Denied { pattern: pattern.to_owned() };
         return Decision::Refused(Refusal { target, cause });
     }
-    if rules.pins == Pins::Block && target.pin != Pin::Same {
+    if rules.block(&target) {
         let cause = RefusalCause::NotAccepted(target.pin);
         return Decision::Refused(Refusal { target, cause });
     }
@@ -180,6 +180,11 @@ impl Rules {
     pub fn unread(place: &Origin) -> Rules {
         let unread = Some(place.clone());
         Rules { unread, ..Rules::new(&ServerEntry::default(), &Settings::default()) }
+    }
+
+    /// Whether the tool is not what was accepted, and therefore not called.
+    pub fn block(&self, target: &Resolved) -> bool {
+        self.pins == Pins::Block && target.pin != Pin::Same
     }
 
     fn ask_for(&self, target: &Resolved) -> bool {

@@ -24,6 +24,7 @@ pub enum Code {
     SignInRequired,
     BadArguments,
     BadPattern,
+    BadFilter,
     ApprovalRequired,
     ApprovalDenied,
     ToolChanged,
@@ -45,7 +46,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 30] = [
+    pub const ALL: [Code; 31] = [
         Code::BadRequest,
         Code::UnknownTool,
         Code::AmbiguousTool,
@@ -58,6 +59,7 @@ impl Code {
         Code::SignInRequired,
         Code::BadArguments,
         Code::BadPattern,
+        Code::BadFilter,
         Code::ApprovalRequired,
         Code::ApprovalDenied,
         Code::ToolChanged,
@@ -93,6 +95,7 @@ impl Code {
             Code::SignInRequired => "sign_in_required",
             Code::BadArguments => "bad_arguments",
             Code::BadPattern => "bad_pattern",
+            Code::BadFilter => "bad_filter",
             Code::ApprovalRequired => "approval_required",
             Code::ApprovalDenied => "approval_denied",
             Code::ToolChanged => "tool_changed",
@@ -192,6 +195,10 @@ pub enum Hint {
     Accept(ServerName),
     /// Take this pattern back from what is denied.
     LiftDenial(String),
+    /// Read a stored result by its id: the call was made, whatever was wrong with its filter.
+    ReadResult(String),
+    /// What the call gave is not kept any more.
+    CallAgain,
     /// Put the arguments of a tool into `args`.
     UseArgs,
     /// Check the named program or path.

@@ -48,9 +48,12 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// Where the first match begins.
-    pub fn first_match(&self, text: &str) -> Option<usize> {
-        self.0.find(text).map(|found| found.start())
+    /// Where the first match begins that does not begin before `start`.
+    pub fn match_from(&self, text: &str, start: usize) -> Option<usize> {
+        if start > text.len() {
+            return None;
+        }
+        self.0.find_at(text, start).map(|found| found.start())
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use crate::catalog::guess::NotCalled;
 use crate::catalog::pin::{DriftCount, Pin};
+use crate::catalog::search::Fit;
 use crate::catalog::{Prompt, Resource};
 use crate::config::values::Lifecycle;
 use crate::content::CallOutput;
 use crate::content::page::Page;
 use crate::name::ServerName;
+use crate::schema::Note;
 use crate::sign_in::link::Link;
 
 /// What a session answers.
@@ -202,9 +205,15 @@ pub struct SearchPage {
     pub total: usize,
     pub offset: usize,
     pub next: Option<usize>,
+    /// How well the best tool of the whole ranking fits.
+    pub fit: Fit,
+    /// How many tools from the first of the ranking on fit about as well as the best.
+    pub good: usize,
     pub with_signatures: bool,
     pub not_listed: Vec<ServerName>,
     pub pending: Vec<ServerName>,
+    /// Why the search called nothing, if it came with arguments.
+    pub not_called: Option<Box<NotCalled>>,
 }
 
 #[derive(Debug)]
@@ -212,6 +221,8 @@ pub struct SearchHit {
     pub line: ToolLine,
     pub score: f32,
     pub signature: String,
+    /// What the parameters mean that name and type do not tell.
+    pub notes: Vec<Note>,
 }
 
 #[derive(Debug)]
@@ -247,4 +258,23 @@ pub struct Output {
     pub content: CallOutput<'static>,
     /// Where the whole is kept, if the content was capped.
     pub result: Option<String>,
+    /// What the tool takes, if its error is likely about the arguments.
+    pub expected: Option<String>,
+    /// Set if the tool was not named: the name that it is shown with, and how it was chosen.
+    pub guessed: Option<Guessed>,
+}
+
+/// A tool that was called without being named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guessed {
+    pub shown: String,
+    pub by: Clue,
+}
+
+/// What led to a tool that was not named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Clue {
+    Search,
+    /// No tool has this name.
+    Misspelt(String),
 }

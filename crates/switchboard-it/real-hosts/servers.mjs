@@ -79,9 +79,9 @@ export const servers = ({ python1, python2 }) => {
       call: {
         tool: "create_entities",
         args: { entities: [{ name: "Ada", entityType: "person", observations: [] }] },
-        says: /"name": "Ada"/,
+        says: /"name": ?"Ada"/,
       },
-      resource: { uri: "memory://knowledge-graph", tool: "read_knowledge_graph", says: /"name": "Ada"/ },
+      resource: { uri: "memory://knowledge-graph", tool: "read_knowledge_graph", says: /"name": ?"Ada"/ },
     },
     context7: {
       start: context7,

@@ -248,7 +248,7 @@ pub fn stored_id(text: &str) -> Option<&str> {
 /// A call as a face makes it.
 pub fn call(tool: &str, args: Value) -> CallRequest {
     let args: Map<String, Value> = args.as_object().cloned().unwrap_or_default();
-    CallRequest { tool: tool.to_owned(), server: None, args: args.into() }
+    CallRequest::new(tool, None, args.into())
 }
 
 /// What a configuration file says, written as a user's.

@@ -7,12 +7,15 @@ mod addresses;
 mod cache;
 mod config;
 mod envelope;
+mod facts;
 mod frame;
 mod names;
 mod schema;
 mod terminal;
 
 use switchboard_core::config::hosts::Host;
+
+pub use facts::{Fact, lost};
 
 /// A fuzz target.
 #[derive(Clone, Copy)]

@@ -69,8 +69,10 @@ pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(lifeline))
 }
 
+/// Closes whatever this process was given besides its standard streams. It must have opened nothing
+/// itself yet.
 #[expect(unsafe_code, reason = "descriptors that nobody here knows of cannot be closed otherwise")]
-fn close_inherited() {
+pub fn close_inherited() {
     let open = Path::new("/proc/self/fd");
     let listed = fs::read_dir(open).into_iter().flatten().flatten();
     let inherited: Vec<RawFd> = listed

@@ -89,22 +89,30 @@ fn note(ignored: &[&'static str]) -> Option<String> {
 
 fn output_result(out: &mut String, output: &Output, note: Option<&str>, errors: Errors) {
     out.push_str("{\"content\":");
+    let guessed = output.guessed.as_ref().map(render::text::guessed_line);
     match errors {
         Errors::Named if output.content.is_error() => {
-            output.content.write_error_content(out, errors.head(ErrorType::Tool), UNKNOWN);
+            let line = guessed.map(|line| line + "\n").unwrap_or_default();
+            let head = format!("{}{line}", errors.head(ErrorType::Tool));
+            output.content.write_error_content(out, &head, UNKNOWN);
         }
-        // Straight into the frame: a large result is not copied once more.
-        Errors::Named | Errors::Flagged => output.content.write_content(out),
+        Errors::Named | Errors::Flagged => {
+            let first = out.len() + 1;
+            // Straight into the frame: a large result is not copied once more.
+            output.content.write_content(out);
+            if let Some(line) = guessed {
+                let rest = if out.ends_with("[]") { "" } else { "," };
+                out.insert_str(first, &(text_block(&line) + rest));
+            }
+        }
     }
-    if let Some(note) = note
-        && out.pop() == Some(']')
-    {
-        if !out.ends_with('[') {
+    let expected = render::text::expected_line(output);
+    for note in expected.as_deref().into_iter().chain(note) {
+        if out.pop() == Some(']') && !out.ends_with('[') {
             out.push(',');
         }
-        out.push_str("{\"type\":\"text\",\"text\":");
-        push_json_string(out, note);
-        out.push_str("}]");
+        out.push_str(&text_block(note));
+        out.push(']');
     }
     if output.content.is_error() {
         out.push_str(",\"isError\":true");
@@ -161,7 +169,8 @@ fn error_type(code: Code) -> ErrorType {
         | Code::UnknownPrompt
         | Code::UnknownResult
         | Code::BadArguments
-        | Code::BadPattern => ErrorType::Validation,
+        | Code::BadPattern
+        | Code::BadFilter => ErrorType::Validation,
         Code::ServerError
         | Code::ToolChanged
         | Code::ToolBlocked
@@ -236,9 +245,16 @@ pub(crate) fn list<'a>(name: &str, rows: impl Iterator<Item = &'a str>) -> Answe
 
 /// Opens a result that holds one text; the caller closes it.
 fn text_result(out: &mut String, text: &str) {
-    out.push_str("{\"content\":[{\"type\":\"text\",\"text\":");
-    push_json_string(out, text);
-    out.push_str("}]");
+    out.push_str("{\"content\":[");
+    out.push_str(&text_block(text));
+    out.push(']');
+}
+
+fn text_block(text: &str) -> String {
+    let mut block = "{\"type\":\"text\",\"text\":".to_owned();
+    push_json_string(&mut block, text);
+    block.push('}');
+    block
 }
 
 fn meta(out: &mut String, details: impl FnOnce(&mut String)) {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use switchboard::content::Spacing;
 use switchboard::exact::Args;
 use switchboard::schema::mirrored;
 use switchboard::{Caller, Gateway, Session, tool_card};
@@ -62,6 +63,14 @@ impl Face {
             Face::Mirror(_) => Manner::Verbatim,
         }
     }
+
+    /// The steps are those of a design, and say what it says to the letter.
+    fn spacing(&self) -> Spacing {
+        match self {
+            Face::Proxy(_) => Spacing::Compact,
+            Face::Granular | Face::Mirror(_) => Spacing::AsWritten,
+        }
+    }
 }
 
 impl Conversation {
@@ -76,7 +85,7 @@ impl Conversation {
             HostKind::Pi => Errors::Named,
         };
         let face = Face::of(offer, gateway);
-        let host = ClientHost::new(client.clone(), face.manner());
+        let host = ClientHost::new(client.clone(), face.manner()).with_spacing(face.spacing());
         let host = if kind == HostKind::Pi { host.without_audio() } else { host };
         let session = match face.manner() {
             Manner::OneOfMany => gateway.session(host.clone()),
@@ -89,7 +98,7 @@ impl Conversation {
     /// With everybody who says with each request all that there is to know.
     pub(crate) fn with_anybody(gateway: &Gateway, offer: &Offer) -> Conversation {
         let face = Face::of(offer, gateway);
-        let host = ClientHost::common(face.manner());
+        let host = ClientHost::common(face.manner()).with_spacing(face.spacing());
         let session = match face.manner() {
             Manner::OneOfMany => gateway.common_session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),

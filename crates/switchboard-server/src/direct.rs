@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use switchboard::catalog::Catalog;
 use switchboard::catalog::direct::{Choice, DirectList, DirectTool};
-use switchboard::config::values::DirectTools;
+use switchboard::config::values::{DirectTools, Toolset};
 use switchboard::name::{ToolId, ToolName};
 use switchboard::render::words::clean_line;
 use switchboard::reply::SearchPage;
@@ -17,6 +17,7 @@ use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::watch;
 
+use crate::granular;
 use crate::service::Offer;
 
 /// What a client is told when it should list the tools again.
@@ -66,6 +67,18 @@ pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
         Offer::Granular | Offer::Mirror(_) => None,
         Offer::Proxy | Offer::Direct => Direct::new(gateway, offer).warning_of_many(gateway),
     }
+}
+
+/// What a host is shown with a toolset as long as it has not searched.
+pub fn definitions(gateway: &Gateway, toolset: Toolset) -> Vec<String> {
+    let offer = match toolset {
+        Toolset::Granular => return granular::definitions(),
+        Toolset::Proxy => Offer::Proxy,
+        Toolset::Direct => Offer::Direct,
+    };
+    let beside = Direct::new(gateway, &offer).present(gateway, &BTreeSet::new());
+    let beside = beside.tools.into_iter().map(|tool| tool.definition);
+    std::iter::once(tool_card::definition()).chain(beside).collect()
 }
 
 impl Direct {

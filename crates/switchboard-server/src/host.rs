@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Era;
 use switchboard::connection::Wanted;
-use switchboard::content::Audio;
+use switchboard::content::{Audio, Spacing};
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
 use switchboard::log_level::LogLevel;
@@ -38,6 +38,7 @@ pub(crate) struct ClientHost {
     /// Where those hear of changes whom nothing can be told unasked.
     bulletin: Bulletin,
     audio: Audio,
+    spacing: Spacing,
 }
 
 /// How a client is reached.
@@ -73,12 +74,18 @@ impl ClientHost {
     fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
         let heard = Arc::new(Mutex::new(heard));
         let (abilities, bulletin) = Default::default();
-        ClientHost { way, abilities, manner, longest, heard, bulletin, audio: Audio::Native }
+        let (audio, spacing) = (Audio::Native, Spacing::Compact);
+        ClientHost { way, abilities, manner, longest, heard, bulletin, audio, spacing }
     }
 
     /// The same client, which takes no audio.
     pub(crate) fn without_audio(self) -> ClientHost {
         ClientHost { audio: Audio::Stored, ..self }
+    }
+
+    /// The same client, which gets JSON in this form.
+    pub(crate) fn with_spacing(self, spacing: Spacing) -> ClientHost {
+        ClientHost { spacing, ..self }
     }
 
     /// The same client, asked through this handle.
@@ -240,6 +247,10 @@ impl Host for ClientHost {
 
     fn audio(&self) -> Audio {
         self.audio
+    }
+
+    fn spacing(&self) -> Spacing {
+        self.spacing
     }
 
     fn abilities(&self) -> Abilities {

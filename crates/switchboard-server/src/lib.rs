@@ -37,5 +37,5 @@ mod rounds;
 mod service;
 pub mod stdio;
 
-pub use direct::warning_of_many;
+pub use direct::{definitions, warning_of_many};
 pub use service::{HostKind, Offer};

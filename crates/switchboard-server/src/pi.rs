@@ -13,7 +13,7 @@ use switchboard::connections::Existing;
 use switchboard::failure::Failure;
 use switchboard::render::{self, pi as words};
 use switchboard::reply::Reply;
-use switchboard::request::{Matching, PageRequest, Request, SearchRequest, Signatures};
+use switchboard::request::{PageRequest, Request, SearchRequest};
 use switchboard::trust::{Reader, Waiting};
 use switchboard::{Caller, Session};
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
@@ -158,13 +158,7 @@ impl Pi {
     }
 
     async fn search(&self, caller: Caller, Query { query }: Query) -> Result<Answer, RpcError> {
-        let request = SearchRequest {
-            query,
-            matching: Matching::Words,
-            server: None,
-            signatures: Signatures::Shown,
-            page: PageRequest::default(),
-        };
+        let request = SearchRequest::words(query);
         match self.session.handle_as(Request::Search(request), caller).await.map_err(said)? {
             Reply::Found(page) => Ok(text(&words::found(&page))),
             other => Ok(text(&render::text::reply(&other))),

@@ -189,7 +189,7 @@ async fn call_tool(
         let target = direct.target(session.gateway(), &call.name)?;
         let args = Passed::read(params)?.arguments()?;
         let (tool, server) = (target.tool.to_string(), Some(target.server.to_string()));
-        (Request::Call(CallRequest { tool, server, args }), Vec::new())
+        (Request::Call(CallRequest::new(tool, server, args)), Vec::new())
     };
     let outcome = match (call.meta.and_then(|meta| meta.progress_token), progress) {
         (Some(token), Some(client)) => {

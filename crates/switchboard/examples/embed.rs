@@ -3,9 +3,7 @@
 use std::io::Write;
 
 use switchboard::exact::Args;
-use switchboard::request::{
-    CallRequest, Matching, PageRequest, Request, SearchRequest, Signatures,
-};
+use switchboard::request::{CallRequest, Request, SearchRequest};
 use switchboard::{Environment, Gateway, Headless, render};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,18 +21,12 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let session = gateway.session(Headless);
     let mut out = std::io::stdout();
 
-    let search = SearchRequest {
-        query: "add numbers".to_owned(),
-        matching: Matching::Words,
-        server: None,
-        signatures: Signatures::Shown,
-        page: PageRequest::default(),
-    };
+    let search = SearchRequest::words("add numbers");
     let found = session.handle(Request::Search(search)).await?;
     writeln!(out, "{}", render::text::reply(&found))?;
 
     let args = Args::parse(r#"{ "a": 2, "b": 40 }"#)?;
-    let call = CallRequest { tool: "demo_add".to_owned(), server: None, args };
+    let call = CallRequest::new("demo_add", None, args);
     let sum = session.handle(Request::Call(call)).await?;
     writeln!(out, "{}", render::text::reply(&sum))?;
 

@@ -6,18 +6,21 @@
 use std::sync::Arc;
 
 use switchboard_core::approval::{Answer, Approved, By, Decision, Question, decide};
-use switchboard_core::catalog::resolve::Checked;
+use switchboard_core::catalog::guess::NotCalled;
+use switchboard_core::catalog::resolve::{Checked, clip};
 use switchboard_core::catalog::{Catalog, Entry, Kind, Resolution, Resolved};
 use switchboard_core::content::CallOutput;
-use switchboard_core::failure::Failure;
-use switchboard_core::reply::{Origin, Output, Reply};
-use switchboard_core::request::CallRequest;
+use switchboard_core::exact::Args;
+use switchboard_core::failure::{Code, Failure};
+use switchboard_core::reply::{Clue, Guessed, Origin, Output, Reply};
+use switchboard_core::request::{CallRequest, Reading};
 use switchboard_wire::Raw;
 
 use crate::explain;
+use crate::select::Filter;
 use crate::session::Session;
-use crate::upstream::CallError;
 use crate::upstream::lease::Caller;
+use crate::upstream::{CallError, Lease};
 
 /// A call is made once more where that is safe, and again if it was not even sent then: a server at
 /// a URL that broke off may not know the session any more.
@@ -26,41 +29,173 @@ const REPETITIONS: usize = 2;
 /// Runs one tool call for `session`. Read this function first.
 pub(crate) async fn call(
     session: &Session,
-    call: CallRequest,
+    mut call: Box<CallRequest>,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog(); // One snapshot for the whole call.
-    let (catalog, target) = resolve(session, catalog, &call.tool, call.server.as_deref()).await?;
-    let checked = target.check(call.args).map_err(explain::arguments)?;
+    let found = resolve(session, catalog, &call.tool, call.server.as_deref()).await;
+    let (catalog, target) = match found {
+        Ok(found) => found,
+        Err(failure) => return Box::pin(next_to(session, call, failure, caller)).await,
+    };
+    let select = call.select.take();
+    let checked = check(target, *call)?;
+    let filter = match select {
+        Some(text) => Some(Box::pin(filter(text)).await?),
+        None => None,
+    };
     let (target, raw) = run(session, &catalog, checked, caller).await?;
+    Ok(Reply::Output(finish(session, target, raw, filter).await?))
+}
+
+/// The call with arguments that fit.
+fn check(target: Resolved, call: CallRequest) -> Result<Checked, Failure> {
+    if call.reading == Reading::Beside {
+        explain::beside(&target, &call.args)?;
+    }
+    target.check(call.args).map_err(explain::arguments)
+}
+
+/// Whether a call may be made on another definition of the tool than the one it was checked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Definition {
+    /// After another check.
+    MayChange,
+    /// It is why the tool is called at all.
+    MustStay,
+}
+
+/// For a name that no tool has: the call of the tool that it is next to, or the offer of it.
+async fn next_to(
+    session: &Session,
+    call: Box<CallRequest>,
+    failure: Failure,
+    caller: &Caller,
+) -> Result<Reply, Failure> {
+    if failure.code != Code::UnknownTool || call.reading == Reading::Literal {
+        return Err(failure);
+    }
+    let catalog = session.catalog();
+    let Some(target) = catalog.misspelt(&call.tool, call.server.as_deref()) else {
+        return Err(failure);
+    };
+    match harmless(session, target.clone(), call.args) {
+        Ok(checked) => {
+            let by = Clue::Misspelt(clip(&call.tool));
+            guess(session, &catalog, checked, by, call.select, caller).await
+        }
+        Err(why) => Err(explain::offered(failure, &target, why)),
+    }
+}
+
+/// The call of a tool that nobody named, if it does no harm.
+pub(crate) fn harmless(
+    session: &Session,
+    target: Resolved,
+    args: Args,
+) -> Result<Checked, NotCalled> {
+    let rules = session.gateway.approval_rules(&target.server, session.id());
+    if rules.block(&target) {
+        return Err(NotCalled::Blocked { shown: target.shown.to_string() });
+    }
+    target.check_unnamed(args)
+}
+
+/// Makes such a call, and says in any case which tool it was.
+pub(crate) async fn guess(
+    session: &Session,
+    catalog: &Arc<Catalog>,
+    checked: Checked,
+    by: Clue,
+    select: Option<String>,
+    caller: &Caller,
+) -> Result<Reply, Failure> {
+    let filter = match select {
+        Some(text) => Some(filter(text).await?),
+        None => None,
+    };
+    let guessed = Guessed { shown: checked.target.shown.to_string(), by };
+    let run = run_on(session, catalog, checked, Definition::MustStay, caller);
+    let output = match run.await {
+        Ok((target, raw)) => finish(session, target, raw, filter).await,
+        Err(failure) => Err(failure),
+    };
+    match output {
+        Ok(mut output) => {
+            output.guessed = Some(guessed);
+            Ok(Reply::Output(output))
+        }
+        Err(failure) => Err(explain::guessed(failure, &guessed)),
+    }
+}
+
+/// From a server's answer to one of the size that a model sees.
+fn finish(
+    session: &Session,
+    target: Resolved,
+    raw: Raw,
+    filter: Option<Filter>,
+) -> impl Future<Output = Result<Box<Output>, Failure>> {
     let json = raw.into_string();
     let content = match target.entry.kind {
         Kind::Tool => CallOutput::of_call(json),
         Kind::Resource { .. } => CallOutput::of_resource(json),
         Kind::Prompt => CallOutput::of_prompt(json),
     };
-    let (content, result) = session.results.guard(content).await;
-    Ok(Reply::Output(Box::new(Output {
-        origin: Origin::Tool,
-        server: target.server,
-        name: target.entry.name.as_str().to_owned(),
-        content,
-        result,
-    })))
+    async move {
+        let (content, result) = match filter {
+            Some(filter) => Box::pin(session.results.select(content, &filter))
+                .await
+                .map_err(|unselected| explain::unselected(unselected, &target))?,
+            None => session.results.guard(content).await,
+        };
+        let expected = match result {
+            None if content.is_error() => explain::complaint(&target, &content.text()),
+            None | Some(_) => None,
+        };
+        Ok(Box::new(Output {
+            origin: Origin::Tool,
+            server: target.server,
+            name: target.entry.name.as_str().to_owned(),
+            content,
+            result,
+            expected,
+            guessed: None,
+        }))
+    }
+}
+
+/// A filter that does not read is refused before anything is called.
+async fn filter(text: String) -> Result<Filter, Failure> {
+    Filter::read(text).await.map_err(explain::select)
 }
 
 /// From a checked call to the server's answer, word for word. Tools, resources and prompts all
 /// pass here: a lease takes nothing but an [`Approved`].
-pub(crate) async fn run(
+pub(crate) fn run(
     session: &Session,
     catalog: &Arc<Catalog>,
     checked: Checked,
     caller: &Caller,
+) -> impl Future<Output = Result<(Resolved, Raw), Failure>> {
+    run_on(session, catalog, checked, Definition::MayChange, caller)
+}
+
+async fn run_on(
+    session: &Session,
+    catalog: &Arc<Catalog>,
+    checked: Checked,
+    definition: Definition,
+    caller: &Caller,
 ) -> Result<(Resolved, Raw), Failure> {
     let approved = approve(session, checked, caller).await?;
     let lease = session.lease(&approved.target().server).await?;
-    let mut approved = confirm(session, catalog, approved, caller).await?;
-    let mut outcome = lease.call(&approved, caller).await;
+    let mut approved = confirm(session, catalog, approved, definition, caller).await?;
+    let mut outcome = if session.gateway.notices().nobody_listens() {
+        lease.call(&approved, caller).await
+    } else {
+        Box::pin(heard(session, &lease, &approved, caller)).await
+    };
     drop(lease);
     for repetition in 0..REPETITIONS {
         match &outcome {
@@ -73,14 +208,30 @@ pub(crate) async fn run(
             Err(CallError::Outdated(_)) => Box::pin(session.refreshed(server)).await?,
             Ok(_) | Err(_) => Box::pin(session.lease(server)).await?,
         };
-        approved = confirm(session, catalog, approved, caller).await?;
-        outcome = Box::pin(lease.call(&approved, caller)).await;
+        approved = confirm(session, catalog, approved, definition, caller).await?;
+        outcome = Box::pin(heard(session, &lease, &approved, caller)).await;
     }
     let (target, _) = approved.into_parts();
     match outcome {
         Ok(raw) => Ok((target, raw)),
         Err(error) => Err(explain::call(error, &target)),
     }
+}
+
+/// One try, whose steps are heard by whoever listens.
+async fn heard(
+    session: &Session,
+    lease: &Lease,
+    approved: &Approved,
+    caller: &Caller,
+) -> Result<Raw, CallError> {
+    let notices = session.gateway.notices();
+    if notices.nobody_listens() {
+        return lease.call(approved, caller).await;
+    }
+    let server = approved.target().server.clone();
+    let call = async |caller| lease.call(approved, &caller).await;
+    Box::pin(notices.with_steps(server, caller.clone(), call)).await
 }
 
 /// Whether a call that failed can be made again without anything being done twice: nothing reached
@@ -148,6 +299,7 @@ async fn confirm(
     session: &Session,
     before: &Arc<Catalog>,
     approved: Approved,
+    definition: Definition,
     caller: &Caller,
 ) -> Result<Approved, Failure> {
     let now = session.catalog();
@@ -172,7 +324,7 @@ async fn confirm(
         entry: Arc::clone(current.entry),
         pin: current.pin,
     };
-    if approved.by() == By::User {
+    if approved.by() == By::User || definition == Definition::MustStay {
         return Err(explain::tool_changed(&new));
     }
     let (_, args) = approved.into_parts();

@@ -3,21 +3,25 @@
 mod auth;
 mod dial;
 
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
+use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::{ArgumentsError, nearest};
 use switchboard_core::catalog::{Catalog, Kind, ResolveError, Resolved};
 use switchboard_core::config::edit;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::Origin;
+use switchboard_core::exact::Args;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
-use switchboard_core::request::RequestError;
+use switchboard_core::reply::{Clue, Guessed};
+use switchboard_core::request::{self, RequestError};
 use switchboard_core::schema;
 use switchboard_core::sign_in::address::Reach;
 use switchboard_core::sign_in::link::Link;
@@ -31,7 +35,8 @@ use crate::host::CannotAsk;
 use crate::install::error::InstallError;
 use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
-use crate::results::ResultError;
+use crate::results::{ResultError, Unselected};
+use crate::select::SelectError;
 use crate::upstream::CallError;
 pub(crate) use auth::{auth, no_sign_in};
 pub(crate) use dial::{connect, lease};
@@ -92,6 +97,17 @@ enum Cause {
     ManyHandlers,
     #[error("no files are followed that could be read again")]
     NothingToReload,
+    #[error("{miss}, and nothing was called: {why}")]
+    NotCalled { why: NotCalled, miss: Arc<dyn Error + Send + Sync> },
+    #[error("the search clearly means `{0}`")]
+    Found(String, #[source] Arc<dyn Error + Send + Sync>),
+    #[error("no tool is named `{name}`, and `{shown}` is next to it")]
+    Misspelt {
+        name: String,
+        shown: String,
+        #[source]
+        cause: Arc<dyn Error + Send + Sync>,
+    },
 }
 
 /// A call of the `mcp` tool that asks for nothing that can be answered.
@@ -151,6 +167,41 @@ pub(crate) fn arguments((target, error): (Resolved, ArgumentsError)) -> Failure 
     Failure::new(Code::BadArguments, tool(&target), error).hint(Hint::Expected(expected))
 }
 
+/// Arguments beside `tool` that are not all the tool's own.
+pub(crate) fn beside(target: &Resolved, args: &Args) -> Result<(), Failure> {
+    let schema = target.entry.input_value();
+    let Some(name) = schema::undeclared(&schema, args.values()) else {
+        return Ok(());
+    };
+    let error = request::unknown(name, Some(target.shown.to_string()));
+    let expected = Hint::Expected(schema::expected(&schema));
+    Err(Failure::new(Code::BadRequest, tool(target), error).hint(expected))
+}
+
+/// A name that no tool has, with the tool that it is next to and why that was not called.
+pub(crate) fn offered(mut failure: Failure, target: &Resolved, why: NotCalled) -> Failure {
+    failure.cause = Arc::new(Cause::NotCalled { why, miss: failure.cause });
+    let signature = schema::signature(&target.shown, &target.entry.input_value());
+    failure.hints = vec![Hint::DidYouMean(vec![signature])];
+    failure
+}
+
+/// What a tool takes, if its error is likely about that.
+pub(crate) fn complaint(target: &Resolved, error: &str) -> Option<String> {
+    let schema = target.entry.input_value();
+    schema::complains(&schema, error).then(|| schema::expected(&schema))
+}
+
+/// What became of the call of a tool that nobody named.
+pub(crate) fn guessed(mut failure: Failure, guessed: &Guessed) -> Failure {
+    let (shown, cause) = (guessed.shown.clone(), failure.cause);
+    failure.cause = Arc::new(match &guessed.by {
+        Clue::Search => Cause::Found(shown, cause),
+        Clue::Misspelt(name) => Cause::Misspelt { name: name.clone(), shown, cause },
+    });
+    failure
+}
+
 pub(crate) fn cannot_ask_to_connect(nobody: CannotAsk, server: &ServerName) -> Failure {
     let cause = Cause::NeedsConsent(server.clone(), nobody);
     Failure::new(Code::ApprovalRequired, Subject::Server(server.clone()), cause)
@@ -197,9 +248,9 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         CallError::Refused(refused) if refused.code == VISIT_FIRST => {
             failure.hints.extend(pages(refused));
         }
-        CallError::Refused(_) | CallError::Outdated(_) => {
-            let expected = schema::expected(&target.entry.input_value());
-            failure.hints.push(Hint::Expected(expected));
+        CallError::Refused(refused) | CallError::Outdated(refused) => {
+            let said = format!("{} {}", refused.code, refused.message);
+            failure.hints.extend(complaint(target, &said).map(Hint::Expected));
         }
         CallError::Lost { .. }
         | CallError::TimedOut(_)
@@ -321,13 +372,25 @@ pub fn install(error: InstallError) -> Failure {
     }
 }
 
-pub(crate) fn result(error: ResultError) -> Failure {
-    let code = match &error {
-        ResultError::Unknown { .. } => Code::UnknownResult,
-        ResultError::Io(_) => Code::Storage,
-        ResultError::Pattern(_) => Code::BadPattern,
+pub(crate) fn result(error: ResultError, id: &str) -> Failure {
+    let (code, hint) = match &error {
+        ResultError::Unknown { .. } => (Code::UnknownResult, Some(Hint::CallAgain)),
+        ResultError::Io(_) => (Code::Storage, None),
+        ResultError::Pattern(_) => (Code::BadPattern, None),
+        ResultError::Select(_) => (Code::BadFilter, Some(Hint::ReadResult(id.to_owned()))),
     };
-    Failure::new(code, Subject::Request, error)
+    with_hints(Failure::new(code, Subject::Request, error), hint.into_iter().collect())
+}
+
+/// A filter that was looked at before the call.
+pub(crate) fn select(error: SelectError) -> Failure {
+    Failure::new(Code::BadFilter, Subject::Request, error)
+}
+
+/// A filter that failed after the call.
+pub(crate) fn unselected(Unselected { error, id }: Unselected, target: &Resolved) -> Failure {
+    let failure = Failure::new(Code::BadFilter, tool(target), error);
+    failure.hint(Hint::ReadResult(id))
 }
 
 pub(crate) fn storage(error: PinError, server: &ServerName) -> Failure {

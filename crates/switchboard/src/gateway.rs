@@ -170,8 +170,9 @@ impl Gateway {
         &self,
         host: impl Host + 'static,
         connections: Connections,
-        results: Results,
+        mut results: Results,
     ) -> Session {
+        results.spacing = host.spacing();
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
         let listener = Listener { session, voice: Voice::Client, host: Arc::new(host) };
         Session::new(self.clone(), listener, results, connections)

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use switchboard_core::approval::{Answer, Question};
 use switchboard_core::catalog::Era;
 use switchboard_core::connection::Wanted;
-use switchboard_core::content::Audio;
+use switchboard_core::content::{Audio, Spacing};
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Notification, Raw, RpcError};
@@ -44,6 +44,11 @@ pub trait Host: Send + Sync {
     /// What becomes of audio in results.
     fn audio(&self) -> Audio {
         Audio::Native
+    }
+
+    /// What becomes of the white space in results that are JSON.
+    fn spacing(&self) -> Spacing {
+        Spacing::Compact
     }
 
     /// What a server may ask for here.

@@ -16,11 +16,8 @@
 //! let gateway = Gateway::builder(environment).demo().build();
 //! let session = gateway.session(Headless);
 //!
-//! let call = CallRequest {
-//!     tool: "demo_add".to_owned(),
-//!     server: None,
-//!     args: Args::parse(r#"{ "a": 2, "b": 40 }"#)?,
-//! };
+//! let args = Args::parse(r#"{ "a": 2, "b": 40 }"#)?;
+//! let call = CallRequest::new("demo_add", None, args);
 //! let reply = session.handle(Request::Call(call)).await?;
 //! assert_eq!(switchboard::render::text::reply(&reply), "42");
 //! gateway.shutdown().await;
@@ -66,6 +63,7 @@ mod pins;
 pub mod dial;
 pub mod reaper;
 mod results;
+mod select;
 pub mod demo;
 pub mod env;
 pub mod paths;

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
+use switchboard_core::catalog::search::Fit;
+use switchboard_core::catalog::{Catalog, Listing, Resolution, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::content::CallOutput;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{
-    Origin, Output, Overview, PastFailure, Reply, ServerLine, ServerStatus, TrustLevel,
+    Clue, Origin, Output, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
+    TrustLevel,
 };
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 
@@ -139,8 +142,48 @@ pub(crate) async fn listed(
     Ok(session.catalog())
 }
 
-pub(crate) fn search(session: &Session, request: &SearchRequest) -> Result<Reply, Failure> {
-    session.catalog().search(request).map(Reply::Found).map_err(explain::search)
+/// Finds tools; with arguments, calls the one that is clearly meant.
+pub(crate) async fn search(
+    session: &Session,
+    mut request: SearchRequest,
+    caller: &Caller,
+) -> Result<Reply, Failure> {
+    let catalog = session.catalog();
+    let mut page = catalog.search(&request).map_err(explain::search)?;
+    let Some(args) = request.args.take() else {
+        return Ok(Reply::Found(page));
+    };
+    match meant(session, &catalog, &page, request.server.as_deref(), args) {
+        Ok(checked) => {
+            Box::pin(call::guess(session, &catalog, checked, Clue::Search, request.select, caller))
+                .await
+        }
+        Err(why) => {
+            page.not_called = Some(Box::new(why));
+            Ok(Reply::Found(page))
+        }
+    }
+}
+
+/// The call that a search with arguments means. Whoever turns the page wants another tool.
+fn meant(
+    session: &Session,
+    catalog: &Catalog,
+    page: &SearchPage,
+    within: Option<&str>,
+    args: Args,
+) -> Result<Checked, NotCalled> {
+    if !session.gateway.settings().search_calls {
+        return Err(NotCalled::Off);
+    }
+    let best = page.hits.first().filter(|_| page.fit == Fit::Clear && page.offset == 0);
+    let best = match catalog.resolve(&page.query, within) {
+        Ok(Resolution::Tool(named)) => Some(named),
+        Ok(Resolution::Unlisted(_)) | Err(_) => {
+            best.and_then(|best| catalog.shown(&best.line.shown)).cloned()
+        }
+    };
+    call::harmless(session, best.ok_or(NotCalled::Unclear)?, args)
 }
 
 pub(crate) async fn describe(
@@ -208,7 +251,8 @@ pub(crate) async fn result(
     id: String,
     view: ResultView,
 ) -> Result<Reply, Failure> {
-    let page = session.results.read(&id, view).await.map_err(explain::result)?;
+    let page =
+        session.results.read(&id, view).await.map_err(|error| explain::result(error, &id))?;
     Ok(Reply::Stored { id, page })
 }
 
@@ -329,7 +373,8 @@ pub(crate) async fn prompt(
     let owner = owner_of_prompt(&catalog, &scope, name)?;
     let target =
         catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
-    let (target, raw) = call::run(session, &catalog, Checked { target, args }, caller).await?;
+    let checked = Checked { target, args };
+    let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_prompt(raw.into_string());
     output(session, Origin::Prompt, target.server, name, content).await
 }
@@ -342,5 +387,7 @@ async fn output(
     content: CallOutput<'static>,
 ) -> Result<Reply, Failure> {
     let (content, result) = session.results.guard(content).await;
-    Ok(Reply::Output(Box::new(Output { origin, server, name: name.to_owned(), content, result })))
+    let (name, expected, guessed) = (name.to_owned(), None, None);
+    let output = Output { origin, server, name, content, result, expected, guessed };
+    Ok(Reply::Output(Box::new(output)))
 }

@@ -3,20 +3,23 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use switchboard_core::content::guard::{self, Capped, Guarded, Limits};
+use switchboard_core::content::guard::{self, Guarded, Limits, Whole};
 use switchboard_core::content::page::{self, Page, Window};
-use switchboard_core::content::{Audio, CallOutput, Settled};
+use switchboard_core::content::{Audio, CallOutput, Settled, Spacing};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
+use switchboard_core::render::words;
 use switchboard_core::request::ResultView;
 
 use tokio::time::Instant;
 
 use crate::paths;
 use crate::secret::unguessable;
+use crate::select::{self, Filter, SelectError};
 
 /// What one session may keep; the oldest results go first.
 const QUOTA: usize = 256 * 1024 * 1024;
@@ -30,6 +33,8 @@ pub(crate) struct Results {
     lifetime: Lifetime,
     /// What becomes of audio.
     pub(crate) audio: Audio,
+    /// What becomes of white space in JSON.
+    pub(crate) spacing: Spacing,
     kept: Mutex<Kept>,
 }
 
@@ -55,6 +60,15 @@ struct Stored {
     file: String,
     size: usize,
     at: Instant,
+    parts: Parts,
+}
+
+/// What stands where in the file of a result.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    text: Range<usize>,
+    /// What a filter works on: the text, or what stands behind it.
+    json: Option<Range<usize>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,14 +79,24 @@ pub(crate) enum ResultError {
     Io(#[source] io::Error),
     #[error("`grep` is not a regular expression that can be used")]
     Pattern(#[source] PatternError),
+    #[error(transparent)]
+    Select(#[from] SelectError),
+}
+
+/// A filter that failed on the result of a call, which is kept.
+#[derive(Debug)]
+pub(crate) struct Unselected {
+    pub(crate) error: SelectError,
+    pub(crate) id: String,
 }
 
 impl Results {
     pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
         let (directory, lifetime) = (parent.join(name), Lifetime::Session);
-        let (audio, kept) = (Audio::Native, Mutex::default());
-        Results { directory, limits, quota: QUOTA, lifetime, audio, kept }
+        let (audio, spacing) = (Audio::Native, Spacing::Compact);
+        let kept = Mutex::default();
+        Results { directory, limits, quota: QUOTA, lifetime, audio, spacing, kept }
     }
 
     /// A store for many who are not told apart: only an id leads to a result, and not for ever.
@@ -84,89 +108,153 @@ impl Results {
 
     /// Brings an output to the size that a model sees; the whole is kept under an id.
     pub(crate) async fn guard(
-        self: &std::sync::Arc<Self>,
+        self: &Arc<Self>,
         mut output: CallOutput<'static>,
     ) -> (CallOutput<'static>, Option<String>) {
         if !output.spills(self.audio).is_empty() {
-            let saving = self.run(output, |results, output| results.save_blobs(output));
-            output = Box::pin(saving).await;
+            output = Box::pin(self.settled(output)).await;
         }
+        self.space(&mut output);
         match guard::guard(output, &self.limits) {
             Guarded::Within(output) => (output, None),
-            Guarded::Over(capped) => Box::pin(self.keep(capped)).await,
+            Guarded::Over(capped) => match Box::pin(self.keep(capped.whole())).await {
+                Some(id) => (capped.with_id(&id), Some(id)),
+                None => (capped.with_id("not kept"), None),
+            },
         }
     }
 
-    async fn keep(
-        self: &std::sync::Arc<Self>,
-        capped: Capped<'static>,
-    ) -> (CallOutput<'static>, Option<String>) {
+    /// The same for what a filter gives for it. What a tool says of an error is shown as it is. The
+    /// whole is kept whenever somebody may want to try another filter.
+    pub(crate) async fn select(
+        self: &Arc<Self>,
+        output: CallOutput<'static>,
+        filter: &Filter,
+    ) -> Result<(CallOutput<'static>, Option<String>), Unselected> {
+        if output.is_error() {
+            return Ok(self.guard(output).await);
+        }
+        let mut output = self.settled(output).await;
+        self.space(&mut output);
+        let whole = Arc::new(Whole::of(&output));
+        let selected = match whole.json() {
+            Some(json) => filter.run(json).await,
+            None => Err(SelectError::NotJson),
+        };
+        let selected = match selected {
+            Ok(selected) => selected,
+            Err(error) => match self.keep(whole).await {
+                Some(id) => return Err(Unselected { error, id }),
+                // Better shown than lost.
+                None => {
+                    let (mut output, id) = self.guard(output).await;
+                    output.note(format!("[{error}]"));
+                    return Ok((output, id));
+                }
+            },
+        };
+        let is_nothing = selected.lines().all(|line| line == "null");
+        match guard::guard(output.select(selected), &self.limits) {
+            Guarded::Within(output) if !is_nothing => Ok((output, None)),
+            Guarded::Within(mut output) => {
+                let size = words::bytes(whole.json().map_or(0, str::len));
+                let id = self.keep(whole).await;
+                if let Some(id) = &id {
+                    output.note(format!(
+                        "[result: {id} · {size} of JSON · try another select with result]"
+                    ));
+                }
+                Ok((output, id))
+            }
+            Guarded::Over(capped) => Ok(match self.keep(whole).await {
+                Some(id) => (capped.with_id(&id), Some(id)),
+                None => (capped.with_id("not kept"), None),
+            }),
+        }
+    }
+
+    /// Who wants everything whole wants it as it came.
+    fn space(&self, output: &mut CallOutput<'static>) {
+        if self.spacing == Spacing::Compact && self.limits != Limits::OFF {
+            output.compact();
+        }
+    }
+
+    /// The output with everything in files that belongs there.
+    async fn settled(self: &Arc<Self>, output: CallOutput<'static>) -> CallOutput<'static> {
+        let results = Arc::clone(self);
+        blocking(move || results.save_blobs(output)).await
+    }
+
+    /// Keeps a result; `None` where that is not possible.
+    async fn keep(self: &Arc<Self>, whole: Arc<Whole>) -> Option<String> {
         let id = match self.lifetime {
             Lifetime::Session => random_id(),
             Lifetime::Limited(_) => unguessable(),
         };
-        let results = std::sync::Arc::clone(self);
+        let results = Arc::clone(self);
         let name = id.clone();
-        let stored = tokio::task::spawn_blocking(move || {
-            let kept = results.save(&name, "txt", capped.whole().as_bytes());
-            (kept, capped)
+        let stored = blocking(move || {
+            let beside = whole.json_beside().unwrap_or_default();
+            let text = 0..whole.text.len();
+            let behind = text.end..text.end + beside.len();
+            let json = whole.json_beside().map(|_| behind);
+            let json = json.or(whole.json().map(|_| text.clone()));
+            let bytes = [whole.text.as_bytes(), beside.as_bytes()];
+            results.save(&name, "txt", &bytes, Parts { text, json })
         });
         match stored.await {
-            Ok((Ok(_), capped)) => (capped.with_id(&id), Some(id)),
-            Ok((Err(error), capped)) => {
+            Ok(_) => Some(id),
+            Err(error) => {
                 if !std::mem::replace(&mut self.kept().told, true) {
                     tracing::warn!(%error, "cannot keep large results");
                 }
-                (capped.with_id("not kept"), None)
+                None
             }
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }
 
-    /// Reads a part of a stored result.
+    /// Reads a part of a stored result, or of what a filter gives for it.
     pub(crate) async fn read(
-        self: &std::sync::Arc<Self>,
+        self: &Arc<Self>,
         id: &str,
         view: ResultView,
     ) -> Result<Page, ResultError> {
         let file = format!("{id}.txt");
         self.forget_old();
-        let known = self.kept().files.iter().any(|stored| stored.file == file);
-        if !known {
+        let known =
+            self.kept().files.iter().find(|stored| stored.file == file).map(|s| s.parts.clone());
+        let Some(parts) = known else {
             let shown = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             let id = id.chars().filter(shown).take(64).collect();
             return Err(ResultError::Unknown { id });
-        }
+        };
         let pattern =
             view.grep.as_deref().map(|grep| Pattern::compile(grep, Case::Matters)).transpose();
         let pattern = pattern.map_err(ResultError::Pattern)?;
         let path = self.directory.join(file);
-        let limits = self.limits;
-        let read = tokio::task::spawn_blocking(move || {
+        let stored = blocking(move || {
             let bytes = paths::read(&path)?.ok_or(io::ErrorKind::NotFound)?;
-            let text = String::from_utf8_lossy(&bytes);
+            String::from_utf8(bytes).map_err(io::Error::other)
+        });
+        let mut text = stored.await.map_err(ResultError::Io)?;
+        match &view.select {
+            Some(filter) => {
+                let json =
+                    parts.json.and_then(|json| text.get(json)).ok_or(SelectError::NotJson)?;
+                text = select::select(filter, json).await?;
+            }
+            None => text.truncate(parts.text.end),
+        }
+        let limits = self.limits;
+        let page = blocking(move || {
             let window = Window { offset: view.offset, limit: view.limit };
-            Ok(match pattern {
+            match pattern {
                 Some(pattern) => page::grep(&text, &pattern, window, &limits),
                 None => page::page(&text, window, &limits),
-            })
+            }
         });
-        match read.await {
-            Ok(page) => page.map_err(ResultError::Io),
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        }
-    }
-
-    async fn run<T: Send + 'static>(
-        self: &std::sync::Arc<Self>,
-        value: T,
-        work: impl FnOnce(&Results, T) -> T + Send + 'static,
-    ) -> T {
-        let results = std::sync::Arc::clone(self);
-        match tokio::task::spawn_blocking(move || work(&results, value)).await {
-            Ok(value) => value,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        }
+        Ok(page.await)
     }
 
     /// Puts binary parts into private files and their paths into the text.
@@ -179,7 +267,8 @@ impl Results {
         for (block, extension, decoded) in blobs {
             let saved = match decoded {
                 Ok(bytes) => {
-                    self.save(&random_id(), extension, &bytes).map_err(|error| error.to_string())
+                    let saved = self.save(&random_id(), extension, &[&bytes], Parts::default());
+                    saved.map_err(|error| error.to_string())
                 }
                 Err(error) => Err(error.to_string()),
             };
@@ -191,18 +280,26 @@ impl Results {
         output
     }
 
-    fn save(&self, name: &str, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    fn save(
+        &self,
+        name: &str,
+        extension: &str,
+        bytes: &[&[u8]],
+        parts: Parts,
+    ) -> io::Result<PathBuf> {
         paths::private_dir(&self.directory)?;
         let file = format!("{name}.{extension}");
         let path = self.directory.join(&file);
-        if let Err(error) = paths::create_private(&path)?.write_all(bytes) {
+        let mut target = paths::create_private(&path)?;
+        if let Err(error) = bytes.iter().try_for_each(|part| target.write_all(part)) {
             let _gone_already = fs::remove_file(path);
             let _others_are_in_it = fs::remove_dir(&self.directory);
             return Err(error);
         }
+        let size = bytes.iter().map(|part| part.len()).sum();
         let mut kept = self.kept();
-        kept.bytes += bytes.len();
-        kept.files.push_back(Stored { file, size: bytes.len(), at: Instant::now() });
+        kept.bytes += size;
+        kept.files.push_back(Stored { file, size, at: Instant::now(), parts });
         while kept.bytes > self.quota && kept.files.len() > 1 {
             self.drop_oldest(&mut kept);
         }
@@ -240,6 +337,13 @@ impl Drop for Results {
     }
 }
 
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
 /// Unguessable enough for a private directory, short enough to type.
 fn random_id() -> String {
     std::iter::repeat_with(|| fastrand::char('a'..='z')).take(10).collect()
@@ -254,10 +358,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut results = Results::new(home.path().to_owned(), Limits::default());
         results.quota = 10;
-        let saved = [("a", "txt"), ("b", "png"), ("c", "txt")]
-            .map(|(name, extension)| results.save(name, extension, b"four").unwrap());
+        let saved = [("a", "txt"), ("b", "png"), ("c", "txt")].map(|(name, extension)| {
+            results.save(name, extension, &[b"four"], Parts::default()).unwrap()
+        });
         assert_eq!(saved.map(|path| path.exists()), [false, true, true]);
-        let large = results.save("d", "bin", b"more than ten bytes").unwrap();
+        let large = results.save("d", "bin", &[b"more than ten bytes"], Parts::default()).unwrap();
         assert!(large.exists(), "the newest stays, whatever its size");
         assert_eq!(fs::read_dir(large.parent().unwrap()).unwrap().count(), 1);
         drop(results);
@@ -270,7 +375,7 @@ mod tests {
         let hour = Duration::from_secs(3_600);
         let limits = Limits { max_bytes: 1_000, ..Limits::default() };
         let results = Results::kept_for(hour, home.path().to_owned(), limits);
-        let results = std::sync::Arc::new(results);
+        let results = Arc::new(results);
         let text = "words ".repeat(1_000);
         let answer = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
         let (_, id) = results.guard(CallOutput::of_call(answer)).await;

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Grants;
-use switchboard_core::catalog::{Catalog, Resolution};
+use switchboard_core::catalog::Catalog;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{Overview, Reply};
-use switchboard_core::request::{CallRequest, Request};
+use switchboard_core::request::Request;
 
 use crate::call;
 use crate::explain;
@@ -71,10 +71,7 @@ impl Session {
     /// Answers one request on behalf of `caller`, who is of this session.
     pub async fn handle_as(&self, request: Request, caller: Caller) -> Result<Reply, Failure> {
         if let Request::Call(request) = request {
-            if !self.gateway.notices().nobody_listens() {
-                return Box::pin(self.call_and_listen(request, caller)).await;
-            }
-            return call::call(self, request, &caller).await;
+            return call::call(self, Box::new(request), &caller).await;
         }
         // A future of its own, so that a call does not pay for its size.
         Box::pin(self.answer(request, &caller)).await
@@ -96,17 +93,6 @@ impl Session {
             }
             Ok(_) | Err(_) => failure,
         }
-    }
-
-    /// A call whose steps handlers may want to hear.
-    async fn call_and_listen(&self, call: CallRequest, caller: Caller) -> Result<Reply, Failure> {
-        let resolved = self.catalog().resolve(&call.tool, call.server.as_deref());
-        let server = match resolved.map_err(explain::resolve)? {
-            Resolution::Tool(target) => target.server,
-            Resolution::Unlisted(server) => server,
-        };
-        let make = |caller| async move { call::call(self, call, &caller).await };
-        self.gateway.notices().with_steps(server, caller, make).await
     }
 
     /// The session itself as one who asks.
@@ -201,7 +187,7 @@ impl Session {
         match request {
             Request::Status => Ok(Reply::Status(self.overview())),
             Request::List { server, page } => modes::list(self, &server, page).await,
-            Request::Search(request) => modes::search(self, &request),
+            Request::Search(request) => modes::search(self, request, caller).await,
             Request::Describe { tool, server } => {
                 modes::describe(self, &tool, server.as_deref()).await
             }
@@ -221,7 +207,7 @@ impl Session {
             Request::Prompt { name, server, args } => {
                 modes::prompt(self, &name, server.as_deref(), args, caller).await
             }
-            Request::Call(request) => call::call(self, request, caller).await,
+            Request::Call(request) => call::call(self, Box::new(request), caller).await,
         }
     }
 

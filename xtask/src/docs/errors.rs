@@ -47,6 +47,9 @@ fn meaning(code: Code) -> &'static str {
         Code::SignInRequired => "the server wants to know who is asking",
         Code::BadArguments => "the arguments do not fit the tool's schema",
         Code::BadPattern => "the text is not a regular expression that can be used",
+        Code::BadFilter => {
+            "`select` is not a filter, fails on this result, or needs too much time or memory"
+        }
         Code::ApprovalRequired => "the call needs a yes, and nobody can be asked",
         Code::ApprovalDenied => "the user said no, now or by a rule",
         Code::ToolChanged => "the tool changed or went while the call was prepared",

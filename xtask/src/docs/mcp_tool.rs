@@ -32,7 +32,6 @@ pub(super) fn page() -> Result<String, DocsError> {
         let place = match parameter.place {
             Place::Card => "card",
             Place::OffCard => "accepted",
-            Place::NotYet => "not yet",
         };
         let about = cell(parameter.about);
         let _ = writeln!(out, "| `{}` | {kind} | {place} | {about} |", parameter.name);
@@ -41,7 +40,7 @@ pub(super) fn page() -> Result<String, DocsError> {
         out,
         "\n*Card*: in the definition that a host puts into the model's context.\n\
          *Accepted*: not in the definition; `mcp({{}})` and errors tell of it.\n\
-         *Not yet*: answered with an error that says so.\n\n\
+         \n\
          A page has {DEFAULT_LIMIT} tools unless `limit` says otherwise, and at most {MAX_LIMIT}; \
          a page of a stored result is bounded by the output guard.\n\n\
          ## The card\n\n\

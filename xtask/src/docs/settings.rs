@@ -69,7 +69,11 @@ const SETTINGS: &[Setting] = &[
         |s| word(s.toolset),
         "what hosts are shown: `proxy`, the one tool; `direct`, all tools beside it; or `granular`, a tool for each step",
     ),
-    later("searchCalls", |s| word(s.search_calls), "let a search that fits one tool call it"),
+    now(
+        "searchCalls",
+        |s| word(s.search_calls),
+        "let a search that comes with arguments call the tool that it clearly means, if that only reads",
+    ),
     later("digest", |s| word(s.digest), "name the servers in the definition of the tool"),
     now(
         "firstListing",

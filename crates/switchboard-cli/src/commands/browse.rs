@@ -1,9 +1,12 @@
 //! Looking around: status, tools, search, describe, instructions, resources, prompts.
 
+use switchboard::catalog::account::Account;
 use switchboard::render::words::{clean_line, thousands};
+use switchboard::render::{json, remedy};
 use switchboard::reply::{Reply, ServerStatus};
-use switchboard::request::{Matching, PageRequest, Request, SearchRequest, Signatures};
+use switchboard::request::{Matching, PageRequest, Request, SearchRequest};
 use switchboard::secret::Token;
+use switchboard_server::definitions;
 
 use crate::args::{Format, Search};
 use crate::boot::App;
@@ -25,6 +28,25 @@ pub(super) async fn status(talk: &Conversation<'_>, format: Format) -> Outcome {
     }
     if !format.json {
         show_token(talk.app);
+    }
+    Ok(Exit::Done)
+}
+
+/// What the tools cost a model, from what is known.
+pub(super) fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
+    let (session, printer) = (&talk.session, talk.app.printer);
+    let toolset = session.gateway().settings().toolset;
+    let shown = definitions(session.gateway(), toolset);
+    let account = Account::of(&session.catalog(), toolset, &shown);
+    let overview = session.overview();
+    if format.json {
+        printer.json(&json::status_with_tokens(&overview, &account))?;
+        return Ok(Exit::Done);
+    }
+    printer.text(&show::account::table(&overview, &account, printer.out))?;
+    printer.note("tokens of o200k, estimated; usually within 3 %");
+    if !account.not_listed.is_empty() {
+        printer.note(&remedy::not_listed(&account.not_listed, &printer.err));
     }
     Ok(Exit::Done)
 }
@@ -80,11 +102,10 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
     let Search { words, limit, offset, regex, server, format } = search;
     let exit = learn(talk, server.as_deref(), format).await?;
     let request = SearchRequest {
-        query: words.join(" "),
         matching: if regex { Matching::Pattern } else { Matching::Words },
         server,
-        signatures: Signatures::Shown,
         page: PageRequest { offset, limit: limit.into() },
+        ..SearchRequest::words(words.join(" "))
     };
     let reply = talk.session.handle(Request::Search(request)).await?;
     talk.print(&reply, format)?;

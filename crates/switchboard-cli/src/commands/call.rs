@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use switchboard::Progress;
 use switchboard::content::{Audio, CallOutput, Part};
 use switchboard::exact::Args;
-use switchboard::failure::Failure;
+use switchboard::failure::{Failure, Hint};
 use switchboard::render;
 use switchboard::render::words::{clean_block, clean_line, thousands};
 use switchboard::reply::{Origin, Output, Reply};
-use switchboard::request::{CallRequest, Request};
+use switchboard::request::{CallRequest, Request, ResultView};
 use tokio::sync::mpsc;
 
 use crate::args::{self, Format};
@@ -51,13 +51,38 @@ async fn make(
 ) -> Result<(Reply, Shape), Failure> {
     let found = talk.describe(&call.tool, call.server.as_deref()).await?;
     let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
-    let request = CallRequest {
-        tool: found.line.shown.clone(),
-        server: Some(found.line.server.as_str().to_owned()),
-        args: call_args::typed(base, pairs, &schema),
-    };
+    let args = call_args::typed(base, pairs, &schema);
+    let mut request = CallRequest::new(
+        found.line.shown.clone(),
+        Some(found.line.server.as_str().to_owned()),
+        args,
+    );
+    request.select.clone_from(&call.select);
     let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
-    Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
+    match call_and_watch(talk, request, &found.line.shown).await {
+        Ok(reply) => Ok((reply, shape)),
+        Err(failure) => Err(unselected(talk, failure, call.format).await),
+    }
+}
+
+/// A call whose filter failed was made all the same, and what it gave ends with this process.
+async fn unselected(talk: &Conversation<'_>, mut failure: Failure, format: Format) -> Failure {
+    let kept = |hint: &Hint| match hint {
+        Hint::ReadResult(id) => Some(id.clone()),
+        _ => None,
+    };
+    let Some(id) = failure.hints.iter().find_map(kept) else { return failure };
+    failure.hints.retain(|hint| kept(hint).is_none());
+    let view = ResultView::default();
+    let whole = talk.ask(Request::Result { id, view }, "reading the result").await;
+    if let Ok(Reply::Stored { page, .. }) = whole {
+        if format.json {
+            talk.app.printer.note(&clean_block(&page.body, usize::MAX));
+        } else {
+            let _nobody_reads_it = talk.app.printer.foreign(&page.body);
+        }
+    }
+    failure
 }
 
 /// The object that `--args` means: JSON text, `@file`, or `-` for standard input.
@@ -166,7 +191,10 @@ fn print(talk: &Conversation<'_>, reply: &Reply, shape: Shape, format: Format) -
         printer.json(&whole(reply, output))?;
         return Ok(exit);
     }
-    let text = text(output, shape);
+    let text = match output.content.selected() {
+        Some(selected) => selected.trim_end_matches('\n').to_owned(),
+        None => text(output, shape),
+    };
     if exit == Exit::ToolError {
         let text = clean_block(&text, usize::MAX);
         printer.note(&format!("{} {text}", printer.err.error("error:")));
@@ -213,6 +241,9 @@ fn decoded_len(data: &str) -> usize {
 /// The JSON of an output, with every block as the server sent it.
 fn whole(reply: &Reply, output: &Output) -> Value {
     let mut value = render::json::reply(reply);
+    if output.content.selected().is_some() {
+        return value;
+    }
     let raw: Value = serde_json::from_str(output.content.raw()).unwrap_or_default();
     let blocks = match (raw.get("content"), raw.get("contents")) {
         (Some(Value::Array(blocks)), _) if output.origin == Origin::Tool => Some(blocks.clone()),

@@ -63,8 +63,7 @@ async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
         .collect();
     for call in calls(context, &tools) {
         let (tool, server) = (call.tool, Some(SERVER.to_owned()));
-        handle(session, Request::Call(CallRequest { tool, server, args: call.args.into() }))
-            .await?;
+        handle(session, Request::Call(CallRequest::new(tool, server, call.args.into()))).await?;
     }
     let listed = catalog.offered().flat_map(|listing| &listing.prompts);
     for prompt in listed {

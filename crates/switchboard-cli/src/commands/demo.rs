@@ -3,9 +3,7 @@
 use serde_json::json;
 use switchboard::Gateway;
 use switchboard::exact::Args;
-use switchboard::request::{
-    CallRequest, Matching, PageRequest, Request, SearchRequest, Signatures,
-};
+use switchboard::request::{CallRequest, Request, SearchRequest};
 
 use crate::args::Format;
 use crate::boot::App;
@@ -20,13 +18,7 @@ pub(super) async fn tour(app: &App) -> Outcome {
         let say = |text: &str| app.printer.text(text);
         say("A tour of Switchboard on its built-in server `demo`.\n\nFind a tool by what it does:\n")?;
         talk.list_unlisted(Some("demo")).await?;
-        let search = SearchRequest {
-            query: "add".to_owned(),
-            matching: Matching::Words,
-            server: None,
-            signatures: Signatures::Shown,
-            page: PageRequest::default(),
-        };
+        let search = SearchRequest::words("add");
         show(talk, "search add", Request::Search(search)).await?;
         say("\nLook at what it takes:\n")?;
         let describe = Request::Describe { tool: "demo_add".to_owned(), server: None };
@@ -34,7 +26,7 @@ pub(super) async fn tour(app: &App) -> Outcome {
         say("\nCall it:\n")?;
         let mut args = Args::of("a", json!(2));
         args.insert("b", json!(40));
-        let call = CallRequest { tool: "demo_add".to_owned(), server: None, args };
+        let call = CallRequest::new("demo_add", None, args);
         show(talk, "call demo_add a=2 b=40", Request::Call(call)).await?;
         say(&next_steps(app))?;
         Ok(Exit::Done)

@@ -68,7 +68,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
 
 async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
     match talk {
-        Talk::Status { format } => browse::status(on, format).await,
+        Talk::Status { tokens: true, format } => browse::tokens(on, format),
+        Talk::Status { tokens: false, format } => browse::status(on, format).await,
         Talk::Tools { server, format } => browse::tools(on, server.as_deref(), format).await,
         Talk::Search(search) => browse::search(on, search).await,
         Talk::Describe { tool, server, format } => {

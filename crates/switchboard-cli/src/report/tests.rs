@@ -70,6 +70,7 @@ fn hints(code: Code) -> Vec<Hint> {
         | Code::UnknownPrompt
         | Code::UnknownResult
         | Code::BadPattern
+        | Code::BadFilter
         | Code::NoInstructions
         | Code::ConnectionLost
         | Code::ServerError
@@ -89,7 +90,7 @@ fn failure(code: Code) -> Failure {
 fn every_code_is_reported_with_its_remedies() {
     let reports: Vec<String> =
         Code::ALL.iter().map(|code| text(&failure(*code), Palette::Plain)).collect();
-    insta::assert_snapshot!(reports.join("--\n"), @r#"
+    insta::assert_snapshot!(reports.join("--\n"), @r"
     error: what was attempted (bad_request)
       caused by: what stood in the way
 
@@ -148,6 +149,9 @@ fn every_code_is_reported_with_its_remedies() {
       b?: number
     --
     error: what was attempted (bad_pattern)
+      caused by: what stood in the way
+    --
+    error: what was attempted (bad_filter)
       caused by: what stood in the way
     --
     error: what was attempted (approval_required)
@@ -239,7 +243,7 @@ fn every_code_is_reported_with_its_remedies() {
     --
     error: what was attempted (storage)
       caused by: what stood in the way
-    "#);
+    ");
 }
 
 #[test]

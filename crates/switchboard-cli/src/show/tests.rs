@@ -1,7 +1,11 @@
 //! What a person sees of each reply.
 
+use std::collections::BTreeMap;
+
+use switchboard::catalog::account::{Account, Cost};
 use switchboard::catalog::pin::DriftCount;
-use switchboard::config::values::Lifecycle;
+use switchboard::catalog::search::Fit;
+use switchboard::config::values::{Lifecycle, Toolset};
 use switchboard::reply::{SearchHit, TrustLevel};
 
 use super::*;
@@ -111,6 +115,7 @@ fn the_first_hits_are_shown_in_full() {
         line: line(&format!("files_read_{index}"), "files", "Read a file"),
         score: 1.0,
         signature: format!("files_read_{index}(path: string)"),
+        notes: Vec::new(),
     };
     let found = SearchPage {
         query: "read".to_owned(),
@@ -118,9 +123,12 @@ fn the_first_hits_are_shown_in_full() {
         total: 4,
         offset: 0,
         next: None,
+        fit: Fit::Plausible,
+        good: 1,
         with_signatures: true,
         not_listed: Vec::new(),
         pending: Vec::new(),
+        not_called: None,
     };
     insta::assert_snapshot!(reply(&Reply::Found(found), PLAIN), @r#"
     files_read_0(path: string)
@@ -131,4 +139,54 @@ fn the_first_hits_are_shown_in_full() {
       Read a file
     files_read_3  Read a file
     "#);
+}
+
+#[test]
+fn what_tools_cost_is_a_table_with_what_is_not_known_and_a_loss() {
+    let overview = Overview {
+        stale: Vec::new(),
+        mistakes: Vec::new(),
+        servers: vec![
+            server("files", ServerStatus::Cached, Some(3)),
+            server("git", ServerStatus::NotConnected, None),
+            server("off", ServerStatus::Disabled, None),
+        ],
+        tools: 3,
+        connected: 0,
+    };
+    let mut account = Account {
+        card: 174,
+        toolset: Toolset::Proxy,
+        shown: Cost { tools: 1, tokens: 174 },
+        servers: BTreeMap::from([(name("files"), Cost { tools: 26, tokens: 3_812 })]),
+        not_listed: vec![name("git")],
+    };
+    insta::assert_snapshot!(account::table(&overview, &account, Palette::Plain), @r"
+                      tools     tokens
+    files                26      3,812
+    git                   ?          ?  not listed yet
+    off                   ?          ?  disabled
+    listed directly      26      3,812
+    shown to hosts        1        174  proxy
+    saved                        3,638  95 %, at least
+    ");
+    account.servers.insert(name("files"), Cost { tools: 1, tokens: 58 });
+    insta::assert_snapshot!(account::table(&overview, &account, Palette::Plain), @r"
+                      tools     tokens
+    files                 1         58
+    git                   ?          ?  not listed yet
+    off                   ?          ?  disabled
+    listed directly       1         58
+    shown to hosts        1        174  proxy
+    dearer by                      116  200 %, at most
+    ");
+    account.servers.clear();
+    insta::assert_snapshot!(account::table(&overview, &account, Palette::Plain), @r"
+                      tools     tokens
+    files                 ?          ?  cached
+    git                   ?          ?  not listed yet
+    off                   ?          ?  disabled
+    listed directly       0          0
+    shown to hosts        1        174  proxy
+    ");
 }

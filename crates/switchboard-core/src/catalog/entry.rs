@@ -189,6 +189,11 @@ impl Annotations {
         self.read_only == Some(true) || self.idempotent == Some(true)
     }
 
+    /// Whether it declares that it only reads, and nothing to the contrary.
+    pub fn only_reads(self) -> bool {
+        self.read_only == Some(true) && self.destructive != Some(true)
+    }
+
     fn read(raw: &RawValue) -> Annotations {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let hint = |name: &str| value.get(name).and_then(Value::as_bool);

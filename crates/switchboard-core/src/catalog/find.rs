@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::search::{self, Document, Page};
+use super::search::{self, Document, Fit, Hit, Page, Ranking};
 use super::{Catalog, Item, Kind, Listing, ResolveError, Resolved};
 use crate::name::ServerName;
 use crate::pattern::{Case, Pattern, PatternError};
@@ -25,17 +25,25 @@ impl Catalog {
         let within = request.server.as_deref().map(|name| self.active_server(name)).transpose()?;
         let listings: Vec<&Arc<Listing>> = self.listings(within.as_ref()).collect();
         let ranking = match request.matching {
-            Matching::Words => ranked(&listings, &request.query),
+            Matching::Words => {
+                let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
+                search::rank(&postings, &request.query)
+            }
             Matching::Pattern => {
                 self.matching(&listings, &Pattern::compile(&request.query, Case::Ignored)?)
             }
         };
-        let page = Page::of(&ranking, request.page.offset, request.page.limit);
-        let hits = page.items.iter().filter_map(|(place, score)| {
-            let listing = listings.get(place.0)?;
-            let item = self.tools_of(&listing.server).nth(place.1)?;
-            let signature = schema::signature(item.shown, &item.entry.input_value());
-            Some(SearchHit { line: ToolLine::of(&item), score: *score, signature })
+        let page = Page::of(&ranking.hits, request.page.offset, request.page.limit);
+        let hits = page.items.iter().filter_map(|hit| {
+            let listing = listings.get(hit.listing)?;
+            let item = self.tools_of(&listing.server).nth(hit.document)?;
+            let input = item.entry.input_value();
+            Some(SearchHit {
+                line: ToolLine::of(&item),
+                score: hit.score,
+                signature: schema::signature(item.shown, &input),
+                notes: schema::notes(&input),
+            })
         });
         let (not_listed, pending) = self.unseen(within.as_ref());
         Ok(SearchPage {
@@ -44,9 +52,12 @@ impl Catalog {
             total: page.total,
             offset: page.offset,
             next: page.next,
+            fit: ranking.fit,
+            good: ranking.good,
             with_signatures: request.signatures == Signatures::Shown,
             not_listed,
             pending,
+            not_called: None,
         })
     }
 
@@ -75,16 +86,16 @@ impl Catalog {
 
     /// In the order of the lists. A name counts as it is shown and as its server has it.
     fn matching(&self, listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
-        let mut found = Vec::new();
-        for (index, listing) in listings.iter().enumerate() {
+        let mut hits = Vec::new();
+        for (listing, at) in listings.iter().zip(0..) {
             let documents = listing.documents().zip(self.tools_of(&listing.server));
-            for (entry, (document, item)) in documents.enumerate() {
-                if pattern.is_match(item.shown) || document.matches(pattern) {
-                    found.push(((index, entry), 1.0));
+            for (document, (text, item)) in documents.enumerate() {
+                if pattern.is_match(item.shown) || text.matches(pattern) {
+                    hits.push(Hit { listing: at, document, score: 1.0 });
                 }
             }
         }
-        found
+        Ranking { good: hits.len(), fit: Fit::Plausible, hits }
     }
 
     /// The servers that an answer about all of them cannot speak of: never listed, and pending.
@@ -105,15 +116,6 @@ impl Catalog {
             })
             .filter_map(|(_, shelf)| shelf.listing.as_ref())
     }
-}
-
-/// Listing and entry, and how well they fit.
-type Ranking = Vec<((usize, usize), f32)>;
-
-fn ranked(listings: &[&Arc<Listing>], query: &str) -> Ranking {
-    let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
-    let hits = search::rank(&postings, query).into_iter();
-    hits.map(|hit| ((hit.listing, hit.document), hit.score)).collect()
 }
 
 impl ToolLine {

@@ -1,9 +1,11 @@
 //! What all servers offer, as one immutable snapshot.
 
+pub mod account;
 pub mod direct;
 pub mod disk;
 pub mod entry;
 pub mod find;
+pub mod guess;
 pub mod listing;
 pub mod pin;
 pub mod resolve;

@@ -124,6 +124,11 @@ impl Catalog {
         })
     }
 
+    /// The tool that is shown with exactly this name.
+    pub fn shown(&self, name: &str) -> Option<&Resolved> {
+        self.by_shown.get(name)
+    }
+
     /// The resource `uri` of a server, as the tool that reads it; a server may have more than it
     /// lists, but not what the configuration leaves out.
     pub fn resource(&self, server: &ServerName, uri: &str) -> Option<Resolved> {
@@ -204,15 +209,11 @@ impl Catalog {
         within: Option<&ServerName>,
     ) -> Result<Option<ServerName>, ResolveError> {
         let folded = fold(name);
-        let carries = |server: &ServerName| {
-            [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp].iter().any(|mode| {
-                let prefix = fold(&mode.prefix(server));
-                folded.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('_'))
-            })
-        };
         let mut owners: Vec<&ServerName> = match within {
             Some(server) => vec![server],
-            None => self.shelves().map(|(name, _)| name).filter(|name| carries(name)).collect(),
+            None => {
+                self.shelves().map(|(name, _)| name).filter(|name| carries(&folded, name)).collect()
+            }
         };
         // `git_hub_x` belongs to `git_hub` rather than to `git`.
         owners.sort_by_key(|server| std::cmp::Reverse(server.as_str().len()));
@@ -244,7 +245,7 @@ impl Catalog {
             .filter_map(|(_, shelf)| shelf.listing.as_ref())
             .collect();
         let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
-        for hit in search::rank(&postings, name) {
+        for hit in search::rank(&postings, name).hits {
             if found.len() >= SUGGESTIONS {
                 break;
             }
@@ -260,7 +261,7 @@ impl Catalog {
         found
     }
 
-    fn scope<'a>(
+    pub(super) fn scope<'a>(
         &'a self,
         within: Option<&'a ServerName>,
     ) -> Box<dyn Iterator<Item = Item<'a>> + 'a> {
@@ -271,8 +272,16 @@ impl Catalog {
     }
 }
 
+/// Whether a folded name begins with the prefix of this server, in any of its forms.
+pub(super) fn carries(folded: &str, server: &ServerName) -> bool {
+    [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp].iter().any(|mode| {
+        let prefix = fold(&mode.prefix(server));
+        folded.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('_'))
+    })
+}
+
 /// The item as a value of its own.
-fn resolved(item: &Item<'_>) -> Resolved {
+pub(super) fn resolved(item: &Item<'_>) -> Resolved {
     Resolved {
         server: item.server.clone(),
         shown: Arc::clone(item.shown),
@@ -308,6 +317,6 @@ pub fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// A typed name goes back into a message: bounded, and without control characters.
-fn clip(name: &str) -> String {
+pub fn clip(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(128).collect()
 }

@@ -112,7 +112,7 @@ settings! {
     freeze_direct_tools: bool = "freezeDirectTools", User, boolean, false;
     warn_on_large_direct_tools: bool = "warnOnLargeDirectTools", User, boolean, true;
     toolset: Toolset = "toolset", User, choice, Toolset::Proxy;
-    search_calls: bool = "searchCalls", User, boolean, false;
+    search_calls: bool = "searchCalls", User, boolean, true;
     digest: bool = "digest", Anyone, boolean, false;
     first_listing: bool = "firstListing", User, boolean, true;
     approve: ApprovePolicy = "approve", User, choice, ApprovePolicy::Destructive;

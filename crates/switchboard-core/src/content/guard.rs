@@ -1,8 +1,10 @@
 //! Keeps the text of a result within a budget: head, tail, and an id under which the whole can be read.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::json::between_quotes;
+use super::lines::Lines;
 use super::{Block, CallOutput};
 use crate::render::words;
 
@@ -50,8 +52,54 @@ pub enum Guarded<'a> {
 #[derive(Debug)]
 pub struct Capped<'a> {
     output: CallOutput<'a>,
-    whole: String,
+    whole: Arc<Whole>,
     limits: Limits,
+}
+
+/// All that can be read of an output later on.
+#[derive(Debug)]
+pub struct Whole {
+    /// As it would have been shown.
+    pub text: String,
+    json: Json,
+}
+
+/// What a filter works on.
+#[derive(Debug)]
+enum Json {
+    None,
+    /// The text.
+    Text,
+    /// It says more than the text, or less.
+    Beside(String),
+}
+
+impl Whole {
+    pub fn of(output: &CallOutput<'_>) -> Whole {
+        let text = output.text();
+        let json = match output.json() {
+            None => Json::None,
+            Some(json) if json == text => Json::Text,
+            Some(json) => Json::Beside(json.into_owned()),
+        };
+        Whole { text: text.into_owned(), json }
+    }
+
+    pub fn json(&self) -> Option<&str> {
+        match &self.json {
+            Json::None => None,
+            Json::Text => Some(&self.text),
+            Json::Beside(json) => Some(json),
+        }
+    }
+
+    /// The JSON, where it is not the text.
+    pub fn json_beside(&self) -> Option<&str> {
+        match &self.json {
+            Json::None | Json::Text => None,
+            Json::Beside(json) => Some(json),
+        }
+    }
 }
 
 /// Limits below [`Limits::LEAST`] count as those. Images and sounds are bounded when mapped.
@@ -65,20 +113,26 @@ pub fn guard<'a>(output: CallOutput<'a>, limits: &Limits) -> Guarded<'a> {
         drop(text);
         return Guarded::Within(output);
     }
-    let whole = text.into_owned();
+    drop(text);
+    let whole = Arc::new(Whole::of(&output));
     Guarded::Over(Capped { output, whole, limits })
 }
 
 impl<'a> Capped<'a> {
-    /// All text of the output, as it would have been shown.
-    pub fn whole(&self) -> &str {
-        &self.whole
+    pub fn whole(&self) -> Arc<Whole> {
+        Arc::clone(&self.whole)
     }
 
     /// The output with head and tail of its text, within the limits for an id of up to 64 bytes.
     pub fn with_id(self, id: &str) -> CallOutput<'a> {
         let Capped { mut output, whole, limits } = self;
-        let mut capped = Some(Block::Note(shortened(&whole, &limits, id)));
+        let remedy = match (output.selected(), whole.json()) {
+            (Some(_), _) => "result, the same select, offset, limit or grep",
+            (None, Some(_)) => "result and select, offset, limit or grep",
+            (None, None) => "result, offset, limit or grep",
+        };
+        let shortened = shortened(&whole.text, &limits, id, remedy);
+        let mut capped = Some(Block::Note(shortened));
         let blocks = std::mem::take(&mut output.blocks);
         for block in blocks {
             if block.is_media() {
@@ -96,7 +150,10 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
     let (mut bytes, mut lines) = (0, 0);
     for block in &output.blocks {
         let (head, body, newline) = match block {
-            Block::Text { head, text, .. } => {
+            Block::Text { head, compact: Some(compact), .. } => {
+                (head.as_str(), Cow::Borrowed(&**compact), b'\n')
+            }
+            Block::Text { head, text, compact: None, .. } => {
                 (head.as_str(), Cow::Borrowed(between_quotes(text.of(&output.raw))), b'\\')
             }
             Block::Note(_) | Block::Json(_) | Block::Blob { .. } => {
@@ -117,39 +174,36 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
 }
 
 /// `whole` with its middle left out, and the line that says how to read it.
-fn shortened(whole: &str, limits: &Limits, id: &str) -> String {
-    /// What [`left_out`] may take.
+fn shortened(whole: &str, limits: &Limits, id: &str, remedy: &str) -> String {
+    /// What the line in the middle may take.
     const MARKER_BYTES: usize = 110;
+    let lines = Lines::of(whole, limits);
     let foot = format!(
-        "[result: {id} · {} · {} · read more with result, offset, limit or grep]",
-        words::plural(line_count(whole), "line"),
+        "[result: {id} · {} · {} · read more with {remedy}]",
+        words::plural(lines.count(), "line"),
         words::bytes(whole.len()),
     );
     // Two lines of ours, three line breaks.
     let bytes = limits.max_bytes.saturating_sub(foot.len() + MARKER_BYTES + 3);
-    let lines = limits.max_lines.saturating_sub(2);
-    let (head_bytes, head_lines) = (bytes / 10 * 7, (lines / 10 * 7).max(1));
+    let line_breaks = limits.max_lines.saturating_sub(2);
+    let (head_bytes, head_lines) = (bytes / 10 * 7, (line_breaks / 10 * 7).max(1));
 
     let body = whole.strip_suffix('\n').unwrap_or(whole);
     let head = head(body, head_bytes, head_lines);
     let rest = body.get(head.len()..).unwrap_or_default();
-    let tail = tail(rest, bytes - head_bytes, lines.saturating_sub(head_lines));
+    let tail = tail(rest, bytes - head_bytes, line_breaks.saturating_sub(head_lines));
     let middle = rest.get(..rest.len() - tail.len()).unwrap_or_default();
-    format!("{head}\n{}\n{tail}\n{foot}", left_out(head, middle))
-}
-
-fn left_out(head: &str, middle: &str) -> String {
-    let size = words::bytes(middle.len());
-    let whole_lines = middle.strip_prefix('\n').and_then(|rest| rest.strip_suffix('\n'));
-    let lines_before = count(head, b'\n');
-    match whole_lines {
-        Some(lines) => {
-            let lines = words::plural(count(lines, b'\n') + 1, "line");
-            let offset = lines_before + 1;
-            format!("[… {lines}, {size} left out, from offset {offset} …]")
-        }
-        None => format!("[… {size} left out, from within the line at offset {lines_before} …]"),
-    }
+    let is_whole_lines = middle.len() > 1 && middle.starts_with('\n') && middle.ends_with('\n');
+    let (size, last) = (words::bytes(middle.len()), lines.at(head.len()));
+    let left_out = if is_whole_lines {
+        let next = last + 1;
+        let count = lines.at(head.len() + middle.len()).saturating_sub(next);
+        let count = words::plural(count, "line");
+        format!("[… {count}, {size} left out, from offset {next} …]")
+    } else {
+        format!("[… {size} left out, from within the line at offset {last} …]")
+    };
+    format!("{head}\n{left_out}\n{tail}\n{foot}")
 }
 
 /// The longest beginning in the budget; whole lines, unless that would waste half of it.

@@ -3,6 +3,14 @@
 use std::borrow::Cow;
 use std::io;
 
+use serde::de::IgnoredAny;
+
+/// Whether a text is JSON: one value, or several with white space between them.
+pub fn is_json(text: &str) -> bool {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>().peekable();
+    values.peek().is_some() && values.all(|value| value.is_ok())
+}
+
 /// The content of a JSON string that stands between its quotes.
 pub(super) fn unescaped(quoted: &str) -> Cow<'_, str> {
     let inner = between_quotes(quoted);
@@ -85,6 +93,20 @@ pub fn push_json_string(out: &mut String, text: &str) {
         return;
     }
     serde_json::to_writer(Utf8(out), text).expect("serde_json writes whole characters");
+}
+
+/// The same JSON without white space between its tokens, if that is shorter. Numbers and strings
+/// stay as they are written.
+pub(super) fn compacted(text: &str) -> Option<Box<str>> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut is_significant = significant();
+    if text.chars().all(|character| is_significant(&character)) {
+        return None;
+    }
+    serde_json::from_str::<IgnoredAny>(text).ok()?;
+    Some(text.chars().filter(significant()).collect::<String>().into())
 }
 
 /// A filter for the characters of a JSON text that drops the white space between tokens.

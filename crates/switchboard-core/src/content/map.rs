@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::fields::{BlockFields, CallFields, Items, ResourceFields};
 use super::json::{significant, unescaped};
-use super::structured::says;
+use super::structured::{say_together, says};
 use super::{Block, MediaSpan, Span};
 use crate::render::words;
 
@@ -195,7 +195,7 @@ impl<'r> Mapper<'r> {
         match fields.kind.as_ref() {
             "text" => {
                 let text = Span::within(self.raw, string(fields.text)?);
-                Some(Block::Text { json: Some(json), head: String::new(), text })
+                Some(Block::Text { json: Some(json), head: String::new(), text, compact: None })
             }
             "image" => self.media(fields, json, "image/png").map(Block::Image),
             "audio" => self.media(fields, json, "audio/wav").map(Block::Audio),
@@ -226,7 +226,8 @@ impl<'r> Mapper<'r> {
 
     fn resource(&self, fields: &ResourceFields<'_>, head: String) -> Option<Block> {
         if let Some(text) = string(fields.text) {
-            return Some(Block::Text { json: None, head, text: Span::within(self.raw, text) });
+            let text = Span::within(self.raw, text);
+            return Some(Block::Text { json: None, head, text, compact: None });
         }
         let data = string(fields.blob)?;
         let uri = line(fields.uri, MAX_URI_CHARS).unwrap_or_default();
@@ -253,15 +254,16 @@ impl<'r> Mapper<'r> {
 
     /// Shows `structuredContent` as text unless a text block says the same.
     fn structured(&mut self, json: &str) {
-        let told = self.blocks.iter().any(|block| match block {
-            Block::Text { text, .. } => says(text.of(self.raw), json),
+        let texts = self.blocks.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.of(self.raw)),
             Block::Note(_)
             | Block::Json(_)
             | Block::Image(_)
             | Block::Audio(_)
-            | Block::Blob { .. } => false,
+            | Block::Blob { .. } => None,
         });
-        if told {
+        let texts: Vec<&str> = texts.collect();
+        if texts.iter().any(|text| says(text, json)) || say_together(&texts, json) {
             return;
         }
         let mut is_significant = significant();

@@ -4,6 +4,7 @@ pub mod details;
 mod fields;
 pub mod guard;
 mod json;
+mod lines;
 mod map;
 pub mod page;
 mod structured;
@@ -17,11 +18,14 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-pub use self::json::push_json_string;
-use self::json::{push_unescaped, unescaped};
+use self::json::{between_quotes, compacted, push_unescaped, unescaped};
+pub use self::json::{is_json, push_json_string};
 
 /// Bytes that one stored blob may have.
 pub const MAX_BLOB_BYTES: usize = 10 << 20;
+
+/// Stands for the output of a filter that gave none.
+const NOTHING_SELECTED: &str = "(select gave nothing)";
 
 /// The result of a `tools/call`, `resources/read` or `prompts/get`, mapped to blocks.
 ///
@@ -36,6 +40,8 @@ pub struct CallOutput<'a> {
     content: Option<Span>,
     meta: Option<Span>,
     is_error: bool,
+    /// What a filter made of it.
+    selected: Option<Box<str>>,
 }
 
 /// One block as a face sees it.
@@ -60,6 +66,13 @@ pub struct Media<'o> {
 pub enum Audio {
     Native,
     Stored,
+}
+
+/// What becomes of the white space in a text that is JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spacing {
+    Compact,
+    AsWritten,
 }
 
 /// Something that belongs into a private file before the output is shown.
@@ -115,7 +128,7 @@ impl<'a> CallOutput<'a> {
             raw
         };
         let map::Mapped { blocks, structured, content, meta, is_error } = map(&raw);
-        CallOutput { raw, blocks, structured, content, meta, is_error }
+        CallOutput { raw, blocks, structured, content, meta, is_error, selected: None }
     }
 
     pub fn is_error(&self) -> bool {
@@ -130,6 +143,65 @@ impl<'a> CallOutput<'a> {
     /// The server's `structuredContent`, as JSON.
     pub fn structured(&self) -> Option<&str> {
         self.structured.map(|span| span.of(&self.raw))
+    }
+
+    /// Takes the white space out of texts that are JSON. A resource is a document and stays as it
+    /// is, and so does what the server itself calls a text: the content of a file, to be edited.
+    pub fn compact(&mut self) {
+        if self.is_text() {
+            return;
+        }
+        for block in &mut self.blocks {
+            let Block::Text { json: Some(_), text, compact, .. } = block else { continue };
+            let quoted = text.of(&self.raw);
+            // Most texts are no JSON, and need not be decoded to see that.
+            if between_quotes(quoted).starts_with(['{', '[', ' ', '\\']) {
+                *compact = compacted(&unescaped(quoted));
+            }
+        }
+    }
+
+    /// Whether `structuredContent` is nothing but a text in an envelope.
+    fn is_text(&self) -> bool {
+        self.structured().and_then(structured::enclosed_text).is_some()
+    }
+
+    /// What a filter works on: `structuredContent`, or else the text, if that is JSON. A text in an
+    /// envelope is shown without it, so the filter works on what is shown.
+    pub fn json(&self) -> Option<Cow<'_, str>> {
+        let shown = if self.is_text() { self.text_json() } else { None };
+        shown.or_else(|| self.structured().map(Cow::Borrowed)).or_else(|| self.text_json())
+    }
+
+    fn text_json(&self) -> Option<Cow<'_, str>> {
+        // Neither what we wrote nor what stands above an embedded resource is of the result.
+        let mut bodies = self.blocks.iter().filter_map(|block| block.body(&self.raw));
+        let mut text = bodies.next()?;
+        for body in bodies {
+            let text = text.to_mut();
+            text.push('\n');
+            text.push_str(&body);
+        }
+        is_json(&text).then_some(text)
+    }
+
+    /// The same result with what a filter gave in place of all its blocks.
+    #[must_use]
+    pub fn select(self, text: String) -> CallOutput<'a> {
+        let shown = text.trim_end_matches('\n');
+        let shown = if shown.is_empty() { NOTHING_SELECTED } else { shown };
+        let blocks = vec![Block::Note(shown.to_owned())];
+        CallOutput { blocks, selected: Some(text.into()), ..self }
+    }
+
+    /// What a filter gave, whole.
+    pub fn selected(&self) -> Option<&str> {
+        self.selected.as_deref()
+    }
+
+    /// Adds a line of ours.
+    pub fn note(&mut self, line: String) {
+        self.blocks.push(Block::Note(line));
     }
 
     /// The server's `_meta`, as JSON.
@@ -306,6 +378,8 @@ enum Block {
         head: String,
         /// With its quotes and escapes.
         text: Span,
+        /// What is shown in its place: the same JSON in fewer bytes.
+        compact: Option<Box<str>>,
     },
     /// Text of ours.
     Note(String),
@@ -359,7 +433,7 @@ impl Block {
 
     fn text<'o>(&'o self, raw: &'o str) -> Cow<'o, str> {
         match self {
-            Block::Text { head, text, .. } if head.is_empty() => unescaped(text.of(raw)),
+            Block::Text { head, .. } if head.is_empty() => self.body(raw).unwrap_or_default(),
             Block::Note(note) => Cow::Borrowed(note),
             Block::Json(json) => Cow::Borrowed(json.of(raw)),
             Block::Text { .. } | Block::Blob { .. } | Block::Image(_) | Block::Audio(_) => {
@@ -370,11 +444,24 @@ impl Block {
         }
     }
 
+    /// The words of the server alone.
+    fn body<'o>(&'o self, raw: &'o str) -> Option<Cow<'o, str>> {
+        match self {
+            Block::Text { compact: Some(compact), .. } => Some(Cow::Borrowed(compact)),
+            Block::Text { text, compact: None, .. } => Some(unescaped(text.of(raw))),
+            Block::Json(json) => Some(Cow::Borrowed(json.of(raw))),
+            Block::Note(_) | Block::Blob { .. } | Block::Image(_) | Block::Audio(_) => None,
+        }
+    }
+
     fn push_text(&self, raw: &str, out: &mut String) {
         match self {
-            Block::Text { head, text, .. } => {
+            Block::Text { head, text, compact, .. } => {
                 out.push_str(head);
-                push_unescaped(text.of(raw), out);
+                match compact {
+                    Some(compact) => out.push_str(compact),
+                    None => push_unescaped(text.of(raw), out),
+                }
             }
             Block::Note(note) => out.push_str(note),
             Block::Json(json) => out.push_str(json.of(raw)),
@@ -387,7 +474,13 @@ impl Block {
 
     fn push_json(&self, raw: &str, out: &mut String) {
         match self {
-            Block::Text { json: Some(json), .. } => out.push_str(json.of(raw)),
+            Block::Text { json: Some(json), compact: None, .. } => out.push_str(json.of(raw)),
+            Block::Text { json: Some(json), text, compact: Some(compact), .. } => {
+                // Its other fields pass as they came.
+                out.push_str(Span { start: json.start, end: text.start }.of(raw));
+                push_json_string(out, compact);
+                out.push_str(Span { start: text.end, end: json.end }.of(raw));
+            }
             Block::Image(media) => media.push_json("image", raw, out),
             Block::Audio(media) => media.push_json("audio", raw, out),
             Block::Text { json: None, .. }

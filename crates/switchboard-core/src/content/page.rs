@@ -1,6 +1,7 @@
 //! Reads a stored text by lines: a page of it, or the lines that match a pattern.
 
 use super::guard::Limits;
+use super::lines::Lines;
 use crate::pattern::Pattern;
 use crate::render::words;
 
@@ -13,10 +14,12 @@ pub struct Window {
     pub limit: Option<usize>,
 }
 
-/// A part of a stored text; its last line says which part, and how to go on.
+/// A part of a stored text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
-    pub text: String,
+    pub body: String,
+    /// Which part it is, and how to go on.
+    pub foot: String,
     /// Lines of the text, or matches from the offset on.
     pub total: usize,
     pub shown: usize,
@@ -24,125 +27,130 @@ pub struct Page {
     pub next: Option<usize>,
 }
 
+impl Page {
+    pub fn text(&self) -> String {
+        let Page { body, foot, .. } = self;
+        if body.is_empty() { foot.clone() } else { format!("{body}\n{foot}") }
+    }
+}
+
+/// What the foot may take, with its line break.
+const FOOT_BYTES: usize = 200;
+
 /// The lines of `text` in `window`, as many as `limits` allow.
 pub fn page(text: &str, window: Window, limits: &Limits) -> Page {
-    let mut sheet = Sheet::new(limits, window.limit);
-    let mut total = 0;
-    for (index, line) in text.split_terminator('\n').enumerate() {
+    let mut room = Room::of(limits, window.limit);
+    let (mut total, mut shown, mut next) = (0, 0, None);
+    let mut part = 0..0;
+    for (index, line) in Lines::of(text, limits).spans().enumerate() {
         total = index + 1;
-        if index >= window.offset {
-            sheet.add(index, line);
+        if index < window.offset || next.is_some() {
+            continue;
+        }
+        if shown == 0 {
+            part = line.start..line.start;
+        }
+        // From where the last line ended, so that its line break counts, if there is one.
+        if room.take(line.end - part.end) {
+            part.end = line.end;
+            shown += 1;
+        } else {
+            next = Some(index);
         }
     }
-    let last = window.offset.saturating_add(sheet.shown);
-    let place = if sheet.shown == 0 {
+    let place = if shown == 0 {
         format!("no lines from offset {}, {} in all", window.offset, words::plural(total, "line"))
     } else {
         let first = words::thousands(window.offset + 1);
-        format!("lines {first}-{} of {}", words::thousands(last), words::thousands(total))
+        let last = words::thousands(window.offset.saturating_add(shown));
+        format!("lines {first}-{last} of {}", words::thousands(total))
     };
-    sheet.finish(&place, total)
+    let body = text.get(part).unwrap_or_default().to_owned();
+    Page { body, foot: foot(&place, next), total, shown, next }
 }
 
 /// The lines of `text` in `window` that match, each with its number; the limit counts matches.
 pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> Page {
-    let mut sheet = Sheet::new(limits, window.limit);
-    let mut matches = 0;
-    let mut lines = 0;
-    for (index, line) in text.split_terminator('\n').enumerate() {
-        lines = index + 1;
-        if index < window.offset || !pattern.is_match(line) {
-            continue;
-        }
-        matches += 1;
-        if sheet.next.is_none() {
-            sheet.add(index, &format!("{}: {}", index + 1, excerpt(pattern, line)));
+    let lines = Lines::of(text, limits);
+    let mut room = Room::of(limits, window.limit);
+    let (mut count, mut matches, mut shown, mut next) = (0, 0, 0, None);
+    let mut body = String::new();
+    for line in text.split_terminator('\n') {
+        // In the whole of it, since a match may lie across two pieces.
+        let mut found = pattern.match_from(line, 0);
+        for piece in lines.pieces(line) {
+            let index = count;
+            count += 1;
+            if index < window.offset {
+                continue;
+            }
+            if found.is_some_and(|at| at < piece.start) {
+                found = pattern.match_from(line, piece.start);
+            }
+            let is_last = piece.end == line.len();
+            let Some(at) = found.filter(|at| *at < piece.end || is_last) else { continue };
+            matches += 1;
+            let entry = format!("{}: {}\n", index + 1, excerpt(line, at, lines.longest));
+            if next.is_none() && room.take(entry.len()) {
+                body.push_str(&entry);
+                shown += 1;
+            } else {
+                next = next.or(Some(index));
+            }
         }
     }
+    body.truncate(body.trim_end_matches('\n').len());
     let place = format!(
         "{} of {} in {}",
-        words::thousands(sheet.shown),
+        words::thousands(shown),
         words::plural(matches, "match"),
-        words::plural(lines.saturating_sub(window.offset), "line"),
+        words::plural(count.saturating_sub(window.offset), "line"),
     );
-    sheet.finish(&place, matches)
+    Page { body, foot: foot(&place, next), total: matches, shown, next }
 }
 
-/// The line, or what stands around the match in a line too long to show.
-fn excerpt(pattern: &Pattern, line: &str) -> String {
-    const MAX_BYTES: usize = 2_000;
-    const BEFORE: usize = 500;
-    if line.len() <= MAX_BYTES {
+fn foot(place: &str, next: Option<usize>) -> String {
+    match next {
+        Some(next) => format!("[{place} · next offset: {next}]"),
+        None => format!("[{place}]"),
+    }
+}
+
+/// The line, or what stands around the match in one that counts as several.
+fn excerpt(line: &str, found: usize, longest: usize) -> String {
+    if line.len() <= longest {
         return line.to_owned();
     }
-    let found = pattern.first_match(line).unwrap_or(0);
-    let start = line.floor_char_boundary(found.saturating_sub(BEFORE));
-    let end = line.floor_char_boundary(start + MAX_BYTES);
+    let start = line.floor_char_boundary(found.saturating_sub(longest / 4));
+    let end = line.floor_char_boundary(start + longest);
     let left = if start > 0 { "…" } else { "" };
     let right = if end < line.len() { "…" } else { "" };
     format!("{left}{}{right}", line.get(start..end).unwrap_or_default())
 }
 
-/// Collects lines until a budget is used up.
-struct Sheet {
-    text: String,
-    bytes_left: usize,
-    lines_left: usize,
-    shown: usize,
-    next: Option<usize>,
-    /// The first line, where it alone was too long, and its length.
-    cut: Option<(usize, usize)>,
+/// How much a page may still take.
+struct Room {
+    bytes: usize,
+    lines: usize,
 }
 
-impl Sheet {
-    fn new(limits: &Limits, limit: Option<usize>) -> Sheet {
-        /// What the last line may take.
-        const FOOT_BYTES: usize = 200;
+impl Room {
+    fn of(limits: &Limits, limit: Option<usize>) -> Room {
         let limits = limits.workable();
-        Sheet {
-            text: String::new(),
-            bytes_left: limits.max_bytes - FOOT_BYTES,
-            lines_left: limit.unwrap_or(usize::MAX).min(limits.max_lines - 1),
-            shown: 0,
-            next: None,
-            cut: None,
+        Room {
+            bytes: limits.max_bytes - FOOT_BYTES,
+            lines: limit.unwrap_or(usize::MAX).min(limits.max_lines - 1),
         }
     }
 
-    /// Adds a line, or notes that it is the next one to read.
-    fn add(&mut self, index: usize, line: &str) {
-        if self.next.is_some() {
-            return;
+    /// Whether there was room for one more line.
+    fn take(&mut self, bytes: usize) -> bool {
+        if self.lines == 0 || bytes > self.bytes {
+            return false;
         }
-        let too_long = line.len() >= self.bytes_left;
-        if self.lines_left == 0 || (too_long && self.shown > 0) {
-            self.next = Some(index);
-            return;
-        }
-        let mut line = line;
-        if too_long {
-            self.cut = Some((index, line.len()));
-            line = line.get(..line.floor_char_boundary(self.bytes_left - 1)).unwrap_or_default();
-        }
-        self.text.push_str(line);
-        self.text.push('\n');
-        self.bytes_left -= line.len() + 1;
-        self.lines_left -= 1;
-        self.shown += 1;
-    }
-
-    fn finish(mut self, place: &str, total: usize) -> Page {
-        self.text.push('[');
-        self.text.push_str(place);
-        if let Some((index, length)) = self.cut {
-            let length = words::bytes(length);
-            self.text.push_str(&format!(" · line {} cut, it has {length}", index + 1));
-        }
-        if let Some(next) = self.next {
-            self.text.push_str(&format!(" · next offset: {next}"));
-        }
-        self.text.push(']');
-        Page { text: self.text, total, shown: self.shown, next: self.next }
+        self.lines -= 1;
+        self.bytes -= bytes;
+        true
     }
 }
 
@@ -165,7 +173,7 @@ mod tests {
     #[test]
     fn a_page_says_where_it_is() {
         let check = |at: Window, expected: &str| {
-            assert_eq!(page(&numbered(1_200), at, &Limits::DEFAULT).text, expected);
+            assert_eq!(page(&numbered(1_200), at, &Limits::DEFAULT).text(), expected);
         };
         check(window(0, 2), "line 1\nline 2\n[lines 1-2 of 1,200 · next offset: 2]");
         check(window(1_198, 9), "line 1199\nline 1200\n[lines 1,199-1,200 of 1,200]");
@@ -177,26 +185,27 @@ mod tests {
     }
 
     #[test]
-    fn a_giant_line_is_cut_and_the_next_one_reachable() {
-        let text = format!("a\n{}\nz", "é".repeat(1_000));
-        let limits = Limits { max_bytes: 500, max_lines: 10 };
-        let first = page(&text, Window::default(), &limits);
-        assert_eq!((first.shown, first.next), (1, Some(1)));
-        let second = page(&text, window(1, 9), &limits);
-        assert_eq!((second.shown, second.next), (1, Some(2)));
-        assert!(
-            second
-                .text
-                .ends_with("\n[lines 2-2 of 3 · line 2 cut, it has 2.0 KiB · next offset: 2]")
-        );
-        assert!(second.text.len() <= 500);
+    fn a_giant_line_counts_as_several_and_all_of_it_can_be_read() {
+        let json = format!("[{}1]", "1234567890,".repeat(20_000));
+        let mut read = String::new();
+        let mut next = Some(0);
+        let mut pages = 0;
+        while let Some(offset) = next {
+            let page = page(&json, Window { offset, limit: None }, &Limits::DEFAULT);
+            read.push_str(&page.body);
+            (next, pages) = (page.next, pages + 1);
+        }
+        assert_eq!((read, pages), (json.clone(), 5));
+        let two = page(&json, window(3, 2), &Limits::DEFAULT);
+        assert_eq!(two.body, json[6_000..10_000], "nothing is put between the pieces");
+        assert_eq!(two.foot, "[lines 4-5 of 111 · next offset: 5]");
     }
 
     #[test]
     fn grep_gives_numbered_lines() {
         let check = |pattern: &str, at: Window, expected: &str| {
             let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
-            assert_eq!(grep(&numbered(120), &pattern, at, &Limits::DEFAULT).text, expected);
+            assert_eq!(grep(&numbered(120), &pattern, at, &Limits::DEFAULT).text(), expected);
         };
         check(
             "7$",
@@ -209,22 +218,24 @@ mod tests {
     }
 
     #[test]
-    fn grep_shows_what_surrounds_a_match_in_a_giant_line() {
-        let text = format!("{}NEEDLE{}", "é".repeat(9_000), "é".repeat(9_000));
-        let found = grep(
-            &text,
-            &Pattern::compile("NEEDLE", Case::Matters).unwrap(),
-            Window::default(),
-            &Limits::DEFAULT,
-        );
-        assert!(found.text.starts_with("1: …é") && found.text.contains("NEEDLE"));
-        assert!(found.text.len() < 2_200, "{}", found.text.len());
+    fn grep_shows_what_surrounds_each_match_in_a_giant_line() {
+        let gap = "é".repeat(8_500);
+        // One of them lies across two pieces.
+        let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
+        let pattern = Pattern::compile("NEEDLE", Case::Matters).unwrap();
+        let found = grep(&text, &pattern, Window::default(), &Limits::DEFAULT);
+        let lines: Vec<&str> = found.body.lines().collect();
+        assert_eq!((lines.len(), found.total), (2, 2), "{}", found.foot);
+        for (line, number) in lines.into_iter().zip(["9: …é", "10: …x"]) {
+            assert!(line.starts_with(number), "{}", &line[..20]);
+            assert!(line.contains("NEEDLE") && line.len() < 2_020);
+        }
     }
 
     proptest! {
         #[test]
         fn pages_are_bounded_and_cover_every_line(
-            lines in proptest::collection::vec("[a-zé]{0,40}", 0..80),
+            lines in proptest::collection::vec("[a-zé]{0,200}", 0..40),
             max_bytes in 0usize..900,
             max_lines in 0usize..20,
         ) {
@@ -237,15 +248,14 @@ mod tests {
                 let mut seen = 0;
                 let mut next = Some(0);
                 while let Some(offset) = next {
-                    let Page { text, shown, next: after, .. } =
-                        read(&text, Window { offset, limit: None }, &limits);
-                    prop_assert!(text.len() <= max_bytes.max(Limits::LEAST.max_bytes));
-                    prop_assert!(line_count(&text) <= max_lines.max(Limits::LEAST.max_lines));
-                    prop_assert!(after.is_none_or(|after| after > offset));
-                    seen += shown;
-                    next = after;
+                    let page = read(&text, Window { offset, limit: None }, &limits);
+                    prop_assert!(page.text().len() <= max_bytes.max(Limits::LEAST.max_bytes));
+                    prop_assert!(line_count(&page.text()) <= max_lines.max(Limits::LEAST.max_lines));
+                    prop_assert!(page.next.is_none_or(|next| next > offset));
+                    seen += page.shown;
+                    next = page.next;
                 }
-                prop_assert_eq!(seen, lines.len());
+                prop_assert_eq!(seen, Lines::of(&text, &limits).count());
             }
         }
     }

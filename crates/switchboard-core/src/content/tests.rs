@@ -1,5 +1,7 @@
 //! What servers send, and what a host gets of it.
 
+mod compact;
+
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -192,6 +194,39 @@ mod structured {
     }
 
     #[test]
+    fn a_list_that_several_blocks_tell_is_told_once() {
+        let check = |texts: &[&str], structured: &str, told: bool| {
+            let blocks = texts.iter().map(|text| json!({"type": "text", "text": text}));
+            let blocks: Vec<Value> = blocks.collect();
+            let content = Value::from(blocks);
+            let raw = format!(r#"{{"content":{content},"structuredContent":{structured}}}"#);
+            let said = texts.join("\n");
+            let expected = if told { said } else { format!("{said}\n{structured}") };
+            assert_eq!(CallOutput::of_call(raw).text(), expected);
+        };
+        check(&["a", "b"], r#"{"result":["a","b"]}"#, true);
+        check(&["a", "b"], r#"["a","b"]"#, true);
+        check(&["{\n \"y\": 2, \"x\": 1\n}", "[ ]"], r#"{"result":[{"x":1,"y":2},[]]}"#, true);
+        check(&["b", "a"], r#"{"result":["a","b"]}"#, false);
+        check(&["a", "b"], r#"{"result":["a","b","c"]}"#, false);
+        check(&["a", "b", "note"], r#"{"result":["a","b"]}"#, false);
+        check(&["a", "b"], r#"{"names":["a","b"]}"#, false);
+        check(&["{\"a\":1}", "a note"], r#"{"a":1}"#, true);
+        check(&["{\"a\":1}"], r#"{"a":1,"b":2}"#, false);
+    }
+
+    #[test]
+    fn a_large_result_in_another_order_is_told_once() {
+        let items: Vec<String> =
+            (0..5_000).map(|n| format!(r#"{{"id":{n},"name":"n{n}"}}"#)).collect();
+        let turned: Vec<String> =
+            (0..5_000).map(|n| format!(r#"{{"name":"n{n}","id":{n}}}"#)).collect();
+        let structured = format!(r#"{{"items":[{}]}}"#, items.join(","));
+        let text = format!(r#"{{"items":[{}]}}"#, turned.join(","));
+        check(&text, &structured, &text);
+    }
+
+    #[test]
     fn it_is_appended_when_the_text_says_something_else() {
         check("done", r#"{"a": 1}"#, "done\n{\"a\":1}");
         check(r#"{"a":1}"#, r#"{"a":2}"#, "{\"a\":1}\n{\"a\":2}");
@@ -332,7 +367,7 @@ mod guarding {
         assert!(text.len() <= 51_200 && text.len() > 50_000, "{}", text.len());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
-        assert_eq!(lines[1], "[… 67.4 KiB left out, from within the line at offset 0 …]");
+        assert_eq!(lines[1], "[… 67.4 KiB left out, from within the line at offset 17 …]");
         assert!(lines[0].len() > 2 * lines[2].len());
     }
 
@@ -342,7 +377,7 @@ mod guarding {
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &Limits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
         assert!(text.starts_with("ok\nBEGINxxx") && text.contains("xxxEND\nok\n[result: r1 "));
-        assert!(text.contains("within the line at offset 1 "));
+        assert!(text.contains("within the line at offset 18 "));
     }
 
     #[test]
@@ -376,6 +411,50 @@ mod guarding {
             .collect();
         assert_eq!(kinds, ["png", "text", "gif"]);
         assert!(output.text().starts_with("a\n{\"big\":\"xxx"));
+    }
+
+    #[test]
+    fn the_last_line_says_whether_a_filter_can_be_used() {
+        let numbers = format!("[{}1]", "1,".repeat(40_000));
+        let foot = |output: CallOutput<'_>| {
+            let text = over(output, &Limits::DEFAULT).with_id("r1").text().into_owned();
+            text.lines().last().unwrap().to_owned()
+        };
+        assert_snapshot!(
+            foot(texts(std::slice::from_ref(&numbers))),
+            @"[result: r1 · 41 lines · 78.1 KiB · read more with result and select, offset, limit or grep]"
+        );
+        assert_snapshot!(
+            foot(texts(&["1 ".repeat(3)]).select(numbers.clone())),
+            @"[result: r1 · 41 lines · 78.1 KiB · read more with result, the same select, offset, limit or grep]"
+        );
+        assert_snapshot!(
+            foot(texts(&[format!("so: {numbers}")])),
+            @"[result: r1 · 41 lines · 78.1 KiB · read more with result, offset, limit or grep]"
+        );
+    }
+
+    #[test]
+    fn what_a_filter_needs_is_kept_beside_the_text() {
+        let whole = |raw: &str| {
+            let whole = super::super::guard::Whole::of(&CallOutput::of_call(raw));
+            (whole.json().map(str::to_owned), whole.json_beside().map(str::to_owned))
+        };
+        let check = |raw: &str, json: Option<&str>, beside: Option<&str>| {
+            assert_eq!(whole(raw), (json.map(str::to_owned), beside.map(str::to_owned)), "{raw}");
+        };
+        check(r#"{"content":[{"type":"text","text":"[1]"}]}"#, Some("[1]"), None);
+        check(r#"{"structuredContent":{"a":1}}"#, Some("{\"a\":1}"), None);
+        let both = r#"{"content":[{"type":"text","text":"one"}],"structuredContent":{"a":1}}"#;
+        check(both, Some("{\"a\":1}"), Some("{\"a\":1}"));
+        let wrapped =
+            r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1]}}"#;
+        check(wrapped, Some("{\"result\":[1]}"), Some("{\"result\":[1]}"));
+        let image = r#"{"content":[{"type":"text","text":"[1]"},{"type":"image","data":"aGk="},
+            {"type":"resource_link","uri":"a:b"}]}"#;
+        check(image, Some("[1]"), Some("[1]"));
+        check(r#"{"content":[{"type":"text","text":"words"}]}"#, None, None);
+        check(r#"{"content":[]}"#, None, None);
     }
 
     fn any_text() -> impl Strategy<Value = String> {
@@ -421,7 +500,7 @@ mod guarding {
                 }
                 Guarded::Over(capped) => {
                     prop_assert!(!fits);
-                    prop_assert_eq!(capped.whole(), &original);
+                    prop_assert_eq!(&capped.whole().text, &original);
                     let output = capped.with_id(&id);
                     let text = output.text();
                     prop_assert!(text.len() <= bytes, "{} > {}", text.len(), bytes);

@@ -3,8 +3,10 @@
 
 use std::fmt::Write;
 
-use super::text;
+use super::lead::lead;
+use super::text::{self, found::budget_of};
 use super::words::{clean_line, list, plural};
+use crate::budget;
 use crate::connection::{
     Closed, ConnectError, Connected, ConnectionLine, ConnectionState, Reloaded, ResourcesFrom,
     ToolsFrom,
@@ -17,6 +19,7 @@ use crate::reply::SearchPage;
 const ADDRESS: usize = 1_000;
 const NAME: usize = 100;
 const DESCRIPTION: usize = 240;
+const ABOUT_HIT: usize = 140;
 
 /// A new connection names as many tools; of more, only the first of them.
 const NAMES: usize = 5;
@@ -77,19 +80,22 @@ pub fn connections(lines: &[ConnectionLine]) -> String {
 }
 
 fn push_connections(out: &mut String, lines: &[&ConnectionLine]) {
-    for line in lines.iter().take(ROWS) {
+    let mut room = budget::LISTS.room();
+    for (index, line) in lines.iter().enumerate() {
         let address = clean_line(&line.address, ADDRESS);
-        let _ = write!(out, "\n- {}: {address} [{}]", line.id, line.state.as_str());
+        let mut row = format!("\n- {}: {address} [{}]", line.id, line.state.as_str());
         if let Some(tools) = line.tools {
-            let _ = write!(out, " ({})", plural(tools, "tool"));
+            let _ = write!(row, " ({})", plural(tools, "tool"));
         }
         if let Some((name, version)) = &line.implementation {
             let (name, version) = (clean_line(name, NAME), clean_line(version, NAME));
-            let _ = write!(out, " - {name}/{version}");
+            let _ = write!(row, " - {name}/{version}");
         }
-    }
-    if let Some(more @ 1..) = lines.len().checked_sub(ROWS) {
-        let _ = write!(out, "\n- ... and {more} more");
+        if index == ROWS || !room.take(&row) {
+            let _ = write!(out, "\n- ... and {} more", lines.len() - index);
+            break;
+        }
+        out.push_str(&row);
     }
 }
 
@@ -98,37 +104,51 @@ pub fn tools(all: &[ToolsFrom]) -> String {
     if all.is_empty() {
         return "No active MCP connections".to_owned();
     }
-    let mut room = ROWS;
-    let blocks = all.iter().map(|from| {
-        let mut out = format!("Tools from '{}' ({}):", from.id, from.tools.len());
-        for tool in from.tools.iter().take(room) {
-            let _ = write!(out, "\n  - {}", clean_line(&tool.tool, NAME));
+    let mut room = budget::TOOLS.room();
+    let mut rows = 0;
+    let mut out = String::new();
+    for from in all {
+        let gap = if out.is_empty() { "" } else { "\n\n" };
+        let title = format!("{gap}Tools from '{}' ({}):", from.id, from.tools.len());
+        if !room.take(&title) {
+            out.push_str("\n\n... and more: mcp_search(query=\"...\") finds them");
+            break;
+        }
+        out.push_str(&title);
+        for (index, tool) in from.tools.iter().enumerate() {
+            let mut row = format!("\n  - {}", clean_line(&tool.tool, NAME));
             if let Some(mark) = tool.pin.mark() {
-                let _ = write!(out, " ({mark})");
+                let _ = write!(row, " ({mark})");
             }
-            let about = clean_line(&tool.description, DESCRIPTION);
+            let about = lead(&tool.description, DESCRIPTION);
             if !about.is_empty() {
-                let _ = write!(out, ": {about}");
+                let _ = write!(row, ": {about}");
             }
+            if rows == ROWS || !room.take(&row) {
+                let more = from.tools.len() - index;
+                let _ =
+                    write!(out, "\n  ... and {more} more: mcp_search(query=\"...\") finds them");
+                break;
+            }
+            rows += 1;
+            out.push_str(&row);
         }
-        if let Some(more @ 1..) = from.tools.len().checked_sub(room) {
-            let _ = write!(out, "\n  ... and {more} more: mcp_search(query=\"...\") finds them");
-        }
-        room = room.saturating_sub(from.tools.len());
-        out
-    });
-    blocks.collect::<Vec<_>>().join("\n\n")
+    }
+    out
 }
 
 pub fn resources(from: &ResourcesFrom) -> String {
     let mut out = format!("Resources from '{}' ({}):", from.id, from.resources.len());
-    for resource in from.resources.iter().take(ROWS) {
+    let mut room = budget::LISTS.room();
+    for (index, resource) in from.resources.iter().enumerate() {
         let about = resource.description.as_deref().unwrap_or(&resource.name);
-        let (uri, about) = (clean_line(&resource.uri, ADDRESS), clean_line(about, DESCRIPTION));
-        let _ = write!(out, "\n  - {uri}: {about}");
-    }
-    if let Some(more @ 1..) = from.resources.len().checked_sub(ROWS) {
-        let _ = write!(out, "\n  ... and {more} more");
+        let (uri, about) = (clean_line(&resource.uri, ADDRESS), lead(about, DESCRIPTION));
+        let row = format!("\n  - {uri}: {about}");
+        if index == ROWS || !room.take(&row) {
+            let _ = write!(out, "\n  ... and {} more", from.resources.len() - index);
+            break;
+        }
+        out.push_str(&row);
     }
     out
 }
@@ -139,18 +159,24 @@ pub fn found(page: &SearchPage) -> String {
         return format!("No tool matches \"{}\"", clean_line(&page.query, NAME));
     }
     let mut out = String::new();
+    let mut room = budget_of(page).room();
+    let mut shown = page.offset;
     for (index, hit) in page.hits.iter().enumerate() {
         let name = clean_line(&hit.line.tool, NAME);
         let parameters = hit.signature.strip_prefix(&hit.line.shown).unwrap_or_default();
         let parameters = if index < FULL_HITS { parameters } else { "" };
         let mark = hit.line.pin.mark().map(|mark| format!(" ({mark})")).unwrap_or_default();
-        let about = clean_line(&hit.line.description, DESCRIPTION);
-        let _ = write!(out, "{name}{parameters}{mark} from '{}'\n  {about}\n\n", hit.line.server);
+        let about = lead(&hit.line.description, ABOUT_HIT);
+        let row = format!("{name}{parameters}{mark} from '{}'\n  {about}\n\n", hit.line.server);
+        if !room.take(&row) {
+            break;
+        }
+        out.push_str(&row);
+        shown += 1;
     }
-    let shown = page.offset + page.hits.len();
     let _ = write!(out, "{shown} of {}", page.total);
-    if let Some(next) = page.next {
-        let _ = write!(out, "; next page: offset {next}");
+    if shown < page.total {
+        let _ = write!(out, "; next page: offset {shown}");
     }
     out
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::catalog::account::Account;
 use crate::catalog::pin::DriftCount;
 use crate::failure::{Failure, Hint};
 use crate::reply::{Output, Overview, Reply, SearchHit, ServerLine, ToolLine};
@@ -48,7 +49,7 @@ pub fn reply(reply: &Reply) -> Value {
         Reply::Output(output) => called(output),
         Reply::Stored { id, page } => json!({
             "result": id,
-            "text": page.text,
+            "text": page.text(),
             "total": page.total,
             "next": page.next,
         }),
@@ -94,6 +95,34 @@ pub fn status(overview: &Overview) -> Value {
         "stale": overview.stale,
         "mistakes": overview.mistakes,
     })
+}
+
+/// The same with what the tools cost. A server whose tools are not known has no cost, not none.
+pub fn status_with_tokens(overview: &Overview, account: &Account) -> Value {
+    let mut value = status(overview);
+    let lines = value.get_mut("servers").and_then(Value::as_array_mut);
+    for (line, server) in lines.into_iter().flatten().zip(&overview.servers) {
+        if let Some(line) = line.as_object_mut() {
+            line.insert(
+                "tokens".into(),
+                json!(account.servers.get(&server.name).map(|cost| cost.tokens)),
+            );
+        }
+    }
+    if let Some(fields) = value.as_object_mut() {
+        let tokens = json!({
+            "card": account.card,
+            "toolset": account.toolset.as_str(),
+            "shown": account.shown.tokens,
+            "direct": account.direct().tokens,
+            "saved": account.saved(),
+            "notListed": names(&account.not_listed),
+            "encoding": "o200k",
+            "estimated": true,
+        });
+        fields.insert("tokens".into(), tokens);
+    }
+    value
 }
 
 fn server(line: &ServerLine) -> Value {
@@ -153,7 +182,9 @@ fn called(output: &Output) -> Value {
         "tool": output.name,
     });
     if let Some(fields) = value.as_object_mut() {
-        if let Some(structured) = output.content.structured() {
+        if let Some(structured) = output.content.structured()
+            && output.content.selected().is_none()
+        {
             fields.insert("structuredContent".into(), parsed(Some(structured)));
         }
         if let Some(result) = &output.result {
@@ -204,6 +235,8 @@ fn hint(hint: &Hint) -> Value {
         Hint::Accept(server) => json!({ "accept": server.as_str() }),
         Hint::LiftDenial(pattern) => json!({ "liftDenial": pattern }),
         Hint::UseArgs => json!("useArgs"),
+        Hint::CallAgain => json!("callAgain"),
+        Hint::ReadResult(id) => json!({ "result": id }),
         Hint::CheckCommand(command) => json!({ "checkCommand": command }),
         Hint::MakeExecutable(path) => json!({ "makeExecutable": path }),
         Hint::Install(product) => json!({ "install": product }),

@@ -3,6 +3,7 @@
 pub mod definition;
 pub mod granular;
 pub mod json;
+mod lead;
 pub mod pi;
 pub mod remedy;
 pub mod text;

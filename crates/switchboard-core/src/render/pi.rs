@@ -4,14 +4,17 @@ pub mod prompts;
 
 use std::fmt::Write;
 
+use super::lead::lead;
 use super::remedy::{self, Speech};
+use super::text::found::budget_of;
 use super::text::{mistake_line, server_line, stale_line, status_header};
 use super::words::{clean_line, plural};
+use crate::budget;
 use crate::config::settings::Settings;
 use crate::config::values::FooterStatus;
 use crate::failure::Failure;
 use crate::name::ServerName;
-use crate::reply::{Overview, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage};
+use crate::reply::{Overview, SearchHit, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage};
 
 const LINE: usize = 120;
 const DESCRIPTION: usize = 300;
@@ -127,19 +130,26 @@ pub fn pending(overview: &Overview) -> Vec<&str> {
 pub fn tools(page: &ToolPage) -> String {
     let mut out = String::new();
     let mut server: Option<&ServerName> = None;
+    let mut room = budget::TOOLS.room();
+    let mut end = page.offset;
     for tool in &page.tools {
+        let mut row = String::new();
         if server != Some(&tool.server) {
             let gap = if server.is_some() { "\n" } else { "" };
-            let _ = writeln!(out, "{gap}{}:", shown(&tool.server));
+            let _ = writeln!(row, "{gap}{}:", shown(&tool.server));
             server = Some(&tool.server);
         }
-        let _ = writeln!(out, "- {}", tool_line(tool));
+        let _ = writeln!(row, "- {}", tool_line(tool));
+        if !room.take(&row) {
+            break;
+        }
+        out.push_str(&row);
+        end += 1;
     }
     if page.tools.is_empty() {
         out.push_str("No tools.\n");
     }
-    if page.next.is_some() {
-        let more = page.total.saturating_sub(page.offset + page.tools.len());
+    if let Some(more @ 1..) = page.total.checked_sub(end).filter(|_| !page.tools.is_empty()) {
         let _ = writeln!(out, "… and {more} more");
     }
     if !page.skipped.is_empty() {
@@ -157,23 +167,32 @@ pub fn found(page: &SearchPage) -> String {
     if page.hits.is_empty() {
         let _ = writeln!(out, "No tool matches \"{}\".", clean_line(&page.query, LINE));
     }
+    let mut room = budget_of(page).room();
+    let mut end = page.offset;
     for (index, hit) in page.hits.iter().enumerate() {
-        if index >= FULL_HITS {
-            let _ = writeln!(out, "- {}", tool_line(&hit.line));
-            continue;
+        let row =
+            if index < FULL_HITS { in_full(hit) } else { format!("- {}\n", tool_line(&hit.line)) };
+        if !room.take(&row) {
+            break;
         }
-        let signature = clean_line(&hit.signature, MESSAGE);
-        let about = clean_line(&hit.line.description, DESCRIPTION);
-        let _ = writeln!(out, "{signature}{}", mark(&hit.line));
-        if !about.is_empty() {
-            let _ = writeln!(out, "  {about}");
-        }
+        out.push_str(&row);
+        end += 1;
     }
-    if page.next.is_some() {
-        let _ = writeln!(out, "{} of {} are shown", page.offset + page.hits.len(), page.total);
+    if end < page.total && !page.hits.is_empty() {
+        let _ = writeln!(out, "{end} of {} are shown", page.total);
     }
     unseen(&mut out, &page.not_listed, &page.pending);
     trimmed(out)
+}
+
+fn in_full(hit: &SearchHit) -> String {
+    let signature = clean_line(&hit.signature, MESSAGE);
+    let mut row = format!("{signature}{}\n", mark(&hit.line));
+    let about = lead(&hit.line.description, DESCRIPTION);
+    if !about.is_empty() {
+        let _ = writeln!(row, "  {about}");
+    }
+    row
 }
 
 /// How it went with one server that was to be connected.
@@ -223,7 +242,7 @@ fn shown(server: &ServerName) -> std::borrow::Cow<'_, str> {
 
 fn tool_line(tool: &ToolLine) -> String {
     let name = clean_line(&tool.shown, NAME);
-    match clean_line(&tool.description, LINE) {
+    match lead(&tool.description, LINE) {
         about if about.is_empty() => format!("{name}{}", mark(tool)),
         about => format!("{name}{}: {about}", mark(tool)),
     }

@@ -18,6 +18,7 @@ pub trait Speech {
 }
 
 /// A remedy as a clause.
+#[expect(clippy::too_many_lines, reason = "a table, with a line for each remedy")]
 pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
     let command = |words: &str| speech.command(words);
     let on = |verb: &str, name: &str| command(&format!("{verb} {}", word(name)));
@@ -68,6 +69,10 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         Hint::LiftDenial(pattern) => {
             let lift = on("deny --remove", pattern);
             format!("if it should run after all, lift the rule with {lift}")
+        }
+        Hint::ReadResult(id) => format!("its result is kept under `{id}`"),
+        Hint::CallAgain => {
+            "call the tool again: results are kept while their session lasts".to_owned()
         }
         Hint::UseArgs => format!("for example {}", command("call demo_add a=2 b=40")),
         Hint::CheckCommand(program) => {

@@ -1,30 +1,41 @@
 //! Replies and failures as text for a model: short, and with the next step in the tool's own words.
 
+mod described;
+pub(super) mod found;
+
 use std::fmt::Write;
 
+use super::lead::lead;
 use super::words::{clean_block, clean_line, duration, list, plural};
+use crate::budget::{self, Budget, cut};
 use crate::catalog::pin::{DriftCount, Pin};
 use crate::failure::{Failure, Hint};
 use crate::name::ServerName;
 use crate::reply::{
-    Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, Stage, ToolLine, ToolPage,
+    Clue, Guessed, Output, Overview, Reply, ServerLine, ServerStatus, Stage, ToolLine, ToolPage,
     Underway,
 };
-use crate::request::{PARAMETERS, Place};
+use crate::request::PARAMETERS;
 
-/// Hits that are shown with signature and description; the others get a line.
-const FULL_HITS: usize = 3;
-
-const LINE: usize = 100;
+const LINE: usize = 80;
 const DESCRIPTION: usize = 240;
 const NAMES: usize = 8;
-/// Servers that a status shows.
-const SERVERS: usize = 100;
+/// Places in configuration files that a status shows.
+const PLACES: usize = 10;
 /// As much of a name that is not a plain word as is shown.
 const ODD_NAME: usize = 40;
 
-/// A server's own words about itself or a tool, in bytes.
-const LONGEST_PROSE: usize = 16 * 1024;
+/// What a server's own words about itself weigh.
+const LONGEST_PROSE: usize = 16_000;
+
+/// What the causes of a failure weigh.
+const CAUSES: usize = 3_000;
+
+/// What one remedy weighs.
+const REMEDY: usize = 4_000;
+
+/// Kept free for a line that says how much is not shown.
+const MORE: usize = 64;
 
 /// The text of a reply. An output has content blocks of its own and is not text.
 pub fn reply(reply: &Reply) -> String {
@@ -51,36 +62,38 @@ pub fn reply(reply: &Reply) -> String {
                 let _ = write!(out, ", for: {}", clean_line(&scopes.join(" "), DESCRIPTION));
             }
         }
-        Reply::Found(page) => found(&mut out, page),
-        Reply::Described(description) => described(&mut out, description),
+        Reply::Found(page) => out = found::found(page),
+        Reply::Described(description) => out = described::described(description),
         Reply::Instructions { server, text } => {
-            let text = clean_block(text, LONGEST_PROSE);
+            let text = cut(clean_block(text, LONGEST_PROSE).into_owned(), LONGEST_PROSE);
             let _ = write!(out, "Instructions of {server}:\n\n{text}");
         }
-        Reply::Output(output) => out.push_str(&output.content.text()),
-        // Its last line says which part it is and how to go on.
-        Reply::Stored { page, .. } => out.push_str(&page.text),
-        Reply::Resources(resources) => {
-            for (server, resource) in resources {
-                let about = resource.description.as_deref().unwrap_or(&resource.name);
-                let _ = writeln!(
-                    out,
-                    "- {} ({server}): {}",
-                    clean_line(&resource.uri, LINE * 2),
-                    clean_line(about, LINE)
-                );
+        Reply::Output(output) => {
+            if let Some(guessed) = &output.guessed {
+                let _ = writeln!(out, "{}", guessed_line(guessed));
+            }
+            out.push_str(&output.content.text());
+            if let Some(line) = expected_line(output) {
+                let _ = write!(out, "\n{line}");
             }
         }
+        // Its last line says which part it is and how to go on.
+        Reply::Stored { page, .. } => out.push_str(&page.text()),
+        Reply::Resources(resources) => {
+            let lines = resources.iter().map(|(server, resource)| {
+                let about = resource.description.as_deref().unwrap_or(&resource.name);
+                let uri = clean_line(&resource.uri, LINE * 2);
+                format!("- {uri} ({}): {}", server_name(server), lead(about, LINE))
+            });
+            fill(&mut out, budget::LISTS, lines);
+        }
         Reply::Prompts(prompts) => {
-            for (server, prompt) in prompts {
+            let lines = prompts.iter().map(|(server, prompt)| {
                 let about = prompt.description.as_deref().unwrap_or("");
-                let _ = writeln!(
-                    out,
-                    "- {} ({server}): {}",
-                    clean_line(&prompt.name, LINE),
-                    clean_line(about, LINE)
-                );
-            }
+                let name = clean_line(&prompt.name, LINE);
+                format!("- {name} ({}): {}", server_name(server), lead(about, LINE))
+            });
+            fill(&mut out, budget::LISTS, lines);
         }
     }
     out.truncate(out.trim_end().len());
@@ -104,23 +117,47 @@ pub fn status_header(overview: &Overview) -> String {
 }
 
 fn status(out: &mut String, overview: &Overview) {
+    let mut rest = String::new();
+    let stale = overview.stale.iter().map(|place| stale_line(place));
+    let mistakes = overview.mistakes.iter().map(|place| mistake_line(place));
+    for line in stale.chain(mistakes).take(PLACES) {
+        let _ = writeln!(rest, "{}", cut(line, DESCRIPTION * 2));
+    }
+    let places = overview.stale.len() + overview.mistakes.len();
+    if let Some(more @ 1..) = places.checked_sub(PLACES) {
+        let _ = writeln!(rest, "… and {more} more");
+    }
+    rest.push_str("\nParameters of mcp:");
+    for parameter in PARAMETERS {
+        let _ = write!(rest, "\n- {}: {}", parameter.name, parameter.about);
+    }
     let _ = writeln!(out, "{}", status_header(overview));
-    for server in overview.servers.iter().take(SERVERS) {
-        let _ = writeln!(out, "{}", server_line(server));
+    let left = budget::STATUS.bytes.saturating_sub(budget::weight(&rest));
+    let servers = Budget { bytes: left, ..budget::STATUS };
+    fill(out, servers, overview.servers.iter().map(server_line));
+    out.push_str(&rest);
+}
+
+/// As many lines as there is room for, and how many there are beside them; says how many were
+/// written.
+fn fill(
+    out: &mut String,
+    budget: Budget,
+    mut lines: impl ExactSizeIterator<Item = String>,
+) -> usize {
+    let mut room = budget.room();
+    room.take(out);
+    room.take(&" ".repeat(MORE));
+    let all = lines.len();
+    let mut shown = 0;
+    while let Some(line) = lines.next().filter(|line| room.take(line) && room.take("\n")) {
+        let _ = writeln!(out, "{line}");
+        shown += 1;
     }
-    if let Some(more @ 1..) = overview.servers.len().checked_sub(SERVERS) {
-        let _ = writeln!(out, "… and {more} more");
+    if shown < all {
+        let _ = writeln!(out, "… and {} more", all - shown);
     }
-    for place in &overview.stale {
-        let _ = writeln!(out, "{}", stale_line(place));
-    }
-    for place in &overview.mistakes {
-        let _ = writeln!(out, "{}", mistake_line(place));
-    }
-    out.push_str("\nParameters of mcp:");
-    for parameter in PARAMETERS.iter().filter(|parameter| parameter.place != Place::NotYet) {
-        let _ = write!(out, "\n- {}: {}", parameter.name, parameter.about);
-    }
+    shown
 }
 
 /// A file that does not read, as a line.
@@ -160,8 +197,9 @@ pub fn server_line(server: &ServerLine) -> String {
         )),
         (ServerStatus::Failed, None) => Some("failed".to_owned()),
     };
+    let note = server.note.as_deref().map(|note| clean_line(note, DESCRIPTION).into_owned());
     let facts: Vec<String> =
-        [tools, state, drift(server.drift), server.note.clone()].into_iter().flatten().collect();
+        [tools, state, drift(server.drift), note].into_iter().flatten().collect();
     let name = server_name(&server.name);
     let mut line = format!("{} {name} ({})", server.status.glyph(), facts.join(", "));
     if let Some(description) = &server.description {
@@ -185,55 +223,60 @@ fn mark(pin: Pin) -> String {
 }
 
 fn tools(out: &mut String, page: &ToolPage) {
-    let title = page.server.as_ref().map_or("All servers", |server| server.as_str());
-    let _ = writeln!(out, "{} ({}):", clean_line(title, LINE), plural(page.total, "tool"));
-    for tool in &page.tools {
-        let _ = writeln!(out, "- {}", tool_line(tool));
-    }
-    if let Some(next) = page.next {
-        let _ = writeln!(out, "next page: offset {next}");
-    }
+    let mut rest = String::new();
     if !page.skipped.is_empty() {
         let count = plural(page.skipped.len(), "definition");
-        let _ = writeln!(out, "left out: {count} ({})", list(&page.skipped, 3));
+        let reasons = list(&page.skipped, 3);
+        let _ = writeln!(rest, "left out: {count} ({})", clean_line(&reasons, DESCRIPTION));
     }
     if page.without_tools {
-        out.push_str("it offers no tools\n");
+        rest.push_str("it offers no tools\n");
     }
     if let Some(server) = page.server.as_ref().filter(|_| page.has_instructions) {
-        let _ = writeln!(out, "its instructions: mcp({{ instructions: \"{server}\" }})");
+        let _ = writeln!(rest, "its instructions: mcp({{ instructions: \"{server}\" }})");
     }
-    not_listed(out, &page.not_listed);
-    pending(out, &page.pending);
+    not_listed(&mut rest, &page.not_listed);
+    pending(&mut rest, &page.pending);
+
+    let title = page.server.as_ref().map_or("All servers".to_owned(), server_name);
+    let _ = writeln!(out, "{title} ({}):", plural(page.total, "tool"));
+    let mut room = budget::TOOLS.room();
+    room.take(out);
+    room.take(&rest);
+    room.take(&" ".repeat(MORE));
+    let mut next = page.offset;
+    for tool in &page.tools {
+        let line = format!("- {}\n", tool_line(tool));
+        if !room.take(&line) {
+            break;
+        }
+        out.push_str(&line);
+        next += 1;
+    }
+    if next < page.total && !page.tools.is_empty() {
+        let _ = writeln!(out, "next page: offset {next}");
+    }
+    out.push_str(&rest);
 }
 
 fn tool_line(tool: &ToolLine) -> String {
-    if tool.description.trim().is_empty() {
-        return format!("{}{}", tool.shown, mark(tool.pin));
+    match lead(&tool.description, LINE) {
+        about if about.is_empty() => format!("{}{}", tool.shown, mark(tool.pin)),
+        about => format!("{}{}: {about}", tool.shown, mark(tool.pin)),
     }
-    format!("{}{}: {}", tool.shown, mark(tool.pin), clean_line(&tool.description, LINE))
 }
 
-fn found(out: &mut String, page: &SearchPage) {
-    if page.hits.is_empty() {
-        let query = clean_line(&page.query, LINE);
-        let _ = writeln!(out, "No tool matches \"{query}\".");
+/// What the tool takes, for the line below its complaint.
+pub fn expected_line(output: &Output) -> Option<String> {
+    output.expected.as_ref().map(|expected| hint_line(&Hint::Expected(expected.clone())))
+}
+
+/// What was called instead of what was named, for the line above its answer.
+pub fn guessed_line(Guessed { shown, by }: &Guessed) -> String {
+    match by {
+        Clue::Search => format!("[called {shown}, which the search clearly means]"),
+        Clue::Misspelt(name) => format!("[called {shown}: no tool is named `{name}`]"),
     }
-    let full = if page.with_signatures { FULL_HITS } else { 0 };
-    for (index, hit) in page.hits.iter().enumerate() {
-        if index < full {
-            let about = clean_line(&hit.line.description, DESCRIPTION);
-            let _ = writeln!(out, "{}{}\n  {about}", hit.signature, mark(hit.line.pin));
-        } else {
-            let _ = writeln!(out, "- {}", tool_line(&hit.line));
-        }
-    }
-    if let Some(next) = page.next {
-        let shown = page.offset + page.hits.len();
-        let _ = writeln!(out, "{shown} of {}; next page: offset {next}", page.total);
-    }
-    not_listed(out, &page.not_listed);
-    pending(out, &page.pending);
 }
 
 /// A name that anybody may have chosen: one that is no plain word is quoted and cut, so that it
@@ -258,40 +301,13 @@ fn pending(out: &mut String, servers: &[ServerName]) {
 
 fn not_listed(out: &mut String, servers: &[ServerName]) {
     let Some(first) = servers.first() else { return };
-    let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
+    let names: Vec<String> = servers.iter().map(server_name).collect();
     let _ = writeln!(
         out,
         "{} not listed yet: {} (mcp({{ connect: \"{first}\" }}))",
         plural(servers.len(), "server"),
         list(&names, NAMES)
     );
-}
-
-fn described(out: &mut String, description: &Description) {
-    let _ = writeln!(out, "{}", description.signature);
-    let _ = writeln!(out, "server: {}", description.line.server);
-    if let Some(about) = about_pin(description.line.pin) {
-        let _ = writeln!(out, "attention: {about}");
-    }
-    if let Some(title) = &description.title {
-        let _ = writeln!(out, "title: {}", clean_line(title, LINE));
-    }
-    if let Some(uri) = &description.resource {
-        let _ = writeln!(out, "reads the resource {}", clean_line(uri, LINE * 2));
-    }
-    if let Some(annotations) = &description.annotations {
-        let _ = writeln!(out, "declares: {}", clean_line(annotations, DESCRIPTION));
-    }
-    if !description.line.description.trim().is_empty() {
-        let prose = clean_block(description.line.description.trim(), LONGEST_PROSE);
-        let _ = writeln!(out, "\n{prose}");
-    }
-    if !description.parameters.is_empty() {
-        let _ = writeln!(out, "\n{}", description.parameters);
-    }
-    if let Some(returns) = &description.returns {
-        let _ = writeln!(out, "\nreturns: {returns}");
-    }
 }
 
 /// What it means that a tool is not what was accepted.
@@ -309,14 +325,15 @@ pub fn failure(failure: &Failure) -> String {
     let mut out = String::new();
     let chain = failure.chain();
     let cleaned: Vec<_> = chain.iter().map(|cause| clean_line(cause, 1_000)).collect();
-    let _ = write!(out, "{}: {}", failure.code, cleaned.join(": "));
+    let _ = write!(out, "{}: {}", failure.code, cut(cleaned.join(": "), CAUSES));
     for hint in &failure.hints {
-        let _ = write!(out, "\n{}", hint_line(hint));
+        let _ = write!(out, "\n{}", cut(hint_line(hint), REMEDY));
     }
-    out
+    cut(out, budget::FAILURE.bytes)
 }
 
 /// A remedy in the words of the `mcp` tool.
+#[expect(clippy::too_many_lines, reason = "a table, with a line for each remedy")]
 pub fn hint_line(hint: &Hint) -> String {
     match hint {
         Hint::DidYouMean(names) => format!("Did you mean: {}", list(names, NAMES)),
@@ -369,6 +386,13 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::UseArgs => {
             "Example: mcp({ tool: \"demo_add\", args: { \"a\": 2, \"b\": 40 } })".to_owned()
         }
+        Hint::ReadResult(id) => {
+            format!("Kept as result: {id}, to be read with result and select, grep or offset")
+        }
+        Hint::CallAgain => {
+            "Call the tool again: a result is kept while its session lasts, the newest longest"
+                .to_owned()
+        }
         Hint::CheckCommand(command) => {
             format!("Check that `{}` is installed and can be run", clean_line(command, LINE))
         }
@@ -403,6 +427,7 @@ pub fn hint_line(hint: &Hint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::Description;
 
     #[test]
     fn what_a_server_says_about_itself_is_bounded() {

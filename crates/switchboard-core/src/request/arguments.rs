@@ -17,7 +17,12 @@ pub enum Arguments {
     },
     /// The arguments of the tool cannot be passed on.
     Unread(ReadError),
+    /// More than are looked at.
+    TooMany,
 }
+
+/// Parameters that are kept: those of `mcp`, and as many that may be meant for a tool.
+const MOST: usize = 64;
 
 impl Default for Arguments {
     fn default() -> Arguments {
@@ -63,18 +68,20 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
         let mut given: Vec<(String, Exact)> = Vec::new();
         let mut unread = None;
         while let Some(name) = map.next_key::<String>()? {
-            if given.len() > PARAMETERS.len() {
-                // More than there are: one is unknown, and `check` says which.
+            if given.len() >= MOST {
                 map.next_value::<de::IgnoredAny>()?;
+                unread = Some(Arguments::TooMany);
                 continue;
             }
             if given.iter().any(|(known, _)| *known == name) {
                 return Err(de::Error::custom("a parameter is given twice"));
             }
-            let value = match name.as_str() {
-                // These go on to a server.
-                "args" => Exact::parse(map.next_value::<&RawValue>()?.get()),
-                _ => Ok(map.next_value::<Value>()?.into()),
+            let is_ours = PARAMETERS.iter().any(|parameter| parameter.name == name);
+            let value = if is_ours && name != "args" {
+                Ok(map.next_value::<Value>()?.into())
+            } else {
+                // This goes on to a server.
+                Exact::parse(map.next_value::<&RawValue>()?.get())
             };
             match value {
                 Ok(value) => given.push((name, value)),
@@ -131,6 +138,6 @@ mod tests {
         let many: Map<String, Value> =
             (0..1_000).map(|number| (format!("p{number}"), json!("x"))).collect();
         let read: Arguments = serde_json::from_str(&Value::Object(many).to_string()).unwrap();
-        assert!(matches!(&read, Arguments::Given(given) if given.len() <= PARAMETERS.len() + 1));
+        assert!(matches!(read, Arguments::TooMany));
     }
 }

@@ -6,7 +6,7 @@ mod prompt_line;
 mod table;
 
 pub use arguments::Arguments;
-pub use parse::{Parsed, RequestError, args_of, parse, parse_args};
+pub use parse::{Parsed, RequestError, args_of, parse, parse_args, unknown};
 pub use prompt_line::{LineError, prompt_args};
 pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
 
@@ -92,6 +92,25 @@ pub struct SearchRequest {
     /// Whether hits come with their signatures.
     pub signatures: Signatures,
     pub page: PageRequest,
+    /// What to call the tool with, if one is clearly meant and only reads.
+    pub args: Option<Args>,
+    /// A jq filter on what the tool gives, if it is called.
+    pub select: Option<String>,
+}
+
+impl SearchRequest {
+    /// The first page of what these words find everywhere.
+    pub fn words(query: impl Into<String>) -> SearchRequest {
+        SearchRequest {
+            query: query.into(),
+            matching: Matching::Words,
+            server: None,
+            signatures: Signatures::Shown,
+            page: PageRequest::default(),
+            args: None,
+            select: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,11 +132,36 @@ pub struct CallRequest {
     pub tool: String,
     pub server: Option<String>,
     pub args: Args,
+    pub reading: Reading,
+    /// A jq filter: only what it gives is shown.
+    pub select: Option<String>,
+}
+
+impl CallRequest {
+    /// The call of a tool by its name, which is meant as it stands.
+    pub fn new(tool: impl Into<String>, server: Option<String>, args: Args) -> CallRequest {
+        CallRequest { tool: tool.into(), server, args, reading: Reading::Literal, select: None }
+    }
+}
+
+/// How freely a call is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// A person or a program wrote it, who mean what they say.
+    #[default]
+    Literal,
+    /// A model wrote it: a name that no tool has may be that of the tool next to it.
+    Forgiving,
+    /// A model wrote it, with the arguments beside `tool` instead of inside `args`: each has to be
+    /// a parameter of the tool.
+    Beside,
 }
 
 /// Which part of a stored result to read; lines are counted from 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultView {
+    /// A jq filter: what it gives takes the place of the result.
+    pub select: Option<String>,
     pub offset: usize,
     pub limit: Option<usize>,
     pub grep: Option<String>,

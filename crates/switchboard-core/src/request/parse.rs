@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::table::{Kind, PARAMETERS, Parameter, Place};
+use super::table::{Kind, PARAMETERS, Parameter};
 use super::{
-    CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Request, ResultView,
+    CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Reading, Request, ResultView,
     SearchRequest, Signatures,
 };
 use crate::exact::{Args, Exact, ReadError, kind_of};
@@ -28,6 +28,8 @@ pub enum RequestError {
     /// The likely reason: a tool's own arguments beside `tool` instead of inside `args`.
     #[error("`{name}` is not a parameter of `mcp`; the arguments of `{tool}` go into `args`")]
     OutsideArgs { name: String, tool: String },
+    #[error("these are more parameters than `mcp` has; the arguments of a tool go into `args`")]
+    TooMany,
     #[error("`{name}` must be {expected}, not {found}")]
     WrongType { name: &'static str, expected: &'static str, found: &'static str },
     #[error("`{name}` is empty")]
@@ -43,7 +45,7 @@ pub enum RequestError {
     ArgsTwice { name: String },
     #[error("`args` must hold a JSON object, not {found}")]
     ArgsNotAnObject { found: &'static str },
-    #[error("`args` needs a `tool` that takes them")]
+    #[error("`args` needs a `tool` or a `search` beside it")]
     ArgsAlone,
     #[error("`{name}` needs `{needs}` beside it")]
     Alone { name: &'static str, needs: &'static str },
@@ -53,8 +55,6 @@ pub enum RequestError {
         "`auth-complete` needs `args` with the `redirectUrl` that the browser was sent to, or the `code` in it"
     )]
     NoAnswer,
-    #[error("`{name}` is not available yet")]
-    NotYet { name: &'static str },
 }
 
 fn nearest_clause(nearest: Option<&str>) -> String {
@@ -67,6 +67,7 @@ pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
         Arguments::Given(given) => given,
         Arguments::Other { found } => return Err(RequestError::NotAnObject { found }),
         Arguments::Unread(cause) => return Err(unread(cause)),
+        Arguments::TooMany => return Err(RequestError::TooMany),
     };
     let mut fields = Fields::check(given)?;
     let request = fields.mode()?;
@@ -90,6 +91,11 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
             given.try_into().map_err(unread)
         }
     }
+}
+
+/// A text without a word: a blank that a model left.
+fn is_blank(given: &Exact) -> bool {
+    given.value().as_str().is_some_and(|text| text.trim().is_empty())
 }
 
 /// What a user brought from a browser. Whatever a model calls it, there is one thing that it can be.
@@ -130,36 +136,48 @@ impl Step {
 }
 
 /// What was given; each parameter is taken out once.
-struct Fields(Vec<(String, Exact)>);
+struct Fields {
+    given: Vec<(String, Exact)>,
+    /// What stands beside `tool` and is no parameter of `mcp`: the arguments of the tool, it seems.
+    beside: Option<Args>,
+}
 
 impl Fields {
-    /// Refuses what is not a parameter.
+    /// Refuses what is not a parameter, unless it can be meant for the tool.
     fn check(given: Vec<(String, Exact)>) -> Result<Fields, RequestError> {
-        for (name, value) in &given {
-            match PARAMETERS.iter().find(|parameter| parameter.name == name) {
-                Some(Parameter { place: Place::NotYet, name, .. }) if !value.value().is_null() => {
-                    return Err(RequestError::NotYet { name });
-                }
-                Some(_) => {}
-                None => {
-                    let tool = given.iter().find(|(name, _)| name == "tool");
-                    let tool = tool.and_then(|(_, tool)| tool.value().as_str());
-                    return Err(unknown(name, tool.map(str::to_owned)));
-                }
-            }
+        let known = |name: &str| PARAMETERS.iter().find(|parameter| parameter.name == name);
+        let (given, strays): (Vec<_>, Vec<_>) =
+            given.into_iter().partition(|(name, _)| known(name).is_some());
+        let Some((stray, _)) = strays.first() else {
+            return Ok(Fields { given, beside: None });
+        };
+        let tool = given.iter().find(|(name, value)| name == "tool" && !is_blank(value));
+        let tool = tool.and_then(|(_, tool)| tool.value().as_str());
+        // Beside anything else nobody can tell what belongs to whom.
+        let alone = given.iter().all(|(name, value)| {
+            matches!(name.as_str(), "tool" | "server" | "select")
+                || value.value().is_null()
+                || is_blank(value)
+        });
+        if tool.is_none() || !alone {
+            return Err(unknown(stray, tool.map(str::to_owned)));
         }
-        Ok(Fields(given))
+        let mut beside = Args::default();
+        for (name, value) in strays {
+            beside.insert(&name, value);
+        }
+        Ok(Fields { given, beside: Some(beside) })
     }
 
     /// Takes a parameter out. A `null` counts as not given: models fill in blanks.
     fn take(&mut self, name: &str) -> Option<Exact> {
-        let index = self.0.iter().position(|(given, _)| given == name)?;
-        let (_, value) = self.0.swap_remove(index);
+        let index = self.given.iter().position(|(given, _)| given == name)?;
+        let (_, value) = self.given.swap_remove(index);
         Some(value).filter(|value| !value.value().is_null())
     }
 
     fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(given, value)| given == name && !value.value().is_null())
+        self.given.iter().any(|(given, value)| given == name && !value.value().is_null())
     }
 
     /// The highest mode that was asked for.
@@ -169,14 +187,22 @@ impl Fields {
         }
         if let Some(tool) = self.text("tool")? {
             let server = self.text("server")?;
-            let args = self.take("args").map_or_else(|| Ok(Args::default()), args_of)?;
-            return Ok(Request::Call(CallRequest { tool, server, args }));
+            let (args, reading) = match self.beside.take() {
+                Some(args) => (args, Reading::Beside),
+                None => {
+                    let args = self.take("args").map_or_else(|| Ok(Args::default()), args_of)?;
+                    (args, Reading::Forgiving)
+                }
+            };
+            let select = self.text("select")?;
+            return Ok(Request::Call(CallRequest { tool, server, args, reading, select }));
         }
         if let Some(id) = self.text("result")? {
             let grep = self.text("grep")?;
             let offset = self.count("offset", 0, usize::MAX)?.unwrap_or(0);
             let limit = self.count("limit", 1, usize::MAX)?;
-            return Ok(Request::Result { id, view: ResultView { offset, limit, grep } });
+            let select = self.text("select")?;
+            return Ok(Request::Result { id, view: ResultView { select, offset, limit, grep } });
         }
         if let Some(server) = self.text("connect")? {
             return Ok(Request::Connect { server });
@@ -224,7 +250,17 @@ impl Fields {
         };
         let server = self.text("server")?;
         let page = self.page()?;
-        Ok(Request::Search(SearchRequest { query, matching, server, signatures, page }))
+        let args = self.take("args").filter(|args| !is_blank(args)).map(args_of).transpose()?;
+        let select = if args.is_some() { self.text("select")? } else { None };
+        Ok(Request::Search(SearchRequest {
+            query,
+            matching,
+            server,
+            signatures,
+            page,
+            args,
+            select,
+        }))
     }
 
     /// Parameters that only make sense beside another one.
@@ -232,7 +268,9 @@ impl Fields {
         if self.has("args") {
             return Err(RequestError::ArgsAlone);
         }
-        for (name, needs) in [("grep", "result"), ("regex", "search"), ("offset", "search")] {
+        for (name, needs) in
+            [("grep", "result"), ("select", "tool"), ("regex", "search"), ("offset", "search")]
+        {
             if self.has(name) {
                 return Err(RequestError::Alone { name, needs });
             }
@@ -249,7 +287,7 @@ impl Fields {
 
     /// Modes that were given beside a higher one.
     fn leftovers(&self) -> Vec<&'static str> {
-        if self.0.is_empty() {
+        if self.given.is_empty() {
             return Vec::new();
         }
         PARAMETERS
@@ -313,13 +351,13 @@ fn whole(number: &serde_json::Number) -> Option<usize> {
     (0.0..=9e15).contains(&float).then_some(float as usize)
 }
 
-fn unknown(name: &str, tool: Option<String>) -> RequestError {
+/// A name that is no parameter of `mcp`, nor of the tool that it stands beside.
+pub fn unknown(name: &str, tool: Option<String>) -> RequestError {
     let distance = |parameter: &Parameter| {
         strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase())
     };
     let nearest = PARAMETERS
         .iter()
-        .filter(|parameter| parameter.place != Place::NotYet)
         .map(|parameter| (distance(parameter), parameter.name))
         .min()
         .filter(|(distance, _)| *distance <= name.len() / 3)
@@ -377,12 +415,38 @@ mod tests {
         check(json!({"connect": "demo"}), r#"Connect { server: "demo" }"#);
         check(
             json!({"result": "r1", "grep": "x", "limit": "5"}),
-            r#"Result { id: "r1", view: ResultView { offset: 0, limit: Some(5), grep: Some("x") } }"#,
+            r#"Result { id: "r1", view: ResultView { select: None, offset: 0, limit: Some(5), grep: Some("x") } }"#,
+        );
+        check(
+            json!({"result": "r1", "select": ".a", "offset": 2}),
+            r#"Result { id: "r1", view: ResultView { select: Some(".a"), offset: 2, limit: None, grep: None } }"#,
+        );
+        check(
+            json!({"tool": "t", "select": ".a"}),
+            r#"Call(CallRequest { tool: "t", server: None, args: {}, reading: Forgiving, select: Some(".a") })"#,
         );
         check(
             json!({"search": "a b", "regex": true, "includeSchemas": false, "offset": 12.0}),
-            r#"Search(SearchRequest { query: "a b", matching: Pattern, server: None, signatures: Hidden, page: PageRequest { offset: 12, limit: 12 } })"#,
+            r#"Search(SearchRequest { query: "a b", matching: Pattern, server: None, signatures: Hidden, page: PageRequest { offset: 12, limit: 12 }, args: None, select: None })"#,
         );
+    }
+
+    #[test]
+    fn arguments_beside_a_search_are_for_what_it_finds() {
+        let check = |args: Value, expected: Option<&str>| {
+            let given = json!({ "search": "x", "args": args });
+            let Ok(Parsed { request: Request::Search(request), ignored }) = parse(given.into())
+            else {
+                panic!("no search: {args}")
+            };
+            let args = request.args.map(|args| args.to_string());
+            assert_eq!((args.as_deref(), ignored), (expected, vec![]));
+        };
+        check(json!({ "a": 1 }), Some(r#"{"a":1}"#));
+        check(json!(r#"{ "a": 1.10 }"#), Some(r#"{"a":1.10}"#));
+        check(json!({}), Some("{}"));
+        check(json!(null), None);
+        check(json!(" "), None);
     }
 
     #[test]
@@ -390,7 +454,7 @@ mod tests {
         for args in [json!({"a": 1}), json!(r#"{"a": 1}"#)] {
             check(
                 json!({"tool": "t", "args": args}),
-                r#"Call(CallRequest { tool: "t", server: None, args: {"a":1} })"#,
+                r#"Call(CallRequest { tool: "t", server: None, args: {"a":1}, reading: Forgiving, select: None })"#,
             );
         }
         check(
@@ -399,6 +463,21 @@ mod tests {
         );
         check(json!({"tool": "t", "args": [1]}), "`args` must hold a JSON object, not an array");
         check(json!({"tool": "t", "args": "7"}), "`args` must hold a JSON object, not a number");
+    }
+
+    #[test]
+    fn what_stands_beside_a_tool_is_taken_for_its_arguments() {
+        check(
+            json!({"tool": "t", "server": "s", "args": null, "search": null, "path": "/a", "n": 1.5}),
+            r#"Call(CallRequest { tool: "t", server: Some("s"), args: {"path":"/a","n":1.5}, reading: Beside, select: None })"#,
+        );
+        let exact = r#"{"tool": "t", "n": 12345678901234567890123}"#;
+        let Ok(Request::Call(call)) =
+            parse(serde_json::from_str(exact).unwrap()).map(|parsed| parsed.request)
+        else {
+            panic!("no call")
+        };
+        assert_eq!(call.args.to_string(), r#"{"n":12345678901234567890123}"#);
     }
 
     /// What policy looks at, what a user is shown and what a server gets is one text.
@@ -429,7 +508,7 @@ mod tests {
     fn the_higher_of_two_modes_is_answered_and_the_other_named() {
         check(
             json!({"search": "x", "tool": "t"}),
-            r#"Call(CallRequest { tool: "t", server: None, args: {} }), ignored ["search"]"#,
+            r#"Call(CallRequest { tool: "t", server: None, args: {}, reading: Forgiving, select: None }), ignored ["search"]"#,
         );
         check(
             json!({"connect": "a", "server": "b"}),
@@ -451,10 +530,14 @@ mod tests {
         );
         check(json!({"foo": 1}), "`foo` is not a parameter of `mcp`");
         check(
-            json!({"tool": "demo_add", "a": 1}),
+            json!({"tool": "demo_add", "a": 1, "args": {"b": 2}}),
             "`a` is not a parameter of `mcp`; the arguments of `demo_add` go into `args`",
         );
-        check(json!({"args": {"a": 1}}), "`args` needs a `tool` that takes them");
+        check(
+            json!({"tool": "demo_add", "a": 1, "limit": 2}),
+            "`a` is not a parameter of `mcp`; the arguments of `demo_add` go into `args`",
+        );
+        check(json!({"args": {"a": 1}}), "`args` needs a `tool` or a `search` beside it");
         check(json!({"search": 5}), "`search` must be a string, not a number");
         check(json!({"search": "  "}), "`search` is empty");
         check(json!({"search": "x", "limit": 0}), "`limit` must be from 1 to 100");
@@ -475,7 +558,7 @@ mod tests {
         for args in [json!(null), json!({}), json!("  "), json!({ "code": 7 })] {
             check(json!({"action": "auth-complete", "server": "a", "args": args}), no_answer);
         }
-        check(json!({"tool": "x", "select": ".a"}), "`select` is not available yet");
+        check(json!({"select": ".a"}), "`select` needs `tool` beside it");
     }
 
     #[test]

@@ -15,8 +15,6 @@ pub enum Place {
     Card,
     /// Accepted, and explained by the status answer and by errors.
     OffCard,
-    /// Known, but answered with an error that says so.
-    NotYet,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +39,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row("result", Kind::Text, Place::Card, "read on in a stored result"),
     row("offset", Kind::Count, Place::Card, "where the page begins"),
     row("limit", Kind::Count, Place::OffCard, "size of the page"),
+    row("select", Kind::Text, Place::OffCard, "jq filter on the JSON of a call or a stored result"),
     row("grep", Kind::Text, Place::OffCard, "regular expression over the lines of a stored result"),
     row("connect", Kind::Text, Place::OffCard, "connect a server, or refresh its tools"),
     row("instructions", Kind::Text, Place::OffCard, "how a server says it wants to be used"),
@@ -52,7 +51,6 @@ pub const PARAMETERS: &[Parameter] = &[
         Place::OffCard,
         "`auth-start` or `auth-complete`, for the sign-in to `server`",
     ),
-    row("select", Kind::Text, Place::NotYet, "a jq filter on the result"),
 ];
 
 /// The parameters that the card shows.

@@ -1,6 +1,6 @@
 //! The JSON types that a schema admits at its own place.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{object, refs};
 
@@ -28,6 +28,13 @@ pub fn word(schema: &Value, property: &str) -> Word {
         _ if types.contain(Types::STRING) => Word::Text,
         _ => Word::Json,
     }
+}
+
+/// The first name that is no declared property.
+pub fn undeclared<'g>(schema: &Value, given: &'g Map<String, Value>) -> Option<&'g str> {
+    let fields = object::fields(schema, schema);
+    let is_declared = |name: &str| fields.iter().any(|field| field.name == name);
+    given.keys().map(String::as_str).find(|name| !is_declared(name))
 }
 
 /// How far `allOf`, `anyOf` and `oneOf` are followed; beyond it every type counts as admitted.

@@ -60,6 +60,11 @@ pub enum Unit {
 }
 
 impl Mismatch {
+    pub(crate) fn unknown(name: &str) -> Mismatch {
+        let path = text::cut(text::name(name).into_owned(), MAX_PATH_BYTES);
+        Mismatch { path, problem: Problem::Unknown { nearest: None } }
+    }
+
     pub(super) fn too_deep() -> Mismatch {
         let limit = limits::ARGUMENTS.depth;
         Mismatch { path: String::new(), problem: Problem::TooDeep { limit } }

@@ -4,9 +4,11 @@
 //! bytes, follows no reference out of the schema itself, and terminates on any JSON value.
 
 mod checkable;
+mod complaint;
 mod limits;
 mod mirror;
 mod mismatch;
+mod notes;
 mod object;
 mod outline;
 mod refs;
@@ -20,10 +22,12 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub use admitted::{Word, word};
+pub use admitted::{Word, undeclared, word};
+pub use complaint::complains;
 pub use limits::SchemaError;
 pub use mirror::{MirrorError, mirrored};
 pub use mismatch::{Bound, Mismatch, Problem, Unit};
+pub use notes::{Note, notes};
 pub use outline::{expected, parameters};
 pub use shape::{output_shape, signature};
 pub use shown::as_parameters;

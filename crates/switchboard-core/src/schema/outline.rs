@@ -4,19 +4,27 @@ use serde_json::Value;
 
 use super::object::{self, Field, Presence};
 use super::shape::{Detail, Shape};
-use super::{refs, text};
+use super::{limits, refs, text};
+use crate::budget::weight;
+use crate::render::words::list;
 
 /// For `describe`: nothing of a sane tool is lost.
-const FULL: Bounds = Bounds { bytes: 32 * 1024, description: 4 * 1024 };
+const FULL: Bounds = Bounds { whole: 18_000, description: 6_000, detail: Detail::Outline };
 
 /// For the answer to wrong arguments, which comes unasked.
-const TIGHT: Bounds = Bounds { bytes: 3 * 1024, description: 160 };
+const TIGHT: Bounds = Bounds { whole: 3_000, description: 160, detail: Detail::Tight };
+
+/// Parameters that are named where they are left out.
+const MAX_NAMED: usize = 20;
+
+/// The weight of those names.
+const MAX_LEFT_OUT: usize = 600;
 
 /// Nesting that is shown.
 const MAX_LEVELS: usize = 12;
 
 /// How far references, alternatives and list items are followed at one parameter.
-const MAX_STEPS: usize = 6;
+const MAX_STEPS: usize = 16;
 
 /// Alternatives of one schema that are looked at.
 const MAX_ALTERNATIVES: usize = 64;
@@ -24,47 +32,44 @@ const MAX_ALTERNATIVES: usize = 64;
 /// Schemas looked at for one text: references can name the same schema many times.
 const MAX_VISITS: usize = 2_500;
 
-/// Every parameter of a tool, for `describe`.
+/// Every parameter of a tool, for `describe`; empty if it has none.
 pub fn parameters(input_schema: &Value) -> String {
     outline(input_schema, FULL)
 }
 
 /// The parameters of a tool within a tight bound, for the answer to wrong arguments.
 pub fn expected(input_schema: &Value) -> String {
-    outline(input_schema, TIGHT)
+    let outline = outline(input_schema, TIGHT);
+    if outline.is_empty() { "(no parameters)".to_owned() } else { outline }
 }
 
+/// What a text may weigh.
 #[derive(Clone, Copy)]
 struct Bounds {
-    bytes: usize,
+    whole: usize,
     description: usize,
+    detail: Detail,
 }
 
 fn outline(schema: &Value, bounds: Bounds) -> String {
     let mut outline = Outline {
         root: schema,
-        shape: Shape::new(schema, Detail::Outline),
+        shape: Shape::new(schema, bounds.detail),
         bounds,
         text: String::new(),
+        weight: 0,
+        starts: Vec::new(),
         shown: Vec::new(),
         visits_left: MAX_VISITS,
     };
+    outline.about(schema);
     let objects = outline.objects(schema);
     outline.nested(&objects, "", 0);
     if let ([], Some(extra)) = (objects.as_slice(), object::extra(schema, schema)) {
         let field = Field { name: "", schema: extra, presence: Presence::Optional };
         outline.parameter("[key]", &field, 0);
     }
-    if outline.text.is_empty() {
-        outline.text.push_str("(no parameters)");
-    }
-    if outline.text.len() > bounds.bytes {
-        let end = outline.text.floor_char_boundary(bounds.bytes);
-        let line_end = outline.text.get(..end).and_then(|text| text.rfind('\n')).unwrap_or(end);
-        outline.text.truncate(line_end);
-        outline.text.push_str("\n…");
-    }
-    outline.text
+    outline.into_text()
 }
 
 struct Outline<'s> {
@@ -72,6 +77,10 @@ struct Outline<'s> {
     shape: Shape<'s>,
     bounds: Bounds,
     text: String,
+    /// What `text` weighs.
+    weight: usize,
+    /// The parameters of the tool itself, and where in `text` each begins.
+    starts: Vec<(String, usize)>,
     /// Objects whose properties are in the text, with the parameter they are under: a schema that
     /// is referred to many times, or by itself, is shown once.
     shown: Vec<(&'s Value, &'s str)>,
@@ -82,24 +91,73 @@ struct Outline<'s> {
 #[derive(Default)]
 struct Notes<'s> {
     limits: Vec<String>,
-    default: Option<&'s Value>,
+    defaults: Vec<&'s Value>,
     descriptions: Vec<&'s str>,
+    /// Schemas behind references that were gathered: a cycle says nothing new.
+    gathered: Vec<&'s Value>,
 }
 
 impl<'s> Outline<'s> {
+    /// What the schema as a whole says about itself.
+    fn about(&mut self, schema: &Value) {
+        let about = text::prose(schema.get("description").and_then(Value::as_str).unwrap_or(""));
+        if !about.is_empty() {
+            self.line(0, &text::cut(about, self.bounds.description));
+        }
+    }
+
+    /// The lines within the bound, and what is not among them.
+    fn into_text(self) -> String {
+        let Outline { mut text, starts, bounds, .. } = self;
+        let mut room = bounds.whole;
+        let fits = |line: &&str| {
+            room = room.saturating_sub(weight(line));
+            room > 0
+        };
+        let end = text.split_inclusive('\n').take_while(fits).map(str::len).sum();
+        if end == text.len() {
+            return text;
+        }
+        text.truncate(end);
+        let between = starts.iter().any(|(_, start)| *start == end);
+        let begun = starts.iter().rev().find(|(_, start)| *start < end).filter(|_| !between);
+        if let Some((name, _)) = begun {
+            text.push_str(&format!("… cut within {name}"));
+        }
+        let left: Vec<&str> =
+            starts.iter().filter(|(_, at)| *at >= end).map(|(name, _)| name.as_str()).collect();
+        if !left.is_empty() {
+            let names = list(&left, MAX_NAMED);
+            let stop = if begun.is_some() { "; left out: " } else { "… left out: " };
+            text.push_str(&text::cut(format!("{stop}{names}"), MAX_LEFT_OUT));
+        }
+        text
+    }
+
+    fn is_full(&self) -> bool {
+        self.weight > self.bounds.whole
+    }
+
     /// The properties of all objects that a parameter can hold.
     fn nested(&mut self, objects: &[&'s Value], under: &'s str, level: usize) {
         for object in objects {
-            if self.text.len() > self.bounds.bytes || level > MAX_LEVELS {
+            if level > MAX_LEVELS || (self.is_full() && level > 0) {
                 return;
             }
             if objects.len() > 1 {
                 let description = object.get("description").and_then(Value::as_str);
                 let description = text::prose(description.unwrap_or_default());
-                let line = format!("| {}", text::cut(description, self.bounds.description));
+                let mut line = format!("| {}", text::cut(description, self.bounds.description));
+                if let Some(default) = object.get("default") {
+                    line.push_str(&format!(" = {}", text::literal(default)));
+                }
                 self.line(level, line.trim_end());
             }
-            let known = self.shown.iter().find(|(known, _)| std::ptr::eq(*known, *object));
+            // Comparing recurses, so only what is not nested too deep is compared.
+            let comparable = limits::SCHEMA.admit(object).is_ok();
+            let same =
+                |known: &Value| std::ptr::eq(known, *object) || comparable && known == *object;
+            let known = self.shown.iter().find(|(known, _)| same(known));
             if let Some((_, parameter)) = known {
                 let line = match *parameter {
                     "" => "as the parameters themselves".to_owned(),
@@ -126,7 +184,11 @@ impl<'s> Outline<'s> {
     }
 
     fn parameter(&mut self, shown_name: &str, field: &Field<'s>, level: usize) {
-        if self.text.len() > self.bounds.bytes {
+        if level == 0 {
+            let start = if self.text.is_empty() { 0 } else { self.text.len() + 1 };
+            self.starts.push((text::cut(shown_name.to_owned(), 64), start));
+        }
+        if self.is_full() {
             return;
         }
         let mark = match field.presence {
@@ -140,37 +202,44 @@ impl<'s> Outline<'s> {
         if !notes.limits.is_empty() {
             line.push_str(&format!(" [{}]", notes.limits.join(", ")));
         }
-        if let Some(default) = notes.default {
+        for default in notes.defaults {
             line.push_str(&format!(" = {}", text::literal(default)));
         }
         for description in notes.descriptions {
             let description = text::cut(text::prose(description), self.bounds.description);
             line.push_str(&format!(" - {description}"));
         }
-        self.line(level, &line);
+        self.line(level, &text::cut(line, self.bounds.whole / 2));
         self.nested(&objects, field.name, level + 1);
     }
 
     fn line(&mut self, level: usize, line: &str) {
+        if self.is_full() {
+            return;
+        }
         if !self.text.is_empty() {
             self.text.push('\n');
         }
         self.text.extend(std::iter::repeat_n(' ', level));
         self.text.push_str(line);
+        self.weight += level + weight(line) + 1;
     }
 
     /// The objects with properties that a schema admits: behind references, in alternatives, as
     /// list items and as values of a map.
     fn objects(&mut self, schema: &'s Value) -> Vec<&'s Value> {
         let mut objects = Vec::new();
+        let mut seen: Vec<&'s Value> = Vec::new();
         let mut pending = vec![(schema, 0)];
         while let Some((schema, step)) = pending.pop() {
             let Some(schema) = refs::resolve(self.root, schema) else {
                 continue;
             };
-            if step > MAX_STEPS || self.visits_left == 0 {
+            let known = seen.iter().any(|known| std::ptr::eq(*known, schema));
+            if known || step > MAX_STEPS || self.visits_left == 0 {
                 continue;
             }
+            seen.push(schema);
             self.visits_left -= 1;
             if object::has_fields(self.root, schema) {
                 objects.push(schema);
@@ -196,7 +265,10 @@ impl<'s> Outline<'s> {
         }
         self.visits_left -= 1;
         notes.add(schema, prefix);
-        if let Some(target) = refs::target(self.root, schema) {
+        if let Some(target) = refs::target(self.root, schema)
+            && !notes.gathered.iter().any(|known| std::ptr::eq(*known, target))
+        {
+            notes.gathered.push(target);
             self.gather(notes, target, objects, prefix, step + 1);
         }
         if object::has_fields(self.root, schema) {
@@ -206,6 +278,11 @@ impl<'s> Outline<'s> {
             let resolved = refs::resolve(self.root, part).unwrap_or(part);
             // Where several objects follow, each shows its own description.
             if objects.len() > 1 && objects.iter().any(|object| std::ptr::eq(*object, resolved)) {
+                let mut reference = part;
+                while let Some(target) = refs::target(self.root, reference) {
+                    notes.add(reference, prefix);
+                    reference = target;
+                }
                 continue;
             }
             let is_item = ["items", "additionalProperties"]
@@ -218,7 +295,13 @@ impl<'s> Outline<'s> {
 
 impl<'s> Notes<'s> {
     fn add(&mut self, schema: &'s Value, prefix: &str) {
-        self.default = self.default.or(schema.get("default").filter(|_| prefix.is_empty()));
+        if let Some(default) = schema.get("default") {
+            if prefix.is_empty() && !self.defaults.contains(&default) {
+                self.defaults.push(default);
+            } else if !prefix.is_empty() {
+                self.limits.push(format!("{prefix}= {}", text::literal(default)));
+            }
+        }
         if let Some(description) = schema.get("description").and_then(Value::as_str)
             && !description.trim().is_empty()
             && !self.descriptions.contains(&description)
@@ -247,13 +330,19 @@ fn parts(schema: &Value) -> Vec<&Value> {
     parts
 }
 
+/// Whether a limit is that of whole numbers in JavaScript, which generators write for any number.
+fn is_every_integer(limit: &Value) -> bool {
+    limit.as_i64().is_some_and(|limit| limit.unsigned_abs() == (1 << 53) - 1)
+}
+
 /// The limits that one schema sets, in few words.
 fn limits(schema: &Value) -> Vec<String> {
     let mut limits = Vec::new();
     let Value::Object(keywords) = schema else {
         return limits;
     };
-    let shown = |key: &str| keywords.get(key).map(text::literal);
+    let shown =
+        |key: &str| keywords.get(key).filter(|limit| !is_every_integer(limit)).map(text::literal);
     let range = |low: &str, high: &str| match (shown(low), shown(high)) {
         (None, None) => None,
         (low, high) => Some(format!("{}..{}", low.unwrap_or_default(), high.unwrap_or_default())),

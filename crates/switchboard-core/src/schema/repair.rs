@@ -13,8 +13,9 @@ const MAX_LEVELS: usize = 64;
 /// Places that are looked at; a schema can name the same place many times.
 const MAX_PLACES: usize = 20_000;
 
-/// Changes only what `schema` refuses: JSON in a string, one value for a list, letter case of an
-/// option, letter case or `-` for `_` in a property name, and `null` for what can be left out.
+/// Changes only what `schema` refuses: JSON in a string, a whole number for a text, one value for a
+/// list, letter case of an option, letter case, `-` for `_` or `perPage` for `per_page` in a
+/// property name, and `null` for what can be left out.
 pub(super) fn repair(schema: &Value, args: &mut Value) {
     Repair { root: schema, places_left: MAX_PLACES }.place(schema, args, 0);
 }
@@ -39,6 +40,9 @@ impl<'s> Repair<'s> {
         }
         if types.without(Types::NULL) == Types::ARRAY && !types.contain(Types::of_value(value)) {
             self.wrap(schema, value, level);
+        }
+        if types.without(Types::NULL) == Types::STRING {
+            quote(value);
         }
         if let Value::String(text) = value {
             respell(self.root, schema, text);
@@ -85,6 +89,8 @@ impl<'s> Repair<'s> {
 
     fn object(&mut self, schema: &'s Value, properties: &mut Map<String, Value>, level: usize) {
         let fields = object::fields(self.root, schema);
+        // What is left out may stand in the way of a name, or come under one.
+        self.leave_out(&fields, properties);
         rename(schema, &fields, properties);
         self.leave_out(&fields, properties);
         let extra = object::extra(self.root, schema);
@@ -132,6 +138,16 @@ fn unpack(types: Types, value: &mut Value) {
     }
 }
 
+/// A whole number where a text is wanted. How a fraction was written is not known here, and `1.10`
+/// may be a version.
+fn quote(value: &mut Value) {
+    if let Value::Number(number) = value
+        && !number.is_f64()
+    {
+        *value = Value::String(number.to_string());
+    }
+}
+
 /// An option in the wrong letter case.
 fn respell(root: &Value, schema: &Value, text: &mut String) {
     let mut options = Vec::new();
@@ -176,13 +192,12 @@ fn collect_options<'s>(
 /// Gives a property its declared name, where the name as sent is refused or the declared one is
 /// missed.
 fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Value>) {
-    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && schema.get("patternProperties").is_none();
     let is_declared = |name: &str| fields.iter().any(|field| field.name == name);
     let mut renames: Vec<(String, &str)> = Vec::new();
     for name in properties.keys().filter(|name| !is_declared(name)) {
-        let folded = fold(name);
-        let mut same = fields.iter().filter(|field| fold(field.name) == folded);
-        if let (Some(field), None) = (same.next(), same.next())
+        if let Some(field) = declared_as(fields, name)
             && (closed || field.presence == Presence::Required)
             && !properties.contains_key(field.name)
         {
@@ -199,6 +214,26 @@ fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Val
     }
 }
 
+/// The one property that a name can mean, in the closest spelling that any has.
+fn declared_as<'f, 's>(fields: &'f [Field<'s>], name: &str) -> Option<&'f Field<'s>> {
+    let spellings: [fn(&str) -> String; 2] = [fold, squeeze];
+    for spell in spellings {
+        let spelled = spell(name);
+        let mut same = fields.iter().filter(|field| spell(field.name) == spelled);
+        match (same.next(), same.next()) {
+            (None, _) => {}
+            (only, None) => return only,
+            (_, Some(_)) => return None,
+        }
+    }
+    None
+}
+
 fn fold(name: &str) -> String {
     name.to_lowercase().replace('-', "_")
+}
+
+/// `perPage` and `per_page` are one word.
+fn squeeze(name: &str) -> String {
+    name.to_lowercase().replace(['-', '_'], "")
 }

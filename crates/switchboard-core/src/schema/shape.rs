@@ -4,12 +4,13 @@ use serde_json::{Map, Value};
 
 use super::object::{self, Field, Presence};
 use super::{refs, text};
+use crate::budget::weight;
 
-/// A signature in a search answer; longer ones are cut at a parameter.
-const MAX_SIGNATURE_BYTES: usize = 600;
+/// The weight of a signature in a search answer; longer ones are cut at a parameter.
+const MAX_SIGNATURE: usize = 600;
 
-/// The type of a tool's structured result.
-const MAX_OUTPUT_BYTES: usize = 600;
+/// The weight of the type of a tool's structured result.
+const MAX_OUTPUT: usize = 240;
 
 /// Defaults longer than this are left to `describe`.
 const MAX_DEFAULT_BYTES: usize = 24;
@@ -20,7 +21,7 @@ const MAX_LEVELS: usize = 24;
 /// A tool as a call: `list_issues(owner: string, state?: "open"|"closed" = "open")`.
 pub fn signature(name: &str, input_schema: &Value) -> String {
     let mut shape = Shape::new(input_schema, Detail::Short);
-    let mut line = text::name(name).into_owned();
+    let mut line = text::tool_name(name).into_owned();
     line.push('(');
     let fields = object::fields(input_schema, input_schema);
     if fields.is_empty() {
@@ -31,7 +32,7 @@ pub fn signature(name: &str, input_schema: &Value) -> String {
     }
     for (index, field) in fields.iter().enumerate() {
         let parameter = shape.parameter(field);
-        if line.len() + parameter.len() > MAX_SIGNATURE_BYTES {
+        if weight(&line) + weight(&parameter) > MAX_SIGNATURE {
             line.push_str(if index == 0 { "…" } else { ", …" });
             break;
         }
@@ -40,28 +41,32 @@ pub fn signature(name: &str, input_schema: &Value) -> String {
         }
         line.push_str(&parameter);
     }
-    text::cut(line, MAX_SIGNATURE_BYTES + 8) + ")"
+    text::cut(line, MAX_SIGNATURE + 16) + ")"
 }
 
 /// The type of a tool's structured result on one line.
 pub fn output_shape(schema: &Value) -> String {
-    text::cut(Shape::new(schema, Detail::Short).describe(schema), MAX_OUTPUT_BYTES)
+    text::cut(Shape::new(schema, Detail::Short).describe(schema), MAX_OUTPUT)
 }
 
 /// How much of a type goes into its text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Few options of an enum, properties of nested objects.
+    /// The first options of an enum, properties of nested objects.
     Short,
-    /// All options; nested objects are named only, because their properties follow elsewhere.
+    /// More options; nested objects are named only, because their properties follow elsewhere.
+    Tight,
+    /// All options, likewise.
     Outline,
 }
 
 impl Detail {
+    /// The weight of the options of one enum; how many are left out is said.
     fn options(self) -> usize {
         match self {
-            Detail::Short => 6,
-            Detail::Outline => 1_000,
+            Detail::Short => 120,
+            Detail::Tight => 400,
+            Detail::Outline => 6_000,
         }
     }
 
@@ -69,14 +74,14 @@ impl Detail {
     fn nodes(self) -> usize {
         match self {
             Detail::Short => 1_000,
-            Detail::Outline => 2_500,
+            Detail::Tight | Detail::Outline => 2_500,
         }
     }
 
     fn nested_objects(self) -> usize {
         match self {
             Detail::Short => 2,
-            Detail::Outline => 0,
+            Detail::Tight | Detail::Outline => 0,
         }
     }
 }
@@ -153,7 +158,7 @@ impl<'s> Shape<'s> {
                 alternatives.iter().map(|branch| self.describe(branch)).collect();
             // Branches that only name required properties say nothing about the type.
             if !types.is_empty() && types.iter().any(|text| text != "any") {
-                return union(types);
+                return self.union(types);
             }
         }
         let mut types: Vec<String> = match keywords.get("type") {
@@ -169,7 +174,7 @@ impl<'s> Shape<'s> {
         if keywords.get("nullable") == Some(&Value::Bool(true)) {
             types.push("null".to_owned());
         }
-        union(types)
+        self.union(types)
     }
 
     fn describe_reference(&mut self, schema: &'s Value) -> String {
@@ -187,12 +192,27 @@ impl<'s> Shape<'s> {
     }
 
     fn describe_options(&mut self, options: &[Value]) -> String {
-        let shown = self.detail.options();
-        let mut texts: Vec<String> = options.iter().take(shown).map(text::literal).collect();
-        if options.len() > shown {
-            texts.push("…".to_owned());
+        let mut left = self.detail.options();
+        let mut texts: Vec<String> = Vec::new();
+        for option in options {
+            let text = text::literal(option);
+            let weight = weight(&text) + 1;
+            if weight > left && !texts.is_empty() {
+                texts.push(format!("…{} more", options.len() - texts.len()));
+                break;
+            }
+            left = left.saturating_sub(weight);
+            texts.push(text);
         }
-        union(texts)
+        joined(&texts)
+    }
+
+    /// Types joined with `|`. What `any` admits anyway is left to the texts that keep everything.
+    fn union(&self, types: Vec<String>) -> String {
+        if self.detail == Detail::Short && types.iter().any(|text| text == "any") {
+            return "any".to_owned();
+        }
+        joined(&types)
     }
 
     fn describe_named(&mut self, schema: &'s Value, name: &str) -> String {
@@ -253,11 +273,8 @@ impl<'s> Shape<'s> {
     }
 }
 
-/// Types joined with `|`, each once, `any` swallowing the rest.
-fn union(types: Vec<String>) -> String {
-    if types.iter().any(|text| text == "any") {
-        return "any".to_owned();
-    }
+/// Types joined with `|`, each once.
+fn joined(types: &[String]) -> String {
     let mut seen = std::collections::HashSet::new();
     let distinct: Vec<&str> =
         types.iter().map(String::as_str).filter(|text| seen.insert(*text)).collect();

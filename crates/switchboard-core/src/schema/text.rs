@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::limits;
+pub(super) use crate::budget::cut;
 
 /// Longest name or enum value that is shown in full.
 const MAX_WORD_BYTES: usize = 200;
@@ -26,6 +27,14 @@ pub(super) fn prose(text: &str) -> String {
     line
 }
 
+/// The name that a tool is called by: bare when it is plain, otherwise quoted.
+pub(super) fn tool_name(text: &str) -> Cow<'_, str> {
+    let plain = !text.is_empty()
+        && text.len() <= MAX_WORD_BYTES
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    if plain { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
+}
+
 /// A property name: bare when it is an identifier, otherwise quoted.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     let identifier = !text.is_empty()
@@ -42,16 +51,6 @@ pub(super) fn literal(value: &Value) -> String {
         value if LITERAL.admit(value).is_ok() => escape_hidden(&value.to_string()),
         _ => "…".to_owned(),
     }
-}
-
-/// The text within `max` bytes, ending in `…` when something was cut.
-pub(super) fn cut(mut text: String, max: usize) -> String {
-    if text.len() > max {
-        let end = text.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 /// A JSON string; a hidden character is escaped, so that a reader can still write it.

@@ -43,6 +43,11 @@ impl Validator {
         Ok(Validator { schema, max_depth, compiled: Some(compiled) })
     }
 
+    /// Whether anything can be said about arguments.
+    pub fn checks(&self) -> bool {
+        self.compiled.is_some()
+    }
+
     /// Returns valid arguments untouched; otherwise repairs what has only one reading and checks
     /// the result. Nothing is repaired where a number would not survive that.
     pub fn check(&self, args: Args) -> Result<Args, Vec<Mismatch>> {

@@ -165,6 +165,9 @@ async fn what_is_denied_is_denied_on_every_face_and_a_yes_beforehand_changes_not
     for arguments in [
         json!({ "tool": "demo_echo", "args": { "text": "hi" } }),
         json!({ "tool": "demo_read_readme" }),
+        json!({ "tool": "demo_echo", "text": "hi" }),
+        json!({ "tool": "demo_ecko", "args": { "text": "hi" } }),
+        json!({ "search": "echo", "args": { "text": "hi" } }),
     ] {
         let answer = client.mcp(arguments).await;
         assert!(answer.starts_with("approval_denied: "), "{answer}");

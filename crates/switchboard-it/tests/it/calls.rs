@@ -64,9 +64,9 @@ async fn a_name_that_two_servers_have_is_settled_by_prefix_or_server() {
 async fn a_miss_offers_the_nearest_names() {
     let world = everything();
     world.ask(r#"{ "connect": "demo" }"#).await;
-    let missed = world.ask(r#"{ "tool": "demo_ecko" }"#).await;
+    let missed = world.ask(r#"{ "tool": "demo_ad" }"#).await;
     assert!(
-        missed.starts_with("unknown_tool: no tool is named `demo_ecko`\nDid you mean: demo_echo"),
+        missed.starts_with("unknown_tool: no tool is named `demo_ad`\nDid you mean: demo_add and"),
         "{missed}"
     );
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use switchboard::approval::Answer;
 use switchboard::{Gateway, Headless, Session, explain, render, request};
-use switchboard_it::faces::Face;
+use switchboard_it::faces::{Face, Stdio};
 use switchboard_it::harness::Home;
 use switchboard_it::program::Programs;
 use switchboard_it::scenario::{Step, Story, play};
@@ -52,18 +52,31 @@ fn transcripts(home: &Home) -> trycmd::TestCases {
 /// Blocks of `mcp`, asked of the built-in server as one story.
 #[tokio::test]
 async fn every_answer_of_the_tool_is_what_the_guide_shows() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/search-and-call.md");
+    assert!(asked::<Demo>("search-and-call.md", "{}").await > 10, "the guide has no examples");
+}
+
+/// The same of the real program, since only that can run filters.
+#[tokio::test]
+async fn every_answer_about_results_is_what_the_guide_shows() {
+    let config =
+        r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
+    assert!(asked::<Stdio>("results.md", config).await > 5, "the guide has no examples");
+}
+
+/// Plays the blocks of `mcp` in a page of the guide, and says how many questions there are.
+async fn asked<F: Face>(page: &str, config: &str) -> usize {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(page);
     let page = fs::read_to_string(page).unwrap();
     let blocks = page.split("\n```mcp\n").skip(1).filter_map(|rest| rest.split("\n```").next());
     let asked: Vec<&str> = blocks.collect();
-    let text = format!("# guide\nfaces: library\n\n--- config\n{{}}\n\n{}\n", asked.join("\n\n"));
+    let asked = asked.join("\n\n");
+    let text = format!("# guide\nfaces: library\n\n--- config\n{config}\n\n{asked}\n");
     let story = Story::parse(&text).unwrap();
-    let told = play::<Demo>(&story, crate::PROGRAMS).await;
+    let told = play::<F>(&story, crate::PROGRAMS).await;
     for (expected, seen) in story.steps.iter().zip(&told.steps) {
         assert_eq!(expected, seen);
     }
-    let questions = story.steps.iter().filter(|step| matches!(step, Step::Ask { .. }));
-    assert!(questions.count() > 10, "the guide has no examples");
+    story.steps.iter().filter(|step| matches!(step, Step::Ask { .. })).count()
 }
 
 /// The built-in server, listed as `serve` lists it, with nobody to ask.

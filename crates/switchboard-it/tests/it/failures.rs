@@ -44,10 +44,11 @@ const SCRIPTS: [(&str, &str); 5] = [
 ];
 
 /// What fails, in this order.
-const REQUESTS: [&str; 26] = [
+const REQUESTS: [&str; 27] = [
     r#"{ "serach": "x" }"#,
     r#"{ "tool": "demo_add", "a": 1 }"#,
     r#"{ "select": ".x" }"#,
+    r#"{ "tool": "demo_add", "args": { "a": 1, "b": 2 }, "select": "(" }"#,
     r#"{ "tool": "demo_ecko" }"#,
     r#"{ "tool": "echo" }"#,
     r#"{ "server": "demos" }"#,

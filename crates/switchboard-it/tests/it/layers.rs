@@ -229,11 +229,11 @@ async fn a_listed_server_connects_at_the_start_only_if_it_is_enabled() {
     ✓ starts (30 tools)
     ✓ waits (30 tools): Waiting room: of the clinic
     "#);
-    insta::assert_snapshot!(world.ask(r#"{ "search": "clinic", "limit": 1 }"#).await, @r#"
+    insta::assert_snapshot!(world.ask(r#"{ "search": "clinic", "limit": 1 }"#).await, @r"
     waits_add(a: number, b: number)
       Adds two numbers.
     1 of 30; next page: offset 1
-    "#);
+    ");
     world.shut_down().await;
 }
 

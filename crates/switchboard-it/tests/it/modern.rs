@@ -28,7 +28,7 @@ fn script(era: &str, faults: &str) -> String {
 
 pub(crate) async fn call(session: &Session, tool: &str, args: Value) -> String {
     let args = args.as_object().cloned().unwrap_or_default();
-    let call = CallRequest { tool: tool.to_owned(), server: None, args: args.into() };
+    let call = CallRequest::new(tool, None, args.into());
     match session.handle(Request::Call(call)).await {
         Ok(reply) => render::text::reply(&reply),
         Err(failure) => render::text::failure(&failure),
@@ -168,8 +168,7 @@ async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
         let session = world.gateway.session(ScriptedHost::default());
         let meta = said.as_object().cloned().unwrap_or_default();
         let caller = session.caller().with_meta(meta.into());
-        let call =
-            CallRequest { tool: "kit_echo".to_owned(), server: None, args: Default::default() };
+        let call = CallRequest::new("kit_echo", None, Default::default());
         let reply = session.handle_as(Request::Call(call), caller).await.unwrap();
         let written: Value = serde_json::from_str(&render::text::reply(&reply)).unwrap();
         let mut meta = written["_meta"].as_object().cloned().unwrap_or_default();

@@ -223,9 +223,9 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
         notes_add_note()
           Writes a note down.
         notes_fail()
-        notes_fail_silently()
-        - notes_strict
+        notes_strict(n: integer)
         - notes_wait
+        - notes_fail_silently
         1 server not listed yet: broken (try `/mcp connect broken`)
 
     search {"query":"weather\u001b]0;x\u0007"}

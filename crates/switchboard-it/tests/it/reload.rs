@@ -264,7 +264,7 @@ async fn serve_applies_what_is_saved_without_a_restart() {
 }
 
 /// Asks for the status until it has `part`.
-async fn status_with(client: &mut Client, part: &str) -> String {
+pub(crate) async fn status_with(client: &mut Client, part: &str) -> String {
     let mut status = String::new();
     let asking = async {
         while !status.contains(part) {

@@ -223,10 +223,7 @@ async fn an_rmcp_server_works_behind_us() {
     adder_add(a: number, b: number)
       Adds two numbers
     >>> {"describe":"adder_add"}
-    adder_add(a: number, b: number)
-    server: adder
-    declares: {"readOnlyHint":true}
-
+    adder_add (read-only)
     Adds two numbers
 
     a: number
@@ -235,9 +232,6 @@ async fn an_rmcp_server_works_behind_us() {
     {"sum":42.0}
     >>> {"tool":"adder_add","args":{"a":2,"b":-1}}
     server_error: the server answered with an error: error -32603: this is no subtraction
-    Expected parameters:
-    a: number
-    b: number
     >>> {"tool":"adder_read_manual"}
     Give it two numbers.
     >>> {}
@@ -253,6 +247,7 @@ async fn an_rmcp_server_works_behind_us() {
     - result: read on in a stored result
     - offset: where the page begins
     - limit: size of the page
+    - select: jq filter on the JSON of a call or a stored result
     - grep: regular expression over the lines of a stored result
     - connect: connect a server, or refresh its tools
     - instructions: how a server says it wants to be used

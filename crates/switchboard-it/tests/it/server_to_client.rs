@@ -28,7 +28,7 @@ fn session(gateway: &Gateway, roots: Option<Value>) -> (Session, ScriptedHost) {
 }
 
 async fn call(session: &Session, tool: &str) -> String {
-    let call = CallRequest { tool: tool.to_owned(), server: None, args: Default::default() };
+    let call = CallRequest::new(tool, None, Default::default());
     match session.handle(Request::Call(call)).await {
         Ok(reply) => render::text::reply(&reply),
         Err(failure) => render::text::failure(&failure),

@@ -38,8 +38,11 @@ struct Wrong {
 }
 
 pub(crate) fn list() -> Answer {
-    let definitions: Vec<String> = CARDS.iter().map(Card::definition).collect();
-    answer::list("tools", definitions.iter().map(String::as_str))
+    answer::list("tools", definitions().iter().map(String::as_str))
+}
+
+pub(crate) fn definitions() -> Vec<String> {
+    CARDS.iter().map(Card::definition).collect()
 }
 
 /// Calls one of the tools. Whatever goes wrong inside it is a result that the model can read, and
@@ -100,7 +103,7 @@ async fn run(session: &Session, mut given: Given, caller: Caller) -> Result<Outc
         Tool::Call => {
             let (server, tool) = (given.text("connection_id")?, given.text("tool_name")?);
             let args = given.object("arguments")?;
-            let call = CallRequest { tool: tool.clone(), server: Some(server.clone()), args };
+            let call = CallRequest::new(tool.clone(), Some(server.clone()), args);
             ask(session, Request::Call(call), caller, (&server, &tool)).await
         }
         Tool::ListResources => {
@@ -176,7 +179,7 @@ async fn search(session: &Session, mut given: Given, caller: Caller) -> Result<O
         offset: offset.unwrap_or_default(),
     };
     let (matching, signatures) = (Matching::Words, Signatures::Shown);
-    let request = SearchRequest { query, matching, server: None, signatures, page };
+    let request = SearchRequest { matching, signatures, page, ..SearchRequest::words(query) };
     match session.handle_as(Request::Search(request), caller).await {
         Ok(Reply::Found(page)) => Ok(Outcome::Text(words::found(&page))),
         Ok(other) => Ok(Outcome::Text(switchboard::render::text::reply(&other))),

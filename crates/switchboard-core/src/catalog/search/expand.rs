@@ -7,7 +7,8 @@ use super::query::QueryWord;
 
 /// A word of the listings that a word of the query stands for.
 #[derive(Debug)]
-pub(super) struct Meaning {
+pub(super) struct Meaning<'a> {
+    pub(super) word: &'a str,
     /// How much of an exact match this is worth.
     pub(super) weight: f32,
     /// The listings that have the word, and its number in each.
@@ -21,9 +22,9 @@ const SHORTEST_BEGINNING: usize = 3;
 const MOST_MEANINGS: usize = 16;
 
 /// The likeliest meanings of a word that no listing has.
-pub(super) fn meanings(listings: &[&Postings], word: &QueryWord) -> Vec<Meaning> {
+pub(super) fn meanings<'a>(listings: &[&'a Postings], word: &QueryWord) -> Vec<Meaning<'a>> {
     let spelling = Spelling::new(word);
-    let mut found: HashMap<&str, Meaning> = HashMap::new();
+    let mut found: HashMap<&str, Meaning<'_>> = HashMap::new();
     for (listing, postings) in listings.iter().enumerate() {
         for (number, outline) in (0..).zip(postings.outlines()) {
             if !spelling.may_mean(*outline) {
@@ -33,19 +34,21 @@ pub(super) fn meanings(listings: &[&Postings], word: &QueryWord) -> Vec<Meaning>
             let Some(weight) = spelling.likeness(candidate) else {
                 continue;
             };
-            let meaning = found.entry(candidate).or_insert(Meaning { weight, places: Vec::new() });
+            let meaning = found.entry(candidate);
+            let meaning =
+                meaning.or_insert(Meaning { word: candidate, weight, places: Vec::new() });
             meaning.places.push((listing, number));
         }
     }
-    let mut found: Vec<(&str, Meaning)> = found.into_iter().collect();
+    let mut found: Vec<Meaning<'_>> = found.into_values().collect();
     // Ends with the word itself: which meanings are cut off must not depend on the map's order.
-    found.sort_unstable_by(|(one, left), (other, right)| {
-        let by_weight = right.weight.total_cmp(&left.weight);
-        let by_spread = right.places.len().cmp(&left.places.len());
-        by_weight.then(by_spread).then_with(|| one.cmp(other))
+    found.sort_unstable_by(|one, other| {
+        let by_weight = other.weight.total_cmp(&one.weight);
+        let by_spread = other.places.len().cmp(&one.places.len());
+        by_weight.then(by_spread).then_with(|| one.word.cmp(other.word))
     });
     found.truncate(MOST_MEANINGS);
-    found.into_iter().map(|(_, meaning)| meaning).collect()
+    found
 }
 
 /// A word of a query, ready to be compared with many others.

@@ -1,19 +1,28 @@
 //! Ranked search over tools: what a tool is found by, and in which order.
 
 mod expand;
+mod fit;
 mod page;
 mod postings;
 mod properties;
 mod query;
 mod rank;
+mod synonyms;
+mod table;
 mod tokens;
 mod vocabulary;
 
 use crate::pattern::Pattern;
 
+pub use fit::Fit;
 pub use page::Page;
 pub use postings::Postings;
-pub use rank::{Hit, rank};
+pub use rank::{Hit, Ranking, rank};
+
+/// The form under which a lower-case word is indexed.
+pub fn stem(word: &str) -> String {
+    tokens::stem(&tokens::stemmer(), word).into_owned()
+}
 
 /// One tool as search sees it.
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@ use rust_stemmers::Stemmer;
 
 use super::Document;
 use super::properties::{self, Piece};
+use super::table::{self, Direction, Row, Sum};
 use super::tokens;
 use super::vocabulary::{Interned, Interner, Key, Vocabulary};
 
@@ -58,6 +59,21 @@ impl Field {
         Field::PropertyText,
         Field::Keywords,
     ];
+
+    /// How many words of the field say what the tool is about, and how much each of them counts.
+    /// The trainer reads as many; a title speaks like a first sentence. Keywords are there to be
+    /// found by the very word.
+    fn about(self) -> (u8, f32) {
+        match self {
+            Field::Name => (16, table::field_weight(0)),
+            Field::Server => (12, table::field_weight(1)),
+            Field::Title => (8, table::field_weight(2)),
+            Field::Lead => (40, table::field_weight(2)),
+            Field::Description => (64, table::field_weight(3)),
+            Field::PropertyNames => (24, table::field_weight(4)),
+            Field::PropertyText | Field::Keywords => (0, 0.0),
+        }
+    }
 }
 
 /// One word in one field of one document: 24 bits of document, 3 of field, 5 of count.
@@ -93,6 +109,8 @@ impl Entry {
 pub(super) struct Indexed {
     /// Words per field.
     pub(super) lengths: [u16; Field::COUNT],
+    /// What it is about; `None` if the table knows none of its words.
+    pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,
     pub(super) name: Box<str>,
 }
@@ -196,6 +214,11 @@ struct Builder {
     written: Interner,
     stem_of: Vec<u32>,
     stems: Interner,
+    /// By stem.
+    rows: Vec<Option<Row>>,
+    /// What the document at hand is about, and the words of each field that went into it.
+    about: Sum,
+    heard: [u8; Field::COUNT],
     /// The words of the document at hand.
     current: Vec<(u32, Entry)>,
     found: Vec<(u32, Entry)>,
@@ -210,6 +233,9 @@ impl Builder {
             written: Interner::default(),
             stem_of: Vec::new(),
             stems: Interner::default(),
+            rows: Vec::new(),
+            about: Sum::ZERO,
+            heard: [0; Field::COUNT],
             current: Vec::new(),
             found: Vec::new(),
             documents: Vec::new(),
@@ -220,6 +246,7 @@ impl Builder {
     fn add(&mut self, document: &Document<'_>) {
         let mut indexed = Indexed {
             lengths: [0; Field::COUNT],
+            about: None,
             server: document.server.into(),
             name: document.name.into(),
         };
@@ -250,6 +277,8 @@ impl Builder {
             }),
         );
         self.current.clear();
+        indexed.about = std::mem::replace(&mut self.about, Sum::ZERO).direction();
+        self.heard = [0; Field::COUNT];
         for (total, &length) in self.totals.iter_mut().zip(&indexed.lengths) {
             total.words += u64::from(length);
             total.documents += u64::from(length > 0);
@@ -262,20 +291,34 @@ impl Builder {
         let text = text.get(..text.floor_char_boundary(*budget)).unwrap_or_default();
         *budget -= text.len();
         let entry = Entry::new(self.documents.len(), field);
+        let (most, weight) = field.about();
         let mut words = 0_u16;
         tokens::split(text, |word, _| {
             let stem = match self.written.intern(word) {
                 Interned::Known(number) => self.stem_of.get(number as usize).copied(),
                 Interned::New(_) => {
                     let stem = tokens::stem(&self.stemmer, word);
-                    let (Interned::Known(number) | Interned::New(number)) =
-                        self.stems.intern(&stem);
+                    let number = match self.stems.intern(&stem) {
+                        Interned::Known(number) => number,
+                        Interned::New(number) => {
+                            self.rows.push(table::find(Key::new(&stem)));
+                            number
+                        }
+                    };
                     self.stem_of.push(number);
                     Some(number)
                 }
             };
-            self.current.extend(stem.map(|stem| (stem, entry)));
+            let Some(stem) = stem else { return };
+            self.current.push((stem, entry));
             words = words.saturating_add(1);
+            let row = self.rows.get(stem as usize).copied().flatten();
+            if let (Some(row), Some(heard)) = (row, self.heard.get_mut(field as usize))
+                && *heard < most
+            {
+                *heard += 1;
+                self.about.add(row, weight);
+            }
         });
         if let Some(length) = indexed.lengths.get_mut(field as usize) {
             *length = length.saturating_add(words);

@@ -1,10 +1,13 @@
-//! The order of tools for a query: BM25 over weighted fields.
+//! The order of tools for a query: BM25 over weighted fields, and what query and tool are about.
 
 use std::cmp::Ordering;
 
 use super::expand::{self, Meaning};
+use super::fit::{self, Fit};
 use super::postings::{Entry, Field, FieldTotal, Postings};
-use super::query::{self, QueryWord};
+use super::query;
+use super::synonyms;
+use super::table::{self, Direction, Sum};
 use super::tokens::Form;
 use super::vocabulary::Key;
 
@@ -15,17 +18,31 @@ pub struct Hit {
     pub listing: usize,
     /// Position of the tool in its listing.
     pub document: usize,
+    /// From 0 to 1.
     pub score: f32,
 }
 
-/// All tools that have a word of the query, best first.
+/// Tools in the order in which they fit a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// How well the best one fits.
+    pub fit: Fit,
+    /// How many hits from the first on fit about as well as it does.
+    pub good: usize,
+}
+
+/// All tools that have a word of the query or are about the same, best first.
 ///
 /// Ties go by server and name, so that the order of the listings does not matter.
-pub fn rank(listings: &[&Postings], query: &str) -> Vec<Hit> {
+pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     let mut scores = Scores::new(listings);
+    let mut about = Sum::ZERO;
     let mut expansions = MOST_EXPANSIONS;
     for word in query::parse(query) {
-        let meanings = match known(listings, &word) {
+        let key = Key::new(&word.stem);
+        let mut meanings = match known(listings, key, 1.0) {
             Some(itself) => vec![itself],
             None if word.form == Form::Part && expansions > 0 => {
                 expansions -= 1;
@@ -33,20 +50,34 @@ pub fn rank(listings: &[&Postings], query: &str) -> Vec<Hit> {
             }
             None => Vec::new(),
         };
+        hear(&mut about, key, &meanings);
+        let synonyms = synonyms::of(&word.stem).iter();
+        meanings.extend(synonyms.filter_map(|other| known(listings, Key::new(other), SYNONYM)));
         if !meanings.is_empty() {
             scores.add(&meanings);
+        } else if word.form == Form::Part {
+            scores.unknown += 1;
         }
     }
-    scores.into_hits()
+    scores.into_ranking(about.direction().as_ref())
 }
 
 /// Looking for the meaning of an unknown word reads every vocabulary.
 const MOST_EXPANSIONS: usize = 8;
+/// What another word for the same is worth beside the word itself.
+const SYNONYM: f32 = 0.7;
+/// So many meanings of an unknown word go into what a query is about.
+const HEARD_MEANINGS: usize = 4;
 
 /// How soon further occurrences of a word stop counting.
 const SATURATION: f32 = 1.5;
 /// What a tool with all words of the query gets on top, as a share of its score.
-const COVERAGE_BONUS: f32 = 0.5;
+const COVERAGE_BONUS: f32 = 0.25;
+
+/// The share of the score that comes from what query and tool are about; the words make the rest.
+const ABOUT: f32 = 0.7;
+/// A tool without any word of the query is found if it is as close as this.
+const CLOSE: f32 = 0.45;
 
 /// How much a word counts in each field, and how far that depends on the field's length.
 ///
@@ -54,31 +85,47 @@ const COVERAGE_BONUS: f32 = 0.5;
 /// and its length does not matter, so giving a tool a keyword never lowers its rank for it.
 const fn importance(field: Field) -> (f32, f32) {
     match field {
-        Field::Name | Field::Title => (2.0, 0.5),
-        Field::Server => (2.5, 0.5),
+        Field::Name => (2.8, 0.5),
+        Field::Title => (2.0, 0.5),
+        Field::Server => (4.2, 0.5),
         Field::Lead => (1.5, 0.5),
-        Field::Description => (0.4, 0.5),
-        Field::PropertyNames => (0.5, 0.5),
+        Field::Description => (0.28, 0.5),
+        Field::PropertyNames => (0.84, 0.5),
         Field::PropertyText => (0.1, 0.5),
         Field::Keywords => (8.0, 0.0),
     }
 }
 
-fn known(listings: &[&Postings], word: &QueryWord) -> Option<Meaning> {
-    let key = Key::new(&word.stem);
+fn known<'a>(listings: &[&Postings], key: Key<'a>, weight: f32) -> Option<Meaning<'a>> {
     let mut places = Vec::new();
     for (listing, postings) in listings.iter().enumerate() {
         places.extend(postings.find(key).map(|number| (listing, number)));
     }
-    (!places.is_empty()).then_some(Meaning { weight: 1.0, places })
+    (!places.is_empty()).then_some(Meaning { word: key.word(), weight, places })
+}
+
+/// Adds a word to what the query is about: itself, or else what it may have meant.
+fn hear(about: &mut Sum, key: Key<'_>, meanings: &[Meaning<'_>]) {
+    if let Some(row) = table::find(key) {
+        about.add(row, 1.0);
+        return;
+    }
+    let rows = meanings.iter().filter_map(|it| Some((table::find(Key::new(it.word))?, it.weight)));
+    let rows: Vec<_> = rows.take(HEARD_MEANINGS).collect();
+    let whole: f32 = rows.iter().map(|(_, weight)| weight).sum();
+    for (row, weight) in rows {
+        about.add(row, weight / whole);
+    }
 }
 
 struct Scores<'a> {
     listings: Vec<(&'a Postings, Vec<Tally>)>,
     documents: usize,
     norms: [Norm; Field::COUNT],
-    /// Words of the query that mean something.
+    /// Words of the query that some tool has, or another word for them.
     words: u16,
+    /// Words of the query that no tool has.
+    unknown: u16,
 }
 
 /// What a document has earned so far.
@@ -90,6 +137,9 @@ struct Tally {
     /// The last of them, counted from one, and what it earned.
     word: u16,
     earned: f32,
+    /// Words of the query that are keywords of the document, and the last of them.
+    keywords: u16,
+    keyword: u16,
 }
 
 /// A field's weight and the two terms of its length normalisation.
@@ -120,11 +170,12 @@ impl<'a> Scores<'a> {
                 Norm { weight, constant: 1.0 - by_length, per_word: by_length / average }
             }),
             words: 0,
+            unknown: 0,
         }
     }
 
     /// Adds one word of the query; a document earns what the best of its meanings is worth there.
-    fn add(&mut self, meanings: &[Meaning]) {
+    fn add(&mut self, meanings: &[Meaning<'_>]) {
         self.words += 1;
         for meaning in meanings {
             let worth = meaning.weight * self.rarity(meaning);
@@ -140,6 +191,11 @@ impl<'a> Scores<'a> {
                         continue;
                     };
                     let frequency = frequency(&self.norms, entries, &indexed.lengths);
+                    let is_keyword = |entry: &Entry| entry.field() == Field::Keywords as usize;
+                    if entries.iter().any(is_keyword) && tally.keyword != self.words {
+                        tally.keyword = self.words;
+                        tally.keywords += 1;
+                    }
                     tally.earn(self.words, worth * frequency / (SATURATION + frequency));
                 }
             }
@@ -147,7 +203,7 @@ impl<'a> Scores<'a> {
     }
 
     /// The inverse document frequency of a word over all listings.
-    fn rarity(&self, meaning: &Meaning) -> f32 {
+    fn rarity(&self, meaning: &Meaning<'_>) -> f32 {
         let mut having = 0;
         for &(listing, word) in &meaning.places {
             let Some((postings, _)) = self.listings.get(listing) else {
@@ -159,21 +215,37 @@ impl<'a> Scores<'a> {
         ((without as f32 + 0.5) / (having as f32 + 0.5)).ln_1p()
     }
 
-    fn into_hits(self) -> Vec<Hit> {
+    /// Both parts of the score, each from 0 to 1, added up.
+    fn into_ranking(self, about: Option<&Direction>) -> Ranking {
         let bonus = COVERAGE_BONUS / f32::from(self.words.max(1));
-        let mut hits = Vec::new();
-        for (listing, (_, tallies)) in self.listings.iter().enumerate() {
-            for (document, tally) in tallies.iter().enumerate() {
-                if tally.matched > 0 {
-                    let score = tally.score * (1.0 + bonus * f32::from(tally.matched));
-                    hits.push(Hit { listing, document, score });
+        let by_words = |tally: &Tally| tally.score * (1.0 + bonus * f32::from(tally.matched));
+        let tallies = self.listings.iter().flat_map(|(_, tallies)| tallies);
+        let most = tallies.map(by_words).fold(f32::MIN_POSITIVE, f32::max);
+        let mut hits: Vec<(Hit, fit::Match)> = Vec::new();
+        for (listing, (postings, tallies)) in self.listings.iter().enumerate() {
+            let tools = postings.documents().iter().zip(tallies).enumerate();
+            for (document, (indexed, tally)) in tools {
+                let of = self.words + self.unknown;
+                // With a keyword the user says what the tool is about.
+                let said = f32::from(tally.keywords) / f32::from(of.max(1));
+                let near = about.map(|about| {
+                    indexed.about.as_ref().map_or(0.0, |it| it.likeness(about)).clamp(said, 1.0)
+                });
+                if tally.matched == 0 && near.is_none_or(|near| near < CLOSE) {
+                    continue;
                 }
+                let words = by_words(tally) / most;
+                let score = near.map_or(words, |near| (1.0 - ABOUT) * words + ABOUT * near);
+                let matched = fit::Match { words: tally.matched, of, near };
+                hits.push((Hit { listing, document, score }, matched));
             }
         }
-        hits.sort_unstable_by(|one, other| {
+        hits.sort_unstable_by(|(one, _), (other, _)| {
             other.score.total_cmp(&one.score).then_with(|| self.by_name(one, other))
         });
-        hits
+        let best = hits.first().map(|(_, matched)| *matched);
+        let hits: Vec<Hit> = hits.into_iter().map(|(hit, _)| hit).collect();
+        Ranking { fit: fit::of(&hits, best), good: fit::good(&hits), hits }
     }
 
     fn by_name(&self, one: &Hit, other: &Hit) -> Ordering {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::Fit;
 use super::properties::{self, Piece};
 use super::tokens::{self, Form};
 use crate::pattern::{Case, Pattern};
@@ -77,7 +78,7 @@ fn listings(tools: &[Tool]) -> Vec<Vec<Tool>> {
 fn ranking(listings: &[Vec<Tool>], query: &str) -> Vec<(String, f32)> {
     let postings: Vec<Postings> =
         listings.iter().map(|tools| Postings::build(tools.iter().map(Tool::document))).collect();
-    let hits = rank(&postings.iter().collect::<Vec<_>>(), query);
+    let hits = rank(&postings.iter().collect::<Vec<_>>(), query).hits;
     let shown = |hit: &Hit| {
         let tool = &listings[hit.listing][hit.document];
         (format!("{}/{}", tool.server, tool.name), hit.score)
@@ -94,7 +95,10 @@ fn check(query: &str, expected: &[&str]) {
 
 #[test]
 fn words_are_ored_and_the_name_weighs_more_than_the_description() {
-    check("issue", &["github/list_issues", "github/create_issue", "files/write_file"]);
+    check(
+        "issue",
+        &["github/create_issue", "github/list_issues", "files/write_file", "trains/get-tickets"],
+    );
     check("merge tab", &["github/merge_pull_request", "browser/browserNavigate"]);
 }
 
@@ -112,6 +116,56 @@ fn server_properties_and_keywords_are_searched() {
     check("encoding", &["files/read_file"]);
     check("charsets latin1", &["files/read_file"]);
     check("land", &["github/merge_pull_request"]);
+}
+
+/// A tool that shares no word with a query, and none of its words has a synonym there.
+#[test]
+fn a_tool_is_found_by_what_it_is_about() {
+    let mut tools = tools();
+    tools.push(tool("airbnb/search", "Apartments for a holiday stay."));
+    tools.push(tool("cloud/quota", "Limits of cores in a region."));
+    let found = ranking(&listings(&tools), "vacation rental");
+    assert_eq!(found.first().map(|(name, _)| name.as_str()), Some("airbnb/search"));
+}
+
+#[test]
+fn a_misspelt_word_is_about_the_word_that_was_meant() {
+    let tools = [
+        tool("a/one", "Pictures of animals."),
+        tool("a/two", "Timetable of trains and railway stations."),
+        tool("a/three", "A schedule."),
+    ];
+    let found = ranking(&listings(&tools), "railwya");
+    assert_eq!(found.first().map(|(name, _)| name.as_str()), Some("a/two"));
+}
+
+#[test]
+fn words_for_the_same_thing_stand_for_each_other_but_are_worth_less() {
+    let tools = [
+        tool("a/remove_folder", ""),
+        tool("a/delete_folder", ""),
+        tool("b/review", "Comments on a pull request."),
+    ];
+    let names = |query: &str| -> Vec<String> {
+        ranking(&listings(&tools), query).into_iter().map(|(name, _)| name).collect()
+    };
+    assert_eq!(names("delete directory"), ["a/delete_folder", "a/remove_folder"]);
+    assert_eq!(names("pr")[0], "b/review");
+}
+
+#[test]
+fn a_ranking_says_how_well_its_best_tool_fits() {
+    let judged = |query: &str| {
+        let listings = listings(&tools());
+        let postings: Vec<Postings> =
+            listings.iter().map(|it| Postings::build(it.iter().map(Tool::document))).collect();
+        let ranking = rank(&postings.iter().collect::<Vec<_>>(), query);
+        (ranking.fit, ranking.good)
+    };
+    assert_eq!(judged("take a screenshot of the page"), (Fit::Clear, 1));
+    assert_eq!(judged("repository issues"), (Fit::Plausible, 2));
+    assert_eq!(judged("book a table for dinner and tab"), (Fit::Weak, 1));
+    assert_eq!(judged("zzz"), (Fit::Weak, 0));
 }
 
 #[test]

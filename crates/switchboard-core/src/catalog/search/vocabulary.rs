@@ -25,6 +25,14 @@ impl<'a> Key<'a> {
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Key { word, hash }
     }
+
+    pub(super) fn word(self) -> &'a str {
+        self.word
+    }
+
+    pub(super) fn hash(self) -> u32 {
+        self.hash
+    }
 }
 
 impl Vocabulary {

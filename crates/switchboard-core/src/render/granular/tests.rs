@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::catalog::pin::Pin;
+use crate::catalog::search::Fit;
 use crate::connection::{Order, Wanted};
 use crate::failure::Subject;
 use crate::name::ServerName;
@@ -140,6 +141,7 @@ fn a_search_names_connection_and_tool() {
         line: line(tool, "Does things"),
         score: 1.0,
         signature: format!("my-server_{tool}(path: string)"),
+        notes: Vec::new(),
     };
     let page = SearchPage {
         query: "file".to_owned(),
@@ -147,9 +149,12 @@ fn a_search_names_connection_and_tool() {
         total: 9,
         offset: 0,
         next: Some(4),
+        fit: Fit::Plausible,
+        good: 1,
         with_signatures: true,
         not_listed: Vec::new(),
         pending: Vec::new(),
+        not_called: None,
     };
     assert_snapshot!(found(&page), @r"
     a(path: string) from 'my-server'

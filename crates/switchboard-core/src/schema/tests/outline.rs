@@ -97,8 +97,10 @@ fn alternatives_beside_properties_are_kept() {
 
 #[test]
 fn a_tool_without_parameters_says_so() {
-    assert_eq!(parameters(&json!({"type": "object", "properties": {}})), "(no parameters)");
-    assert_eq!(parameters(&json!(7)), "(no parameters)");
+    for schema in [json!({"type": "object", "properties": {}}), json!(7)] {
+        assert_eq!(parameters(&schema), "");
+        assert_eq!(expected(&schema), "(no parameters)");
+    }
     assert_eq!(parameters(&json!({"additionalProperties": {"type": "number"}})), "[key]?: number");
 }
 
@@ -117,8 +119,35 @@ fn errors_show_the_same_lines_within_a_tighter_bound() {
         .collect();
     let schema = json!({"properties": properties});
     let tight = expected(&schema);
-    assert!(tight.len() <= 3 * 1024 + 4 && tight.ends_with("…"), "{tight}");
-    assert!(parameters(&schema).len() <= 32 * 1024 + 4);
+    assert!(tight.len() <= 3_600, "{} bytes", tight.len());
+    assert!(tight.contains("\n… left out: p1") && tight.ends_with(" more"), "{tight}");
+    assert!(parameters(&schema).len() <= 18_600);
+}
+
+#[test]
+fn what_is_left_out_is_named() {
+    let long = "long ".repeat(1_000);
+    let field = json!({"type": "string", "description": long});
+    let names = ["a", "b", "c", "d", "e"];
+    let fields: serde_json::Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), field.clone())).collect();
+    let last = |schema: Value| parameters(&schema).lines().last().unwrap().to_owned();
+    assert_eq!(last(json!({"properties": fields})), "… left out: d and e");
+    let nested = json!({"properties": {"deep": {"properties": fields}, "after": {}}});
+    assert_eq!(last(nested), "… cut within deep; left out: after");
+}
+
+#[test]
+fn equal_objects_are_shown_once() {
+    let point =
+        json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "number"}}});
+    let schema = json!({"properties": {"from": point, "to": {"type": "array", "items": point}}});
+    assert_snapshot!(parameters(&schema), @r"
+    from?: object
+     x: number
+    to?: object[]
+     as in from
+    ");
 }
 
 fn read_file() -> Value {

@@ -60,7 +60,12 @@ fn every_kind_of_type_has_a_compact_text() {
         ]}),
         "{b: string, c?: number}",
     );
-    check_type(json!({"enum": [1, 2, 3, 4, 5, 6, 7, 8]}), "1|2|3|4|5|6|…");
+    check_type(json!({"enum": [1, 2, 3, 4, 5, 6, 7, 8]}), "1|2|3|4|5|6|7|8");
+    let words: Vec<String> = (0..40).map(|n| format!("a long option {n}")).collect();
+    check_type(
+        json!({"enum": words}),
+        r#""a long option 0"|"a long option 1"|"a long option 2"|"a long option 3"|"a long option 4"|"a long option 5"|…34 more"#,
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What `--json` prints, for programs.
 
+use serde_json::{Value, json};
 use switchboard_it::program::Installed;
 
 use super::{configured, transcript};
@@ -51,6 +52,31 @@ async fn programs_read_the_status_as_json() {
     }
     --- stderr
     "#);
+}
+
+#[tokio::test]
+async fn programs_read_what_tools_cost_and_people_get_a_table() {
+    let installed = configured_and_listed().await;
+    let ran = installed.run(["status", "--tokens", "--json"]).await;
+    let status: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let servers = status["servers"].as_array().unwrap();
+    let costs = servers.iter().map(|server| server["tokens"].is_number());
+    assert_eq!(costs.collect::<Vec<_>>(), [false, false, true], "{}", ran.stdout);
+    let tokens = &status["tokens"];
+    let number = |key: &str| tokens[key].as_i64().unwrap();
+    assert_eq!(number("direct"), servers[2]["tokens"].as_i64().unwrap());
+    assert_eq!(number("saved"), number("direct") - number("shown"));
+    assert_eq!(number("card"), number("shown"));
+    assert_eq!(tokens["notListed"], json!(["all", "broken"]));
+    assert_eq!((&tokens["toolset"], &tokens["estimated"]), (&json!("proxy"), &json!(true)));
+
+    let ran = installed.run(["status", "--tokens"]).await;
+    let lines = ran.stdout.lines().filter(|line| line.ends_with("?  not listed yet"));
+    assert_eq!(lines.count(), 2, "{}", ran.stdout);
+    insta::assert_snapshot!(ran.stderr, @r"
+    tokens of o200k, estimated; usually within 3 %
+    2 servers not listed yet: all and broken (try `switchboard connect all`)
+    ");
 }
 
 #[tokio::test]

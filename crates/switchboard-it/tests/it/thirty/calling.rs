@@ -46,7 +46,7 @@ async fn b08_arguments_come_as_an_object_or_as_its_text_and_nothing_else() {
 
         >>> { "args": { "tool": "demo_add" } }
         [error]
-        bad_request: `args` needs a `tool` that takes them
+        bad_request: `args` needs a `tool` or a `search` beside it
         Example: mcp({ tool: "demo_add", args: { "a": 2, "b": 40 } })
         "#,
     )

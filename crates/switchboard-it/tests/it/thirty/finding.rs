@@ -113,7 +113,7 @@ async fn b02_nothing_is_connected_before_it_is_needed_and_the_cache_answers_mean
         its instructions: mcp({ instructions: "demo" })
 
         >>> { "describe": "demo_add" }
-        demo_add(a: number, b: number)
+        demo_add (read-only)
         ...
 
         >>> { "instructions": "demo" }
@@ -162,23 +162,24 @@ async fn b06_search_is_ranked_paged_and_knows_the_users_own_words() {
         &mut client,
         r#"
         >>> { "search": "repository", "includeSchemas": false }
-        - forge_archive_branch: Tool 16: archive a branch of a repository.
+        - forge_archive_commit: Tool 26: archive a commit of a repository.
         ...
-        - forge_assign_comment: Tool 57: assign a comment of a repository.
+        - forge_create_release: Tool 30: create a release of a repository.
         12 of 100; next page: offset 12
 
         >>> { "search": "repository", "includeSchemas": false, "limit": 2, "offset": 12 }
-        - forge_assign_commit: Tool 27: assign a commit of a repository.
-        - forge_assign_issue: Tool 7: assign a issue of a repository.
+        - forge_search_release: Tool 35: search a release of a repository.
+        - forge_update_branch: Tool 13: update a branch of a repository.
         14 of 100; next page: offset 14
 
         >>> { "search": "list label", "limit": 1 }
         forge_list_label(repository: string, label?: string, limit?: integer = 20)
           Tool 41: list a label of a repository.
+          repository: Owner and name.
         1 of 19; next page: offset 1
 
         >>> { "search": "label zeppelin", "limit": 1, "includeSchemas": false }
-        - forge_archive_label: Tool 46: archive a label of a repository.
+        - forge_assign_label: Tool 47: assign a label of a repository.
         1 of 10; next page: offset 1
 
         >>> { "search": "sticker", "includeSchemas": false }
@@ -226,9 +227,7 @@ async fn b07_describe_tells_name_server_description_and_parameters_or_what_is_ne
         &mut client,
         r#"
         >>> { "describe": "demo_book" }
-        demo_book(room: "small"|"large", hours?: integer = 1)
-        server: demo
-
+        demo_book
         Books a room.
 
         room: "small"|"large" - Which one
@@ -236,12 +235,8 @@ async fn b07_describe_tells_name_server_description_and_parameters_or_what_is_ne
 
         >>> { "describe": "demo_read_rooms" }
         demo_read_rooms()
-        server: demo
         reads the resource file:///rooms.md
-
         Read resource: file:///rooms.md
-
-        (no parameters)
 
         >>> { "describe": "demo_boko" }
         [error]

@@ -1,0 +1,139 @@
+//! Tools and judged queries, as folders have them: `*.jsonl` with a tool or a query a line, and
+//! `*.json` with the answer of a server to `tools/list`, named after the server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Outcome;
+
+/// The project's own data, which anybody may have.
+const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/search");
+
+pub(crate) struct Data {
+    /// By the name of the server, each in the order of its list.
+    pub(crate) servers: BTreeMap<String, Vec<Tool>>,
+    pub(crate) queries: Vec<Query>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Tool {
+    /// The server and the name, unless the file says otherwise.
+    #[serde(default)]
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) server: String,
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(rename = "inputSchema")]
+    pub(crate) input_schema: Value,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Query {
+    pub(crate) query: String,
+    /// Ids of tools.
+    pub(crate) relevant: Vec<String>,
+    pub(crate) kind: String,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    tools: Vec<Tool>,
+}
+
+impl Data {
+    /// Reads these folders, or the project's own data if there is none. A server that an earlier
+    /// folder has is not read again.
+    pub(crate) fn read(folders: &[PathBuf]) -> Outcome<Data> {
+        let own = [PathBuf::from(OWN)];
+        let mut data = Data { servers: BTreeMap::new(), queries: Vec::new() };
+        for folder in if folders.is_empty() { &own } else { folders } {
+            data.read_folder(folder)?;
+        }
+        Ok(data)
+    }
+
+    fn read_folder(&mut self, folder: &Path) -> Outcome<()> {
+        let mut files: Vec<PathBuf> = fs::read_dir(folder)?
+            .map(|file| file.map(|file| file.path()))
+            .collect::<Result<_, _>>()?;
+        files.sort();
+        let known: BTreeSet<String> = self.servers.keys().cloned().collect();
+        for file in files {
+            let of = |cause| format!("cannot understand `{}`: {cause}", file.display());
+            match file.extension().and_then(|ending| ending.to_str()) {
+                Some("jsonl") => {
+                    for line in fs::read_to_string(&file)?.lines() {
+                        self.take_line(line, &known).map_err(of)?;
+                    }
+                }
+                Some("json") => {
+                    let listed: Listed =
+                        serde_json::from_str(&fs::read_to_string(&file)?).map_err(of)?;
+                    let server = file.file_stem().unwrap_or_default().to_string_lossy();
+                    for tool in listed.tools {
+                        self.take_tool(
+                            Tool { server: server.clone().into_owned(), ..tool },
+                            &known,
+                        );
+                    }
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take_line(&mut self, line: &str, known: &BTreeSet<String>) -> serde_json::Result<()> {
+        let value: Value = serde_json::from_str(line)?;
+        if value.get("query").is_some() {
+            self.queries.push(serde_json::from_value(value)?);
+        } else {
+            self.take_tool(serde_json::from_value(value)?, known);
+        }
+        Ok(())
+    }
+
+    fn take_tool(&mut self, mut tool: Tool, known: &BTreeSet<String>) {
+        if known.contains(&tool.server) {
+            return;
+        }
+        if tool.id.is_empty() {
+            tool.id = format!("{}/{}", tool.server, tool.name);
+        }
+        self.servers.entry(tool.server.clone()).or_default().push(tool);
+    }
+
+    pub(crate) fn tool_count(&self) -> usize {
+        self.servers.values().map(Vec::len).sum()
+    }
+}
+
+impl Tool {
+    pub(crate) fn description(&self) -> &str {
+        self.description.as_deref().unwrap_or_default()
+    }
+
+    /// What a host sends of the tool if it lists it itself.
+    pub(crate) fn definition(&self) -> String {
+        serde_json::json!({
+            "name": self.name,
+            "description": self.description(),
+            "inputSchema": self.input_schema,
+        })
+        .to_string()
+    }
+
+    /// Whether its name says that it only looks: the lists at hand declare nothing.
+    pub(crate) fn only_looks(&self) -> bool {
+        const LOOKING: [&str; 7] = ["get", "list", "search", "read", "find", "describe", "show"];
+        let lower = self.name.to_ascii_lowercase();
+        let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| LOOKING.contains(&word))
+    }
+}

@@ -1,0 +1,87 @@
+//! The tables; the only place that prints.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the report is for people")]
+
+use crate::Outcome;
+use crate::data::Data;
+use crate::judge::{Score, Verdict, judge};
+use crate::simulation::{Bill, WAYS, Way, run, tasks};
+use crate::world::Worlds;
+
+/// Numbers of tools that a user may have.
+const SIZES: [usize; 5] = [20, 100, 180, 500, 2_000];
+
+pub(crate) fn complain(message: &str) {
+    eprintln!("{message}");
+}
+
+/// How good the ranking is, and how fast.
+pub(crate) fn search(data: &Data) {
+    let Verdict { kinds, all, query, index } = judge(data);
+    println!("| queries over {} tools | | hit@5 | nDCG@10 |", data.tool_count());
+    println!("|---|---|---|---|");
+    let row = |name: &str, Score { queries, hit, ndcg }: Score| {
+        println!("| {name} | {queries} | {hit:.3} | {ndcg:.3} |");
+    };
+    kinds.iter().for_each(|(kind, score)| row(kind, *score));
+    row("mean of the kinds", all);
+    println!(
+        "\n{:.3} ms a query (median), {:.1} ms for the index",
+        query.as_secs_f64() * 1e3,
+        index.as_secs_f64() * 1e3
+    );
+}
+
+/// What tasks cost on each way, at each size.
+pub(crate) fn tokens(data: &Data) -> Outcome<()> {
+    let worlds = Worlds::new(data)?;
+    let tasks = tasks(data);
+    println!("{} tasks over {} tools\n", tasks.len(), data.tool_count());
+    println!(
+        "| tools | way | standing | added once | sent, all turns | of direct | turns | failed \
+         | misled | dearer than direct | more turns than the adapter |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for size in SIZES.into_iter().filter(|size| *size <= data.tool_count()) {
+        let mut bills: Vec<[Bill; WAYS.len()]> = Vec::new();
+        for task in &tasks {
+            let Some(tool) = task.tools.first() else { continue };
+            let world = worlds.around(tool, size)?;
+            bills.push(WAYS.map(|way| run(task, &world, way)));
+        }
+        for (at, way) in WAYS.into_iter().enumerate() {
+            println!("| {size} | {} | {} |", title(way), row(&bills, at).join(" | "));
+        }
+    }
+    Ok(())
+}
+
+fn title(way: Way) -> &'static str {
+    match way {
+        Way::Direct => "listed directly",
+        Way::Adapter => "an adapter with a tool per server",
+        Way::Switchboard => "Switchboard",
+        Way::SearchAndCall => "Switchboard, search with arguments",
+    }
+}
+
+fn row(bills: &[[Bill; WAYS.len()]], at: usize) -> Vec<String> {
+    let [direct, adapter] = [0, 1];
+    let mean = |of: &dyn Fn(&[Bill; WAYS.len()]) -> f64| {
+        bills.iter().map(of).sum::<f64>() / bills.len().max(1) as f64
+    };
+    let share = |of: &dyn Fn(&[Bill; WAYS.len()]) -> bool| {
+        format!("{:.1} %", 100.0 * mean(&|bills| f64::from(u8::from(of(bills)))))
+    };
+    let sent = mean(&|bills| bills[at].sent as f64);
+    vec![
+        format!("{:.0}", mean(&|bills| bills[at].standing as f64)),
+        format!("{:.0}", mean(&|bills| bills[at].added as f64)),
+        format!("{sent:.0}"),
+        format!("{:.1} %", 100.0 * sent / mean(&|bills| bills[direct].sent as f64).max(1.0)),
+        format!("{:.2}", mean(&|bills| bills[at].turns as f64)),
+        share(&|bills| bills[at].failed),
+        share(&|bills| bills[at].misled),
+        share(&|bills| bills[at].sent > bills[direct].sent),
+        share(&|bills| bills[at].turns > bills[adapter].turns),
+    ]
+}

@@ -1,0 +1,287 @@
+//! Tasks done by a fixed policy: search, read, call, and search again on a miss; what each way to
+//! the tools costs until the call is made.
+
+use serde_json::{Value, json};
+use switchboard_core::catalog::search::Fit;
+use switchboard_core::catalog::{Resolution, Resolved};
+use switchboard_core::exact::Args;
+use switchboard_core::render::text;
+use switchboard_core::reply::{Reply, SearchPage};
+use switchboard_core::request::{Request, parse};
+use switchboard_core::tool_card;
+
+use crate::adapter;
+use crate::data::{Data, Query, Tool};
+use crate::shape;
+use crate::world::{World, tokens};
+
+/// A task that needs more has failed.
+const MOST_SEARCHES: usize = 3;
+
+/// Words of a description that a second search tries.
+const VARIANT_WORDS: usize = 8;
+
+/// Kinds of queries that ask for one tool.
+const KINDS: [&str; 4] = ["keyword_hand", "keyword_llm", "llm_route", "step"];
+
+/// One query, and the tools that are right for it.
+pub(crate) struct Task<'a> {
+    pub(crate) query: &'a Query,
+    /// The first one is what decides the world and the second search.
+    pub(crate) tools: Vec<&'a Tool>,
+}
+
+/// Every query of a kind that asks for one tool, with the tools that are right and at hand.
+pub(crate) fn tasks(data: &Data) -> Vec<Task<'_>> {
+    let queries = data.queries.iter().filter(|query| KINDS.contains(&query.kind.as_str()));
+    let tasks = queries.map(|query| {
+        let all = data.servers.values().flatten();
+        let right = |tool: &&Tool| query.relevant.contains(&tool.id);
+        Task { query, tools: all.filter(right).collect() }
+    });
+    tasks.filter(|task| !task.tools.is_empty()).collect()
+}
+
+/// How a model gets to the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    /// All definitions in the context.
+    Direct,
+    Adapter,
+    Switchboard,
+    /// The same, with the arguments in the first search.
+    SearchAndCall,
+}
+
+pub(crate) const WAYS: [Way; 4] = [Way::Direct, Way::Adapter, Way::Switchboard, Way::SearchAndCall];
+
+/// What a task came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bill {
+    pub(crate) standing: usize,
+    /// Everything that was ever in the context, once.
+    pub(crate) added: usize,
+    /// The context of every turn, since it is sent anew with each.
+    pub(crate) sent: usize,
+    pub(crate) turns: usize,
+    pub(crate) failed: bool,
+    /// A tool was called that is not the right one.
+    pub(crate) misled: bool,
+}
+
+pub(crate) fn run(task: &Task<'_>, world: &World<'_>, way: Way) -> Bill {
+    match way {
+        Way::Direct => direct(task, world),
+        Way::Adapter => with_adapter(task, world),
+        Way::Switchboard | Way::SearchAndCall => with_switchboard(task, world, way),
+    }
+}
+
+/// A conversation, of which only what concerns tools is counted.
+struct Talk {
+    bill: Bill,
+}
+
+impl Talk {
+    fn new(standing: usize) -> Talk {
+        Talk { bill: Bill { standing, added: standing, ..Bill::default() } }
+    }
+
+    /// The model reads all that there is, says what to call, and gets an answer.
+    fn turn(&mut self, call: &Value, answer: &str) {
+        self.bill.sent += self.bill.added;
+        self.bill.added += tokens(&call.to_string()) + tokens(answer);
+        self.bill.turns += 1;
+    }
+
+    /// The call itself; its result costs the same on every way, and is not counted.
+    fn call(mut self, call: &Value) -> Bill {
+        self.turn(call, "");
+        self.bill
+    }
+
+    fn give_up(self) -> Bill {
+        Bill { failed: true, ..self.bill }
+    }
+}
+
+fn direct(task: &Task<'_>, world: &World<'_>) -> Bill {
+    let Some(tool) = task.tools.first() else { return Talk::new(world.direct).give_up() };
+    let args = shape::arguments(&tool.input_schema);
+    Talk::new(world.direct).call(&json!({ "name": tool.name, "arguments": args }))
+}
+
+fn with_adapter(task: &Task<'_>, world: &World<'_>) -> Bill {
+    let mut talk = Talk::new(adapter::standing(world));
+    let mut searches = Searches::new(task);
+    while let Some((query, offset)) = searches.next() {
+        let ranked = adapter::rank(world, &query);
+        let answer = adapter::page(&query, &ranked, offset);
+        talk.turn(&search_call(&query, offset), &answer);
+        let hits = || ranked.iter().skip(offset).take(adapter::PAGE);
+        if let Some(tool) = task.tools.iter().find(|tool| hits().any(|hit| hit.id == tool.id)) {
+            let args = shape::arguments(&tool.input_schema);
+            return talk.call(&mcp(json!({ "tool": adapter::shown(tool), "args": args })));
+        }
+        let next = offset + adapter::PAGE;
+        searches.missed((next < ranked.len()).then_some(next));
+    }
+    talk.give_up()
+}
+
+fn with_switchboard(task: &Task<'_>, world: &World<'_>, way: Way) -> Bill {
+    let mut talk = Talk::new(tokens(&tool_card::definition()));
+    let mut searches = Searches::new(task);
+    while let Some((query, offset)) = searches.next() {
+        let Some(page) = found(world, &query, offset) else { break };
+        let mut search = search_call(&query, offset);
+        if way == Way::SearchAndCall && talk.bill.turns == 0 {
+            let args = task.tools.first().map(|tool| shape::arguments(&tool.input_schema));
+            search["arguments"]["args"] = args.unwrap_or_default();
+            if let Some(called) = called_at_once(task, world, &page, &search["arguments"]["args"]) {
+                talk.turn(&search, "");
+                if called == Called::Right {
+                    return talk.bill;
+                }
+                // It sees which tool it was, and searches without arguments.
+                talk.bill.misled = true;
+                search = search_call(&query, offset);
+            }
+        }
+        let total = page.total;
+        let answer = text::reply(&Reply::Found(page));
+        talk.turn(&search, &answer);
+        if let Some((tool, name)) = seen(task, world, |name| is_in_full(&answer, name)) {
+            return talk.call(&call_of(tool, name));
+        }
+        if let Some((tool, name)) = seen(task, world, |name| is_a_line(&answer, name)) {
+            let Some(resolved) = resolve(world, name) else { break };
+            let described = text::reply(&Reply::Described(Box::new(resolved.describe())));
+            talk.turn(&mcp(json!({ "describe": name })), &described);
+            return talk.call(&call_of(tool, name));
+        }
+        searches.missed(next_offset(&answer).filter(|next| *next < total));
+    }
+    talk.give_up()
+}
+
+/// Where an answer says that the next page begins.
+fn next_offset(answer: &str) -> Option<usize> {
+    let (_, rest) = answer.rsplit_once("next page: offset ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// What is searched for: the query, then other words for it, then the next page of either.
+struct Searches {
+    query: String,
+    variant: String,
+    done: usize,
+    pages: Vec<(String, Option<usize>)>,
+}
+
+impl Searches {
+    fn new(task: &Task<'_>) -> Searches {
+        let variant = task.tools.first().map(|tool| variant(tool)).unwrap_or_default();
+        Searches { query: task.query.query.clone(), variant, done: 0, pages: Vec::new() }
+    }
+
+    fn next(&self) -> Option<(String, usize)> {
+        match self.done {
+            0 => Some((self.query.clone(), 0)),
+            1 => Some((self.variant.clone(), 0)),
+            done if done < MOST_SEARCHES => {
+                let mut latest = self.pages.iter().rev();
+                latest.find_map(|(query, next)| Some((query.clone(), (*next)?)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Nothing was found; there may be another page.
+    fn missed(&mut self, next: Option<usize>) {
+        let query = if self.done == 0 { &self.query } else { &self.variant };
+        self.pages.push((query.clone(), next));
+        self.done += 1;
+    }
+}
+
+/// The beginning of what the tool says of itself: somebody who knows what is wanted says it so.
+fn variant(tool: &Tool) -> String {
+    let about = if tool.description().trim().is_empty() { &tool.name } else { tool.description() };
+    let sentence = about.split(['.', '\n']).find(|part| !part.trim().is_empty()).unwrap_or(about);
+    sentence.split_whitespace().take(VARIANT_WORDS).collect::<Vec<_>>().join(" ")
+}
+
+#[derive(PartialEq, Eq)]
+enum Called {
+    Right,
+    Wrong,
+}
+
+/// Whether a search with arguments calls its best hit: it stands out, only looks, and takes them.
+fn called_at_once(
+    task: &Task<'_>,
+    world: &World<'_>,
+    page: &SearchPage,
+    args: &Value,
+) -> Option<Called> {
+    let best = page.hits.first().filter(|_| page.fit == Fit::Clear)?;
+    let tool = world.tools().find(|tool| world.shown(tool) == Some(&best.line.shown))?;
+    let fits =
+        || resolve(world, &best.line.shown)?.check(Args::parse(&args.to_string()).ok()?).ok();
+    if !tool.only_looks() || fits().is_none() {
+        return None;
+    }
+    let right = task.tools.iter().any(|wanted| wanted.id == tool.id);
+    Some(if right { Called::Right } else { Called::Wrong })
+}
+
+fn found(world: &World<'_>, query: &str, offset: usize) -> Option<SearchPage> {
+    let asked = parse(json!({ "search": query, "offset": offset }).into()).ok()?;
+    match asked.request {
+        Request::Search(request) => world.catalog.search(&request).ok(),
+        _ => None,
+    }
+}
+
+fn resolve(world: &World<'_>, name: &str) -> Option<Resolved> {
+    match world.catalog.resolve(name, None).ok()? {
+        Resolution::Tool(resolved) => Some(resolved),
+        Resolution::Unlisted(_) => None,
+    }
+}
+
+/// The first right tool whose name is seen.
+fn seen<'a, 'w>(
+    task: &Task<'a>,
+    world: &'w World<'_>,
+    is_seen: impl Fn(&str) -> bool,
+) -> Option<(&'a Tool, &'w str)> {
+    let named = task.tools.iter().filter_map(|tool| Some((*tool, world.shown(tool)?)));
+    named.into_iter().find(|(_, name)| is_seen(name))
+}
+
+fn is_in_full(answer: &str, name: &str) -> bool {
+    answer.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('(')))
+}
+
+fn is_a_line(answer: &str, name: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut lines = answer.lines().filter_map(|line| line.strip_prefix("- ")?.strip_prefix(name));
+    lines.any(|rest| !rest.starts_with(goes_on))
+}
+
+fn call_of(tool: &Tool, name: &str) -> Value {
+    mcp(json!({ "tool": name, "args": shape::arguments(&tool.input_schema) }))
+}
+
+fn search_call(query: &str, offset: usize) -> Value {
+    match offset {
+        0 => mcp(json!({ "search": query })),
+        _ => mcp(json!({ "search": query, "offset": offset })),
+    }
+}
+
+fn mcp(arguments: Value) -> Value {
+    json!({ "name": "mcp", "arguments": arguments })
+}

@@ -1,0 +1,54 @@
+//! What holds over the project's own tools and queries.
+
+use switchboard_core::tokens as estimate;
+
+use crate::data::Data;
+use crate::judge::judge;
+use crate::simulation::{Way, run, tasks};
+use crate::world::{Worlds, tokens};
+
+/// A little below what the ranking reaches: it must not get worse unnoticed.
+const HIT: f64 = 0.80;
+const NDCG: f64 = 0.62;
+
+#[test]
+fn the_right_tool_is_found_as_often_as_before() {
+    let all = judge(&Data::read(&[]).unwrap()).all;
+    assert!(all.hit >= HIT && all.ndcg >= NDCG, "{all:?}");
+}
+
+#[test]
+fn what_a_server_costs_is_estimated_within_a_few_per_cent() {
+    let data = Data::read(&[]).unwrap();
+    let mut errors = Vec::new();
+    for (server, tools) in &data.servers {
+        // Counting is slow in a build for tests.
+        let texts: Vec<String> = tools.iter().take(6).map(|tool| tool.definition()).collect();
+        let exact: usize = texts.iter().map(|text| tokens(text)).sum();
+        let about: usize = texts.iter().map(|text| estimate::about(text)).sum();
+        errors.push(((about as f64 / exact as f64 - 1.0).abs(), server));
+    }
+    errors.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mean = errors.iter().map(|(error, _)| error).sum::<f64>() / errors.len() as f64;
+    assert!(mean <= 0.03, "{mean}");
+    // Names of champions and cards, and Chinese dishes, are what it cannot guess: two servers.
+    let worst = &errors[..3];
+    assert!(errors[0].0 <= 0.15 && errors[2].0 <= 0.08, "{worst:?}");
+}
+
+#[test]
+fn a_task_costs_a_tenth_of_what_listing_180_tools_does_and_no_more_turns_than_an_adapter() {
+    let data = Data::read(&[]).unwrap();
+    let worlds = Worlds::new(&data).unwrap();
+    let (mut ours, mut direct, mut adapter) = ((0, 0), 0, 0);
+    // A few are enough to notice.
+    for task in tasks(&data).iter().step_by(100) {
+        let world = worlds.around(task.tools[0], 180).unwrap();
+        let bill = run(task, &world, Way::Switchboard);
+        ours = (ours.0 + bill.sent, ours.1 + bill.turns);
+        direct += run(task, &world, Way::Direct).sent;
+        adapter += run(task, &world, Way::Adapter).turns;
+    }
+    assert!(ours.0 * 10 <= direct, "{} of {direct}", ours.0);
+    assert!(ours.1 <= adapter, "{} turns, {adapter} with an adapter", ours.1);
+}

@@ -1,0 +1,141 @@
+//! How much an answer to a model may hold, whatever servers say: every budget in one table.
+//!
+//! Room is measured in weight, which needs no tokenizer: a byte weighs one, and twice that where it
+//! is not ASCII. English and code have about four bytes a token; what is made to be dear, random
+//! characters of any script, has up to four tokens for a weight of five. So a budget holds for the
+//! worst that a server can send, and what real tools cost is far below it.
+
+/// The most that one kind of answer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    pub bytes: usize,
+    /// Of o200k, in the worst case.
+    pub tokens: usize,
+}
+
+impl Budget {
+    const fn of(weight: usize) -> Budget {
+        Budget { bytes: weight, tokens: weight / 5 * 4 }
+    }
+
+    /// What may still be said.
+    pub(crate) fn room(self) -> Room {
+        Room { left: self.bytes }
+    }
+}
+
+/// `mcp({})`: all servers, and the parameters of `mcp`.
+pub const STATUS: Budget = Budget::of(12_000);
+
+/// A page of a search, as long as no larger one is asked for.
+pub const SEARCH: Budget = Budget::of(3_200);
+
+/// A page of a search with a `limit` above the usual one.
+pub const LONG_SEARCH: Budget = Budget::of(16_000);
+
+/// A page of the tools of a server or of all.
+pub const TOOLS: Budget = Budget::of(24_000);
+
+/// Everything about one tool.
+pub const DESCRIBE: Budget = Budget::of(32_000);
+
+/// The instructions of a server.
+pub const INSTRUCTIONS: Budget = Budget::of(17_000);
+
+/// Resources or prompts.
+pub const LISTS: Budget = Budget::of(24_000);
+
+/// What went wrong, with its remedies and the parameters that were expected.
+pub const FAILURE: Budget = Budget::of(8_000);
+
+/// A text as it counts against a budget.
+pub fn weight(text: &str) -> usize {
+    text.len() + text.bytes().filter(|byte| !byte.is_ascii()).count()
+}
+
+/// What is left of a budget.
+#[derive(Debug)]
+pub(crate) struct Room {
+    left: usize,
+}
+
+impl Room {
+    /// Whether the text still fits; if so, its room is taken.
+    pub(crate) fn take(&mut self, text: &str) -> bool {
+        let Some(left) = self.left.checked_sub(weight(text)) else { return false };
+        self.left = left;
+        true
+    }
+}
+
+/// The beginning of a text that weighs at most `max`, ending in `…` if it is not the whole.
+pub(crate) fn cut(mut text: String, max: usize) -> String {
+    if weight(&text) <= max {
+        return text;
+    }
+    let mut room = Room { left: max.saturating_sub(weight("…")) };
+    let fits = |(_, c): &(usize, char)| room.take(c.encode_utf8(&mut [0; 4]));
+    let end = text.char_indices().take_while(fits).map(|(at, c)| at + c.len_utf8()).last();
+    text.truncate(end.unwrap_or(0));
+    text.push('…');
+    text
+}
+
+#[cfg(test)]
+mod hostile;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ascii_weighs_double() {
+        assert_eq!(weight("plain"), 5);
+        assert_eq!(weight("é"), 4);
+        assert_eq!(weight("語"), 6);
+    }
+
+    #[test]
+    fn a_cut_text_ends_at_a_character_within_its_weight() {
+        assert_eq!(cut("short".to_owned(), 5), "short");
+        assert_eq!(cut("a longer text".to_owned(), 12), "a long…");
+        assert_eq!(cut("語語語語".to_owned(), 20), "語語…");
+        assert_eq!(cut("語".to_owned(), 0), "…");
+    }
+
+    /// The worst that was found: characters that no word of the tokenizer has.
+    #[test]
+    fn no_script_costs_more_tokens_than_four_fifths_of_its_weight() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut random = move |below: u32| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % u64::from(below)) as u32
+        };
+        let ranges = [
+            (0x21, 0x7e),
+            (0x30, 0x7a),
+            (0x61, 0x7a),
+            (0xc0, 0x24f),
+            (0x300, 0x36f),
+            (0x400, 0x52f),
+            (0x600, 0x6ff),
+            (0x3400, 0x4dbf),
+            (0x4e00, 0x9fff),
+            (0xa000, 0xa48c),
+            (0xac00, 0xd7a3),
+            (0xe000, 0xf8ff),
+            (0x1f300, 0x1f9ff),
+            (0x20000, 0x2a6df),
+            (0xf0000, 0xffffd),
+        ];
+        for (first, last) in ranges {
+            let text: String = (0..4_000)
+                .filter_map(|_| char::from_u32(first + random(last - first + 1)))
+                .collect();
+            let tokens = bpe_openai::o200k_base().count(&text);
+            assert!(tokens * 5 <= weight(&text) * 4, "{first:x}: {tokens} tokens");
+        }
+    }
+}

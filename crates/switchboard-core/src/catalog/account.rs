@@ -1,0 +1,146 @@
+//! What a model pays for tools before it has used any: what hosts are shown now, and what all tools
+//! would cost if they were listed themselves.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Catalog, Entry, Kind};
+use crate::config::values::Toolset;
+use crate::name::ServerName;
+use crate::{tokens, tool_card};
+
+/// In tokens of `o200k`, each of them [about](tokens::about) right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The definition of `mcp`.
+    pub card: usize,
+    pub toolset: Toolset,
+    /// All that a host is shown with that toolset.
+    pub shown: Cost,
+    /// The tools of every server that may be used and was listed.
+    pub servers: BTreeMap<ServerName, Cost>,
+    /// Servers that may be used and of which nothing is known.
+    pub not_listed: Vec<ServerName>,
+}
+
+/// So many tools, and what their definitions cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    pub tools: usize,
+    pub tokens: usize,
+}
+
+impl Account {
+    /// `shown` are the definitions that a host gets with the toolset.
+    pub fn of(catalog: &Catalog, toolset: Toolset, shown: &[String]) -> Account {
+        let listed = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
+        let listed = listed.filter_map(|(server, shelf)| Some((server, shelf.listing()?)));
+        let costs = listed.map(|(server, listing)| {
+            // A host that connects to the server itself gets no tools for its resources.
+            let tools = listing.entries.iter().filter(|entry| entry.kind == Kind::Tool);
+            (server.clone(), tools.map(|entry| tokens_of_entry(entry)).collect())
+        });
+        Account {
+            card: tokens_of_definition(&tool_card::definition()),
+            toolset,
+            shown: shown.iter().map(|definition| tokens_of_definition(definition)).collect(),
+            servers: costs.collect(),
+            not_listed: catalog.not_listed_yet(),
+        }
+    }
+
+    /// What a host pays that lists all tools itself.
+    pub fn direct(&self) -> Cost {
+        self.servers.values().fold(Cost::default(), |sum, cost| Cost {
+            tools: sum.tools + cost.tools,
+            tokens: sum.tokens + cost.tokens,
+        })
+    }
+
+    /// Below zero where what is shown costs more than the tools themselves; nothing as long as no
+    /// server was listed.
+    pub fn saved(&self) -> Option<i64> {
+        let tokens = |cost: Cost| i64::try_from(cost.tokens).unwrap_or(i64::MAX);
+        (!self.servers.is_empty()).then(|| tokens(self.direct()) - tokens(self.shown))
+    }
+}
+
+impl FromIterator<usize> for Cost {
+    /// Of the tokens of each tool.
+    fn from_iter<T: IntoIterator<Item = usize>>(tools: T) -> Cost {
+        tools.into_iter().fold(Cost::default(), |sum, tokens| Cost {
+            tools: sum.tools + 1,
+            tokens: sum.tokens + tokens,
+        })
+    }
+}
+
+fn tokens_of_entry(entry: &Entry) -> usize {
+    tokens_of(entry.name.as_str(), &entry.description, entry.input_value())
+}
+
+fn tokens_of_definition(definition: &str) -> usize {
+    let mut tool: Value = serde_json::from_str(definition).unwrap_or_default();
+    let schema = tool.get_mut("inputSchema").map(Value::take).unwrap_or_default();
+    let text = |key: &str| tool.get(key).and_then(Value::as_str).unwrap_or_default();
+    tokens_of(text("name"), text("description"), schema)
+}
+
+/// Name, description and schema, without a blank: what hosts pass on of a definition.
+fn tokens_of(name: &str, description: &str, schema: Value) -> usize {
+    let sent = json!({ "name": name, "description": description, "inputSchema": schema });
+    tokens::about(&sent.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing};
+    use crate::config::values::ToolPrefix;
+
+    /// One tool and one resource.
+    fn listing(server: &ServerName) -> Arc<Listing> {
+        let raw = |value: Value| RawValue::from_string(value.to_string()).unwrap();
+        let tool = json!({
+            "name": "read_file",
+            "title": "This is not sent",
+            "description": "Read the complete contents of a file.",
+            "inputSchema": { "type": "object", "properties": { "path": { "type": "string" } } },
+            "annotations": { "readOnlyHint": true },
+        });
+        let resource = json!({ "uri": "demo://notes", "name": "notes" });
+        let raw = RawListing {
+            tools: vec![raw(tool)],
+            resources: vec![raw(resource)],
+            ..RawListing::default()
+        };
+        let policy = ListingPolicy { max_tools: 10, ..ListingPolicy::default() };
+        Arc::new(Listing::build(server.clone(), &raw, &policy))
+    }
+
+    #[test]
+    fn servers_that_may_be_used_cost_what_their_tools_do_and_unknown_ones_are_named() {
+        let name = |name: &str| ServerName::new(name).unwrap();
+        let shelf = |standing| Shelf::new(ToolPrefix::default(), standing);
+        let files = name("files");
+        let catalog = Catalog::new(BTreeMap::from([
+            (files.clone(), shelf(Standing::Active).with_listing(listing(&files))),
+            (name("off"), shelf(Standing::Disabled).with_listing(listing(&name("off")))),
+            (name("new"), shelf(Standing::Active)),
+        ]));
+        let sent = r#"{"name":"read_file","description":"Read the complete contents of a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}"#;
+        let expected = Cost { tools: 1, tokens: tokens::about(sent) };
+        let account = Account::of(&catalog, Toolset::Proxy, &[tool_card::definition()]);
+        assert_eq!(account.servers, BTreeMap::from([(files, expected)]));
+        assert_eq!(account.not_listed, [name("new")]);
+        assert_eq!(account.direct(), expected);
+        assert_eq!(account.shown, Cost { tools: 1, tokens: account.card });
+        assert_eq!(account.saved(), Some(expected.tokens as i64 - account.card as i64));
+        assert!(account.saved() < Some(0), "one small tool is cheaper than the card");
+    }
+}

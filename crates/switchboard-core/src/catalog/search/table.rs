@@ -1,0 +1,136 @@
+//! The compiled-in word vectors: texts about the same thing have sums that point the same way.
+//!
+//! How the table is trained, and its form, stand in `tools/search-table`.
+
+use super::vocabulary::Key;
+
+pub(super) const DIMENSIONS: usize = 128;
+
+static BYTES: &[u8] = include_bytes!("table.bin");
+
+const FIELDS_AT: usize = 12;
+const FIELDS: usize = 5;
+/// How many words there are.
+const COUNT: usize = header(8, 4);
+
+static FIELD_WEIGHTS: &[u8] = part(FIELDS_AT, FIELDS * 4);
+/// Sorted; the parts below are in the same order.
+static HASHES: &[u8] = part(FIELDS_AT + FIELDS * 4, COUNT * 4);
+/// Where each word ends in `TEXT`; it starts where the one before it ends.
+static ENDS: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 4, COUNT * 4);
+static SCALES: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 8, COUNT * 4);
+static ROWS: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 12, COUNT * DIMENSIONS);
+static TEXT: &[u8] = BYTES.split_at(FIELDS_AT + FIELDS * 4 + COUNT * (12 + DIMENSIONS)).1;
+
+// A table of another form does not compile.
+const _: () = assert!(matches!(BYTES, [b'S', b'W', b'T', b'1', ..]));
+const _: () = assert!(header(4, 2) == DIMENSIONS && header(6, 2) == FIELDS);
+
+const fn part(start: usize, length: usize) -> &'static [u8] {
+    BYTES.split_at(start).1.split_at(length).0
+}
+
+/// A number of the header: read when this is compiled.
+const fn header(at: usize, bytes: usize) -> usize {
+    let mut value = 0;
+    let mut byte = bytes;
+    while byte > 0 {
+        byte -= 1;
+        value = value << 8 | BYTES[at + byte] as usize;
+    }
+    value
+}
+
+/// The vector of one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Row(u16);
+
+/// The vector of a lower-case, stemmed word.
+pub(super) fn find(key: Key<'_>) -> Option<Row> {
+    let hash = key.hash();
+    let (mut low, mut high) = (0, COUNT);
+    while low < high {
+        let middle = low.midpoint(high);
+        if u32_at(HASHES, middle) < hash {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    let mut same = (low..COUNT).take_while(|&at| u32_at(HASHES, at) == hash);
+    same.find(|&at| word(at) == key.word().as_bytes())
+        .and_then(|at| u16::try_from(at).ok())
+        .map(Row)
+}
+
+/// How much a word counts by where it stands in a tool, in the order of the trainer: name, server,
+/// first sentence, the rest of the description, names of properties.
+pub(super) fn field_weight(field: usize) -> f32 {
+    f32::from_bits(u32_at(FIELD_WEIGHTS, field))
+}
+
+fn word(at: usize) -> &'static [u8] {
+    let start = at.checked_sub(1).map_or(0, |before| u32_at(ENDS, before));
+    TEXT.get(start as usize..u32_at(ENDS, at) as usize).unwrap_or_default()
+}
+
+fn u32_at(numbers: &[u8], at: usize) -> u32 {
+    let bytes = numbers.get(at * 4..at * 4 + 4).and_then(|bytes| bytes.try_into().ok());
+    u32::from_le_bytes(bytes.unwrap_or_default())
+}
+
+impl Row {
+    fn scale(self) -> f32 {
+        f32::from_bits(u32_at(SCALES, usize::from(self.0)))
+    }
+
+    fn bytes(self) -> &'static [u8] {
+        let start = usize::from(self.0) * DIMENSIONS;
+        ROWS.get(start..start + DIMENSIONS).unwrap_or_default()
+    }
+}
+
+/// What the words of a text add up to.
+#[derive(Debug, Clone)]
+pub(super) struct Sum([f32; DIMENSIONS]);
+
+impl Sum {
+    pub(super) const ZERO: Sum = Sum([0.0; DIMENSIONS]);
+
+    pub(super) fn add(&mut self, row: Row, weight: f32) {
+        let weight = weight * row.scale();
+        for (sum, &byte) in self.0.iter_mut().zip(row.bytes()) {
+            *sum += weight * f32::from(byte.cast_signed());
+        }
+    }
+
+    /// The direction alone; none if nothing was added.
+    pub(super) fn direction(&self) -> Option<Direction> {
+        let length = self.0.iter().map(|value| value * value).sum::<f32>().sqrt();
+        let largest = self.0.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        if largest <= 0.0 || !length.is_finite() {
+            return None;
+        }
+        let mut steps = [0; DIMENSIONS];
+        for (step, value) in steps.iter_mut().zip(&self.0) {
+            *step = (value / largest * 127.0).round() as i8;
+        }
+        Some(Direction { steps, step: largest / 127.0 / length })
+    }
+}
+
+/// What a text is about: a vector of length one, in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Direction {
+    steps: [i8; DIMENSIONS],
+    step: f32,
+}
+
+impl Direction {
+    /// 1 for texts about the same, about 0 for texts that have nothing in common.
+    pub(super) fn likeness(&self, other: &Direction) -> f32 {
+        let pairs = self.steps.iter().zip(&other.steps);
+        let product: i32 = pairs.map(|(&one, &other)| i32::from(one) * i32::from(other)).sum();
+        product as f32 * self.step * other.step
+    }
+}

@@ -1,0 +1,51 @@
+//! The lines by which a stored text is read on: one that is too long for that counts as several.
+
+use std::ops::Range;
+
+use super::guard::Limits;
+
+/// Bytes of a line. JSON without line breaks has lines of megabytes, and each of them can be read.
+const LONGEST: usize = 2_000;
+
+/// The lines of a text, under limits that leave room for any one of them.
+#[derive(Clone, Copy)]
+pub(super) struct Lines<'t> {
+    text: &'t str,
+    pub(super) longest: usize,
+}
+
+impl<'t> Lines<'t> {
+    pub(super) fn of(text: &'t str, limits: &Limits) -> Lines<'t> {
+        Lines { text, longest: LONGEST.min(limits.workable().max_bytes / 4) }
+    }
+
+    /// Where each line stands, without its line break.
+    pub(super) fn spans(self) -> impl Iterator<Item = Range<usize>> {
+        let mut start = 0;
+        self.text.split_terminator('\n').flat_map(move |line| {
+            let begin = start;
+            start += line.len() + 1;
+            self.pieces(line).map(move |piece| begin + piece.start..begin + piece.end)
+        })
+    }
+
+    pub(super) fn count(self) -> usize {
+        self.spans().count()
+    }
+
+    /// The line in which a byte stands.
+    pub(super) fn at(self, byte: usize) -> usize {
+        self.spans().take_while(|line| line.start <= byte).count().saturating_sub(1)
+    }
+
+    /// What counts as lines of a whole one.
+    pub(super) fn pieces(self, line: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+        let mut next = Some(0);
+        std::iter::from_fn(move || {
+            let start = next?;
+            let end = line.floor_char_boundary(start + self.longest);
+            next = (end < line.len()).then_some(end);
+            Some(start..end)
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the error of a tool is about the arguments that it got.
+
+use serde_json::Value;
+
+use super::object;
+
+/// As much of an error as is looked at: whoever complains does so at the beginning.
+const LOOKED_AT: usize = 2 * 1024;
+
+/// What libraries that check arguments say of them.
+const SAID_OF_ARGUMENTS: [&str; 14] = [
+    "-32602",
+    "bad argument",
+    "field required",
+    "invalid argument",
+    "invalid input",
+    "invalid param",
+    "invalid_type",
+    "keyword argument",
+    "missing required",
+    "positional argument",
+    "required argument",
+    "required param",
+    "unrecognized_keys",
+    "validation error",
+];
+
+/// What is said of a parameter that is wrong.
+const SAID_OF_ONE: [&str; 9] = [
+    "expected",
+    "invalid",
+    "missing",
+    "must be",
+    "not allowed",
+    "not valid",
+    "required",
+    "unexpected",
+    "unknown",
+];
+
+/// Whether an error is likely a complaint about arguments: in the words of a check, or by naming a
+/// parameter and what is wrong with it.
+pub fn complains(schema: &Value, error: &str) -> bool {
+    let fields = object::fields(schema, schema);
+    if fields.is_empty() {
+        return false;
+    }
+    let error = error.get(..error.floor_char_boundary(LOOKED_AT)).unwrap_or_default();
+    let lower = error.to_lowercase();
+    if SAID_OF_ARGUMENTS.iter().any(|words| lower.contains(words)) {
+        return true;
+    }
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let mut words = error.split(|c| !is_part(c));
+    let names_one = words.any(|word| fields.iter().any(|field| field.name == word));
+    names_one && SAID_OF_ONE.iter().any(|words| lower.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_complaint_about_arguments_is_told_from_other_errors() {
+        let schema = json!({ "properties": { "path": {}, "maxDepth": {} } });
+        let check = |error: &str, expected: bool| {
+            assert_eq!(complains(&schema, error), expected, "{error}");
+        };
+        check("MCP error -32602: Input validation error", true);
+        check("1 validation error for ReadArguments\npath\n  Field required", true);
+        check("read() missing 1 required positional argument: 'path'", true);
+        check("`maxDepth` must be at most 5", true);
+        check("path: expected a directory", true);
+        check("the disk is full", false);
+        check("cannot open the path /tmp/x: permission denied", false);
+        check("the token is invalid", false);
+        check("", false);
+        check(&format!("{} -32602", "x".repeat(LOOKED_AT)), false);
+        assert!(!complains(&json!({}), "invalid arguments"), "there are none to expect");
+    }
+}

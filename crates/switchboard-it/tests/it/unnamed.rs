@@ -1,0 +1,292 @@
+//! Tools that are called although nobody named them, and those that are not.
+
+use serde_json::{Value, json};
+use switchboard_it::client::text;
+use switchboard_it::harness::{Home, Setup, World};
+use switchboard_server::HostKind;
+
+/// Tools that have no word in common, so that a search means one of them or none.
+const GARDEN: &str = r#"
+    [[tools]]
+    name = "lookup_weather"
+    description = "Forecast of rain and sunshine."
+    input_schema = { type = "object", properties = { city = { type = "string" }, days = { type = "integer" } }, required = ["city"] }
+    annotations = { readOnlyHint = true }
+
+    [[tools]]
+    name = "post_letter"
+    description = "Sends paper in an envelope."
+    input_schema = { type = "object", properties = { street = { type = "string" } } }
+
+    [[tools]]
+    name = "name_stars"
+    description = "Constellations at night."
+    annotations = { readOnlyHint = true }
+
+    [[tools]]
+    name = "burn_wood"
+    description = "Warms up a stove."
+    annotations = { readOnlyHint = true, destructiveHint = true }
+
+    [[tools]]
+    name = "fill_pond"
+    description = "Reports a leak."
+    annotations = { readOnlyHint = true }
+    behaviour = { kind = "fail", text = "the pond is dry" }
+"#;
+
+fn garden(settings: &str) -> Setup {
+    World::with(&format!(
+        r#"{{ "settings": {{ {settings} }}, "mcpServers": {{
+            "garden": {{ "command": "fixture-server", "args": ["garden"] }} }} }}"#
+    ))
+    .script("garden", GARDEN)
+}
+
+async fn listed(setup: Setup) -> World {
+    let world = setup.start();
+    world.ask(r#"{ "connect": "garden" }"#).await;
+    world
+}
+
+/// Asks for something; the answer begins with `expected`, and what reached the server is `called`.
+async fn check(settings: &str, request: Value, expected: &str, called: &[(&str, Value)]) {
+    let world = listed(garden(settings)).await;
+    let answer = world.ask(&request.to_string()).await;
+    assert!(answer.starts_with(expected), "{request}\n{answer}");
+    let calls = world.fixture("garden").ledger().calls;
+    let calls: Vec<_> = calls.iter().map(|call| (&*call.tool, call.arguments.clone())).collect();
+    assert_eq!(calls, called, "{request}");
+}
+
+const FORECAST: &str = "[called garden_lookup_weather, which the search clearly means]\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_search_with_arguments_calls_the_tool_that_it_clearly_means() {
+    for (args, sent) in [
+        (json!({ "city": "Oslo" }), json!({ "city": "Oslo" })),
+        (json!(r#"{ "city": "Oslo" }"#), json!({ "city": "Oslo" })),
+        (json!({ "City": "Oslo", "days": "3" }), json!({ "days": 3, "city": "Oslo" })),
+    ] {
+        let request = json!({ "search": "weather forecast", "args": args });
+        check("", request, &format!("{FORECAST}{sent}"), &[("lookup_weather", sent)]).await;
+    }
+    let request = json!({ "search": "constellations at night", "args": {} });
+    let stars = "[called garden_name_stars, which the search clearly means]\n";
+    check("", request, stars, &[("name_stars", json!({}))]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_calls_nothing_where_that_could_be_wrong() {
+    let refused = async |settings: &str, request: Value, why: &str| {
+        let expected = format!("Not called: {why}");
+        check(settings, request, &expected, &[]).await;
+    };
+    let forecast = |args: Value| json!({ "search": "weather forecast", "args": args });
+    refused(
+        "",
+        forecast(json!({ "days": 3 })),
+        "the arguments do not fit: `city` is required (garden_lookup_weather). To call: mcp({ \
+         tool: \"garden_lookup_weather\", args })\n\
+         garden_lookup_weather(city: string, days?: integer)",
+    )
+    .await;
+    // Its schema would take any argument, but this one is that of another tool.
+    let strange = forecast(json!({ "city": "Oslo", "street": "x" }));
+    refused("", strange, "the arguments do not fit: `street` is not a parameter").await;
+    let letter = json!({ "search": "paper envelope", "args": { "street": "x" } });
+    refused("", letter, "garden_post_letter does not declare that it only reads").await;
+    let stove = json!({ "search": "warms stove", "args": {} });
+    refused("", stove, "garden_burn_wood does not declare that it only reads").await;
+    let either = json!({ "search": "weather envelope", "args": {} });
+    refused("", either, "no tool fits far better than the others").await;
+    let pattern = json!({ "search": "weather", "regex": true, "args": { "city": "Oslo" } });
+    refused("", pattern, "no tool fits far better than the others").await;
+    let off = r#""searchCalls": false"#;
+    refused(off, forecast(json!({ "city": "Oslo" })), "searches call nothing here").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_without_arguments_calls_nothing() {
+    for args in [json!(null), json!(" ")] {
+        let request = json!({ "search": "constellations at night", "args": args });
+        check("", request, "garden_name_stars()\n", &[]).await;
+    }
+    check("", json!({ "args": {} }), "bad_request: `args` needs a `tool` or a `search`", &[]).await;
+    let nothing = json!({ "search": "zebra", "args": {} });
+    check("", nothing, "No tool matches \"zebra\".", &[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gates_of_every_call_stand_before_one_that_a_search_means() {
+    let request = json!({ "search": "weather forecast", "args": { "city": "Oslo" } });
+    for (settings, expected) in [
+        (
+            r#""deny": ["garden/lookup_*"]"#,
+            "approval_denied: the search clearly means `garden_lookup_weather`: \
+             `garden_lookup_weather` is denied by the rule `garden/lookup_*`\n",
+        ),
+        (
+            r#""approve": "all""#,
+            "approval_required: the search clearly means `garden_lookup_weather`: ",
+        ),
+    ] {
+        check(settings, request.clone(), expected, &[]).await;
+    }
+}
+
+/// A tool is called unnamed for what it declares, so another declaration is another tool.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_changed_while_it_was_connected_is_not_called() {
+    let home = Home::new();
+    listed(garden("").home(home.clone())).await.shut_down().await;
+    let world = garden("").home(home.clone()).start();
+    let request = r#"{ "search": "weather forecast", "args": { "city": "Oslo" } }"#;
+    assert!(world.ask(request).await.starts_with(FORECAST), "it is known without a connection");
+    world.shut_down().await;
+    let writes = GARDEN.replacen("readOnlyHint = true", "readOnlyHint = false", 1);
+    let world = World::of("garden", "garden").script("garden", &writes).home(home).start();
+    let answer = world.ask(request).await;
+    assert!(
+        answer.starts_with("tool_changed: the search clearly means `garden_lookup_weather`: "),
+        "{answer}"
+    );
+    assert!(world.fixture("garden").ledger().calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_blocked_by_its_pin_is_not_called() {
+    let home = Home::new();
+    listed(garden("").home(home.clone())).await.shut_down().await;
+    let changed = GARDEN.replacen("rain and sunshine", "rain and sunshine, and more", 1);
+    let config = r#"{ "settings": { "pins": "block" }, "mcpServers": {
+        "garden": { "command": "fixture-server", "args": ["garden"] } } }"#;
+    let world = listed(World::with(config).script("garden", &changed).home(home)).await;
+    let request = r#"{ "search": "weather forecast", "args": { "city": "Oslo" } }"#;
+    let answer = world.ask(request).await;
+    let expected = "Not called: garden_lookup_weather is not what the user accepted. ";
+    assert!(answer.starts_with(expected), "{answer}");
+    assert!(world.fixture("garden").ledger().calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_see_what_was_called_before_its_answer() {
+    let world = listed(garden("")).await;
+    let pond = json!({ "search": "leak pond", "args": {} });
+    let line = "[called garden_fill_pond, which the search clearly means]";
+    for (host, blocks) in [
+        (HostKind::Any, vec![line.to_owned(), "the pond is dry".to_owned()]),
+        (HostKind::Pi, vec![format!("MCP tool error: {line}\nthe pond is dry")]),
+    ] {
+        let mut client = world.client_of(host, json!({})).await;
+        let id = client.call(pond.clone()).await;
+        let answer = client.answer_to(&id).await;
+        let result = &answer["result"];
+        assert_eq!(result["isError"], true, "{answer}");
+        let texts: Vec<_> =
+            result["content"].as_array().unwrap().iter().map(|b| &b["text"]).collect();
+        assert_eq!(texts, blocks.iter().collect::<Vec<_>>());
+        assert_eq!(result["_meta"]["switchboard/details"]["tool"], "fill_pond");
+        let id =
+            client.call(json!({ "search": "weather forecast", "args": { "city": "Oslo" } })).await;
+        let answer = client.answer_to(&id).await;
+        assert_eq!(answer["result"]["isError"], Value::Null);
+        assert_eq!(text(&answer), format!("{FORECAST}{}", json!({ "city": "Oslo" })));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_misspelt_name_calls_the_one_tool_that_it_can_mean() {
+    let sent = json!({ "city": "Oslo" });
+    let expected =
+        format!("[called garden_lookup_weather: no tool is named `garden_lokup_weather`]\n{sent}");
+    let request = json!({ "tool": "garden_lokup_weather", "args": sent });
+    check("", request.clone(), &expected, &[("lookup_weather", sent.clone())]).await;
+    check(r#""searchCalls": false"#, request, &expected, &[("lookup_weather", sent.clone())]).await;
+    // A server that was never listed is connected first.
+    let world = garden("").start();
+    let request = json!({ "tool": "garden_lookup_wether", "args": sent });
+    let answer = world.ask(&request.to_string()).await;
+    assert!(answer.starts_with("[called garden_lookup_weather: "), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_misspelt_name_that_is_not_called_is_offered_with_its_signature() {
+    let offered = async |settings: &str, request: Value, expected: &str| {
+        check(settings, request, expected, &[]).await;
+    };
+    offered(
+        "",
+        json!({ "tool": "garden_lokup_weather", "args": { "days": 2 } }),
+        "unknown_tool: no tool is named `garden_lokup_weather`, and nothing was called: the \
+         arguments do not fit: `city` is required (garden_lookup_weather)\n\
+         Did you mean: garden_lookup_weather(city: string, days?: integer)",
+    )
+    .await;
+    offered(
+        "",
+        json!({ "tool": "garden_post_leter", "args": { "street": "x" } }),
+        "unknown_tool: no tool is named `garden_post_leter`, and nothing was called: \
+         garden_post_letter does not declare that it only reads\n\
+         Did you mean: garden_post_letter(street?: string)",
+    )
+    .await;
+    let slip = json!({ "tool": "garden_lokup_weather", "args": { "city": "Oslo" } });
+    let denied = "approval_denied: no tool is named `garden_lokup_weather`, and \
+                  `garden_lookup_weather` is next to it: `garden_lookup_weather` is denied";
+    offered(r#""deny": ["garden/lookup_weather"]"#, slip.clone(), denied).await;
+    offered(r#""approve": "all""#, slip, "approval_required: no tool is named").await;
+    let far = json!({ "tool": "garden_weather", "args": { "city": "Oslo" } });
+    offered("", far, "unknown_tool: no tool is named `garden_weather`\n").await;
+}
+
+/// A program means what it says.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_errs_in_a_name_is_told_so() {
+    let world = listed(garden("")).await;
+    let failure = world.call("garden_name_star", json!({})).await.unwrap_err();
+    assert_eq!(failure.code, switchboard::failure::Code::UnknownTool);
+    assert!(world.fixture("garden").ledger().calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_beside_the_tool_are_taken_if_all_are_its_own() {
+    let taken = json!({ "city": "Oslo", "days": 3 });
+    let request = json!({ "tool": "garden_lookup_weather", "city": "Oslo", "days": "3" });
+    check("", request, &taken.to_string(), &[("lookup_weather", taken.clone())]).await;
+    check(
+        "",
+        json!({ "tool": "garden_lookup_weather", "city": "Oslo", "street": "x" }),
+        "bad_request: `street` is not a parameter of `mcp`; the arguments of \
+         `garden_lookup_weather` go into `args`\nExpected parameters:\ncity: string\ndays?: integer",
+        &[],
+    )
+    .await;
+    let both = json!({ "tool": "garden_lookup_weather", "city": "Oslo", "args": { "days": 3 } });
+    check("", both, "bad_request: `city` is not a parameter of `mcp`", &[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_complaint_of_the_server_comes_back_with_what_is_expected() {
+    let script = |behaviour: &str| {
+        format!(
+            "[[tools]]
+            name = 'look'
+            input_schema = {{ type = 'object', properties = {{ city = {{ type = 'string' }} }} }}
+            behaviour = {behaviour}"
+        )
+    };
+    let check = async |behaviour: &str, expected: bool| {
+        let world = World::of("garden", "one").script("one", &script(behaviour)).start();
+        let answer = world.ask(r#"{ "tool": "garden_look" }"#).await;
+        let told = answer.matches("Expected parameters:\ncity?: string").count();
+        assert_eq!(told, usize::from(expected), "{behaviour}: {answer}");
+        let mut client = world.client(json!({})).await;
+        assert_eq!(client.mcp(json!({ "tool": "garden_look" })).await, answer);
+    };
+    check("{ kind = 'fail', text = 'city must be a capital' }", true).await;
+    check("{ kind = 'fail', text = 'the disk is full' }", false).await;
+    check("{ kind = 'error', code = -32602, message = 'no' }", true).await;
+    check("{ kind = 'error', code = -32000, message = 'missing required city' }", true).await;
+    check("{ kind = 'error', code = -32000, message = 'not today' }", false).await;
+}

@@ -1,0 +1,170 @@
+//! Filters over results, in the language of jq.
+//!
+//! A filter is a program: one that never ends, or fills the memory, is a line long, and the
+//! interpreter counts no steps. So each runs in a process of its own (`child`), which is this
+//! program once more.
+
+mod child;
+mod language;
+mod natives;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as Socket;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::Child;
+use tokio::sync::Semaphore;
+
+pub(crate) use child::run_if_asked;
+
+/// Bytes of a filter.
+const LONGEST: usize = 8 << 10;
+
+/// What a filter may compute.
+const PROCESSOR: Duration = Duration::from_secs(2);
+
+/// What it may take by the clock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes that it may hold, the result included.
+const MEMORY: u64 = 256 << 20;
+
+/// Bytes that it may give.
+const OUTPUT: usize = 16 << 20;
+
+/// As many filters run at the same time; the others wait for their turn.
+const AT_ONCE: usize = 4;
+
+static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
+
+/// Why a filter gives nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SelectError {
+    #[error("`select` is longer than {} KiB", LONGEST >> 10)]
+    TooLong,
+    #[error("`select` is not a jq filter: {why}")]
+    Invalid { why: String },
+    #[error("`select` failed: {why}")]
+    Failed { why: String },
+    #[error("the result is not JSON, so `select` cannot be used on it")]
+    NotJson,
+    #[error("`select` gave more than {} MiB", OUTPUT >> 20)]
+    TooLarge,
+    #[error(
+        "`select` was not done after {} s of computing, or {} s in all",
+        PROCESSOR.as_secs(), PATIENCE.as_secs()
+    )]
+    TooSlow,
+    #[error("too many other filters run; try again")]
+    Busy,
+    #[error("`select` went too deep, or needs more than {} MiB", MEMORY >> 20)]
+    TooHungry,
+    #[error("filters cannot run here: `main` does not begin with `reaper::run_if_asked`")]
+    NotAtHand,
+    #[error("`select` broke off")]
+    Broken,
+    #[error("the process of `select` cannot be used")]
+    Process(#[source] io::Error),
+}
+
+/// A text that is known to be a filter.
+#[derive(Debug)]
+pub(crate) struct Filter(Box<str>);
+
+impl Filter {
+    /// Reads a filter without running it.
+    pub(crate) async fn read(text: String) -> Result<Filter, SelectError> {
+        run(&text, None).await?;
+        Ok(Filter(text.into()))
+    }
+
+    /// What it gives for `json`: a line for each output, strings as they are.
+    pub(crate) async fn run(&self, json: &str) -> Result<String, SelectError> {
+        run(&self.0, Some(json)).await
+    }
+}
+
+/// Reads a filter and runs it.
+pub(crate) async fn select(filter: &str, json: &str) -> Result<String, SelectError> {
+    run(filter, Some(json)).await
+}
+
+async fn run(filter: &str, json: Option<&str>) -> Result<String, SelectError> {
+    if filter.len() > LONGEST {
+        return Err(SelectError::TooLong);
+    }
+    if !child::is_at_hand() {
+        return Err(SelectError::NotAtHand);
+    }
+    let turn = tokio::time::timeout(PATIENCE, TURNS.acquire()).await;
+    let _turn = turn.map_err(|_| SelectError::Busy)?.map_err(|_| SelectError::Broken)?;
+    let request = child::request(filter, json);
+    let (status, output) = tokio::time::timeout(PATIENCE, converse(&request))
+        .await
+        .map_err(|_| SelectError::TooSlow)?
+        .map_err(SelectError::Process)?;
+    let said = || String::from_utf8_lossy(&output).into_owned();
+    match verdict(status)? {
+        child::Verdict::Done => Ok(said()),
+        child::Verdict::Invalid => Err(SelectError::Invalid { why: said() }),
+        child::Verdict::Failed => Err(SelectError::Failed { why: said() }),
+        child::Verdict::TooLarge => Err(SelectError::TooLarge),
+        child::Verdict::Broken => Err(SelectError::Broken),
+    }
+}
+
+/// Memory that is refused and a stack that is full both end a process at once.
+fn verdict(status: ExitStatus) -> Result<child::Verdict, SelectError> {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => child::Verdict::of(code).ok_or(SelectError::Broken),
+        (None, Some(signal)) if signal == Signal::XCPU.as_raw() => Err(SelectError::TooSlow),
+        (None, _) => Err(SelectError::TooHungry),
+    }
+}
+
+/// Starts the process, tells it what to do and takes what it says. If this is dropped, it is gone.
+async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let (ours, theirs) = Socket::pair()?;
+    ours.set_nonblocking(true)?;
+    // Closing it is the order to end, so it stays open to the last.
+    let mut lifeline = UnixStream::from_std(ours)?;
+    let mut process = start(theirs)?;
+    let told = async {
+        // One that has ended already says why by its status.
+        let _unread = lifeline.write_all(request).await;
+    };
+    let mut output = Vec::new();
+    let heard = async {
+        match &mut process.stdout {
+            Some(stdout) => stdout.take(OUTPUT as u64).read_to_end(&mut output).await,
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    };
+    let ((), heard) = tokio::join!(told, heard);
+    heard?;
+    Ok((process.wait().await?, output))
+}
+
+#[expect(clippy::disallowed_methods, reason = "no program of others is started: this is our own")]
+fn start(lifeline: Socket) -> io::Result<Child> {
+    #[cfg(target_os = "linux")]
+    let program = switchboard_reaper::PROGRAM;
+    #[cfg(not(target_os = "linux"))]
+    let program = std::env::current_exe()?;
+    tokio::process::Command::new(program)
+        .arg0(child::NAME)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(lifeline)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+}

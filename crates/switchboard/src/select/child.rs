@@ -1,0 +1,166 @@
+//! What runs a filter: this program once more, with so little time and memory that whatever the
+//! filter does hurts nobody.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::language::{self, Trouble};
+use super::{MEMORY, OUTPUT, PATIENCE, PROCESSOR};
+
+/// What the program is called, as `argv[0]`, when it is to run a filter.
+pub(super) const NAME: &str = "switchboard-select";
+
+/// Of its memory, what the stack may take.
+const STACK: usize = 64 << 20;
+
+static AT_HAND: AtomicBool = AtomicBool::new(false);
+
+/// How it went, as the code that the process exits with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Its output is what the filter gave.
+    Done,
+    /// Its output says why it is no filter.
+    Invalid,
+    /// Its output says why it failed on this result.
+    Failed,
+    TooLarge,
+    /// It could not begin.
+    Broken,
+}
+
+impl Verdict {
+    const ALL: [Verdict; 5] =
+        [Verdict::Done, Verdict::Invalid, Verdict::Failed, Verdict::TooLarge, Verdict::Broken];
+
+    fn code(self) -> i32 {
+        match self {
+            Verdict::Done => 0,
+            Verdict::Invalid => 10,
+            Verdict::Failed => 11,
+            Verdict::TooLarge => 12,
+            Verdict::Broken => 13,
+        }
+    }
+
+    pub(super) fn of(code: i32) -> Option<Verdict> {
+        Verdict::ALL.into_iter().find(|verdict| verdict.code() == code)
+    }
+}
+
+/// What the process is told: how long both texts are, then both. Without a text to work on, the
+/// filter is only read.
+pub(super) fn request(filter: &str, json: Option<&str>) -> Vec<u8> {
+    let length = |text: Option<&str>| text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes();
+    let parts: [&[u8]; 4] = [
+        &length(Some(filter)),
+        &length(json),
+        filter.as_bytes(),
+        json.unwrap_or_default().as_bytes(),
+    ];
+    parts.concat()
+}
+
+/// Whether this program can be started to run a filter.
+pub(super) fn is_at_hand() -> bool {
+    AT_HAND.load(Ordering::Relaxed)
+}
+
+/// If this program was started to run a filter, it does that and never returns.
+#[expect(clippy::exit, reason = "the rest of the program is not for a filter")]
+pub(crate) fn run_if_asked() {
+    let mut words = std::env::args_os();
+    if words.next().is_some_and(|name| name == NAME)
+        && words.len() == 0
+        && lifeline().is_ok_and(|socket| socket.local_addr().is_ok())
+    {
+        std::process::exit(run().unwrap_or(Verdict::Broken).code());
+    }
+    AT_HAND.store(true, Ordering::Relaxed);
+}
+
+/// What should be the socket that the gateway gave it. Whoever only has the name has none.
+fn lifeline() -> io::Result<UnixStream> {
+    Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+fn run() -> io::Result<Verdict> {
+    #[cfg(target_os = "linux")]
+    switchboard_reaper::handover::close_inherited();
+    let mut lifeline = lifeline()?;
+    let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    confine()?;
+    let (filter, json) = read(&mut lifeline)?;
+    lifeline.set_read_timeout(Some(PATIENCE))?;
+    thread::Builder::new().spawn(move || leave_with(lifeline))?;
+    let working = thread::Builder::new().stack_size(STACK).spawn(move || match json {
+        Some(json) => language::run(&filter, &json, OUTPUT),
+        None => language::check(&filter).map(|()| Vec::new()),
+    })?;
+    let (verdict, said) = match working.join() {
+        Ok(Ok(given)) => (Verdict::Done, given),
+        Ok(Err(Trouble::Invalid(why))) => (Verdict::Invalid, why.into_bytes()),
+        Ok(Err(Trouble::Failed(why))) => (Verdict::Failed, why.into_bytes()),
+        Ok(Err(Trouble::TooLarge)) => (Verdict::TooLarge, Vec::new()),
+        Err(_panicked) => (Verdict::Broken, Vec::new()),
+    };
+    output.write_all(&said)?;
+    Ok(verdict)
+}
+
+/// Ends the process when its gateway does, or when its time is over.
+#[expect(clippy::exit, reason = "nobody waits for the filter any more")]
+fn leave_with(mut lifeline: UnixStream) {
+    let _closed_or_too_late = lifeline.read(&mut [0]);
+    std::process::exit(Verdict::Broken.code());
+}
+
+fn read(source: &mut UnixStream) -> io::Result<(String, Option<String>)> {
+    let mut lengths = [[0; 8]; 2];
+    for length in &mut lengths {
+        source.read_exact(length)?;
+    }
+    let [filter, json] = lengths.map(u64::from_le_bytes);
+    let mut text = |length: u64| {
+        let mut text = String::new();
+        source.take(length).read_to_string(&mut text)?;
+        if text.len() as u64 == length {
+            Ok(text)
+        } else {
+            Err(io::Error::from(io::ErrorKind::UnexpectedEof))
+        }
+    };
+    let filter = text(filter)?;
+    Ok((filter, if json == u64::MAX { None } else { Some(text(json)?) }))
+}
+
+/// Gives up whatever a filter does not need.
+fn confine() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    let memory = Resource::Data;
+    #[cfg(not(target_os = "linux"))]
+    let memory = Resource::As;
+    let processor = PROCESSOR.as_secs();
+    // One second more, so that the signal is the one that says why.
+    limit(Resource::Cpu, processor, processor + 1)?;
+    let bounded = limit(memory, MEMORY, MEMORY);
+    if cfg!(target_os = "linux") {
+        bounded?;
+    }
+    limit(Resource::Core, 0, 0)?;
+    limit(Resource::Fsize, 0, 0)?;
+    // Nothing can be opened any more.
+    limit(Resource::Nofile, 0, 0)
+}
+
+fn limit(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
+    let allowed = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let (current, maximum) = (current.min(allowed), maximum.min(allowed));
+    Ok(setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?)
+}

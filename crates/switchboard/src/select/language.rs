@@ -1,0 +1,235 @@
+//! The language of filters: jq by the `jaq` crates, without anything that reads more than its input.
+//!
+//! Of what `jaq` offers, a filter gets the functions that are named here and no others. Those that
+//! read the environment, the clock, files or further inputs, that write or that end the process are
+//! not among them, and most are not even built: they belong to features that are off.
+
+use std::fmt::{self, Write as _};
+use std::io;
+
+use jaq_core::compile::Undefined;
+use jaq_core::data::JustLut;
+use jaq_core::load::{self, Arena, File, Loader};
+use jaq_core::native::Fun;
+use jaq_core::{Compiler, Ctx, Vars, unwrap_valr};
+use jaq_json::write::Pp;
+use jaq_json::{Val, read};
+
+use super::natives;
+
+pub(super) type Data = JustLut<Val>;
+
+/// Bytes of a message, which may quote the result.
+const MESSAGE: usize = 200;
+
+/// Bytes of a filter that a message quotes.
+const QUOTED: usize = 40;
+
+/// Functions of `jaq` that compute and do nothing else.
+const ALLOWED: &[&str] = &[
+    "ascii_downcase",
+    "ascii_upcase",
+    "bsearch",
+    "ceil",
+    "contains",
+    "endswith",
+    "error_empty",
+    "escape_sh",
+    "explode",
+    "first",
+    "floor",
+    "fromjson",
+    "group_by",
+    "has",
+    "implode",
+    "indices",
+    "key_values",
+    "keys_unsorted",
+    "last",
+    "length",
+    "limit",
+    "ltrim",
+    "ltrimstr",
+    "max_by_or_empty",
+    "min_by_or_empty",
+    "path",
+    "path_value",
+    "range",
+    "reverse",
+    "round",
+    "rtrim",
+    "rtrimstr",
+    "skip",
+    "sort",
+    "sort_by",
+    "startswith",
+    "tobytes",
+    "tojson",
+    "trim",
+    "utf8bytelength",
+];
+
+/// Definitions of `jaq` that need functions which are not there.
+const WITHHELD: &[&str] = &[
+    "@html",
+    "@htmld",
+    "@uri",
+    "@urid",
+    "debug",
+    "drem",
+    "fromdate",
+    "gamma",
+    "halt",
+    "halt_error",
+    "logb",
+    "nexttoward",
+    "scalb",
+    "significand",
+    "stderr",
+    "todate",
+];
+
+/// What models and people know from jq, and `jaq` keeps elsewhere.
+const OURS: &str = r#"
+def cell: if isstring then . elif . == null then "" elif . < [] then tostring
+  else error("a list or an object cannot be a cell of a table") end;
+def @tsv: map(cell | gsub("\\\\"; "\\\\") | gsub("\t"; "\\t") | gsub("\n"; "\\n") | gsub("\r"; "\\r"))
+  | join("\t");
+def @csv: map(if isstring then "\"" + gsub("\""; "\"\"") + "\"" else cell end) | join(",");
+"#;
+
+/// Why a filter gives nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// It is no filter.
+    Invalid(String),
+    /// It does not fit this result.
+    Failed(String),
+    TooLarge,
+}
+
+/// Whether `code` is a filter.
+pub(super) fn check(code: &str) -> Result<(), Trouble> {
+    compile(code).map(drop)
+}
+
+/// What the filter gives for each value in `json`: a line for each, strings as they are. No more
+/// than `most` bytes.
+pub(super) fn run(code: &str, json: &str, most: usize) -> Result<Vec<u8>, Trouble> {
+    let filter = compile(code)?;
+    let mut output = Bounded { bytes: Vec::new(), most };
+    for value in read::parse_many(json.as_bytes()) {
+        let value = value.map_err(|error| Trouble::Failed(message(&error)))?;
+        let context = Ctx::<Data>::new(&filter.lut, Vars::new([]));
+        for given in filter.id.run((context, value)).map(unwrap_valr) {
+            let given = given.map_err(|error| Trouble::Failed(message(&error)))?;
+            output.line(&given).map_err(|_| Trouble::TooLarge)?;
+        }
+    }
+    Ok(output.bytes)
+}
+
+fn compile(code: &str) -> Result<jaq_core::Filter<Data>, Trouble> {
+    let arena = Arena::default();
+    let ours = load::parse(OURS, |parser| parser.defs()).expect("our own definitions parse");
+    let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let defs = theirs.filter(|def| !WITHHELD.contains(&def.name)).chain(ours);
+    let modules = Loader::new(defs)
+        .load(&arena, File { code, path: () })
+        .map_err(|errors| invalid(errors.first().map(|(_, error)| not_parsed(code, error))))?;
+    load::import(&modules, |_| Err("there is nothing to import".to_owned()))
+        .map_err(|errors| invalid(errors.first().map(|(_, error)| not_parsed(code, error))))?;
+    Compiler::default().with_funs(functions()).compile(modules).map_err(|errors| {
+        let first = errors.first().and_then(|(_, errors)| errors.first());
+        invalid(first.map(|(name, kind)| undefined(name, kind)))
+    })
+}
+
+fn functions() -> impl Iterator<Item = Fun<Data>> {
+    let theirs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
+    theirs.filter(|(name, ..)| ALLOWED.contains(name)).chain(natives::functions())
+}
+
+fn invalid(said: Option<String>) -> Trouble {
+    Trouble::Invalid(said.unwrap_or_else(|| "it cannot be read".to_owned()))
+}
+
+fn not_parsed(code: &str, error: &load::Error<&str>) -> String {
+    let (expected, found) = match error {
+        load::Error::Lex(errors) => match errors.first() {
+            Some((expected, found)) => (expected.as_str(), *found),
+            None => ("a filter", code),
+        },
+        load::Error::Parse(errors) => match errors.first() {
+            Some((expected, found)) => (expected.as_str(), *found),
+            None => ("a filter", code),
+        },
+        load::Error::Io(_) => return "modules cannot be imported or included".to_owned(),
+    };
+    let at = load::span(code, found).start;
+    let place = code.get(..at).map_or(0, |before| before.chars().count()) + 1;
+    let quoted = found.get(..found.floor_char_boundary(QUOTED)).unwrap_or_default();
+    if quoted.is_empty() {
+        return format!("expected {expected} at its end");
+    }
+    format!("expected {expected} at character {place}, before `{quoted}`")
+}
+
+fn undefined(name: &str, kind: &Undefined) -> String {
+    let name = name.get(..name.floor_char_boundary(QUOTED)).unwrap_or_default();
+    match kind {
+        Undefined::Filter(arity) => format!("there is no function `{name}/{arity}`"),
+        kind => format!("there is no {} `{name}`", kind.as_str()),
+    }
+}
+
+/// An error as text. It may quote a whole result, so it is written no further than it is shown.
+fn message(error: &impl fmt::Display) -> String {
+    struct Beginning(String);
+    impl fmt::Write for Beginning {
+        fn write_str(&mut self, piece: &str) -> fmt::Result {
+            let room = MESSAGE.saturating_sub(self.0.len());
+            let fits = piece.get(..piece.floor_char_boundary(room)).unwrap_or_default();
+            self.0.push_str(fits);
+            if fits.len() == piece.len() { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+    let mut text = Beginning(String::new());
+    if write!(text, "{error}").is_err() {
+        text.0.push('…');
+    }
+    text.0
+}
+
+/// Output that stops when it has become too much.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Bounded {
+    fn line(&mut self, value: &Val) -> io::Result<()> {
+        match value {
+            Val::TStr(text) => io::Write::write_all(self, text)?,
+            value => jaq_json::write::write(self, &Pp::default(), 0, value)?,
+        }
+        io::Write::write_all(self, b"\n")
+    }
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if piece.len() > self.most - self.bytes.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
