@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use switchboard_core::catalog::search::{Document, Postings, rank, stem};
+use switchboard_core::catalog::search::{Document, Indexer, Postings, rank, stem};
 use thiserror::Error;
 
 /// How many tools a run names for each query.
@@ -21,8 +21,9 @@ pub(crate) fn run(corpus: &Path, queries: &Path, out: &Path) -> Result<(), Searc
     for tool in read_lines::<Tool>(corpus)? {
         servers.entry(tool.server.clone()).or_default().push(tool);
     }
-    let listings: Vec<Postings> =
-        servers.values().map(|tools| Postings::build(tools.iter().map(Tool::document))).collect();
+    let mut indexer = Indexer::default();
+    let index = |tools: &Vec<Tool>| indexer.index(tools.iter().map(Tool::document));
+    let listings: Vec<Postings> = servers.values().map(index).collect();
     let listings: Vec<&Postings> = listings.iter().collect();
     let servers: Vec<&Vec<Tool>> = servers.values().collect();
 

@@ -3,7 +3,6 @@
 
 use crate::data::Tool;
 use crate::shape;
-use crate::world::World;
 
 /// Measured: its main tool, its tool for scripts, and one for each server.
 const MAIN: usize = 798;
@@ -13,8 +12,8 @@ const PER_SERVER: usize = 157;
 /// Hits of a page, each of them in full.
 pub(crate) const PAGE: usize = 12;
 
-pub(crate) fn standing(world: &World<'_>) -> usize {
-    MAIN + SCRIPTS + PER_SERVER * world.lists.len()
+pub(crate) fn standing(servers: usize) -> usize {
+    MAIN + SCRIPTS + PER_SERVER * servers
 }
 
 /// The server's name before the tool's, unless it is there already.
@@ -27,14 +26,50 @@ pub(crate) fn shown(tool: &Tool) -> String {
     }
 }
 
-/// The tools that pass its gate, best first.
-pub(crate) fn rank<'a>(world: &World<'a>, query: &str) -> Vec<&'a Tool> {
-    let query = Words::of(query);
-    let scored = world.tools().filter_map(|tool| Some((score(tool, &query)?, shown(tool), tool)));
-    let mut scored: Vec<(f64, String, &Tool)> = scored.collect();
-    scored
-        .sort_by(|(a, a_name, _), (b, b_name, _)| b.total_cmp(a).then_with(|| a_name.cmp(b_name)));
-    scored.into_iter().map(|(_, _, tool)| tool).collect()
+/// Tools as it searches them.
+pub(crate) struct Adapter<'a> {
+    tools: Vec<(Fields, &'a Tool)>,
+}
+
+/// What a tool is found by, with weights.
+struct Fields {
+    shown: String,
+    name: Words,
+    rest: [(f64, Words); 3],
+}
+
+impl<'a> Adapter<'a> {
+    pub(crate) fn of(tools: impl Iterator<Item = &'a Tool>) -> Adapter<'a> {
+        Adapter { tools: tools.map(|tool| (Fields::of(tool), tool)).collect() }
+    }
+
+    /// The tools that pass its gate, best first.
+    pub(crate) fn rank(&self, query: &str) -> Vec<&'a Tool> {
+        let query = Words::of(query);
+        let scored = self.tools.iter().filter_map(|(fields, tool)| {
+            Some((score(fields, &query)?, fields.shown.as_str(), *tool))
+        });
+        let mut scored: Vec<(f64, &str, &Tool)> = scored.collect();
+        scored.sort_by(|(a, a_name, _), (b, b_name, _)| {
+            b.total_cmp(a).then_with(|| a_name.cmp(b_name))
+        });
+        scored.into_iter().map(|(_, _, tool)| tool).collect()
+    }
+}
+
+impl Fields {
+    fn of(tool: &Tool) -> Fields {
+        let shown = shown(tool);
+        Fields {
+            name: Words::of(&shown),
+            rest: [
+                (10.0, Words::of(&tool.name)),
+                (8.0, Words::of(&tool.server)),
+                (5.0, Words::of(tool.description())),
+            ],
+            shown,
+        }
+    }
 }
 
 /// One page of a search.
@@ -91,14 +126,10 @@ fn pieces(word: &str) -> Vec<String> {
 }
 
 /// `None` if too little of the query is found.
-fn score(tool: &Tool, query: &Words) -> Option<f64> {
-    let name = Words::of(&shown(tool));
-    let fields = [
-        (12.0, &name),
-        (10.0, &Words::of(&tool.name)),
-        (8.0, &Words::of(&tool.server)),
-        (5.0, &Words::of(tool.description())),
-    ];
+fn score(fields: &Fields, query: &Words) -> Option<f64> {
+    let name = &fields.name;
+    let rest = fields.rest.iter().map(|(weight, field)| (*weight, field));
+    let fields = [(12.0, name)].into_iter().chain(rest);
     let mut sum = 0.0;
     let mut has_phrase = false;
     let mut is_whole = false;

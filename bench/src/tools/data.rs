@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Outcome;
 
@@ -120,17 +120,25 @@ impl Tool {
     }
 
     /// What a host sends of the tool if it lists it itself.
-    pub(crate) fn definition(&self) -> String {
-        serde_json::json!({
+    pub(crate) fn definition(&self) -> Value {
+        json!({
             "name": self.name,
             "description": self.description(),
             "inputSchema": self.input_schema,
         })
-        .to_string()
+    }
+
+    /// What its server lists: the same, and whether it only looks.
+    pub(crate) fn listed(&self) -> Value {
+        let mut definition = self.definition();
+        if self.only_looks() {
+            definition["annotations"] = json!({ "readOnlyHint": true });
+        }
+        definition
     }
 
     /// Whether its name says that it only looks: the lists at hand declare nothing.
-    pub(crate) fn only_looks(&self) -> bool {
+    fn only_looks(&self) -> bool {
         const LOOKING: [&str; 7] = ["get", "list", "search", "read", "find", "describe", "show"];
         let lower = self.name.to_ascii_lowercase();
         let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());

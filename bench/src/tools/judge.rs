@@ -1,11 +1,13 @@
 //! How good a ranking is: judged queries over all tools, by kind of query and over the kinds.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use switchboard_core::catalog::search::{Document, Postings, rank};
+use switchboard_core::catalog::search::{Document, Postings, index_all, rank};
 
-use crate::data::{Data, Tool};
+use crate::adapter::Adapter;
+use crate::data::{Data, Query, Tool};
 
 /// The means of one kind of query, or of all kinds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,10 +19,16 @@ pub(crate) struct Score {
     pub(crate) ndcg: f64,
 }
 
-pub(crate) struct Verdict {
+/// How good one ranking is.
+#[derive(Debug, Default)]
+pub(crate) struct Scores {
     pub(crate) kinds: BTreeMap<String, Score>,
-    /// Every kind counts the same.
-    pub(crate) all: Score,
+}
+
+pub(crate) struct Verdict {
+    pub(crate) ours: Scores,
+    /// Of an adapter with a tool per server.
+    pub(crate) adapter: Scores,
     /// The median of a query.
     pub(crate) query: Duration,
     /// Of all tools.
@@ -34,57 +42,69 @@ pub(crate) fn judge(data: &Data) -> Verdict {
         .map(|tools| tools.iter().map(|tool| tool.input_schema.to_string()).collect())
         .collect();
     let started = Instant::now();
-    let index: Vec<Postings> = data.servers.values().zip(&schemas).map(postings).collect();
+    let index: Vec<OnceLock<Postings>> = schemas.iter().map(|_| OnceLock::new()).collect();
+    let listings: Vec<_> = data.servers.values().zip(&schemas).zip(&index).collect();
+    index_all(&listings, data.tool_count(), |((tools, schemas), index), indexer| {
+        index.get_or_init(|| indexer.index(documents(tools, schemas)));
+    });
     let built = started.elapsed();
-    let index: Vec<&Postings> = index.iter().collect();
+    let index: Vec<&Postings> = index.iter().filter_map(OnceLock::get).collect();
     let servers: Vec<&Vec<Tool>> = data.servers.values().collect();
+    let of_adapter = Adapter::of(data.servers.values().flatten());
 
-    let mut kinds: BTreeMap<String, Score> = BTreeMap::new();
+    let (mut ours, mut adapter) = (Scores::default(), Scores::default());
     let mut times = Vec::new();
     for query in &data.queries {
         let started = Instant::now();
         let hits = rank(&index, &query.query).hits;
         times.push(started.elapsed());
-        let first = hits.iter().take(10);
-        let found = first.filter_map(|hit| servers.get(hit.listing)?.get(hit.document));
-        let right: Vec<bool> = found.map(|tool| query.relevant.contains(&tool.id)).collect();
-        let score = kinds.entry(query.kind.clone()).or_default();
-        score.queries += 1;
-        score.hit += f64::from(u8::from(right.iter().take(5).any(|right| *right)));
-        score.ndcg += gain(&right) / gain(&vec![true; query.relevant.len().min(10)]);
-    }
-    for score in kinds.values_mut() {
-        score.hit /= score.queries as f64;
-        score.ndcg /= score.queries as f64;
+        let found = hits.iter().filter_map(|hit| servers.get(hit.listing)?.get(hit.document));
+        ours.add(query, found);
+        adapter.add(query, of_adapter.rank(&query.query).into_iter());
     }
     times.sort_unstable();
-    let all = over(&kinds);
     let query = times.get(times.len() / 2).copied().unwrap_or_default();
-    Verdict { kinds, all, query, index: built }
+    Verdict { ours, adapter, query, index: built }
 }
 
-fn postings((tools, schemas): (&Vec<Tool>, &Vec<String>)) -> Postings {
-    Postings::build(tools.iter().zip(schemas).map(|(tool, schema)| Document {
+impl Scores {
+    fn add<'a>(&mut self, query: &Query, found: impl Iterator<Item = &'a Tool>) {
+        let right: Vec<bool> =
+            found.take(10).map(|tool| query.relevant.contains(&tool.id)).collect();
+        let hit = f64::from(u8::from(right.iter().take(5).any(|right| *right)));
+        let ndcg = gain(&right) / gain(&vec![true; query.relevant.len().min(10)]);
+        let score = self.kinds.entry(query.kind.clone()).or_default();
+        let before = score.queries as f64;
+        score.queries += 1;
+        score.hit += (hit - score.hit) / (before + 1.0);
+        score.ndcg += (ndcg - score.ndcg) / (before + 1.0);
+    }
+
+    /// Over all kinds, each of which counts the same.
+    pub(crate) fn all(&self) -> Score {
+        let kinds = self.kinds.values();
+        let count = kinds.len().max(1) as f64;
+        Score {
+            queries: kinds.clone().map(|score| score.queries).sum(),
+            hit: kinds.clone().map(|score| score.hit).sum::<f64>() / count,
+            ndcg: kinds.map(|score| score.ndcg).sum::<f64>() / count,
+        }
+    }
+}
+
+fn documents<'a>(tools: &'a [Tool], schemas: &'a [String]) -> impl Iterator<Item = Document<'a>> {
+    tools.iter().zip(schemas).map(|(tool, schema)| Document {
         server: &tool.server,
         name: &tool.name,
         title: None,
         description: tool.description(),
         input_schema: schema,
         keywords: &[],
-    }))
+    })
 }
 
 /// Each right tool counts less the further down it is.
 fn gain(right: &[bool]) -> f64 {
     let ranks = right.iter().zip(2_u32..).filter(|(right, _)| **right);
     ranks.map(|(_, rank)| 1.0 / f64::from(rank).log2()).sum()
-}
-
-fn over(kinds: &BTreeMap<String, Score>) -> Score {
-    let count = kinds.len().max(1) as f64;
-    Score {
-        queries: kinds.values().map(|score| score.queries).sum(),
-        hit: kinds.values().map(|score| score.hit).sum::<f64>() / count,
-        ndcg: kinds.values().map(|score| score.ndcg).sum::<f64>() / count,
-    }
 }

@@ -16,14 +16,22 @@ pub(crate) fn complain(message: &str) {
 
 /// How good the ranking is, and how fast.
 pub(crate) fn search(data: &Data) {
-    let Verdict { kinds, all, query, index } = judge(data);
-    println!("| queries over {} tools | | hit@5 | nDCG@10 |", data.tool_count());
-    println!("|---|---|---|---|");
-    let row = |name: &str, Score { queries, hit, ndcg }: Score| {
-        println!("| {name} | {queries} | {hit:.3} | {ndcg:.3} |");
+    let Verdict { ours, adapter, query, index } = judge(data);
+    println!(
+        "| queries over {} tools | | hit@5 | nDCG@10 | hit@5 of an adapter | nDCG@10 |",
+        data.tool_count()
+    );
+    println!("|---|---|---|---|---|---|");
+    let row = |name: &str, Score { queries, hit, ndcg }: Score, other: Score| {
+        println!(
+            "| {name} | {queries} | {hit:.3} | {ndcg:.3} | {:.3} | {:.3} |",
+            other.hit, other.ndcg
+        );
     };
-    kinds.iter().for_each(|(kind, score)| row(kind, *score));
-    row("mean of the kinds", all);
+    for ((kind, score), other) in ours.kinds.iter().zip(adapter.kinds.values()) {
+        row(kind, *score, *other);
+    }
+    row("mean of the kinds", ours.all(), adapter.all());
     println!(
         "\n{:.3} ms a query (median), {:.1} ms for the index",
         query.as_secs_f64() * 1e3,

@@ -2,6 +2,7 @@
 //! the tools costs until the call is made.
 
 use serde_json::{Value, json};
+use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::search::Fit;
 use switchboard_core::catalog::{Resolution, Resolved};
 use switchboard_core::exact::Args;
@@ -10,7 +11,7 @@ use switchboard_core::reply::{Reply, SearchPage};
 use switchboard_core::request::{Request, parse};
 use switchboard_core::tool_card;
 
-use crate::adapter;
+use crate::adapter::{self, Adapter};
 use crate::data::{Data, Query, Tool};
 use crate::shape;
 use crate::world::{World, tokens};
@@ -20,6 +21,9 @@ const MOST_SEARCHES: usize = 3;
 
 /// Words of a description that a second search tries.
 const VARIANT_WORDS: usize = 8;
+
+/// Tokens of the result of a tool that was called by mistake: a guess.
+const RESULT: usize = 500;
 
 /// Kinds of queries that ask for one tool.
 const KINDS: [&str; 4] = ["keyword_hand", "keyword_llm", "llm_route", "step"];
@@ -112,10 +116,11 @@ fn direct(task: &Task<'_>, world: &World<'_>) -> Bill {
 }
 
 fn with_adapter(task: &Task<'_>, world: &World<'_>) -> Bill {
-    let mut talk = Talk::new(adapter::standing(world));
+    let mut talk = Talk::new(adapter::standing(world.lists.len()));
+    let adapter = Adapter::of(world.tools());
     let mut searches = Searches::new(task);
     while let Some((query, offset)) = searches.next() {
-        let ranked = adapter::rank(world, &query);
+        let ranked = adapter.rank(&query);
         let answer = adapter::page(&query, &ranked, offset);
         talk.turn(&search_call(&query, offset), &answer);
         let hits = || ranked.iter().skip(offset).take(adapter::PAGE);
@@ -133,19 +138,23 @@ fn with_switchboard(task: &Task<'_>, world: &World<'_>, way: Way) -> Bill {
     let mut talk = Talk::new(tokens(&tool_card::definition()));
     let mut searches = Searches::new(task);
     while let Some((query, offset)) = searches.next() {
-        let Some(page) = found(world, &query, offset) else { break };
+        let Some(mut page) = found(world, &query, offset) else { break };
         let mut search = search_call(&query, offset);
         if way == Way::SearchAndCall && talk.bill.turns == 0 {
             let args = task.tools.first().map(|tool| shape::arguments(&tool.input_schema));
             search["arguments"]["args"] = args.unwrap_or_default();
-            if let Some(called) = called_at_once(task, world, &page, &search["arguments"]["args"]) {
-                talk.turn(&search, "");
-                if called == Called::Right {
-                    return talk.bill;
+            match called_at_once(world, &page, &search["arguments"]["args"]) {
+                Ok(called) if task.tools.iter().any(|tool| world.shown(tool) == Some(&called)) => {
+                    return talk.call(&search);
                 }
-                // It sees which tool it was, and searches without arguments.
-                talk.bill.misled = true;
-                search = search_call(&query, offset);
+                Ok(_) => {
+                    // It sees which tool it was, and searches without arguments.
+                    talk.turn(&search, "");
+                    talk.bill.added += RESULT;
+                    talk.bill.misled = true;
+                    search = search_call(&query, offset);
+                }
+                Err(why) => page.not_called = Some(Box::new(why)),
             }
         }
         let total = page.total;
@@ -212,28 +221,14 @@ fn variant(tool: &Tool) -> String {
     sentence.split_whitespace().take(VARIANT_WORDS).collect::<Vec<_>>().join(" ")
 }
 
-#[derive(PartialEq, Eq)]
-enum Called {
-    Right,
-    Wrong,
-}
-
-/// Whether a search with arguments calls its best hit: it stands out, only looks, and takes them.
-fn called_at_once(
-    task: &Task<'_>,
-    world: &World<'_>,
-    page: &SearchPage,
-    args: &Value,
-) -> Option<Called> {
-    let best = page.hits.first().filter(|_| page.fit == Fit::Clear)?;
-    let tool = world.tools().find(|tool| world.shown(tool) == Some(&best.line.shown))?;
-    let fits =
-        || resolve(world, &best.line.shown)?.check(Args::parse(&args.to_string()).ok()?).ok();
-    if !tool.only_looks() || fits().is_none() {
-        return None;
-    }
-    let right = task.tools.iter().any(|wanted| wanted.id == tool.id);
-    Some(if right { Called::Right } else { Called::Wrong })
+/// The tool that a search with arguments calls.
+fn called_at_once(world: &World<'_>, page: &SearchPage, args: &Value) -> Result<String, NotCalled> {
+    let best = page.hits.first().filter(|_| page.fit == Fit::Clear);
+    let best = resolve(world, &page.query)
+        .or_else(|| resolve(world, &best?.line.shown))
+        .ok_or(NotCalled::Unclear)?;
+    let args = Args::parse(&args.to_string()).map_err(|_| NotCalled::Unclear)?;
+    best.check_unnamed(args).map(|checked| checked.target.shown.to_string())
 }
 
 fn found(world: &World<'_>, query: &str, offset: usize) -> Option<SearchPage> {

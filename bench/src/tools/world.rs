@@ -78,7 +78,7 @@ impl<'a> Worlds<'a> {
 impl Worlds<'_> {
     fn cost(&self, tool: &Tool) -> usize {
         let cost = self.costs.get(tool.id.as_str());
-        cost.map_or(0, |cost| *cost.get_or_init(|| tokens(&tool.definition())))
+        cost.map_or(0, |cost| *cost.get_or_init(|| tokens(&tool.definition().to_string())))
     }
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn server_name(server: &str) -> Outcome<ServerName> {
 }
 
 fn listing(server: &str, tools: &[Tool]) -> Outcome<Listing> {
-    let raw = |tool: &Tool| RawValue::from_string(tool.definition());
+    let raw = |tool: &Tool| RawValue::from_string(tool.listed().to_string());
     let tools = tools.iter().map(raw).collect::<Result<_, _>>()?;
     let raw = RawListing { tools, ..RawListing::default() };
     let policy = ListingPolicy { max_tools: usize::MAX, ..ListingPolicy::default() };

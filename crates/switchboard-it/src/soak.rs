@@ -150,13 +150,16 @@ fn configured(programs: Programs, servers: usize) -> Installed {
     installed
 }
 
-/// Waits until no server runs.
+/// Waits until no server runs, and the reaper has buried the last one.
 async fn at_rest(grove: &Grove, client: &Client, started: Instant) -> Vitals {
+    let vitals = || Vitals::of(grove, client.pid(), started.elapsed());
     until("every server is stopped", || {
-        grove.having(Role::Server).is_empty() && grove.having(Role::Keeper).is_empty()
+        grove.having(Role::Server).is_empty()
+            && grove.having(Role::Keeper).is_empty()
+            && vitals().children == 0
     })
     .await;
-    Vitals::of(grove, client.pid(), started.elapsed())
+    vitals()
 }
 
 struct Load {

@@ -25,10 +25,7 @@ impl Catalog {
         let within = request.server.as_deref().map(|name| self.active_server(name)).transpose()?;
         let listings: Vec<&Arc<Listing>> = self.listings(within.as_ref()).collect();
         let ranking = match request.matching {
-            Matching::Words => {
-                let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
-                search::rank(&postings, &request.query)
-            }
+            Matching::Words => search::rank(&Listing::indexed(&listings), &request.query),
             Matching::Pattern => {
                 self.matching(&listings, &Pattern::compile(&request.query, Case::Ignored)?)
             }

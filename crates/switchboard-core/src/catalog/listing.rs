@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::entry::Entry;
-use super::search::Postings;
+use super::search::{self, Postings};
 use crate::config::values::ToolPrefix;
 use crate::globs::Globs;
 use crate::name::{ServerName, ToolId};
@@ -176,9 +176,15 @@ impl Listing {
         self.hidden.contains(uri)
     }
 
-    /// The search index of this listing.
-    pub fn postings(&self) -> &Postings {
-        self.postings.get_or_init(|| Postings::build(self.documents()))
+    /// The search indexes of listings; those that are missing are made.
+    pub(super) fn indexed<'a>(listings: &[&'a Arc<Listing>]) -> Vec<&'a Postings> {
+        let missing = listings.iter().filter(|listing| listing.postings.get().is_none());
+        let missing: Vec<&Arc<Listing>> = missing.copied().collect();
+        let tools = missing.iter().map(|listing| listing.tool_count()).sum();
+        search::index_all(&missing, tools, |listing, indexer| {
+            listing.postings.get_or_init(|| indexer.index(listing.documents()));
+        });
+        listings.iter().filter_map(|listing| listing.postings.get()).collect()
     }
 
     pub(super) fn keywords(&self) -> impl Iterator<Item = &[String]> {

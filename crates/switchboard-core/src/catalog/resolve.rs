@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::pin::Pin;
-use super::{Catalog, Entry, Item, Kind, Standing, search};
+use super::{Catalog, Entry, Item, Kind, Listing, Standing, search};
 use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
@@ -244,8 +244,7 @@ impl Catalog {
             })
             .filter_map(|(_, shelf)| shelf.listing.as_ref())
             .collect();
-        let postings: Vec<_> = listings.iter().map(|listing| listing.postings()).collect();
-        for hit in search::rank(&postings, name).hits {
+        for hit in search::rank(&Listing::indexed(&listings), name).hits {
             if found.len() >= SUGGESTIONS {
                 break;
             }

@@ -2,6 +2,7 @@
 
 mod expand;
 mod fit;
+mod indexer;
 mod page;
 mod postings;
 mod properties;
@@ -15,6 +16,7 @@ mod vocabulary;
 use crate::pattern::Pattern;
 
 pub use fit::Fit;
+pub use indexer::{Indexer, index_all};
 pub use page::Page;
 pub use postings::Postings;
 pub use rank::{Hit, Ranking, rank};

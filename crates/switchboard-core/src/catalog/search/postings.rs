@@ -1,20 +1,7 @@
 //! The index of one server's listing: which word stands in which tool, in which field, how often.
 
-use rust_stemmers::Stemmer;
-
-use super::Document;
-use super::properties::{self, Piece};
-use super::table::{self, Direction, Row, Sum};
-use super::tokens;
-use super::vocabulary::{Interned, Interner, Key, Vocabulary};
-
-/// More tools than this of one server are not searchable.
-const MOST_DOCUMENTS: usize = 1 << 15;
-const LONGEST_NAME: usize = 512;
-const LONGEST_DESCRIPTION: usize = 8 * 1024;
-const LONGEST_PROPERTY_NAMES: usize = 4 * 1024;
-const LONGEST_PROPERTY_TEXT: usize = 4 * 1024;
-const LONGEST_KEYWORDS: usize = 4 * 1024;
+use super::table::{self, Direction};
+use super::vocabulary::{Key, Vocabulary};
 
 /// The searchable part of one server's listing: immutable and self-contained, so that publishing
 /// a server swaps one pointer.
@@ -25,7 +12,7 @@ pub struct Postings {
     outlines: Vec<Outline>,
     /// Where the entries of each word end; they start where those of the one before it end.
     ends: Vec<u32>,
-    /// By word, then document, then field.
+    /// By word, then document.
     entries: Vec<Entry>,
     documents: Vec<Indexed>,
     totals: [FieldTotal; Field::COUNT],
@@ -60,10 +47,19 @@ impl Field {
         Field::Keywords,
     ];
 
+    /// So many bytes of the field are indexed.
+    pub(super) fn longest(self) -> usize {
+        match self {
+            Field::Name | Field::Title | Field::Server => 512,
+            Field::Lead | Field::Description => 8 * 1024,
+            Field::PropertyNames | Field::PropertyText | Field::Keywords => 4 * 1024,
+        }
+    }
+
     /// How many words of the field say what the tool is about, and how much each of them counts.
     /// The trainer reads as many; a title speaks like a first sentence. Keywords are there to be
     /// found by the very word.
-    fn about(self) -> (u8, f32) {
+    pub(super) fn about(self) -> (u8, f32) {
         match self {
             Field::Name => (16, table::field_weight(0)),
             Field::Server => (12, table::field_weight(1)),
@@ -76,19 +72,26 @@ impl Field {
     }
 }
 
-/// One word in one field of one document: 24 bits of document, 3 of field, 5 of count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// One word in one field of one document: 24 bits of document, 3 of field, 5 of count. A word may
+/// have several entries of the same field, which add up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Entry(u32);
 
 impl Entry {
     const HIGHEST_COUNT: u32 = 31;
 
-    fn new(document: usize, field: Field) -> Self {
-        Entry((document as u32) << 8 | (field as u32) << 5)
+    /// The word once.
+    pub(super) fn new(document: usize, field: Field) -> Self {
+        Entry((document as u32) << 8 | (field as u32) << 5 | 1)
     }
 
-    fn counted(self, count: usize) -> Self {
-        Entry(self.0 | (count as u32).min(Self::HIGHEST_COUNT))
+    /// Counts one more of the same field of the same document; false if `other` is of another.
+    pub(super) fn absorb(&mut self, other: Entry) -> bool {
+        let same = (self.0 ^ other.0) & !Self::HIGHEST_COUNT == 0;
+        if same && self.0 & Self::HIGHEST_COUNT < Self::HIGHEST_COUNT {
+            self.0 += 1;
+        }
+        same
     }
 
     pub(super) fn document(self) -> usize {
@@ -158,12 +161,22 @@ impl Outline {
 }
 
 impl Postings {
-    pub fn build<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Postings {
-        let mut builder = Builder::new();
-        for document in documents.into_iter().take(MOST_DOCUMENTS) {
-            builder.add(&document);
+    /// Of `found`, the words and their entries, with the documents in order.
+    pub(super) fn new(
+        vocabulary: Vocabulary,
+        outlines: Vec<Outline>,
+        found: &[(u32, Entry)],
+        documents: Vec<Indexed>,
+    ) -> Postings {
+        let mut totals = [FieldTotal::default(); Field::COUNT];
+        for document in &documents {
+            for (total, &length) in totals.iter_mut().zip(&document.lengths) {
+                total.words += u64::from(length);
+                total.documents += u64::from(length > 0);
+            }
         }
-        builder.finish()
+        let (ends, entries) = by_word(vocabulary.len(), found);
+        Postings { vocabulary, outlines, ends, entries, documents, totals }
     }
 
     /// How many documents are indexed.
@@ -208,175 +221,27 @@ impl Postings {
     }
 }
 
-struct Builder {
-    stemmer: Stemmer,
-    /// Words as they are written, and for each the number of its stem: a stem is computed once.
-    written: Interner,
-    stem_of: Vec<u32>,
-    stems: Interner,
-    /// By stem.
-    rows: Vec<Option<Row>>,
-    /// What the document at hand is about, and the words of each field that went into it.
-    about: Sum,
-    heard: [u8; Field::COUNT],
-    /// The words of the document at hand.
-    current: Vec<(u32, Entry)>,
-    found: Vec<(u32, Entry)>,
-    documents: Vec<Indexed>,
-    totals: [FieldTotal; Field::COUNT],
-}
-
-impl Builder {
-    fn new() -> Self {
-        Builder {
-            stemmer: tokens::stemmer(),
-            written: Interner::default(),
-            stem_of: Vec::new(),
-            stems: Interner::default(),
-            rows: Vec::new(),
-            about: Sum::ZERO,
-            heard: [0; Field::COUNT],
-            current: Vec::new(),
-            found: Vec::new(),
-            documents: Vec::new(),
-            totals: Default::default(),
+/// A counting sort: documents stay in order, since they were found in order.
+fn by_word(words: usize, found: &[(u32, Entry)]) -> (Vec<u32>, Vec<Entry>) {
+    let mut ends = vec![0_u32; words];
+    for &(word, _) in found {
+        if let Some(count) = ends.get_mut(word as usize) {
+            *count += 1;
         }
     }
-
-    fn add(&mut self, document: &Document<'_>) {
-        let mut indexed = Indexed {
-            lengths: [0; Field::COUNT],
-            about: None,
-            server: document.server.into(),
-            name: document.name.into(),
+    let mut start = 0;
+    for end in &mut ends {
+        start += std::mem::replace(end, start);
+    }
+    let mut entries = vec![Entry::default(); found.len()];
+    for &(word, entry) in found {
+        let Some(next) = ends.get_mut(word as usize) else {
+            continue;
         };
-        let mut budget = LONGEST_KEYWORDS;
-        for keyword in document.keywords {
-            self.read(keyword, Field::Keywords, &mut budget, &mut indexed);
+        if let Some(slot) = entries.get_mut(*next as usize) {
+            *slot = entry;
         }
-        self.read(document.server, Field::Server, &mut { LONGEST_NAME }, &mut indexed);
-        self.read(document.name, Field::Name, &mut { LONGEST_NAME }, &mut indexed);
-        let title = document.title.unwrap_or_default();
-        self.read(title, Field::Title, &mut { LONGEST_NAME }, &mut indexed);
-        let (lead, rest) = after_first_sentence(document.description);
-        let mut budget = LONGEST_DESCRIPTION;
-        self.read(lead, Field::Lead, &mut budget, &mut indexed);
-        self.read(rest, Field::Description, &mut budget, &mut indexed);
-        let mut names = LONGEST_PROPERTY_NAMES;
-        let mut texts = LONGEST_PROPERTY_TEXT;
-        properties::walk(document.input_schema, |piece| match piece {
-            Piece::Name(name) => self.read(name, Field::PropertyNames, &mut names, &mut indexed),
-            Piece::Text(text) => self.read(text, Field::PropertyText, &mut texts, &mut indexed),
-        });
-
-        self.current.sort_unstable();
-        let runs = self.current.chunk_by(|one, next| one == next);
-        self.found.extend(
-            runs.filter_map(|run| {
-                run.first().map(|&(word, entry)| (word, entry.counted(run.len())))
-            }),
-        );
-        self.current.clear();
-        indexed.about = std::mem::replace(&mut self.about, Sum::ZERO).direction();
-        self.heard = [0; Field::COUNT];
-        for (total, &length) in self.totals.iter_mut().zip(&indexed.lengths) {
-            total.words += u64::from(length);
-            total.documents += u64::from(length > 0);
-        }
-        self.documents.push(indexed);
+        *next += 1;
     }
-
-    /// Adds the words of `text` as far as the field's budget of bytes goes.
-    fn read(&mut self, text: &str, field: Field, budget: &mut usize, indexed: &mut Indexed) {
-        let text = text.get(..text.floor_char_boundary(*budget)).unwrap_or_default();
-        *budget -= text.len();
-        let entry = Entry::new(self.documents.len(), field);
-        let (most, weight) = field.about();
-        let mut words = 0_u16;
-        tokens::split(text, |word, _| {
-            let stem = match self.written.intern(word) {
-                Interned::Known(number) => self.stem_of.get(number as usize).copied(),
-                Interned::New(_) => {
-                    let stem = tokens::stem(&self.stemmer, word);
-                    let number = match self.stems.intern(&stem) {
-                        Interned::Known(number) => number,
-                        Interned::New(number) => {
-                            self.rows.push(table::find(Key::new(&stem)));
-                            number
-                        }
-                    };
-                    self.stem_of.push(number);
-                    Some(number)
-                }
-            };
-            let Some(stem) = stem else { return };
-            self.current.push((stem, entry));
-            words = words.saturating_add(1);
-            let row = self.rows.get(stem as usize).copied().flatten();
-            if let (Some(row), Some(heard)) = (row, self.heard.get_mut(field as usize))
-                && *heard < most
-            {
-                *heard += 1;
-                self.about.add(row, weight);
-            }
-        });
-        if let Some(length) = indexed.lengths.get_mut(field as usize) {
-            *length = length.saturating_add(words);
-        }
-    }
-
-    fn finish(self) -> Postings {
-        let vocabulary = self.stems.freeze();
-        // A counting sort by word: documents stay in order, since they were found in order.
-        let mut ends = vec![0_u32; vocabulary.len()];
-        for &(word, _) in &self.found {
-            if let Some(count) = ends.get_mut(word as usize) {
-                *count += 1;
-            }
-        }
-        let mut start = 0;
-        for end in &mut ends {
-            start += std::mem::replace(end, start);
-        }
-        let mut entries = vec![Entry::default(); self.found.len()];
-        for &(word, entry) in &self.found {
-            let Some(next) = ends.get_mut(word as usize) else {
-                continue;
-            };
-            if let Some(slot) = entries.get_mut(*next as usize) {
-                *slot = entry;
-            }
-            *next += 1;
-        }
-        let numbers = 0..vocabulary.len() as u32;
-        let outlines = numbers.map(|word| Outline::of(vocabulary.word(word))).collect();
-        Postings {
-            outlines,
-            ends,
-            entries,
-            vocabulary,
-            documents: self.documents,
-            totals: self.totals,
-        }
-    }
-}
-
-/// A description up to the end of its first sentence or line, and the rest.
-fn after_first_sentence(description: &str) -> (&str, &str) {
-    let description = description.trim_start();
-    let mut end = description.len();
-    let mut chars = description.char_indices().peekable();
-    while let Some((index, char)) = chars.next() {
-        let next = chars.peek().map(|&(_, char)| char);
-        let ends = match char {
-            '\n' | '。' | '！' | '？' => true,
-            '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
-            _ => false,
-        };
-        if ends {
-            end = index;
-            break;
-        }
-    }
-    description.split_at_checked(end).unwrap_or((description, ""))
+    (ends, entries)
 }

@@ -1,8 +1,10 @@
 //! What an input schema adds to a tool's searchable text.
 
-use serde_json::Value;
+use std::fmt;
 
-/// Parsing a larger schema would cost more than its words are worth.
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Reading a larger schema would cost more than its words are worth.
 const LARGEST_SCHEMA: usize = 256 * 1024;
 const DEEPEST: usize = 64;
 const MOST_NODES: usize = 10_000;
@@ -16,55 +18,137 @@ pub(super) enum Piece<'a> {
     Text(&'a str),
 }
 
-/// Calls `emit` with each piece of text in a schema; what is not a schema has none.
-pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
+/// Calls `emit` with each piece of text in a schema, in reading order; of what is not JSON, with
+/// what stands before the fault.
+///
+/// The text is read as it goes by: most of a schema is of no interest, and building it up as a
+/// value took most of the time of an index.
+pub(super) fn walk(schema: &str, emit: impl FnMut(Piece<'_>)) {
     if schema.len() > LARGEST_SCHEMA {
         return;
     }
-    let Ok(root) = serde_json::from_str::<Value>(schema) else {
-        return;
-    };
-    let mut open = vec![(Place::Schema, &root, 0)];
-    let mut nodes = 0;
-    while let Some((place, value, depth)) = open.pop() {
-        nodes += 1;
-        if nodes > MOST_NODES {
-            return;
+    let mut reader = Reader { emit, nodes: 0 };
+    let root = Node { place: Place::Schema, depth: 0, reader: &mut reader };
+    // A fault ends the walk, and that is all there is to do about it.
+    let _ = root.deserialize(&mut serde_json::Deserializer::from_str(schema));
+}
+
+struct Reader<E> {
+    emit: E,
+    nodes: usize,
+}
+
+/// A value of a schema that is about to be read.
+struct Node<'r, E> {
+    place: Place,
+    depth: usize,
+    reader: &'r mut Reader<E>,
+}
+
+impl<E: FnMut(Piece<'_>)> Node<'_, E> {
+    fn child(&mut self, place: Place) -> Node<'_, E> {
+        Node { place, depth: self.depth + 1, reader: self.reader }
+    }
+}
+
+impl<'de, E: FnMut(Piece<'_>)> DeserializeSeed<'de> for Node<'_, E> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
+        self.reader.nodes += 1;
+        if self.reader.nodes > MOST_NODES || self.depth > DEEPEST {
+            return input.deserialize_ignored_any(IgnoredAny).map(drop);
         }
-        if depth > DEEPEST {
-            continue;
+        input.deserialize_any(self)
+    }
+}
+
+impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON schema")
+    }
+
+    fn visit_str<X>(self, text: &str) -> Result<(), X> {
+        if matches!(self.place, Place::Text) {
+            (self.reader.emit)(Piece::Text(text));
         }
-        let first_child = open.len();
-        match (place, value) {
-            (Place::Schema, Value::Object(keywords)) => {
-                for (keyword, value) in keywords {
-                    if let Some(place) = Place::of(keyword) {
-                        open.push((place, value, depth + 1));
-                    }
-                }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<(), A::Error> {
+        match self.place {
+            Place::Schema | Place::Text => {
+                let place = self.place;
+                while values.next_element_seed(self.child(place))?.is_some() {}
             }
-            (Place::Schema, Value::Array(schemas)) => {
-                open.extend(schemas.iter().map(|schema| (Place::Schema, schema, depth + 1)));
+            Place::Properties | Place::Definitions => {
+                while values.next_element::<IgnoredAny>()?.is_some() {}
             }
-            (Place::Properties, Value::Object(properties)) => {
-                for (name, schema) in properties {
-                    emit(Piece::Name(name));
-                    open.push((Place::Schema, schema, depth + 1));
-                }
-            }
-            (Place::Definitions, Value::Object(schemas)) => {
-                open.extend(schemas.values().map(|schema| (Place::Schema, schema, depth + 1)));
-            }
-            (Place::Text, Value::String(text)) => emit(Piece::Text(text)),
-            (Place::Text, Value::Array(values)) => {
-                open.extend(values.iter().map(|value| (Place::Text, value, depth + 1)));
-            }
-            _ => {}
         }
-        // The stack hands out the last child first; reading order matters once a budget runs out.
-        if let Some(children) = open.get_mut(first_child..) {
-            children.reverse();
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+        while let Some(place) = members.next_key_seed(Member(&mut self))? {
+            match place {
+                Some(place) => members.next_value_seed(self.child(place))?,
+                None => members.next_value::<IgnoredAny>().map(drop)?,
+            }
         }
+        Ok(())
+    }
+
+    fn visit_bool<X>(self, _: bool) -> Result<(), X> {
+        Ok(())
+    }
+
+    fn visit_i64<X>(self, _: i64) -> Result<(), X> {
+        Ok(())
+    }
+
+    fn visit_u64<X>(self, _: u64) -> Result<(), X> {
+        Ok(())
+    }
+
+    fn visit_f64<X>(self, _: f64) -> Result<(), X> {
+        Ok(())
+    }
+
+    fn visit_unit<X>(self) -> Result<(), X> {
+        Ok(())
+    }
+}
+
+/// The key of a member of a node: what its value is, if that can hold text.
+struct Member<'n, 'r, E>(&'n mut Node<'r, E>);
+
+impl<'de, E: FnMut(Piece<'_>)> DeserializeSeed<'de> for Member<'_, '_, E> {
+    type Value = Option<Place>;
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Option<Place>, D::Error> {
+        input.deserialize_str(self)
+    }
+}
+
+impl<E: FnMut(Piece<'_>)> Visitor<'_> for Member<'_, '_, E> {
+    type Value = Option<Place>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a key")
+    }
+
+    fn visit_str<X>(self, key: &str) -> Result<Option<Place>, X> {
+        Ok(match self.0.place {
+            Place::Schema => Place::of(key),
+            Place::Properties => {
+                (self.0.reader.emit)(Piece::Name(key));
+                Some(Place::Schema)
+            }
+            Place::Definitions => Some(Place::Schema),
+            Place::Text => None,
+        })
     }
 }
 

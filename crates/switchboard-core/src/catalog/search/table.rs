@@ -112,8 +112,11 @@ impl Sum {
             return None;
         }
         let mut steps = [0; DIMENSIONS];
+        let scale = 127.0 / largest;
         for (step, value) in steps.iter_mut().zip(&self.0) {
-            *step = (value / largest * 127.0).round() as i8;
+            let scaled = value * scale;
+            // `round` is a call of a function for each number.
+            *step = (scaled + 0.5_f32.copysign(scaled)) as i32 as i8;
         }
         Some(Direction { steps, step: largest / 127.0 / length })
     }

@@ -1,13 +1,13 @@
 //! What is found, in which order, and what holds for any input.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use proptest::prelude::*;
 
-use super::Fit;
 use super::properties::{self, Piece};
 use super::tokens::{self, Form};
+use super::{Document, Fit, Hit, Indexer, Page, Postings, index_all, rank};
 use crate::pattern::{Case, Pattern};
-
-use super::{Document, Hit, Page, Postings, rank};
 
 /// A tool as `server/name`, its description, its schema and its keywords.
 #[derive(Debug, Clone)]
@@ -74,10 +74,17 @@ fn listings(tools: &[Tool]) -> Vec<Vec<Tool>> {
     listings
 }
 
+fn indexed(listings: &[Vec<Tool>]) -> Vec<Postings> {
+    let mut indexer = Indexer::default();
+    listings.iter().map(|tools| indexer.index(tools.iter().map(Tool::document))).collect()
+}
+
 /// The ranking over listings, as `server/name` with scores.
 fn ranking(listings: &[Vec<Tool>], query: &str) -> Vec<(String, f32)> {
-    let postings: Vec<Postings> =
-        listings.iter().map(|tools| Postings::build(tools.iter().map(Tool::document))).collect();
+    ranking_by(listings, &indexed(listings), query)
+}
+
+fn ranking_by(listings: &[Vec<Tool>], postings: &[Postings], query: &str) -> Vec<(String, f32)> {
     let hits = rank(&postings.iter().collect::<Vec<_>>(), query).hits;
     let shown = |hit: &Hit| {
         let tool = &listings[hit.listing][hit.document];
@@ -156,9 +163,7 @@ fn words_for_the_same_thing_stand_for_each_other_but_are_worth_less() {
 #[test]
 fn a_ranking_says_how_well_its_best_tool_fits() {
     let judged = |query: &str| {
-        let listings = listings(&tools());
-        let postings: Vec<Postings> =
-            listings.iter().map(|it| Postings::build(it.iter().map(Tool::document))).collect();
+        let postings = indexed(&listings(&tools()));
         let ranking = rank(&postings.iter().collect::<Vec<_>>(), query);
         (ranking.fit, ranking.good)
     };
@@ -249,9 +254,9 @@ fn a_schema_gives_property_names_and_texts_in_reading_order() {
             "$defs": {"no": {"properties": {"inner": true}}}}"#,
         &[
             Piece::Name("kind"),
-            Piece::Name("description"),
             Piece::Text("a"),
             Piece::Text("b"),
+            Piece::Name("description"),
             Piece::Text("x"),
             Piece::Name("inner"),
         ],
@@ -265,6 +270,25 @@ fn a_schema_that_is_none_has_no_text() {
     }
     let deep = r#"{"items":"#.repeat(100) + r#"{"description": "x"}"# + &"}".repeat(100);
     check_pieces(&deep, &[]);
+}
+
+#[test]
+fn of_a_schema_with_a_fault_there_is_what_stands_before_it() {
+    check_pieces(
+        r#"{"description": "x", "properties": {"y": {"#,
+        &[Piece::Text("x"), Piece::Name("y")],
+    );
+}
+
+#[test]
+fn each_of_many_listings_is_indexed_once() {
+    let listings: Vec<AtomicUsize> = (0..100).map(|_| AtomicUsize::new(0)).collect();
+    for tools in [0, 100_000] {
+        index_all(&listings, tools, |listing, _| {
+            listing.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    assert!(listings.iter().all(|listing| listing.load(Ordering::Relaxed) == 2));
 }
 
 #[test]
@@ -342,6 +366,14 @@ proptest! {
     }
 
     #[test]
+    fn what_an_indexer_read_before_does_not_matter(tools in some_tools(), query in phrase()) {
+        let listings = listings(&tools);
+        let alone = |tools: &Vec<Tool>| Indexer::default().index(tools.iter().map(Tool::document));
+        let postings: Vec<Postings> = listings.iter().map(alone).collect();
+        prop_assert_eq!(ranking(&listings, &query), ranking_by(&listings, &postings, &query));
+    }
+
+    #[test]
     fn a_keyword_never_lowers_its_tools_rank(
         mut tools in some_tools(),
         chosen in any::<prop::sample::Index>(),
@@ -368,9 +400,9 @@ proptest! {
         query in any::<String>(),
     ) {
         let tool = Tool { server, name, description, schema, keywords };
-        let names = Postings::build([tool.document()]);
+        let names = Indexer::default().index([tool.document()]);
         rank(&[&names], &query);
-        rank(&[&names, &Postings::build([])], &tool.description);
+        rank(&[&names, &Postings::default()], &tool.description);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! What a word is: identifiers come apart, case goes away, endings go away.
 
 use std::borrow::Cow;
-use std::iter::Peekable;
-use std::str::CharIndices;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
@@ -23,23 +21,23 @@ pub(super) enum Form {
 /// Calls `emit` with each lower-case word of `text`, in order.
 pub(super) fn split(text: &str, mut emit: impl FnMut(&str, Form)) {
     let mut lower = String::new();
-    let mut chars = text.char_indices().peekable();
-    while let Some(&(start, first)) = chars.peek() {
-        match kind(first) {
-            Kind::Separator => {
-                chars.next();
-            }
-            Kind::Ideograph => {
-                let run = take_run(text, start, &mut chars, |kind| kind == Kind::Ideograph);
-                bigrams(run, &mut emit);
-            }
-            Kind::Lower | Kind::Upper | Kind::Digit => {
-                let run = take_run(text, start, &mut chars, |kind| {
-                    !matches!(kind, Kind::Separator | Kind::Ideograph)
-                });
-                parts(run, &mut lower, &mut emit);
-            }
-        }
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|char| kind(char) == Kind::Separator);
+        let Some(first) = rest.chars().next() else { break };
+        let run = if kind(first) == Kind::Ideograph {
+            let run = run_of(rest, |kind| kind == Kind::Ideograph);
+            bigrams(run, &mut emit);
+            run
+        } else if let Some(word) = plain_word(rest) {
+            emit_lower(word, Form::Part, &mut lower, &mut emit);
+            word
+        } else {
+            let run = run_of(rest, |kind| !matches!(kind, Kind::Separator | Kind::Ideograph));
+            parts(run, &mut lower, &mut emit);
+            run
+        };
+        rest = rest.get(run.len()..).unwrap_or_default();
     }
 }
 
@@ -66,11 +64,30 @@ enum Kind {
 }
 
 fn kind(char: char) -> Kind {
+    match ASCII.get(char as usize) {
+        Some(kind) => *kind,
+        None => kind_of_other(char),
+    }
+}
+
+/// Nearly all text is ASCII, and each of its characters is looked at.
+static ASCII: [Kind; 128] = {
+    let mut kinds = [Kind::Separator; 128];
+    let mut char = 0;
+    while char < 128 {
+        kinds[char] = match char as u8 {
+            b'a'..=b'z' => Kind::Lower,
+            b'A'..=b'Z' => Kind::Upper,
+            b'0'..=b'9' => Kind::Digit,
+            _ => Kind::Separator,
+        };
+        char += 1;
+    }
+    kinds
+};
+
+fn kind_of_other(char: char) -> Kind {
     match char {
-        'a'..='z' => Kind::Lower,
-        'A'..='Z' => Kind::Upper,
-        '0'..='9' => Kind::Digit,
-        _ if char.is_ascii() => Kind::Separator,
         '\u{1100}'..='\u{11FF}'
         | '\u{3005}'..='\u{3007}'
         | '\u{3040}'..='\u{30FF}'
@@ -89,15 +106,21 @@ fn kind(char: char) -> Kind {
     }
 }
 
-fn take_run<'a>(
-    text: &'a str,
-    start: usize,
-    chars: &mut Peekable<CharIndices<'_>>,
-    belongs: impl Fn(Kind) -> bool,
-) -> &'a str {
-    while chars.next_if(|&(_, char)| belongs(kind(char))).is_some() {}
-    let end = chars.peek().map_or(text.len(), |&(index, _)| index);
-    text.get(start..end).unwrap_or_default()
+/// The characters that `text` begins with as far as they are of such a kind.
+fn run_of(text: &str, belongs: impl Fn(Kind) -> bool) -> &str {
+    let end = text.find(|char| !belongs(kind(char))).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
+}
+
+/// The word that `text` begins with if it stands alone and all in lower case but for its first
+/// letter: most words do, and do not have to be looked at for parts.
+fn plain_word(text: &str) -> Option<&str> {
+    let mut bytes = text.bytes();
+    bytes.next().filter(u8::is_ascii_alphabetic)?;
+    let end = 1 + bytes.position(|byte| !byte.is_ascii_lowercase()).unwrap_or(text.len() - 1);
+    let next = text.as_bytes().get(end);
+    let alone = next.is_none_or(|byte| ASCII.get(usize::from(*byte)) == Some(&Kind::Separator));
+    text.get(..end).filter(|_| alone)
 }
 
 /// Such phrases have no spaces: each two neighbours count as a word, and each single character is
@@ -153,6 +176,9 @@ fn starts_a_word(rest: &str) -> bool {
 fn emit_lower(word: &str, form: Form, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
     if word.len() > LONGEST_WORD {
         return;
+    }
+    if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return emit(word, form);
     }
     lower.clear();
     if word.is_ascii() {

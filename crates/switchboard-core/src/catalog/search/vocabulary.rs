@@ -1,6 +1,9 @@
 //! Words as small numbers: one arena of text, and ways into it.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
+
+use hashbrown::DefaultHashBuilder;
+use hashbrown::hash_table::{Entry, HashTable};
 
 /// The distinct words of one listing, numbered in the order of their arrival.
 #[derive(Debug, Default)]
@@ -26,6 +29,11 @@ impl<'a> Key<'a> {
         Key { word, hash }
     }
 
+    /// A word whose hash is known already.
+    pub(super) fn hashed(word: &'a str, hash: u32) -> Self {
+        Key { word, hash }
+    }
+
     pub(super) fn word(self) -> &'a str {
         self.word
     }
@@ -36,6 +44,19 @@ impl<'a> Key<'a> {
 }
 
 impl Vocabulary {
+    pub(super) fn new<'a>(keys: impl Iterator<Item = Key<'a>>) -> Self {
+        let mut words = Words::default();
+        let mut by_hash = Vec::with_capacity(keys.size_hint().0);
+        for (key, number) in keys.zip(0..) {
+            words.push(key.word);
+            by_hash.push((key.hash, number));
+        }
+        words.text.shrink_to_fit();
+        words.ends.shrink_to_fit();
+        by_hash.sort_unstable();
+        Vocabulary { words, by_hash }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.by_hash.len()
     }
@@ -70,25 +91,20 @@ impl Words {
         self.text.get(start.unwrap_or_default() as usize..end as usize).unwrap_or_default()
     }
 
-    fn push(&mut self, word: &str) -> u32 {
-        let number = self.ends.len() as u32;
+    fn push(&mut self, word: &str) {
         self.text.push_str(word);
         self.ends.push(self.text.len() as u32);
-        number
     }
 }
 
-/// A vocabulary in the making.
+/// Words that get their numbers one by one.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     words: Words,
-    /// Open addressing, a power of two long, at most half full; `FREE` or a word's number.
-    slots: Vec<u32>,
+    numbers: HashTable<u32>,
     /// Servers choose the words, so the hash must not be one they can foresee.
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
 }
-
-const FREE: u32 = u32::MAX;
 
 /// The number of a word.
 #[derive(Debug, Clone, Copy)]
@@ -99,55 +115,21 @@ pub(super) enum Interned {
 
 impl Interner {
     pub(super) fn intern(&mut self, word: &str) -> Interned {
-        if self.words.ends.len() * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let slot = match self.probe(word) {
-            Ok(number) => return Interned::Known(number),
-            Err(slot) => slot,
-        };
-        let number = self.words.push(word);
-        if let Some(free) = self.slots.get_mut(slot) {
-            *free = number;
-        }
-        Interned::New(number)
-    }
-
-    pub(super) fn freeze(mut self) -> Vocabulary {
-        self.words.text.shrink_to_fit();
-        self.words.ends.shrink_to_fit();
-        let numbers = 0..self.words.ends.len() as u32;
-        let mut by_hash: Vec<(u32, u32)> =
-            numbers.map(|number| (Key::new(self.words.word(number)).hash, number)).collect();
-        by_hash.sort_unstable();
-        Vocabulary { words: self.words, by_hash }
-    }
-
-    /// The word's number, or the free slot where it would stand.
-    fn probe(&self, word: &str) -> Result<u32, usize> {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut slot = self.hasher.hash_one(word) as usize & mask;
-        while let Some(&number) = self.slots.get(slot) {
-            if number == FREE {
-                return Err(slot);
-            }
-            if self.words.word(number) == word {
-                return Ok(number);
-            }
-            slot = (slot + 1) & mask;
-        }
-        Err(slot)
-    }
-
-    fn grow(&mut self) {
-        self.slots = vec![FREE; (self.slots.len() * 2).max(64)];
-        for number in 0..self.words.ends.len() as u32 {
-            let Err(slot) = self.probe(self.words.word(number)) else {
-                continue;
-            };
-            if let Some(free) = self.slots.get_mut(slot) {
-                *free = number;
+        let Interner { words, numbers, hasher } = self;
+        let known = |number: &u32| words.word(*number) == word;
+        let hash_of = |number: &u32| hasher.hash_one(words.word(*number));
+        match numbers.entry(hasher.hash_one(word), known, hash_of) {
+            Entry::Occupied(found) => Interned::Known(*found.get()),
+            Entry::Vacant(free) => {
+                let number = words.ends.len() as u32;
+                free.insert(number);
+                words.push(word);
+                Interned::New(number)
             }
         }
+    }
+
+    pub(super) fn word(&self, number: u32) -> &str {
+        self.words.word(number)
     }
 }

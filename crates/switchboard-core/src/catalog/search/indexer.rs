@@ -1,0 +1,290 @@
+//! Making indexes: the words of each tool are found, stemmed and counted by field.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use hashbrown::HashMap;
+use rust_stemmers::Stemmer;
+
+use super::Document;
+use super::postings::{Entry, Field, Indexed, Outline, Postings};
+use super::properties::{self, Piece};
+use super::table::{self, Direction, Row, Sum};
+use super::tokens;
+use super::vocabulary::{Interned, Interner, Key, Vocabulary};
+
+/// More tools than this of one server are not searchable.
+const MOST_DOCUMENTS: usize = 1 << 15;
+
+/// So many tools take as long as it is worth starting a thread for.
+const TOOLS_PER_THREAD: usize = 500;
+const MOST_THREADS: usize = 4;
+
+/// Calls `index` with each listing, on several threads if there are many tools in all.
+pub fn index_all<L: Sync>(listings: &[L], tools: usize, index: impl Fn(&L, &mut Indexer) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut indexer = Indexer::default();
+        while let Some(listing) = listings.get(next.fetch_add(1, Ordering::Relaxed)) {
+            index(listing, &mut indexer);
+        }
+    };
+    let worthwhile = (tools / TOOLS_PER_THREAD).min(MOST_THREADS);
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let threads = if worthwhile > 1 { worthwhile.min(cores()) } else { 1 };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where no thread can be had, this one does it all.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+}
+
+/// Indexes listings one after the other, and keeps what it learns of their words: tools of all
+/// servers speak of the same things, and the stem of a word is dear.
+pub struct Indexer {
+    stemmer: Stemmer,
+    /// The stem of each word as it is written. Servers choose the words, so the hash is seeded.
+    short: HashMap<u128, u32>,
+    long: HashMap<Box<str>, u32>,
+    stems: Interner,
+    /// By stem.
+    known: Vec<Stem>,
+    /// The listing at hand, counted from one.
+    listing: u32,
+    /// Its stems, by the numbers they have in it, and their entries.
+    words: Vec<u32>,
+    found: Vec<(u32, Entry)>,
+    /// Its texts that were read already, and where their stems stand in `spoken`: tools of one
+    /// server have many parameters in common.
+    texts: HashMap<Box<str>, Range<usize>>,
+    spoken: Vec<u32>,
+    /// The stems that say what the document at hand is about.
+    telling: Vec<u32>,
+}
+
+/// What is known of a stem, and where it was last seen.
+struct Stem {
+    hash: u32,
+    outline: Outline,
+    row: Option<Row>,
+    /// The listing that `number` and `last` are about.
+    listing: u32,
+    /// Its number among the words of that listing.
+    number: u32,
+    /// Its last entry there.
+    last: u32,
+    /// How much it tells of the document at hand.
+    weight: f32,
+}
+
+/// A field of the document at hand, as far as it is read.
+struct Reading {
+    entry: Entry,
+    words: u16,
+    /// Bytes that are still read.
+    bytes: usize,
+    /// Words that still say what the document is about, and how much each of them counts.
+    telling: u8,
+    weight: f32,
+}
+
+impl Reading {
+    fn new(document: usize, field: Field) -> Self {
+        let (telling, weight) = field.about();
+        let entry = Entry::new(document, field);
+        Reading { entry, words: 0, bytes: field.longest(), telling, weight }
+    }
+}
+
+impl Default for Indexer {
+    fn default() -> Self {
+        Indexer {
+            stemmer: tokens::stemmer(),
+            short: HashMap::new(),
+            long: HashMap::new(),
+            stems: Interner::default(),
+            known: Vec::new(),
+            listing: 0,
+            words: Vec::new(),
+            found: Vec::new(),
+            texts: HashMap::new(),
+            spoken: Vec::new(),
+            telling: Vec::new(),
+        }
+    }
+}
+
+impl Indexer {
+    /// The index of the tools of one server.
+    pub fn index<'a>(&mut self, documents: impl IntoIterator<Item = Document<'a>>) -> Postings {
+        self.listing += 1;
+        self.words.clear();
+        self.found.clear();
+        self.texts.clear();
+        self.spoken.clear();
+        let documents = documents.into_iter().take(MOST_DOCUMENTS).enumerate();
+        let indexed = documents.map(|(number, document)| self.add(number, &document)).collect();
+
+        let known = |stem: &u32| self.known.get(*stem as usize);
+        let words = self.words.iter();
+        let words = words.filter_map(|stem| Some((self.stems.word(*stem), known(stem)?)));
+        let keys = words.clone().map(|(word, stem)| Key::hashed(word, stem.hash));
+        let outlines = words.map(|(_, stem)| stem.outline).collect();
+        Postings::new(Vocabulary::new(keys), outlines, &self.found, indexed)
+    }
+
+    fn add(&mut self, number: usize, document: &Document<'_>) -> Indexed {
+        let mut fields = Field::ALL.map(|field| Reading::new(number, field));
+        let mut read = |text: &str, field: Field| {
+            if let Some(reading) = fields.get_mut(field as usize) {
+                self.read(text, reading);
+            }
+        };
+        for keyword in document.keywords {
+            read(keyword, Field::Keywords);
+        }
+        read(document.server, Field::Server);
+        read(document.name, Field::Name);
+        read(document.title.unwrap_or_default(), Field::Title);
+        let (lead, rest) = after_first_sentence(document.description);
+        read(lead, Field::Lead);
+        read(rest, Field::Description);
+        properties::walk(document.input_schema, |piece| match piece {
+            Piece::Name(name) => read(name, Field::PropertyNames),
+            Piece::Text(text) => read(text, Field::PropertyText),
+        });
+        Indexed {
+            lengths: fields.map(|field| field.words),
+            about: self.about(),
+            server: document.server.into(),
+            name: document.name.into(),
+        }
+    }
+
+    /// Counts the words of `text`, as far as the field is read at all.
+    fn read(&mut self, text: &str, field: &mut Reading) {
+        let text = text.get(..text.floor_char_boundary(field.bytes)).unwrap_or_default();
+        field.bytes -= text.len();
+        let stems = match self.texts.get(text) {
+            Some(stems) => stems.clone(),
+            None => self.hear(text),
+        };
+        let Indexer { known, listing, words, found, spoken, telling, .. } = self;
+        for &stem in spoken.get(stems).unwrap_or_default() {
+            let Some(known) = known.get_mut(stem as usize) else { continue };
+            field.words = field.words.saturating_add(1);
+            if field.telling > 0 && known.row.is_some() {
+                field.telling -= 1;
+                if known.weight == 0.0 {
+                    telling.push(stem);
+                }
+                known.weight += field.weight;
+            }
+            if known.listing != *listing {
+                (known.listing, known.number) = (*listing, words.len() as u32);
+                words.push(stem);
+            } else if let Some((_, last)) = found.get_mut(known.last as usize)
+                && last.absorb(field.entry)
+            {
+                continue;
+            }
+            known.last = found.len() as u32;
+            found.push((known.number, field.entry));
+        }
+    }
+
+    /// Where the stems of a new text stand in `spoken`.
+    fn hear(&mut self, text: &str) -> Range<usize> {
+        let start = self.spoken.len();
+        tokens::split(text, |word, _| {
+            let stem = self.stem(word);
+            self.spoken.push(stem);
+        });
+        let stems = start..self.spoken.len();
+        self.texts.insert(text.into(), stems.clone());
+        stems
+    }
+
+    /// What the document at hand is about; forgets its words.
+    fn about(&mut self) -> Option<Direction> {
+        let mut sum = Sum::ZERO;
+        for stem in self.telling.drain(..) {
+            let Some(known) = self.known.get_mut(stem as usize) else { continue };
+            let weight = std::mem::take(&mut known.weight);
+            if let Some(row) = known.row {
+                sum.add(row, weight);
+            }
+        }
+        sum.direction()
+    }
+
+    /// The number of the stem of a lower-case word.
+    fn stem(&mut self, word: &str) -> u32 {
+        let short = in_a_number(word);
+        let known = match short {
+            Some(short) => self.short.get(&short),
+            None => self.long.get(word),
+        };
+        if let Some(stem) = known {
+            return *stem;
+        }
+        let stem = tokens::stem(&self.stemmer, word);
+        let number = match self.stems.intern(&stem) {
+            Interned::Known(number) => number,
+            Interned::New(number) => {
+                self.known.push(Stem::new(Key::new(&stem)));
+                number
+            }
+        };
+        match short {
+            Some(short) => self.short.insert(short, number),
+            None => self.long.insert(word.into(), number),
+        };
+        number
+    }
+}
+
+impl Stem {
+    fn new(key: Key<'_>) -> Self {
+        Stem {
+            hash: key.hash(),
+            outline: Outline::of(key.word()),
+            row: table::find(key),
+            listing: 0,
+            number: 0,
+            last: 0,
+            weight: 0.0,
+        }
+    }
+}
+
+/// A word that is short enough, as most are, as a number: one that is quickly found.
+fn in_a_number(word: &str) -> Option<u128> {
+    let mut bytes = [0; 16];
+    bytes.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
+    // Words have no zero bytes, so no two of them become the same number.
+    Some(u128::from_le_bytes(bytes))
+}
+
+/// A description up to the end of its first sentence or line, and the rest.
+fn after_first_sentence(description: &str) -> (&str, &str) {
+    let description = description.trim_start();
+    let mut end = description.len();
+    let mut chars = description.char_indices().peekable();
+    while let Some((index, char)) = chars.next() {
+        let next = chars.peek().map(|&(_, char)| char);
+        let ends = match char {
+            '\n' | '。' | '！' | '？' => true,
+            '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
+            _ => false,
+        };
+        if ends {
+            end = index;
+            break;
+        }
+    }
+    description.split_at_checked(end).unwrap_or((description, ""))
+}
