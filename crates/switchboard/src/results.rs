@@ -90,6 +90,15 @@ pub(crate) struct Unselected {
     pub(crate) id: String,
 }
 
+/// What of an output goes into files.
+#[derive(Clone, Copy)]
+enum Filed {
+    /// What the host cannot show.
+    Unshowable,
+    /// Everything but text.
+    Media,
+}
+
 impl Results {
     pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
@@ -112,7 +121,7 @@ impl Results {
         mut output: CallOutput<'static>,
     ) -> (CallOutput<'static>, Option<String>) {
         if !output.spills(self.audio).is_empty() {
-            output = Box::pin(self.settled(output)).await;
+            output = Box::pin(self.filed(output, Filed::Unshowable)).await;
         }
         self.space(&mut output);
         match guard::guard(output, &self.limits) {
@@ -134,7 +143,7 @@ impl Results {
         if output.is_error() {
             return Ok(self.guard(output).await);
         }
-        let mut output = self.settled(output).await;
+        let mut output = self.filed(output, Filed::Unshowable).await;
         self.space(&mut output);
         let whole = Arc::new(Whole::of(&output));
         let selected = match whole.json() {
@@ -143,15 +152,19 @@ impl Results {
         };
         let selected = match selected {
             Ok(selected) => selected,
-            Err(error) => match self.keep(whole).await {
-                Some(id) => return Err(Unselected { error, id }),
-                // Better shown than lost.
-                None => {
-                    let (mut output, id) = self.guard(output).await;
-                    output.note(format!("[{error}]"));
-                    return Ok((output, id));
+            Err(error) => {
+                // Images would have been shown beside what it gives.
+                let output = self.filed(output, Filed::Media).await;
+                match self.keep(Arc::new(Whole::of(&output))).await {
+                    Some(id) => return Err(Unselected { error, id }),
+                    // Better shown than lost.
+                    None => {
+                        let (mut output, id) = self.guard(output).await;
+                        output.note(format!("[{error}]"));
+                        return Ok((output, id));
+                    }
                 }
-            },
+            }
         };
         let is_nothing = selected.lines().all(|line| line == "null");
         match guard::guard(output.select(selected), &self.limits) {
@@ -181,9 +194,13 @@ impl Results {
     }
 
     /// The output with everything in files that belongs there.
-    async fn settled(self: &Arc<Self>, output: CallOutput<'static>) -> CallOutput<'static> {
+    async fn filed(
+        self: &Arc<Self>,
+        output: CallOutput<'static>,
+        what: Filed,
+    ) -> CallOutput<'static> {
         let results = Arc::clone(self);
-        blocking(move || results.save_blobs(output)).await
+        blocking(move || results.save_blobs(output, what)).await
     }
 
     /// Keeps a result; `None` where that is not possible.
@@ -258,9 +275,12 @@ impl Results {
     }
 
     /// Puts binary parts into private files and their paths into the text.
-    fn save_blobs(&self, mut output: CallOutput<'static>) -> CallOutput<'static> {
-        let blobs: Vec<_> = output
-            .spills(self.audio)
+    fn save_blobs(&self, mut output: CallOutput<'static>, what: Filed) -> CallOutput<'static> {
+        let spills = match what {
+            Filed::Unshowable => output.spills(self.audio),
+            Filed::Media => output.all_spills(),
+        };
+        let blobs: Vec<_> = spills
             .into_iter()
             .map(|spill| (spill.block, spill.extension, spill.decode()))
             .collect();

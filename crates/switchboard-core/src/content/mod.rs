@@ -185,13 +185,14 @@ impl<'a> CallOutput<'a> {
         is_json(&text).then_some(text)
     }
 
-    /// The same result with what a filter gave in place of all its blocks.
+    /// The same result with what a filter gave in place of all its texts; images and sounds stay.
     #[must_use]
-    pub fn select(self, text: String) -> CallOutput<'a> {
+    pub fn select(mut self, text: String) -> CallOutput<'a> {
         let shown = text.trim_end_matches('\n');
         let shown = if shown.is_empty() { NOTHING_SELECTED } else { shown };
-        let blocks = vec![Block::Note(shown.to_owned())];
-        CallOutput { blocks, selected: Some(text.into()), ..self }
+        self.blocks.retain(Block::is_media);
+        self.blocks.insert(0, Block::Note(shown.to_owned()));
+        CallOutput { selected: Some(text.into()), ..self }
     }
 
     /// What a filter gave, whole.
@@ -239,17 +240,28 @@ impl<'a> CallOutput<'a> {
 
     /// What to write to files and [`settle`](CallOutput::settle), before [`guard::guard`].
     pub fn spills(&self, audio: Audio) -> Vec<Spill<'_>> {
+        self.spilled(|block| match block {
+            Block::Blob { media, .. } => Some(media),
+            Block::Audio(media) => Some(media).filter(|_| audio == Audio::Stored),
+            Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Image(_) => None,
+        })
+    }
+
+    /// The same for everything that is no text, where nothing else of the output is shown.
+    pub fn all_spills(&self) -> Vec<Spill<'_>> {
+        self.spilled(|block| match block {
+            Block::Blob { media, .. } | Block::Audio(media) | Block::Image(media) => Some(media),
+            Block::Text { .. } | Block::Note(_) | Block::Json(_) => None,
+        })
+    }
+
+    fn spilled(&self, stored: impl Fn(&Block) -> Option<&MediaSpan>) -> Vec<Spill<'_>> {
         let mut spills = Vec::new();
-        for (index, block) in self.blocks.iter().enumerate() {
-            let stored = match (block, audio) {
-                (Block::Blob { media, .. }, _) | (Block::Audio(media), Audio::Stored) => media,
-                (Block::Audio(_), Audio::Native) => continue,
-                (Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Image(_), _) => {
-                    continue;
-                }
-            };
-            let Media { mime, data } = stored.view(&self.raw);
-            spills.push(Spill { block: index, extension: map::extension(mime), mime, data });
+        for (block, media) in self.blocks.iter().enumerate() {
+            if let Some(media) = stored(media) {
+                let Media { mime, data } = media.view(&self.raw);
+                spills.push(Spill { block, extension: map::extension(mime), mime, data });
+            }
         }
         spills
     }
@@ -273,7 +285,12 @@ impl<'a> CallOutput<'a> {
             (Block::Audio(media), Settled::Omitted(reason)) => {
                 format!("[Audio content: {}]\nOmitted: {reason}", media.mime)
             }
-            (Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Image(_), _) => return,
+            (Block::Image(media), Settled::SavedTo(path)) => {
+                format!("[Image content: {}]\nSaved to {path}", media.mime)
+            }
+            // Every host takes it as it is.
+            (Block::Image(_), Settled::Omitted(_))
+            | (Block::Text { .. } | Block::Note(_) | Block::Json(_), _) => return,
         };
         *block = Block::Note(note);
     }

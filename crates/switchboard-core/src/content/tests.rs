@@ -282,6 +282,31 @@ mod spills {
     }
 
     #[test]
+    fn what_a_filter_gives_stands_beside_images_and_a_filter_that_fails_leaves_them_in_files() {
+        const SHOT: &str = r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},
+            {"type":"text","text":"{\"width\": 7}"}]}"#;
+        let mut content = String::new();
+        CallOutput::of_call(SHOT).select("7\n".to_owned()).write_content(&mut content);
+        assert_eq!(
+            content,
+            r#"[{"type":"text","text":"7"},{"type":"image","data":"aGk=","mimeType":"image/png"}]"#
+        );
+
+        let mut output = CallOutput::of_call(SHOT);
+        let plans = output.all_spills();
+        let plans: Vec<_> = plans.iter().map(|spill| (spill.block, spill.extension)).collect();
+        assert_eq!(plans, [(0, "png")]);
+        output.settle(0, Settled::Omitted(&BlobError::TooLarge));
+        assert_eq!(output.all_spills().len(), 1, "what has no file is still shown");
+        output.settle(0, Settled::SavedTo("/r/1.png"));
+        assert_snapshot!(output.text(), @r#"
+        [Image content: image/png]
+        Saved to /r/1.png
+        {"width": 7}
+        "#);
+    }
+
+    #[test]
     fn what_cannot_be_stored_is_said() {
         let check = |data: &str, expected: Result<Vec<u8>, BlobError>| {
             let raw = format!(

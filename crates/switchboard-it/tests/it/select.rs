@@ -25,6 +25,10 @@ const SCRIPT: &str = r#"
     behaviour = { kind = "fail", text = "no such issue" }
 
     [[tools]]
+    name = "image"
+    behaviour = "image"
+
+    [[tools]]
     name = "issues"
     behaviour = { kind = "structured", duplicate = false, value = { issues = [
         { id = 7, title = "It \"hangs\"" }, { id = 8, title = "It works" } ] } }
@@ -114,6 +118,18 @@ async fn a_filter_that_is_none_calls_nothing_and_one_that_fails_keeps_what_was_c
     let again = client.mcp(json!({ "result": id, "select": ".a" })).await;
     assert!(again.starts_with("bad_filter: ") && again.contains(&id), "{again}");
     assert_eq!(count(&mut client, ".").await, "3", "and nothing was called again");
+}
+
+#[tokio::test]
+async fn an_image_is_not_lost_to_a_filter_that_fails() {
+    let installed = installed();
+    let mut client = installed.connect(json!({})).await;
+    let said = client.mcp(json!({ "tool": "kit_image", "select": "." })).await;
+    assert!(said.starts_with("bad_filter: the result is not JSON"), "{said}");
+    let kept = client.mcp(json!({ "result": stored_id(&said).unwrap() })).await;
+    let (_, path) = kept.split_once("[Image content: image/png]\nSaved to ").unwrap();
+    let bytes = std::fs::read(path.lines().next().unwrap()).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG"), "{bytes:?}");
 }
 
 #[tokio::test]
@@ -246,16 +262,16 @@ async fn no_filter_sees_the_environment() {
         "input",
         "[inputs]",
         "input_filename",
-        "now",
+        "halt",
         "halt_error",
         "debug",
         "stderr",
         "$__prog_args",
-        "getpath([\"HIDDEN\"])",
         "import \"/proc/self/environ\" as $e; $e",
         "include \"/proc/self/environ\"; .",
     ] {
         let said = echoed(&mut client, "{}", select).await;
+        assert!(said.starts_with("bad_filter: `select` is not a jq filter: "), "{select}: {said}");
         assert!(!said.contains("marker-of"), "{select}: {said}");
     }
     let ended = client.end().await;

@@ -115,6 +115,8 @@ async fn a_search_without_arguments_calls_nothing() {
     check("", json!({ "args": {} }), "bad_request: `args` needs a `tool` or a `search`", &[]).await;
     let nothing = json!({ "search": "zebra", "args": {} });
     check("", nothing, "No tool matches \"zebra\".", &[]).await;
+    let foreign = json!({ "search": "斑马", "args": {} });
+    check("", foreign, "No tool matches \"斑马\". Try English words.", &[]).await;
 }
 
 #[tokio::test(start_paused = true)]

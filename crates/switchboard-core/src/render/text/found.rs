@@ -35,10 +35,17 @@ struct Words {
     notes: usize,
 }
 
+/// Hardly a tool is described in any other language than English.
+fn nothing(query: &str) -> String {
+    let foreign = query.chars().any(|c| !c.is_ascii() && c.is_alphabetic());
+    let advice = if foreign { " Try English words." } else { "" };
+    format!("No tool matches \"{}\".{advice}\n", clean_line(query, LINE))
+}
+
 pub(super) fn found(page: &SearchPage) -> String {
     if page.hits.is_empty() {
         let mut out = match page.total {
-            0 => format!("No tool matches \"{}\".\n", clean_line(&page.query, LINE)),
+            0 => nothing(&page.query),
             total => format!("No more: {total} in all.\n"),
         };
         unseen(&mut out, page);
