@@ -9,6 +9,7 @@ use crate::catalog::{Prompt, Resource};
 use crate::config::values::Lifecycle;
 use crate::content::CallOutput;
 use crate::content::page::Page;
+use crate::failure::Failure;
 use crate::name::ServerName;
 use crate::schema::Note;
 use crate::sign_in::link::Link;
@@ -262,6 +263,8 @@ pub struct Output {
     pub expected: Option<String>,
     /// Set if the tool was not named: the name that it is shown with, and how it was chosen.
     pub guessed: Option<Guessed>,
+    /// Why a filter gave nothing: said in place of what it would have given.
+    pub unselected: Option<Box<Failure>>,
 }
 
 /// A tool that was called without being named.

@@ -14,7 +14,7 @@ const servers = (world) => ({ everything: everything(), ours: ours(world) });
 const FAILURES = [
   ["fail", {}, /^MCP tool error: the disk is full$/, "MCPToolError"],
   ["fail_silently", {}, /^MCP tool error: Unknown error$/, "MCPToolError"],
-  ["meet", { who: 7 }, /^MCP tool error: .*who/, "ValidationError"],
+  ["meet", { who: {} }, /^MCP tool error: .*who/, "ValidationError"],
   ["nonesuch", {}, /^MCP tool error: .*nonesuch/, "ValidationError"],
   ["crash", {}, /^MCP connection error: /, "MCPConnectionError"],
 ];

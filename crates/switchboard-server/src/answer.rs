@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use switchboard::content::details::{self, Asked, ErrorType, Fault};
-use switchboard::content::push_json_string;
+use switchboard::content::{CallOutput, push_json_string};
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
 use switchboard::reply::{Origin, Output, Reply};
@@ -56,7 +56,7 @@ impl Answer {
         match self {
             Answer::Json(json) => out.push_str(json.as_str()),
             Answer::Reply(found, ignored) => reply(out, found, ignored, errors),
-            Answer::Failure(wrong) => failure(out, wrong, errors),
+            Answer::Failure(wrong) => failure(out, wrong, None, errors),
             Answer::Output(output, note) => output_result(out, output, note.as_deref(), errors),
             Answer::Text(text, code) => words(out, text, *code, errors),
         }
@@ -88,6 +88,9 @@ fn note(ignored: &[&'static str]) -> Option<String> {
 }
 
 fn output_result(out: &mut String, output: &Output, note: Option<&str>, errors: Errors) {
+    if let Some(unselected) = &output.unselected {
+        return failure(out, unselected, Some(&output.content), errors);
+    }
     out.push_str("{\"content\":");
     let guessed = output.guessed.as_ref().map(render::text::guessed_line);
     match errors {
@@ -127,10 +130,17 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, errors: 
     out.push('}');
 }
 
-/// The result of the `mcp` tool for a failure: an error that a model can act upon.
-fn failure(out: &mut String, failure: &Failure, errors: Errors) {
+/// The result of the `mcp` tool for a failure: an error that a model can act upon, and what there
+/// is all the same.
+fn failure(out: &mut String, failure: &Failure, beside: Option<&CallOutput<'_>>, errors: Errors) {
     let error_type = error_type(failure.code);
     text_result(out, &format!("{}{}", errors.head(error_type), render::text::failure(failure)));
+    if let Some(beside) = beside
+        && out.pop() == Some(']')
+    {
+        beside.write_blocks(out);
+        out.push(']');
+    }
     out.push_str(",\"isError\":true");
     let (server, tool) = match &failure.subject {
         Subject::Tool { shown, server } => (server.as_str(), shown.as_str()),

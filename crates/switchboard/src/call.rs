@@ -17,6 +17,7 @@ use switchboard_core::request::{CallRequest, Reading};
 use switchboard_wire::Raw;
 
 use crate::explain;
+use crate::results::Unselected;
 use crate::select::Filter;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
@@ -45,7 +46,7 @@ pub(crate) async fn call(
         None => None,
     };
     let (target, raw) = run(session, &catalog, checked, caller).await?;
-    Ok(Reply::Output(finish(session, target, raw, filter).await?))
+    Ok(Reply::Output(finish(session, target, raw, filter).await))
 }
 
 /// The call with arguments that fit.
@@ -116,17 +117,13 @@ pub(crate) async fn guess(
     };
     let guessed = Guessed { shown: checked.target.shown.to_string(), by };
     let run = run_on(session, catalog, checked, Definition::MustStay, caller);
-    let output = match run.await {
-        Ok((target, raw)) => finish(session, target, raw, filter).await,
-        Err(failure) => Err(failure),
-    };
-    match output {
-        Ok(mut output) => {
-            output.guessed = Some(guessed);
-            Ok(Reply::Output(output))
-        }
-        Err(failure) => Err(explain::guessed(failure, &guessed)),
+    let (target, raw) = run.await.map_err(|failure| explain::guessed(failure, &guessed))?;
+    let mut output = finish(session, target, raw, filter).await;
+    match output.unselected.take() {
+        Some(failure) => output.unselected = Some(Box::new(explain::guessed(*failure, &guessed))),
+        None => output.guessed = Some(guessed),
     }
+    Ok(Reply::Output(output))
 }
 
 /// From a server's answer to one of the size that a model sees.
@@ -135,7 +132,7 @@ fn finish(
     target: Resolved,
     raw: Raw,
     filter: Option<Filter>,
-) -> impl Future<Output = Result<Box<Output>, Failure>> {
+) -> impl Future<Output = Box<Output>> {
     let json = raw.into_string();
     let content = match target.entry.kind {
         Kind::Tool => CallOutput::of_call(json),
@@ -143,17 +140,22 @@ fn finish(
         Kind::Prompt => CallOutput::of_prompt(json),
     };
     async move {
-        let (content, result) = match filter {
-            Some(filter) => Box::pin(session.results.select(content, &filter))
-                .await
-                .map_err(|unselected| explain::unselected(unselected, &target))?,
-            None => session.results.guard(content).await,
+        let selected = match filter {
+            Some(filter) => Box::pin(session.results.select(content, &filter)).await,
+            None => Ok(session.results.guard(content).await),
+        };
+        let (content, result, unselected) = match selected {
+            Ok((content, result)) => (content, result, None),
+            Err(Unselected { error, shown, id }) => {
+                let failure = explain::unselected(error, id.clone(), &target);
+                (shown, id, Some(Box::new(failure)))
+            }
         };
         let expected = match result {
             None if content.is_error() => explain::complaint(&target, &content.text()),
             None | Some(_) => None,
         };
-        Ok(Box::new(Output {
+        Box::new(Output {
             origin: Origin::Tool,
             server: target.server,
             name: target.entry.name.as_str().to_owned(),
@@ -161,7 +163,8 @@ fn finish(
             result,
             expected,
             guessed: None,
-        }))
+            unselected,
+        })
     }
 }
 

@@ -35,7 +35,7 @@ use crate::host::CannotAsk;
 use crate::install::error::InstallError;
 use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
-use crate::results::{ResultError, Unselected};
+use crate::results::ResultError;
 use crate::select::SelectError;
 use crate::upstream::CallError;
 pub(crate) use auth::{auth, no_sign_in};
@@ -388,9 +388,9 @@ pub(crate) fn select(error: SelectError) -> Failure {
 }
 
 /// A filter that failed after the call.
-pub(crate) fn unselected(Unselected { error, id }: Unselected, target: &Resolved) -> Failure {
+pub(crate) fn unselected(error: SelectError, id: Option<String>, target: &Resolved) -> Failure {
     let failure = Failure::new(Code::BadFilter, tool(target), error);
-    failure.hint(Hint::ReadResult(id))
+    with_hints(failure, id.map(Hint::ReadResult).into_iter().collect())
 }
 
 pub(crate) fn storage(error: PinError, server: &ServerName) -> Failure {

@@ -69,6 +69,7 @@ pub mod env;
 pub mod paths;
 pub mod secret;
 mod shared_file;
+mod blocking;
 
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};

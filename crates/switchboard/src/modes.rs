@@ -19,6 +19,7 @@ use switchboard_core::reply::{
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
 
 use crate::auth::{SignedIn, Started};
+use crate::blocking::blocking;
 use crate::blueprint::Overridden;
 use crate::call;
 use crate::explain;
@@ -149,6 +150,10 @@ pub(crate) async fn search(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog();
+    if !catalog.is_indexed() {
+        let catalog = Arc::clone(&catalog);
+        blocking(move || catalog.index()).await;
+    }
     let mut page = catalog.search(&request).map_err(explain::search)?;
     let Some(args) = request.args.take() else {
         return Ok(Reply::Found(page));
@@ -387,7 +392,15 @@ async fn output(
     content: CallOutput<'static>,
 ) -> Result<Reply, Failure> {
     let (content, result) = session.results.guard(content).await;
-    let (name, expected, guessed) = (name.to_owned(), None, None);
-    let output = Output { origin, server, name, content, result, expected, guessed };
+    let output = Output {
+        origin,
+        server,
+        name: name.to_owned(),
+        content,
+        result,
+        expected: None,
+        guessed: None,
+        unselected: None,
+    };
     Ok(Reply::Output(Box::new(output)))
 }

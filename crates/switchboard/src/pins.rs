@@ -14,6 +14,7 @@ use switchboard_core::config::trust::definition_hash;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 
+use crate::blocking::blocking;
 use crate::explain;
 use crate::gateway::Gateway;
 use crate::paths::{self, Paths};
@@ -239,9 +240,4 @@ fn named(catalog: &Catalog, server: &ServerName, tool: &str) -> Result<Arc<Entry
         Resolution::Tool(target) => Ok(target.entry),
         Resolution::Unlisted(server) => Err(explain::no_lists(&server)),
     }
-}
-
-/// Files are read and written beside the runtime.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("reading and writing files does not panic")
 }

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use switchboard_core::content::guard::{self, Guarded, Limits, Whole};
 use switchboard_core::content::page::{self, Page, Window};
-use switchboard_core::content::{Audio, CallOutput, Settled, Spacing};
+use switchboard_core::content::{Audio, CallOutput, Settled, Spacing, outline};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
 use switchboard_core::render::words;
 use switchboard_core::request::ResultView;
 
 use tokio::time::Instant;
 
+use crate::blocking::blocking;
 use crate::paths;
 use crate::secret::unguessable;
 use crate::select::{self, Filter, SelectError};
@@ -83,20 +84,14 @@ pub(crate) enum ResultError {
     Select(#[from] SelectError),
 }
 
-/// A filter that failed on the result of a call, which is kept.
+/// A filter that failed on the result of a call.
 #[derive(Debug)]
 pub(crate) struct Unselected {
     pub(crate) error: SelectError,
-    pub(crate) id: String,
-}
-
-/// What of an output goes into files.
-#[derive(Clone, Copy)]
-enum Filed {
-    /// What the host cannot show.
-    Unshowable,
-    /// Everything but text.
-    Media,
+    /// What is shown beside the error: what no filter works on, or everything if it is not kept.
+    pub(crate) shown: CallOutput<'static>,
+    /// Where the whole is kept.
+    pub(crate) id: Option<String>,
 }
 
 impl Results {
@@ -121,7 +116,7 @@ impl Results {
         mut output: CallOutput<'static>,
     ) -> (CallOutput<'static>, Option<String>) {
         if !output.spills(self.audio).is_empty() {
-            output = Box::pin(self.filed(output, Filed::Unshowable)).await;
+            output = Box::pin(self.settled(output)).await;
         }
         self.space(&mut output);
         match guard::guard(output, &self.limits) {
@@ -143,7 +138,7 @@ impl Results {
         if output.is_error() {
             return Ok(self.guard(output).await);
         }
-        let mut output = self.filed(output, Filed::Unshowable).await;
+        let mut output = self.settled(output).await;
         self.space(&mut output);
         let whole = Arc::new(Whole::of(&output));
         let selected = match whole.json() {
@@ -153,33 +148,25 @@ impl Results {
         let selected = match selected {
             Ok(selected) => selected,
             Err(error) => {
-                // Images would have been shown beside what it gives.
-                let output = self.filed(output, Filed::Media).await;
-                match self.keep(Arc::new(Whole::of(&output))).await {
-                    Some(id) => return Err(Unselected { error, id }),
-                    // Better shown than lost.
-                    None => {
-                        let (mut output, id) = self.guard(output).await;
-                        output.note(format!("[{error}]"));
-                        return Ok((output, id));
-                    }
-                }
+                let (shown, id) = match self.keep(whole).await {
+                    Some(id) => (output.without_text(), Some(id)),
+                    None => self.guard(output).await,
+                };
+                return Err(Unselected { error, shown, id });
             }
         };
-        let is_nothing = selected.lines().all(|line| line == "null");
-        match guard::guard(output.select(selected), &self.limits) {
-            Guarded::Within(output) if !is_nothing => Ok((output, None)),
-            Guarded::Within(mut output) => {
-                let size = words::bytes(whole.json().map_or(0, str::len));
+        let nothing = is_nothing(&selected).then(|| shape(whole.json().unwrap_or_default()));
+        match (guard::guard(output.select(selected), &self.limits), nothing) {
+            (Guarded::Within(output), None) => Ok((output, None)),
+            (Guarded::Within(mut output), Some(shape)) => {
                 let id = self.keep(whole).await;
                 if let Some(id) = &id {
-                    output.note(format!(
-                        "[result: {id} · {size} of JSON · try another select with result]"
-                    ));
+                    output
+                        .note(format!("[result: {id} · {shape} · try another select with result]"));
                 }
                 Ok((output, id))
             }
-            Guarded::Over(capped) => Ok(match self.keep(whole).await {
+            (Guarded::Over(capped), _) => Ok(match self.keep(whole).await {
                 Some(id) => (capped.with_id(&id), Some(id)),
                 None => (capped.with_id("not kept"), None),
             }),
@@ -194,13 +181,9 @@ impl Results {
     }
 
     /// The output with everything in files that belongs there.
-    async fn filed(
-        self: &Arc<Self>,
-        output: CallOutput<'static>,
-        what: Filed,
-    ) -> CallOutput<'static> {
+    async fn settled(self: &Arc<Self>, output: CallOutput<'static>) -> CallOutput<'static> {
         let results = Arc::clone(self);
-        blocking(move || results.save_blobs(output, what)).await
+        blocking(move || results.save_blobs(output)).await
     }
 
     /// Keeps a result; `None` where that is not possible.
@@ -259,7 +242,11 @@ impl Results {
             Some(filter) => {
                 let json =
                     parts.json.and_then(|json| text.get(json)).ok_or(SelectError::NotJson)?;
-                text = select::select(filter, json).await?;
+                let mut selected = select::select(filter, json).await?;
+                if is_nothing(&selected) {
+                    selected.push_str(&format!("[nothing of {}]", shape(json)));
+                }
+                text = selected;
             }
             None => text.truncate(parts.text.end),
         }
@@ -275,12 +262,9 @@ impl Results {
     }
 
     /// Puts binary parts into private files and their paths into the text.
-    fn save_blobs(&self, mut output: CallOutput<'static>, what: Filed) -> CallOutput<'static> {
-        let spills = match what {
-            Filed::Unshowable => output.spills(self.audio),
-            Filed::Media => output.all_spills(),
-        };
-        let blobs: Vec<_> = spills
+    fn save_blobs(&self, mut output: CallOutput<'static>) -> CallOutput<'static> {
+        let blobs: Vec<_> = output
+            .spills(self.audio)
             .into_iter()
             .map(|spill| (spill.block, spill.extension, spill.decode()))
             .collect();
@@ -351,16 +335,24 @@ impl Results {
 
 impl Drop for Results {
     fn drop(&mut self) {
-        if !self.kept().files.is_empty() {
-            let _gone_already = fs::remove_dir_all(&self.directory);
-        }
+        let _gone_already = match self.kept().files.is_empty() {
+            true => fs::remove_dir(&self.directory),
+            false => fs::remove_dir_all(&self.directory),
+        };
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(value) => value,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+/// Whether a filter found nothing that it looked for.
+fn is_nothing(selected: &str) -> bool {
+    selected.lines().all(|line| line == "null")
+}
+
+/// What another filter can go on.
+fn shape(json: &str) -> String {
+    let size = words::bytes(json.len());
+    match outline(json) {
+        Some(outline) => format!("{size} of JSON: {outline}"),
+        None => format!("{size} of JSON"),
     }
 }
 
@@ -406,7 +398,9 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1)).await;
         let read = results.read(&id, ResultView::default()).await;
         assert!(matches!(read, Err(ResultError::Unknown { .. })), "{read:?}");
-        let left = fs::read_dir(&results.directory).unwrap().count();
-        assert_eq!(left, 0, "the file is gone, too");
+        let directory = results.directory.clone();
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "the file is gone, too");
+        drop(results);
+        assert!(!directory.exists());
     }
 }

@@ -24,6 +24,7 @@ pub(super) fn page() -> Result<String, DocsError> {
          | 0 | done |\n\
          | 1 | the tool itself reported an error, or `doctor` found something |\n\
          | 2 | wrong usage, or a configuration that cannot be used |\n\
+         | 3 | a sign-in is needed |\n\
          | 4 | not approved, or not trusted |\n\
          | 5 | a server could not be reached, did not answer in time, or failed |\n\
          | 101 | a bug of Switchboard |\n\

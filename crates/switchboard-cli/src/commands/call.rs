@@ -11,7 +11,7 @@ use switchboard::failure::{Failure, Hint};
 use switchboard::render;
 use switchboard::render::words::{clean_block, clean_line, thousands};
 use switchboard::reply::{Origin, Output, Reply};
-use switchboard::request::{CallRequest, Request, ResultView};
+use switchboard::request::{CallRequest, Request};
 use tokio::sync::mpsc;
 
 use crate::args::{self, Format};
@@ -59,30 +59,7 @@ async fn make(
     );
     request.select.clone_from(&call.select);
     let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
-    match call_and_watch(talk, request, &found.line.shown).await {
-        Ok(reply) => Ok((reply, shape)),
-        Err(failure) => Err(unselected(talk, failure, call.format).await),
-    }
-}
-
-/// A call whose filter failed was made all the same, and what it gave ends with this process.
-async fn unselected(talk: &Conversation<'_>, mut failure: Failure, format: Format) -> Failure {
-    let kept = |hint: &Hint| match hint {
-        Hint::ReadResult(id) => Some(id.clone()),
-        _ => None,
-    };
-    let Some(id) = failure.hints.iter().find_map(kept) else { return failure };
-    failure.hints.retain(|hint| kept(hint).is_none());
-    let view = ResultView::default();
-    let whole = talk.ask(Request::Result { id, view }, "reading the result").await;
-    if let Ok(Reply::Stored { page, .. }) = whole {
-        if format.json {
-            talk.app.printer.note(&clean_block(&page.body, usize::MAX));
-        } else {
-            let _nobody_reads_it = talk.app.printer.foreign(&page.body);
-        }
-    }
-    failure
+    Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
 }
 
 /// The object that `--args` means: JSON text, `@file`, or `-` for standard input.
@@ -186,6 +163,9 @@ fn print(talk: &Conversation<'_>, reply: &Reply, shape: Shape, format: Format) -
         talk.print(reply, format)?;
         return Ok(Exit::Done);
     };
+    if let Some(unselected) = &output.unselected {
+        return Err(without_filter(talk, output, shape, unselected, format).into());
+    }
     let exit = if output.content.is_error() { Exit::ToolError } else { Exit::Done };
     if format.json {
         printer.json(&whole(reply, output))?;
@@ -202,6 +182,26 @@ fn print(talk: &Conversation<'_>, reply: &Reply, shape: Shape, format: Format) -
         printer.foreign(&text)?;
     }
     Ok(exit)
+}
+
+/// A call whose filter failed was made all the same, and what it gave ends with this process: so it
+/// is printed, and then the failure.
+fn without_filter(
+    talk: &Conversation<'_>,
+    output: &Output,
+    shape: Shape,
+    unselected: &Failure,
+    format: Format,
+) -> Failure {
+    let whole = text(output, shape);
+    if format.json {
+        talk.app.printer.note(&clean_block(&whole, usize::MAX));
+    } else {
+        let _nobody_reads_it = talk.app.printer.foreign(&whole);
+    }
+    let mut failure = unselected.clone();
+    failure.hints.retain(|hint| !matches!(hint, Hint::ReadResult(_)));
+    failure
 }
 
 /// All text, with a note in the place of each image, sound and blob.

@@ -58,7 +58,7 @@ fn catalog() -> Catalog {
     Catalog::new(shelves)
 }
 
-/// Every tool is found by `flood`, and floods in its own way; the dearest ones are few, since the
+/// Every tool is found by `tool`, and floods in its own way; the dearest ones are few, since the
 /// index has to be built too.
 fn tool(number: usize) -> Box<RawValue> {
     let mut name = format!("tool{number}");
@@ -94,7 +94,7 @@ fn tool(number: usize) -> Box<RawValue> {
                 "properties": {"again": {"$ref": "#"}, "b": {"$ref": "#/$defs/a"}}
             }}}),
             1 => {
-                name = format!("{}{number}", "n".repeat(240));
+                name = format!("tool_{}{number}", "n".repeat(235));
                 json!({"required": ["a\u{202e}b"], "properties": {"a\u{202e}b": {
                     "type": "string", "description": "\u{1b}[2J}{}q]Z!#%".repeat(40),
                     "default": DEAR.repeat(50)
@@ -145,7 +145,7 @@ fn every_answer_from_a_catalog_that_floods_is_within_its_budget() {
 }
 
 fn searches(catalog: &Catalog) {
-    for (query, matching) in [("flood words", Matching::Words), ("flood|tool", Matching::Pattern)] {
+    for (query, matching) in [("flood tool", Matching::Words), ("flood|tool", Matching::Pattern)] {
         for signatures in [Signatures::Shown, Signatures::Hidden] {
             for (offset, limit, budget) in [
                 (0, 12, SEARCH),

@@ -20,6 +20,16 @@ pub enum SearchError {
 }
 
 impl Catalog {
+    /// Whether a search finds every index made.
+    pub fn is_indexed(&self) -> bool {
+        self.listings(None).all(|listing| listing.is_indexed())
+    }
+
+    /// Makes the indexes that are missing; the first search would do so, too.
+    pub fn index(&self) {
+        Listing::indexed(&self.listings(None).collect::<Vec<_>>());
+    }
+
     /// The tools that fit a search, best first.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchPage, SearchError> {
         let within = request.server.as_deref().map(|name| self.active_server(name)).transpose()?;
@@ -103,7 +113,7 @@ impl Catalog {
         }
     }
 
-    fn listings<'a>(
+    pub(super) fn listings<'a>(
         &'a self,
         within: Option<&'a ServerName>,
     ) -> impl Iterator<Item = &'a Arc<Listing>> {

@@ -176,9 +176,13 @@ impl Listing {
         self.hidden.contains(uri)
     }
 
+    pub(super) fn is_indexed(&self) -> bool {
+        self.postings.get().is_some()
+    }
+
     /// The search indexes of listings; those that are missing are made.
     pub(super) fn indexed<'a>(listings: &[&'a Arc<Listing>]) -> Vec<&'a Postings> {
-        let missing = listings.iter().filter(|listing| listing.postings.get().is_none());
+        let missing = listings.iter().filter(|listing| !listing.is_indexed());
         let missing: Vec<&Arc<Listing>> = missing.copied().collect();
         let tools = missing.iter().map(|listing| listing.tool_count()).sum();
         search::index_all(&missing, tools, |listing, indexer| {

@@ -237,13 +237,7 @@ impl Catalog {
             // A slip of the keys; what a search finds beside it would only distract.
             return found;
         }
-        let listings: Vec<_> = self
-            .shelves()
-            .filter(|(server, shelf)| {
-                shelf.is_active() && within.is_none_or(|within| within == *server)
-            })
-            .filter_map(|(_, shelf)| shelf.listing.as_ref())
-            .collect();
+        let listings: Vec<_> = self.listings(within).collect();
         for hit in search::rank(&Listing::indexed(&listings), name).hits {
             if found.len() >= SUGGESTIONS {
                 break;

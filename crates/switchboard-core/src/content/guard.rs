@@ -156,7 +156,7 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
             Block::Text { head, text, compact: None, .. } => {
                 (head.as_str(), Cow::Borrowed(between_quotes(text.of(&output.raw))), b'\\')
             }
-            Block::Note(_) | Block::Json(_) | Block::Blob { .. } => {
+            Block::Note(_) | Block::Aside(_) | Block::Json(_) | Block::Blob { .. } => {
                 ("", block.text(&output.raw), b'\n')
             }
             Block::Image(_) | Block::Audio(_) => continue,

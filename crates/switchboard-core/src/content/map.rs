@@ -248,7 +248,7 @@ impl<'r> Mapper<'r> {
         } else {
             // A model's API refuses the whole conversation over one such image.
             let note = format!("[Image content: {}]\nOmitted: not valid base64", image.mime);
-            self.blocks.push(Block::Note(note));
+            self.blocks.push(Block::Aside(note));
         }
     }
 
@@ -257,6 +257,7 @@ impl<'r> Mapper<'r> {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text { text, .. } => Some(text.of(self.raw)),
             Block::Note(_)
+            | Block::Aside(_)
             | Block::Json(_)
             | Block::Image(_)
             | Block::Audio(_)
@@ -278,7 +279,7 @@ impl<'r> Mapper<'r> {
     fn finish(mut self) -> Vec<Block> {
         if self.images_left_out > 0 {
             let images = words::plural(self.images_left_out, "more image");
-            self.blocks.push(Block::Note(format!("[{images} left out]")));
+            self.blocks.push(Block::Aside(format!("[{images} left out]")));
         }
         let is_empty = |block: &Block| {
             matches!(block, Block::Text { head, text, .. }
@@ -298,7 +299,7 @@ impl Block {
                 *json = None;
                 head.insert_str(0, prefix);
             }
-            Block::Note(note) => note.insert_str(0, prefix),
+            Block::Note(note) | Block::Aside(note) => note.insert_str(0, prefix),
             Block::Json(json) => *self = Block::Note(format!("{prefix}{}", json.of(raw))),
             Block::Image(_) | Block::Audio(_) | Block::Blob { .. } => {}
         }

@@ -6,6 +6,7 @@ pub mod guard;
 mod json;
 mod lines;
 mod map;
+mod outline;
 pub mod page;
 mod structured;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use self::json::{between_quotes, compacted, push_unescaped, unescaped};
 pub use self::json::{is_json, push_json_string};
+pub use self::outline::outline;
 
 /// Bytes that one stored blob may have.
 pub const MAX_BLOB_BYTES: usize = 10 << 20;
@@ -185,14 +187,24 @@ impl<'a> CallOutput<'a> {
         is_json(&text).then_some(text)
     }
 
-    /// The same result with what a filter gave in place of all its texts; images and sounds stay.
+    /// The same result with what a filter gave in place of its texts.
     #[must_use]
-    pub fn select(mut self, text: String) -> CallOutput<'a> {
+    pub fn select(self, text: String) -> CallOutput<'a> {
         let shown = text.trim_end_matches('\n');
         let shown = if shown.is_empty() { NOTHING_SELECTED } else { shown };
-        self.blocks.retain(Block::is_media);
-        self.blocks.insert(0, Block::Note(shown.to_owned()));
-        CallOutput { selected: Some(text.into()), ..self }
+        let mut output = self.without_text();
+        output.blocks.insert(0, Block::Note(shown.to_owned()));
+        CallOutput { selected: Some(text.into()), ..output }
+    }
+
+    /// What no filter works on: images, sounds, and what became of them and of blobs.
+    #[must_use]
+    pub fn without_text(mut self) -> CallOutput<'a> {
+        self.blocks.retain(|block| match block {
+            Block::Image(_) | Block::Audio(_) | Block::Blob { .. } | Block::Aside(_) => true,
+            Block::Text { .. } | Block::Note(_) | Block::Json(_) => false,
+        });
+        self
     }
 
     /// What a filter gave, whole.
@@ -214,9 +226,11 @@ impl<'a> CallOutput<'a> {
         self.blocks.iter().map(|block| match block {
             Block::Image(media) => Part::Image(media.view(&self.raw)),
             Block::Audio(media) => Part::Audio(media.view(&self.raw)),
-            Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Blob { .. } => {
-                Part::Text(block.text(&self.raw))
-            }
+            Block::Text { .. }
+            | Block::Note(_)
+            | Block::Aside(_)
+            | Block::Json(_)
+            | Block::Blob { .. } => Part::Text(block.text(&self.raw)),
         })
     }
 
@@ -240,28 +254,22 @@ impl<'a> CallOutput<'a> {
 
     /// What to write to files and [`settle`](CallOutput::settle), before [`guard::guard`].
     pub fn spills(&self, audio: Audio) -> Vec<Spill<'_>> {
-        self.spilled(|block| match block {
-            Block::Blob { media, .. } => Some(media),
-            Block::Audio(media) => Some(media).filter(|_| audio == Audio::Stored),
-            Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Image(_) => None,
-        })
-    }
-
-    /// The same for everything that is no text, where nothing else of the output is shown.
-    pub fn all_spills(&self) -> Vec<Spill<'_>> {
-        self.spilled(|block| match block {
-            Block::Blob { media, .. } | Block::Audio(media) | Block::Image(media) => Some(media),
-            Block::Text { .. } | Block::Note(_) | Block::Json(_) => None,
-        })
-    }
-
-    fn spilled(&self, stored: impl Fn(&Block) -> Option<&MediaSpan>) -> Vec<Spill<'_>> {
         let mut spills = Vec::new();
-        for (block, media) in self.blocks.iter().enumerate() {
-            if let Some(media) = stored(media) {
-                let Media { mime, data } = media.view(&self.raw);
-                spills.push(Spill { block, extension: map::extension(mime), mime, data });
-            }
+        for (index, block) in self.blocks.iter().enumerate() {
+            let stored = match (block, audio) {
+                (Block::Blob { media, .. }, _) | (Block::Audio(media), Audio::Stored) => media,
+                (Block::Audio(_), Audio::Native)
+                | (
+                    Block::Text { .. }
+                    | Block::Note(_)
+                    | Block::Aside(_)
+                    | Block::Json(_)
+                    | Block::Image(_),
+                    _,
+                ) => continue,
+            };
+            let Media { mime, data } = stored.view(&self.raw);
+            spills.push(Spill { block: index, extension: map::extension(mime), mime, data });
         }
         spills
     }
@@ -285,26 +293,33 @@ impl<'a> CallOutput<'a> {
             (Block::Audio(media), Settled::Omitted(reason)) => {
                 format!("[Audio content: {}]\nOmitted: {reason}", media.mime)
             }
-            (Block::Image(media), Settled::SavedTo(path)) => {
-                format!("[Image content: {}]\nSaved to {path}", media.mime)
-            }
-            // Every host takes it as it is.
-            (Block::Image(_), Settled::Omitted(_))
-            | (Block::Text { .. } | Block::Note(_) | Block::Json(_), _) => return,
+            (
+                Block::Text { .. }
+                | Block::Note(_)
+                | Block::Aside(_)
+                | Block::Json(_)
+                | Block::Image(_),
+                _,
+            ) => return,
         };
-        *block = Block::Note(note);
+        *block = Block::Aside(note);
     }
 
     /// Appends the MCP `content` array.
     pub fn write_content(&self, out: &mut String) {
         out.push('[');
-        for (index, block) in self.blocks.iter().enumerate() {
-            if index > 0 {
+        self.write_blocks(out);
+        out.push(']');
+    }
+
+    /// Appends what is in that array, behind what is in it already.
+    pub fn write_blocks(&self, out: &mut String) {
+        for block in &self.blocks {
+            if !out.ends_with('[') {
                 out.push(',');
             }
             block.push_json(&self.raw, out);
         }
-        out.push(']');
     }
 }
 
@@ -348,7 +363,9 @@ impl Spill<'_> {
     pub fn decode(&self) -> Result<Vec<u8>, BlobError> {
         const FORGIVING: GeneralPurpose = GeneralPurpose::new(
             &STANDARD,
-            GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+            GeneralPurposeConfig::new()
+                .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+                .with_decode_allow_trailing_bits(true),
         );
         if self.data.len() > MAX_BLOB_BYTES / 2 * 3 {
             return Err(BlobError::TooLarge);
@@ -400,6 +417,8 @@ enum Block {
     },
     /// Text of ours.
     Note(String),
+    /// The same, in place of something that is no text.
+    Aside(String),
     /// JSON of the server, shown as text.
     Json(Span),
     Image(MediaSpan),
@@ -444,14 +463,18 @@ impl Block {
     fn is_media(&self) -> bool {
         match self {
             Block::Image(_) | Block::Audio(_) => true,
-            Block::Text { .. } | Block::Note(_) | Block::Json(_) | Block::Blob { .. } => false,
+            Block::Text { .. }
+            | Block::Note(_)
+            | Block::Aside(_)
+            | Block::Json(_)
+            | Block::Blob { .. } => false,
         }
     }
 
     fn text<'o>(&'o self, raw: &'o str) -> Cow<'o, str> {
         match self {
             Block::Text { head, .. } if head.is_empty() => self.body(raw).unwrap_or_default(),
-            Block::Note(note) => Cow::Borrowed(note),
+            Block::Note(note) | Block::Aside(note) => Cow::Borrowed(note),
             Block::Json(json) => Cow::Borrowed(json.of(raw)),
             Block::Text { .. } | Block::Blob { .. } | Block::Image(_) | Block::Audio(_) => {
                 let mut shown = String::new();
@@ -467,7 +490,11 @@ impl Block {
             Block::Text { compact: Some(compact), .. } => Some(Cow::Borrowed(compact)),
             Block::Text { text, compact: None, .. } => Some(unescaped(text.of(raw))),
             Block::Json(json) => Some(Cow::Borrowed(json.of(raw))),
-            Block::Note(_) | Block::Blob { .. } | Block::Image(_) | Block::Audio(_) => None,
+            Block::Note(_)
+            | Block::Aside(_)
+            | Block::Blob { .. }
+            | Block::Image(_)
+            | Block::Audio(_) => None,
         }
     }
 
@@ -480,7 +507,7 @@ impl Block {
                     None => push_unescaped(text.of(raw), out),
                 }
             }
-            Block::Note(note) => out.push_str(note),
+            Block::Note(note) | Block::Aside(note) => out.push_str(note),
             Block::Json(json) => out.push_str(json.of(raw)),
             Block::Blob { uri, media } => {
                 out.push_str(&map::omitted(uri, &media.mime, &"it was not saved"));
@@ -502,6 +529,7 @@ impl Block {
             Block::Audio(media) => media.push_json("audio", raw, out),
             Block::Text { json: None, .. }
             | Block::Note(_)
+            | Block::Aside(_)
             | Block::Json(_)
             | Block::Blob { .. } => {
                 push_text_block(out, &self.text(raw));

@@ -282,28 +282,18 @@ mod spills {
     }
 
     #[test]
-    fn what_a_filter_gives_stands_beside_images_and_a_filter_that_fails_leaves_them_in_files() {
+    fn what_no_filter_works_on_stays_beside_what_it_gives() {
         const SHOT: &str = r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},
-            {"type":"text","text":"{\"width\": 7}"}]}"#;
-        let mut content = String::new();
-        CallOutput::of_call(SHOT).select("7\n".to_owned()).write_content(&mut content);
-        assert_eq!(
-            content,
-            r#"[{"type":"text","text":"7"},{"type":"image","data":"aGk=","mimeType":"image/png"}]"#
-        );
-
+            {"type":"text","text":"{\"width\": 7}"},
+            {"type":"resource_link","uri":"a:c","name":"c"},
+            {"type":"resource","resource":{"uri":"a:b","blob":"aGl","mimeType":"application/pdf"}}
+            ]}"#;
         let mut output = CallOutput::of_call(SHOT);
-        let plans = output.all_spills();
-        let plans: Vec<_> = plans.iter().map(|spill| (spill.block, spill.extension)).collect();
-        assert_eq!(plans, [(0, "png")]);
-        output.settle(0, Settled::Omitted(&BlobError::TooLarge));
-        assert_eq!(output.all_spills().len(), 1, "what has no file is still shown");
-        output.settle(0, Settled::SavedTo("/r/1.png"));
-        assert_snapshot!(output.text(), @r#"
-        [Image content: image/png]
-        Saved to /r/1.png
-        {"width": 7}
-        "#);
+        assert_eq!(output.spills(Audio::Native)[0].decode(), Ok(b"hi".to_vec()), "stray bits");
+        output.settle(3, Settled::SavedTo("/r/1.pdf"));
+        let mut content = String::new();
+        output.select("7\n".to_owned()).write_content(&mut content);
+        assert_snapshot!(content, @r#"[{"type":"text","text":"7"},{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"text","text":"[Resource: a:b]\nBinary content saved to /r/1.pdf\nMIME type: application/pdf"}]"#);
     }
 
     #[test]

@@ -72,6 +72,9 @@ pub fn reply(reply: &Reply) -> String {
             if let Some(guessed) = &output.guessed {
                 let _ = writeln!(out, "{}", guessed_line(guessed));
             }
+            if let Some(failure) = &output.unselected {
+                let _ = writeln!(out, "{}", self::failure(failure));
+            }
             out.push_str(&output.content.text());
             if let Some(line) = expected_line(output) {
                 let _ = write!(out, "\n{line}");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::table::{Kind, PARAMETERS, Parameter};
+use super::table::{Kind, PARAMETERS, elsewhere, nearest};
 use super::{
     CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Reading, Request, ResultView,
     SearchRequest, Signatures,
@@ -353,15 +353,11 @@ fn whole(number: &serde_json::Number) -> Option<usize> {
 
 /// A name that is no parameter of `mcp`, nor of the tool that it stands beside.
 pub fn unknown(name: &str, tool: Option<String>) -> RequestError {
-    let distance = |parameter: &Parameter| {
-        strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase())
+    let nearest = match &tool {
+        Some(_) => nearest(name),
+        None => nearest(name).or_else(|| elsewhere(name)),
     };
-    let nearest = PARAMETERS
-        .iter()
-        .map(|parameter| (distance(parameter), parameter.name))
-        .min()
-        .filter(|(distance, _)| *distance <= name.len() / 3)
-        .map(|(_, name)| name.to_owned());
+    let nearest = nearest.map(str::to_owned);
     let name: String = name.chars().take(64).filter(|c| !c.is_control()).collect();
     match (nearest, tool) {
         (None, Some(tool)) => RequestError::OutsideArgs { name, tool },
@@ -528,6 +524,7 @@ mod tests {
             json!({"serach": "x"}),
             "`serach` is not a parameter of `mcp`; did you mean `search`?",
         );
+        check(json!({"query": "x"}), "`query` is not a parameter of `mcp`; did you mean `search`?");
         check(json!({"foo": 1}), "`foo` is not a parameter of `mcp`");
         check(
             json!({"tool": "demo_add", "a": 1, "args": {"b": 2}}),

@@ -57,3 +57,26 @@ pub const PARAMETERS: &[Parameter] = &[
 pub fn card_parameters() -> impl Iterator<Item = &'static Parameter> {
     PARAMETERS.iter().filter(|parameter| parameter.place == Place::Card)
 }
+
+/// The parameter whose name this is but for a slip of the keys.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let distance = |parameter: &Parameter| {
+        strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase())
+    };
+    PARAMETERS
+        .iter()
+        .map(|parameter| (distance(parameter), parameter.name))
+        .min()
+        .filter(|(distance, _)| *distance <= name.len() / 3)
+        .map(|(_, name)| name)
+}
+
+/// The parameter that other tools call so.
+pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
+    match name {
+        "query" | "q" => Some("search"),
+        "name" => Some("tool"),
+        "arguments" | "params" => Some("args"),
+        _ => None,
+    }
+}

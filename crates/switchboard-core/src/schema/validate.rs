@@ -3,9 +3,10 @@
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
 
+use super::admitted::undeclared;
 use super::checkable::{self, checkable};
 use super::limits::{self, Limits, SchemaError};
-use super::mismatch::{self, Mismatch};
+use super::mismatch::{self, Mismatch, Problem};
 use super::repair::repair;
 use crate::exact::{Args, Exact};
 
@@ -65,13 +66,22 @@ impl Validator {
                 repair(&self.schema, &mut repaired);
                 args = repaired.into();
             }
-            let mismatches = mismatch::collect(&self.schema, compiled.iter_errors(args.value()));
+            let mut mismatches =
+                mismatch::collect(&self.schema, compiled.iter_errors(args.value()));
             if !mismatches.is_empty() {
+                mismatches.extend(self.in_place_of_a_missing_one(args.value(), &mismatches));
                 return Err(mismatches);
             }
         }
         // Repair changes what an object holds, not that the arguments are one.
         Ok(args.try_into().unwrap_or_default())
+    }
+
+    /// Where a parameter is missing, a name that an open schema admits is likely meant for it.
+    fn in_place_of_a_missing_one(&self, args: &Value, found: &[Mismatch]) -> Option<Mismatch> {
+        found.iter().find(|mismatch| mismatch.problem == Problem::Missing)?;
+        let unknown = Mismatch::unknown(undeclared(&self.schema, args.as_object()?)?);
+        (!found.iter().any(|mismatch| mismatch.path == unknown.path)).then_some(unknown)
     }
 }
 

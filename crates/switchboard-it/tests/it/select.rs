@@ -74,10 +74,10 @@ async fn a_filter_gives_what_is_wanted_of_structured_content_or_of_a_text_that_i
     {"id":7,"title":"It \"hangs\""}
     --- issues .missing
     null
-    [result: ID · 72 B of JSON · try another select with result]
+    [result: ID · 72 B of JSON: an object with: issues · try another select with result]
     --- issues .issues[9:][]
     (select gave nothing)
-    [result: ID · 72 B of JSON · try another select with result]
+    [result: ID · 72 B of JSON: an object with: issues · try another select with result]
     --- issues .issues.title
     bad_filter: `select` failed: cannot index [{"id":7,"title":"It \"hangs\""},{"id":8,"title":"It works"}] with "title"
     Kept as result: ID, to be read with result and select, grep or offset
@@ -121,15 +121,30 @@ async fn a_filter_that_is_none_calls_nothing_and_one_that_fails_keeps_what_was_c
 }
 
 #[tokio::test]
-async fn an_image_is_not_lost_to_a_filter_that_fails() {
+async fn an_image_is_shown_beside_a_filter_that_fails() {
     let installed = installed();
-    let mut client = installed.connect(json!({})).await;
-    let said = client.mcp(json!({ "tool": "kit_image", "select": "." })).await;
-    assert!(said.starts_with("bad_filter: the result is not JSON"), "{said}");
-    let kept = client.mcp(json!({ "result": stored_id(&said).unwrap() })).await;
-    let (_, path) = kept.split_once("[Image content: image/png]\nSaved to ").unwrap();
-    let bytes = std::fs::read(path.lines().next().unwrap()).unwrap();
-    assert!(bytes.starts_with(b"\x89PNG"), "{bytes:?}");
+    for flags in [&[][..], &["--host", "pi"]] {
+        let mut client = installed.serve(flags);
+        client.initialize("2025-11-25", json!({})).await;
+        let args = json!({ "tool": "kit_image", "select": "." });
+        let said = client.ask("tools/call", json!({ "name": "mcp", "arguments": args })).await;
+        let content = said["result"]["content"].as_array().unwrap();
+        let [error, image] = &content[..] else { panic!("{said}") };
+        let error = error["text"].as_str().unwrap();
+        assert!(error.contains("bad_filter: the result is not JSON"), "{error}");
+        assert_eq!(image["type"], "image", "{flags:?}");
+        assert_eq!(said["result"]["isError"], true);
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_cannot_be_kept_is_shown_where_a_filter_fails() {
+    let installed = installed();
+    // No directory can be made where a file is.
+    installed.write("switchboard/cache/results", "in the way");
+    let ran = installed.run(["call", "kit_issues", "--select", ".issues.title"]).await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stdout.contains("It works") && ran.stderr.contains("cannot index"), "{ran:?}");
 }
 
 #[tokio::test]
@@ -142,6 +157,8 @@ async fn the_command_line_prints_what_a_filter_gives_and_loses_no_call() {
         &["call", "kit_issues", "--json", "--select", ".issues[0]"],
         &["call", "kit_echo", "text=words", "--select", "."],
         &["call", "kit_issues", "--select", ".issues.title"],
+        &["call", "kit_image", "--select", "."],
+        &["call", "kit_image", "--json", "--select", "."],
         &["call", "kit_count", "--select", "env.PATH"],
         &["call", "kit_count"],
     ] {
@@ -191,6 +208,26 @@ async fn the_command_line_prints_what_a_filter_gives_and_loses_no_call() {
     {"issues":[{"id":7,"title":"It \"hangs\""},{"id":8,"title":"It works"}]}
     --- stderr
     error: `select` failed: cannot index [{"id":7,"title":"It \"hangs\""},{"id":8,"title":"It works"}] with "title"
+
+    $ call kit_image --select .
+    exit 2
+    --- stdout
+    [image image/png, 70 bytes]
+    --- stderr
+    error: the result is not JSON, so `select` cannot be used on it
+
+    $ call kit_image --json --select .
+    exit 2
+    --- stdout
+    {
+      "error": {
+        "code": "bad_filter",
+        "message": "the result is not JSON, so `select` cannot be used on it",
+        "hints": []
+      }
+    }
+    --- stderr
+    [image image/png, 70 bytes]
 
     $ call kit_count --select env.PATH
     exit 2

@@ -183,22 +183,53 @@ fn undefined(name: &str, kind: &Undefined) -> String {
     }
 }
 
-/// An error as text. It may quote a whole result, so it is written no further than it is shown.
+/// An error as text. It may quote a whole result, and says behind that what was to be done with it:
+/// so the middle is left out.
 fn message(error: &impl fmt::Display) -> String {
-    struct Beginning(String);
-    impl fmt::Write for Beginning {
-        fn write_str(&mut self, piece: &str) -> fmt::Result {
-            let room = MESSAGE.saturating_sub(self.0.len());
-            let fits = piece.get(..piece.floor_char_boundary(room)).unwrap_or_default();
-            self.0.push_str(fits);
-            if fits.len() == piece.len() { Ok(()) } else { Err(fmt::Error) }
+    let mut text = Ends::default();
+    // Nothing of ours fails in it, and what is there is said in any case.
+    let _ = write!(text, "{error}");
+    text.joined()
+}
+
+/// The beginning and the end of a text that is written piece by piece.
+#[derive(Default)]
+struct Ends {
+    head: String,
+    tail: String,
+    is_cut: bool,
+}
+
+impl Ends {
+    /// Bytes of the end that are kept.
+    const TAIL: usize = MESSAGE / 3;
+
+    fn joined(mut self) -> String {
+        self.trim();
+        let gap = if self.is_cut { " … " } else { "" };
+        [&self.head, gap, &self.tail].concat()
+    }
+
+    fn trim(&mut self) {
+        if let Some(over) = self.tail.len().checked_sub(Self::TAIL).filter(|over| *over > 0) {
+            self.is_cut = true;
+            self.tail.drain(..self.tail.ceil_char_boundary(over));
         }
     }
-    let mut text = Beginning(String::new());
-    if write!(text, "{error}").is_err() {
-        text.0.push('…');
+}
+
+impl fmt::Write for Ends {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        let room = if self.tail.is_empty() { MESSAGE - Self::TAIL - self.head.len() } else { 0 };
+        let (head, rest) =
+            piece.split_at_checked(piece.floor_char_boundary(room)).unwrap_or((piece, ""));
+        self.head.push_str(head);
+        self.tail.push_str(rest);
+        if self.tail.len() > 16 * MESSAGE {
+            self.trim();
+        }
+        Ok(())
     }
-    text.0
 }
 
 /// Output that stops when it has become too much.

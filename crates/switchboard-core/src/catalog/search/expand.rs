@@ -20,6 +20,8 @@ const ONE_EDIT: f32 = 0.8;
 const TWO_EDITS: f32 = 0.5;
 const SHORTEST_BEGINNING: usize = 3;
 const MOST_MEANINGS: usize = 16;
+/// A server can list any number of words that begin alike.
+const MOST_CANDIDATES: usize = 4096;
 
 /// The likeliest meanings of a word that no listing has.
 pub(super) fn meanings<'a>(listings: &[&'a Postings], word: &QueryWord) -> Vec<Meaning<'a>> {
@@ -34,6 +36,9 @@ pub(super) fn meanings<'a>(listings: &[&'a Postings], word: &QueryWord) -> Vec<M
             let Some(weight) = spelling.likeness(candidate) else {
                 continue;
             };
+            if found.len() >= MOST_CANDIDATES && !found.contains_key(candidate) {
+                continue;
+            }
             let meaning = found.entry(candidate);
             let meaning =
                 meaning.or_insert(Meaning { word: candidate, weight, places: Vec::new() });

@@ -16,6 +16,8 @@ use super::vocabulary::{Interned, Interner, Key, Vocabulary};
 
 /// More tools than this of one server are not searchable.
 const MOST_DOCUMENTS: usize = 1 << 15;
+/// More bytes than this of one server are not read, but for names; 400 are usual for a tool.
+const MOST_BYTES: usize = 2 << 20;
 
 /// So many tools take as long as it is worth starting a thread for.
 const TOOLS_PER_THREAD: usize = 500;
@@ -30,7 +32,7 @@ pub fn index_all<L: Sync>(listings: &[L], tools: usize, index: impl Fn(&L, &mut 
             index(listing, &mut indexer);
         }
     };
-    let worthwhile = (tools / TOOLS_PER_THREAD).min(MOST_THREADS);
+    let worthwhile = (tools / TOOLS_PER_THREAD).min(listings.len()).min(MOST_THREADS);
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let threads = if worthwhile > 1 { worthwhile.min(cores()) } else { 1 };
     thread::scope(|scope| {
@@ -57,7 +59,9 @@ pub struct Indexer {
     /// Its stems, by the numbers they have in it, and their entries.
     words: Vec<u32>,
     found: Vec<(u32, Entry)>,
-    /// Its texts that were read already, and where their stems stand in `spoken`: tools of one
+    /// Bytes of it that are still read.
+    room: usize,
+    /// Texts of its schemas that were read already, and where their stems stand in `spoken`: tools of one
     /// server have many parameters in common.
     texts: HashMap<Box<str>, Range<usize>>,
     spoken: Vec<u32>,
@@ -84,18 +88,27 @@ struct Stem {
 struct Reading {
     entry: Entry,
     words: u16,
-    /// Bytes that are still read.
+    /// Bytes that were read, and how many that may come to.
     bytes: usize,
+    most: usize,
     /// Words that still say what the document is about, and how much each of them counts.
     telling: u8,
     weight: f32,
 }
 
 impl Reading {
-    fn new(document: usize, field: Field) -> Self {
+    fn new(document: usize, field: Field, room: usize) -> Self {
         let (telling, weight) = field.about();
         let entry = Entry::new(document, field);
-        Reading { entry, words: 0, bytes: field.longest(), telling, weight }
+        let most = match field {
+            Field::Name | Field::Server | Field::Keywords => field.longest(),
+            Field::Title
+            | Field::Lead
+            | Field::Description
+            | Field::PropertyNames
+            | Field::PropertyText => field.longest().min(room),
+        };
+        Reading { entry, words: 0, bytes: 0, most, telling, weight }
     }
 }
 
@@ -110,6 +123,7 @@ impl Default for Indexer {
             listing: 0,
             words: Vec::new(),
             found: Vec::new(),
+            room: 0,
             texts: HashMap::new(),
             spoken: Vec::new(),
             telling: Vec::new(),
@@ -121,6 +135,7 @@ impl Indexer {
     /// The index of the tools of one server.
     pub fn index<'a>(&mut self, documents: impl IntoIterator<Item = Document<'a>>) -> Postings {
         self.listing += 1;
+        self.room = MOST_BYTES;
         self.words.clear();
         self.found.clear();
         self.texts.clear();
@@ -128,16 +143,17 @@ impl Indexer {
         let documents = documents.into_iter().take(MOST_DOCUMENTS).enumerate();
         let indexed = documents.map(|(number, document)| self.add(number, &document)).collect();
 
+        let keys = self.words.iter().map(|stem| {
+            let hash = self.known.get(*stem as usize).map_or(0, |known| known.hash);
+            Key::hashed(self.stems.word(*stem), hash)
+        });
         let known = |stem: &u32| self.known.get(*stem as usize);
-        let words = self.words.iter();
-        let words = words.filter_map(|stem| Some((self.stems.word(*stem), known(stem)?)));
-        let keys = words.clone().map(|(word, stem)| Key::hashed(word, stem.hash));
-        let outlines = words.map(|(_, stem)| stem.outline).collect();
+        let outlines = self.words.iter().filter_map(known).map(|known| known.outline).collect();
         Postings::new(Vocabulary::new(keys), outlines, &self.found, indexed)
     }
 
     fn add(&mut self, number: usize, document: &Document<'_>) -> Indexed {
-        let mut fields = Field::ALL.map(|field| Reading::new(number, field));
+        let mut fields = Field::ALL.map(|field| Reading::new(number, field, self.room));
         let mut read = |text: &str, field: Field| {
             if let Some(reading) = fields.get_mut(field as usize) {
                 self.read(text, reading);
@@ -156,6 +172,8 @@ impl Indexer {
             Piece::Name(name) => read(name, Field::PropertyNames),
             Piece::Text(text) => read(text, Field::PropertyText),
         });
+        let bytes = fields.iter().map(|field| field.bytes).sum();
+        self.room = self.room.saturating_sub(bytes);
         Indexed {
             lengths: fields.map(|field| field.words),
             about: self.about(),
@@ -166,8 +184,9 @@ impl Indexer {
 
     /// Counts the words of `text`, as far as the field is read at all.
     fn read(&mut self, text: &str, field: &mut Reading) {
-        let text = text.get(..text.floor_char_boundary(field.bytes)).unwrap_or_default();
-        field.bytes -= text.len();
+        let text = text.get(..text.floor_char_boundary(field.most - field.bytes));
+        let text = text.unwrap_or_default();
+        field.bytes += text.len();
         let stems = match self.texts.get(text) {
             Some(stems) => stems.clone(),
             None => self.hear(text),

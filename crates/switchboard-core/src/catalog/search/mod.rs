@@ -34,7 +34,7 @@ pub struct Document<'a> {
     pub name: &'a str,
     pub title: Option<&'a str>,
     pub description: &'a str,
-    /// JSON text of the input schema; empty or invalid text has no properties.
+    /// JSON text of the input schema; of what is none, what stands before the fault counts.
     pub input_schema: &'a str,
     /// The user's own `searchKeywords` for this tool.
     pub keywords: &'a [String],

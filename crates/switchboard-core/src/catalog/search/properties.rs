@@ -7,7 +7,6 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 /// Reading a larger schema would cost more than its words are worth.
 const LARGEST_SCHEMA: usize = 256 * 1024;
 const DEEPEST: usize = 64;
-const MOST_NODES: usize = 10_000;
 
 /// A piece of searchable text in a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,31 +22,25 @@ pub(super) enum Piece<'a> {
 ///
 /// The text is read as it goes by: most of a schema is of no interest, and building it up as a
 /// value took most of the time of an index.
-pub(super) fn walk(schema: &str, emit: impl FnMut(Piece<'_>)) {
+pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
     if schema.len() > LARGEST_SCHEMA {
         return;
     }
-    let mut reader = Reader { emit, nodes: 0 };
-    let root = Node { place: Place::Schema, depth: 0, reader: &mut reader };
+    let root = Node { place: Place::Schema, depth: 0, emit: &mut emit };
     // A fault ends the walk, and that is all there is to do about it.
     let _ = root.deserialize(&mut serde_json::Deserializer::from_str(schema));
 }
 
-struct Reader<E> {
-    emit: E,
-    nodes: usize,
-}
-
 /// A value of a schema that is about to be read.
-struct Node<'r, E> {
+struct Node<'e, E> {
     place: Place,
     depth: usize,
-    reader: &'r mut Reader<E>,
+    emit: &'e mut E,
 }
 
 impl<E: FnMut(Piece<'_>)> Node<'_, E> {
     fn child(&mut self, place: Place) -> Node<'_, E> {
-        Node { place, depth: self.depth + 1, reader: self.reader }
+        Node { place, depth: self.depth + 1, emit: self.emit }
     }
 }
 
@@ -55,8 +48,7 @@ impl<'de, E: FnMut(Piece<'_>)> DeserializeSeed<'de> for Node<'_, E> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        self.reader.nodes += 1;
-        if self.reader.nodes > MOST_NODES || self.depth > DEEPEST {
+        if self.depth > DEEPEST {
             return input.deserialize_ignored_any(IgnoredAny).map(drop);
         }
         input.deserialize_any(self)
@@ -72,7 +64,7 @@ impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
 
     fn visit_str<X>(self, text: &str) -> Result<(), X> {
         if matches!(self.place, Place::Text) {
-            (self.reader.emit)(Piece::Text(text));
+            (self.emit)(Piece::Text(text));
         }
         Ok(())
     }
@@ -122,7 +114,7 @@ impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
 }
 
 /// The key of a member of a node: what its value is, if that can hold text.
-struct Member<'n, 'r, E>(&'n mut Node<'r, E>);
+struct Member<'n, 'e, E>(&'n mut Node<'e, E>);
 
 impl<'de, E: FnMut(Piece<'_>)> DeserializeSeed<'de> for Member<'_, '_, E> {
     type Value = Option<Place>;
@@ -143,7 +135,7 @@ impl<E: FnMut(Piece<'_>)> Visitor<'_> for Member<'_, '_, E> {
         Ok(match self.0.place {
             Place::Schema => Place::of(key),
             Place::Properties => {
-                (self.0.reader.emit)(Piece::Name(key));
+                (self.0.emit)(Piece::Name(key));
                 Some(Place::Schema)
             }
             Place::Definitions => Some(Place::Schema),

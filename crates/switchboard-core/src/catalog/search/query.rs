@@ -15,6 +15,13 @@ pub(super) struct QueryWord {
     pub(super) form: Form,
 }
 
+impl QueryWord {
+    pub(super) fn part(typed: &str) -> QueryWord {
+        let stem = tokens::stem(&tokens::stemmer(), typed).into_owned();
+        QueryWord { typed: typed.to_owned(), stem, form: Form::Part }
+    }
+}
+
 /// The distinct words of a query; stop words count only if there is nothing else.
 pub(super) fn parse(query: &str) -> Vec<QueryWord> {
     let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(index, _)| index);

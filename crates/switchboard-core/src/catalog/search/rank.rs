@@ -1,11 +1,12 @@
 //! The order of tools for a query: BM25 over weighted fields, and what query and tool are about.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use super::expand::{self, Meaning};
 use super::fit::{self, Fit};
 use super::postings::{Entry, Field, FieldTotal, Postings};
-use super::query;
+use super::query::{self, QueryWord};
 use super::synonyms;
 use super::table::{self, Direction, Sum};
 use super::tokens::Form;
@@ -40,13 +41,21 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     let mut scores = Scores::new(listings);
     let mut about = Sum::ZERO;
     let mut expansions = MOST_EXPANSIONS;
-    for word in query::parse(query) {
+    let mut words: VecDeque<QueryWord> = query::parse(query).into();
+    while let Some(word) = words.pop_front() {
         let key = Key::new(&word.stem);
         let mut meanings = match known(listings, key, 1.0) {
             Some(itself) => vec![itself],
             None if word.form == Form::Part && expansions > 0 => {
                 expansions -= 1;
-                expand::meanings(listings, &word)
+                let meanings = expand::meanings(listings, &word);
+                let is_likely = meanings.first().is_some_and(|best| best.weight >= LIKELY);
+                let run_together = if is_likely { None } else { apart(listings, &word) };
+                if let Some(parts) = run_together {
+                    words.extend(parts);
+                    continue;
+                }
+                meanings
             }
             None => Vec::new(),
         };
@@ -64,6 +73,10 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
 
 /// Looking for the meaning of an unknown word reads every vocabulary.
 const MOST_EXPANSIONS: usize = 8;
+/// A meaning that is worth as much is no chance hit.
+const LIKELY: f32 = 0.8;
+/// Letters of each of two words that somebody wrote as one.
+const SHORTEST_PART: usize = 3;
 /// What another word for the same is worth beside the word itself.
 const SYNONYM: f32 = 0.7;
 /// So many meanings of an unknown word go into what a query is about.
@@ -94,6 +107,19 @@ const fn importance(field: Field) -> (f32, f32) {
         Field::PropertyText => (0.1, 0.5),
         Field::Keywords => (8.0, 0.0),
     }
+}
+
+/// Two words that were written as one, if some tool has either.
+fn apart(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord; 2]> {
+    let typed = Some(&word.typed).filter(|typed| typed.is_ascii())?;
+    let last = typed.len().checked_sub(SHORTEST_PART)?;
+    let mut splits = (SHORTEST_PART..=last).filter_map(|at| typed.split_at_checked(at));
+    splits.find_map(|(first, second)| {
+        let parts = [first, second].map(QueryWord::part);
+        let is_known =
+            |part: &QueryWord| listings.iter().any(|it| it.find(Key::new(&part.stem)).is_some());
+        parts.iter().all(is_known).then_some(parts)
+    })
 }
 
 fn known<'a>(listings: &[&Postings], key: Key<'a>, weight: f32) -> Option<Meaning<'a>> {

@@ -184,6 +184,12 @@ fn a_misspelt_word_finds_what_was_meant() {
 }
 
 #[test]
+fn words_that_were_written_as_one_come_apart() {
+    check("mergepull", &["github/merge_pull_request"]);
+    check("writefile", &["files/write_file", "files/read_file", "browser/take_screenshot"]);
+}
+
+#[test]
 fn the_beginning_of_a_word_finds_it_unless_it_is_a_word_itself() {
     check("screensh", &["browser/take_screenshot"]);
     check("tick", &["trains/get-tickets"]);
@@ -278,6 +284,19 @@ fn of_a_schema_with_a_fault_there_is_what_stands_before_it() {
         r#"{"description": "x", "properties": {"y": {"#,
         &[Piece::Text("x"), Piece::Name("y")],
     );
+}
+
+#[test]
+fn of_a_server_that_floods_the_index_names_are_still_found() {
+    let words =
+        |from: usize| (from..from + 900).map(|word| format!(" w{word}x")).collect::<String>();
+    let flood = |number: usize| tool_of("a", &format!("tool{number}"), &words(number * 900));
+    let mut tools: Vec<Tool> = (0..400).map(flood).collect();
+    tools.push(tool_of("a", "last", "unread"));
+    let listing = [tools];
+    assert_eq!(ranking(&listing, "w7x")[0].0, "a/tool0");
+    assert_eq!(ranking(&listing, "last")[0].0, "a/last");
+    assert_eq!(ranking(&listing, "unread"), []);
 }
 
 #[test]

@@ -44,15 +44,14 @@ impl<'a> Key<'a> {
 }
 
 impl Vocabulary {
-    pub(super) fn new<'a>(keys: impl Iterator<Item = Key<'a>>) -> Self {
-        let mut words = Words::default();
-        let mut by_hash = Vec::with_capacity(keys.size_hint().0);
+    pub(super) fn new<'a>(keys: impl ExactSizeIterator<Item = Key<'a>>) -> Self {
+        let mut words = Words { text: String::new(), ends: Vec::with_capacity(keys.len()) };
+        let mut by_hash = Vec::with_capacity(keys.len());
         for (key, number) in keys.zip(0..) {
             words.push(key.word);
             by_hash.push((key.hash, number));
         }
         words.text.shrink_to_fit();
-        words.ends.shrink_to_fit();
         by_hash.sort_unstable();
         Vocabulary { words, by_hash }
     }

@@ -167,6 +167,15 @@ fn each_mismatch_names_its_place_and_cause() {
 }
 
 #[test]
+fn a_name_that_stands_in_place_of_a_missing_one_is_told_of_an_open_schema_too() {
+    let schema = json!({"required": ["path"], "properties": {"path": {}, "head": {}}});
+    let both = "`path` is required; `pth` is not a parameter";
+    assert_eq!(outcome(&schema, json!({"pth": "x", "head": 1})), Err(both.to_owned()));
+    assert_eq!(outcome(&schema, json!({"head": 1})), Err("`path` is required".to_owned()));
+    assert_eq!(outcome(&schema, json!({"path": 1, "hed": 1})), Ok(json!({"path": 1, "hed": 1})));
+}
+
+#[test]
 fn mismatches_are_few_and_short() {
     let many: Map<String, Value> =
         (0..100).map(|n| (format!("{n}{}", "unknown".repeat(100)), json!(1))).collect();
