@@ -1,6 +1,7 @@
 //! Looking around: status, tools, search, describe, instructions, resources, prompts.
 
 use switchboard::catalog::account::Account;
+use switchboard::catalog::search::Fit;
 use switchboard::render::words::{clean_line, thousands};
 use switchboard::render::{json, remedy};
 use switchboard::reply::{Reply, ServerStatus};
@@ -113,8 +114,15 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
         && !format.json
     {
         let printer = talk.app.printer;
-        if page.total == 0 {
-            printer.note(&format!("no tool matches `{}`", clean_line(&page.query, 200)));
+        match page.total {
+            0 => printer.note(&format!("no tool matches `{}`", clean_line(&page.query, 200))),
+            total if page.hits.is_empty() => {
+                printer.note(&format!("no more: {} in all", thousands(total)));
+            }
+            _ if page.fit == Fit::Weak && page.offset == 0 => {
+                printer.note("nothing fits well; other words may find more");
+            }
+            _ => {}
         }
         if let Some(next) = page.next {
             let shown = thousands(page.offset + page.hits.len());

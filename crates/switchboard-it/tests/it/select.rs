@@ -147,26 +147,57 @@ async fn a_result_that_cannot_be_kept_is_shown_where_a_filter_fails() {
     assert!(ran.stdout.contains("It works") && ran.stderr.contains("cannot index"), "{ran:?}");
 }
 
+async fn transcripts(installed: &Installed, lines: &[&[&str]]) -> String {
+    let mut seen = String::new();
+    for line in lines {
+        let ran = installed.run(line.iter().copied()).await;
+        let told = filtered(&ran.transcript(installed.home()));
+        seen.push_str(&format!("$ {}\n{told}\n", line.join(" ")));
+    }
+    seen
+}
+
+#[tokio::test]
+async fn the_command_line_tells_of_an_image_where_a_filter_fails() {
+    let lines = [
+        &["call", "kit_image", "--select", "."][..],
+        &["call", "kit_image", "--json", "--select", "."],
+    ];
+    insta::assert_snapshot!(transcripts(&installed(), &lines).await, @r#"
+    $ call kit_image --select .
+    exit 2
+    --- stdout
+    [image image/png, 70 bytes]
+    --- stderr
+    error: the result is not JSON, so `select` cannot be used on it
+
+    $ call kit_image --json --select .
+    exit 2
+    --- stdout
+    {
+      "error": {
+        "code": "bad_filter",
+        "message": "the result is not JSON, so `select` cannot be used on it",
+        "hints": []
+      }
+    }
+    --- stderr
+    [image image/png, 70 bytes]
+    "#);
+}
+
 #[tokio::test]
 async fn the_command_line_prints_what_a_filter_gives_and_loses_no_call() {
-    let installed = installed();
-    let mut seen = String::new();
-    for line in [
+    let lines = [
         &["call", "kit_issues", "--select", ".issues[].title"][..],
         &["call", "kit_issues", "--select", "empty"],
         &["call", "kit_issues", "--json", "--select", ".issues[0]"],
         &["call", "kit_echo", "text=words", "--select", "."],
         &["call", "kit_issues", "--select", ".issues.title"],
-        &["call", "kit_image", "--select", "."],
-        &["call", "kit_image", "--json", "--select", "."],
         &["call", "kit_count", "--select", "env.PATH"],
         &["call", "kit_count"],
-    ] {
-        let ran = installed.run(line.iter().copied()).await;
-        let told = filtered(&ran.transcript(installed.home()));
-        seen.push_str(&format!("$ {}\n{told}\n", line.join(" ")));
-    }
-    insta::assert_snapshot!(seen, @r#"
+    ];
+    insta::assert_snapshot!(transcripts(&installed(), &lines).await, @r#"
     $ call kit_issues --select .issues[].title
     exit 0
     --- stdout
@@ -208,26 +239,6 @@ async fn the_command_line_prints_what_a_filter_gives_and_loses_no_call() {
     {"issues":[{"id":7,"title":"It \"hangs\""},{"id":8,"title":"It works"}]}
     --- stderr
     error: `select` failed: cannot index [{"id":7,"title":"It \"hangs\""},{"id":8,"title":"It works"}] with "title"
-
-    $ call kit_image --select .
-    exit 2
-    --- stdout
-    [image image/png, 70 bytes]
-    --- stderr
-    error: the result is not JSON, so `select` cannot be used on it
-
-    $ call kit_image --json --select .
-    exit 2
-    --- stdout
-    {
-      "error": {
-        "code": "bad_filter",
-        "message": "the result is not JSON, so `select` cannot be used on it",
-        "hints": []
-      }
-    }
-    --- stderr
-    [image image/png, 70 bytes]
 
     $ call kit_count --select env.PATH
     exit 2

@@ -176,6 +176,7 @@ impl Indexer {
         self.room = self.room.saturating_sub(bytes);
         Indexed {
             lengths: fields.map(|field| field.words),
+            is_deprecated: is_deprecated(document.description),
             about: self.about(),
             server: document.server.into(),
             name: document.name.into(),
@@ -286,6 +287,14 @@ fn in_a_number(word: &str) -> Option<u128> {
     bytes.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
     // Words have no zero bytes, so no two of them become the same number.
     Some(u128::from_le_bytes(bytes))
+}
+
+/// Whether a description says that its tool is deprecated, and not something that it works on.
+fn is_deprecated(description: &str) -> bool {
+    const WORD: &str = "deprecated";
+    let start = description.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let start = start.get(..WORD.len()).unwrap_or_default();
+    start.eq_ignore_ascii_case(WORD) || description.contains("DEPRECATED")
 }
 
 /// A description up to the end of its first sentence or line, and the rest.

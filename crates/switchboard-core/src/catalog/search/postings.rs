@@ -112,6 +112,8 @@ impl Entry {
 pub(super) struct Indexed {
     /// Words per field.
     pub(super) lengths: [u16; Field::COUNT],
+    /// Its server says to use another one.
+    pub(super) is_deprecated: bool,
     /// What it is about; `None` if the table knows none of its words.
     pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,

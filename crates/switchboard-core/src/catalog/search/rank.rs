@@ -89,6 +89,8 @@ const COVERAGE_BONUS: f32 = 0.25;
 
 /// The share of the score that comes from what query and tool are about; the words make the rest.
 const ABOUT: f32 = 0.7;
+/// What is left of the score of a tool that its server says not to use any more.
+const DEPRECATED: f32 = 0.9;
 /// A tool without any word of the query is found if it is as close as this.
 const CLOSE: f32 = 0.45;
 
@@ -262,6 +264,7 @@ impl<'a> Scores<'a> {
                 }
                 let words = by_words(tally) / most;
                 let score = near.map_or(words, |near| (1.0 - ABOUT) * words + ABOUT * near);
+                let score = if indexed.is_deprecated { score * DEPRECATED } else { score };
                 let matched = fit::Match { words: tally.matched, of, near };
                 hits.push((Hit { listing, document, score }, matched));
             }

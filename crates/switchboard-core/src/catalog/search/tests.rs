@@ -184,6 +184,20 @@ fn a_misspelt_word_finds_what_was_meant() {
 }
 
 #[test]
+fn a_tool_that_is_deprecated_stands_behind_its_successor() {
+    let listing = |said: &str| {
+        [vec![
+            tool_of("a", "read_file", &format!("Reads a file. {said}")),
+            tool_of("a", "read_text_file", "Reads a file."),
+        ]]
+    };
+    let first = |said: &str| ranking(&listing(said), "read file")[0].0.clone();
+    assert_eq!(first(""), "a/read_file");
+    assert_eq!(first("Tells deprecated fields."), "a/read_file");
+    assert_eq!(first("DEPRECATED: use read_text_file."), "a/read_text_file");
+}
+
+#[test]
 fn words_that_were_written_as_one_come_apart() {
     check("mergepull", &["github/merge_pull_request"]);
     check("writefile", &["files/write_file", "files/read_file", "browser/take_screenshot"]);
