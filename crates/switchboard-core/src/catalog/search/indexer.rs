@@ -61,7 +61,7 @@ pub struct Indexer {
     found: Vec<(u32, Entry)>,
     /// Bytes of it that are still read.
     room: usize,
-    /// Texts of its schemas that were read already, and where their stems stand in `spoken`: tools of one
+    /// Its texts that were read already, and where their stems stand in `spoken`: tools of one
     /// server have many parameters in common.
     texts: HashMap<Box<str>, Range<usize>>,
     spoken: Vec<u32>,
