@@ -42,6 +42,15 @@ pub fn reads_its_input(pid: u32) -> bool {
     calls.any(|call| call.starts_with(READ))
 }
 
+/// What the process has computed so far, if it still runs.
+pub fn processor_time(pid: u32) -> Option<Duration> {
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let ticks = rest.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u32>());
+    Some(TICK * ticks.sum::<Result<u32, _>>().ok()?)
+}
+
 /// The memory that the process has, in bytes.
 pub fn memory(pid: u32) -> u64 {
     status(pid, "VmRSS:")

@@ -41,10 +41,7 @@ pub(crate) async fn call(
     };
     let select = call.select.take();
     let checked = check(target, *call)?;
-    let filter = match select {
-        Some(text) => Some(Box::pin(filter(text)).await?),
-        None => None,
-    };
+    let filter = Box::pin(filter(select)).await?;
     let (target, raw) = run(session, &catalog, checked, caller).await?;
     Ok(Reply::Output(finish(session, target, raw, filter).await))
 }
@@ -111,10 +108,7 @@ pub(crate) async fn guess(
     select: Option<String>,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let filter = match select {
-        Some(text) => Some(filter(text).await?),
-        None => None,
-    };
+    let filter = filter(select).await?;
     let guessed = Guessed { shown: checked.target.shown.to_string(), by };
     let run = run_on(session, catalog, checked, Definition::MustStay, caller);
     let (target, raw) = run.await.map_err(|failure| explain::guessed(failure, &guessed))?;
@@ -169,8 +163,9 @@ fn finish(
 }
 
 /// A filter that does not read is refused before anything is called.
-async fn filter(text: String) -> Result<Filter, Failure> {
-    Filter::read(text).await.map_err(explain::select)
+async fn filter(text: Option<String>) -> Result<Option<Filter>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    Filter::read(text).await.map(Some).map_err(explain::select)
 }
 
 /// From a checked call to the server's answer, word for word. Tools, resources and prompts all
@@ -194,11 +189,7 @@ async fn run_on(
     let approved = approve(session, checked, caller).await?;
     let lease = session.lease(&approved.target().server).await?;
     let mut approved = confirm(session, catalog, approved, definition, caller).await?;
-    let mut outcome = if session.gateway.notices().nobody_listens() {
-        lease.call(&approved, caller).await
-    } else {
-        Box::pin(heard(session, &lease, &approved, caller)).await
-    };
+    let mut outcome = heard(session, &lease, &approved, caller).await;
     drop(lease);
     for repetition in 0..REPETITIONS {
         match &outcome {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::search::Fit;
-use switchboard_core::catalog::{Catalog, Listing, Resolution, Shelf, Standing};
+use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::content::CallOutput;
 use switchboard_core::exact::Args;
@@ -182,12 +182,9 @@ fn meant(
         return Err(NotCalled::Off);
     }
     let best = page.hits.first().filter(|_| page.fit == Fit::Clear && page.offset == 0);
-    let best = match catalog.resolve(&page.query, within) {
-        Ok(Resolution::Tool(named)) => Some(named),
-        Ok(Resolution::Unlisted(_)) | Err(_) => {
-            best.and_then(|best| catalog.shown(&best.line.shown)).cloned()
-        }
-    };
+    let within = within.and_then(|server| catalog.active_server(server).ok());
+    let named = catalog.named(&page.query, within.as_ref()).ok().flatten();
+    let best = named.or_else(|| catalog.shown(&best?.line.shown).cloned());
     call::harmless(session, best.ok_or(NotCalled::Unclear)?, args)
 }
 

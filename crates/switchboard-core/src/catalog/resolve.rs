@@ -106,12 +106,7 @@ impl Catalog {
     /// The tool that `name` means, looked for on `within` only if that is given.
     pub fn resolve(&self, name: &str, within: Option<&str>) -> Result<Resolution, ResolveError> {
         let within = within.map(|server| self.active_server(server)).transpose()?;
-        if let Some(exact) = self.by_shown.get(name)
-            && within.as_ref().is_none_or(|server| *server == exact.server)
-        {
-            return Ok(Resolution::Tool(exact.clone()));
-        }
-        if let Some(found) = self.forgiving(name, within.as_ref())? {
+        if let Some(found) = self.named(name, within.as_ref())? {
             return Ok(Resolution::Tool(found));
         }
         if let Some(server) = self.unlisted_owner(name, within.as_ref())? {
@@ -122,6 +117,20 @@ impl Catalog {
             suggestions: self.suggestions(name, within.as_ref()),
             unlisted: self.not_listed_yet(),
         })
+    }
+
+    /// The tool whose name this is, in whatever spelling.
+    pub fn named(
+        &self,
+        name: &str,
+        within: Option<&ServerName>,
+    ) -> Result<Option<Resolved>, ResolveError> {
+        match self.by_shown.get(name) {
+            Some(exact) if within.is_none_or(|server| *server == exact.server) => {
+                Ok(Some(exact.clone()))
+            }
+            Some(_) | None => self.forgiving(name, within),
+        }
     }
 
     /// The tool that is shown with exactly this name.

@@ -51,6 +51,16 @@ fn split(line: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_search_that_finds_nothing_good_or_no_more_says_so() {
+    let installed = fresh();
+    let told = async |line: &str| installed.run(line.split(' ')).await.stderr;
+    assert_eq!(told("search zeppelin").await, "no tool matches `zeppelin`\n");
+    assert_eq!(told("search add --offset 50").await, "no more: 1 in all\n");
+    let weak = told("search plain yogurt recipe").await;
+    assert!(weak.starts_with("nothing fits well; other words may find more\n"), "{weak}");
+}
+
+#[tokio::test]
 async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "search add").await, @r#"

@@ -1,11 +1,15 @@
 //! Filters over results: what they give, what becomes of a call whose filter fails, and that no
 //! filter hurts the gateway or sees more than the result.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
 use switchboard_it::harness::{World, filtered, stored_id};
-use switchboard_it::processes::{children, peak_memory, send_signal, until, until_gone};
+use switchboard_it::processes::{
+    children, is_alive, peak_memory, processor_time, send_signal, until,
+};
 use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
@@ -114,6 +118,10 @@ async fn a_filter_that_is_none_calls_nothing_and_one_that_fails_keeps_what_was_c
     assert_eq!(
         client.mcp(json!({ "result": id, "select": ". * 10" })).await,
         "20\n[lines 1-1 of 1]"
+    );
+    assert_eq!(
+        client.mcp(json!({ "result": id, "select": "empty" })).await,
+        "[nothing of 1 B of JSON: a number]\n[lines 1-1 of 1]"
     );
     let again = client.mcp(json!({ "result": id, "select": ".a" })).await;
     assert!(again.starts_with("bad_filter: ") && again.contains(&id), "{again}");
@@ -339,11 +347,19 @@ async fn a_filter_ends_with_its_gateway() {
         let running = children(gateway).into_iter();
         running.filter(|pid| name_of(*pid) == "switchboard-select").collect::<Vec<_>>()
     };
-    // The first one only reads the filter.
-    until("the filter runs", || !filters().is_empty()).await;
+    // The first one only reads the filter, which takes no time.
+    let computes = |pid: &u32| processor_time(*pid) > Some(Duration::from_millis(100));
+    until("the filter runs", || filters().iter().any(computes)).await;
     let running = filters();
     send_signal(gateway, Signal::KILL);
-    until_gone(&running).await;
+    let mut computed = Duration::ZERO;
+    until("the filter is gone", || {
+        let times = running.iter().filter_map(|pid| processor_time(*pid));
+        computed = times.fold(computed, Duration::max);
+        !running.iter().any(|pid| is_alive(*pid))
+    })
+    .await;
+    assert!(computed < Duration::from_secs(1), "its own limit of 2 s ended it: {computed:?}");
 }
 
 fn name_of(pid: u32) -> String {
