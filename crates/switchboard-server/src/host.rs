@@ -9,14 +9,16 @@ use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Era;
 use switchboard::connection::Wanted;
-use switchboard::content::{Audio, Spacing};
+use switchboard::content::{ResultForm, Spacing};
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
+use switchboard::host_profile::{HostProfile, UNKNOWN};
 use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
 use switchboard_wire::envelope::INTERNAL_ERROR;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
+use tokio::time::Instant;
 
 use crate::bulletin::Bulletin;
 use crate::levels::Levelled;
@@ -37,8 +39,9 @@ pub(crate) struct ClientHost {
     heard: Arc<Mutex<Heard>>,
     /// Where those hear of changes whom nothing can be told unasked.
     bulletin: Bulletin,
-    audio: Audio,
     spacing: Spacing,
+    /// Which host it is part of, as soon as that is known.
+    profile: Arc<OnceLock<&'static HostProfile>>,
 }
 
 /// How a client is reached.
@@ -73,14 +76,18 @@ impl ClientHost {
 
     fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
         let heard = Arc::new(Mutex::new(heard));
-        let (abilities, bulletin) = Default::default();
-        let (audio, spacing) = (Audio::Native, Spacing::Compact);
-        ClientHost { way, abilities, manner, longest, heard, bulletin, audio, spacing }
+        let (abilities, bulletin, profile) = Default::default();
+        let spacing = Spacing::Compact;
+        ClientHost { way, abilities, manner, longest, heard, bulletin, spacing, profile }
     }
 
-    /// The same client, which takes no audio.
-    pub(crate) fn without_audio(self) -> ClientHost {
-        ClientHost { audio: Audio::Stored, ..self }
+    /// Takes note of which host it is part of; what was known before holds.
+    pub(crate) fn is(&self, profile: &'static HostProfile) {
+        let _known_before = self.profile.set(profile);
+    }
+
+    pub(crate) fn profile(&self) -> &'static HostProfile {
+        self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
     /// The same client, which gets JSON in this form.
@@ -99,9 +106,11 @@ impl ClientHost {
         words: Words,
         abilities: Abilities,
         level: Option<LogLevel>,
+        profile: &'static HostProfile,
     ) -> ClientHost {
         ClientHost {
             way: Way::Rounds(words),
+            profile: Arc::new(OnceLock::from(profile)),
             abilities: Arc::new(OnceLock::from(abilities)),
             heard: Arc::new(Mutex::new(level.map_or(Heard::Nothing, Heard::From))),
             ..self.clone()
@@ -148,14 +157,19 @@ impl ClientHost {
         self.say("notifications/switchboard/notice", &notice.to_string());
     }
 
-    /// Takes note of what the client said it can do.
+    /// Takes note of what the client said it can do, and of which host it is part.
     pub(crate) fn learn(&self, params: Option<&Raw>) {
         #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
         struct Hello<'a> {
             #[serde(borrow, default)]
             capabilities: Option<&'a RawValue>,
+            #[serde(default)]
+            client_info: Value,
         }
         let hello = params.and_then(|params| params.parse::<Hello<'_>>().ok());
+        let name = hello.as_ref().and_then(|hello| hello.client_info["name"].as_str());
+        self.is(name.map_or(&UNKNOWN, HostProfile::of_client));
         let declared = hello.and_then(|hello| hello.capabilities).map_or("{}", RawValue::get);
         let _learnt_once = self.abilities.set(abilities(declared).unwrap_or_default());
     }
@@ -175,20 +189,24 @@ impl ClientHost {
         if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
-        let params = question::of_approval(question, self.longest);
-        let answer = self.request(Topic::Elicitation, None, params).await;
-        answer
-            .map_err(|_| CannotAsk::NobodyThere)
-            .map(|answer| question::decision(&answer, self.longest))
+        let params = question::of_approval(question, self.longest, self.profile());
+        let (answer, thought) = self.put(params).await?;
+        question::decision(&answer, thought, self.longest)
     }
 
     async fn ask_to_connect(&self, wanted: &Wanted) -> Result<Consent, CannotAsk> {
         if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
-        let params = question::of_connection(wanted);
+        let (answer, thought) = self.put(question::of_connection(wanted)).await?;
+        question::consent(&answer, thought)
+    }
+
+    /// Asks the user; the answer comes with how long it took.
+    async fn put(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
+        let asked = Instant::now();
         let answer = self.request(Topic::Elicitation, None, params).await;
-        answer.map_err(|_| CannotAsk::NobodyThere).map(|answer| question::consent(&answer))
+        answer.map(|answer| (answer, asked.elapsed())).map_err(|_| CannotAsk::NobodyThere)
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
@@ -245,12 +263,9 @@ impl Host for ClientHost {
         Box::pin(self.ask_to_connect(wanted))
     }
 
-    fn audio(&self) -> Audio {
-        self.audio
-    }
-
-    fn spacing(&self) -> Spacing {
-        self.spacing
+    fn result_form(&self) -> ResultForm {
+        let HostProfile { result_bytes, images, audio, .. } = *self.profile();
+        ResultForm { max_bytes: result_bytes, images, audio, spacing: self.spacing }
     }
 
     fn abilities(&self) -> Abilities {

@@ -23,7 +23,7 @@ fn checked(name: &str, annotations: &str) -> Checked {
 }
 
 fn asks(rules: &Rules, grants: &Grants, checked: Checked) -> bool {
-    matches!(decide(rules, grants, checked), Decision::Ask(_))
+    matches!(decide(rules, grants, Access::Full, checked), Decision::Ask(_))
 }
 
 fn patterns(texts: &[&str]) -> Vec<String> {
@@ -44,10 +44,12 @@ fn check(settings: Settings, server: ServerEntry, expected: &str) {
         ("delete", r#"{"destructiveHint":true}"#),
         ("silent", "{}"),
     ]
-    .map(|(name, hints)| match decide(&rules, &Grants::default(), checked(name, hints)) {
-        Decision::Free(_) => '+',
-        Decision::Ask(_) => '?',
-        Decision::Refused(_) => '-',
+    .map(|(name, hints)| {
+        match decide(&rules, &Grants::default(), Access::Full, checked(name, hints)) {
+            Decision::Free(_) => '+',
+            Decision::Ask(_) => '?',
+            Decision::Refused(_) => '-',
+        }
     });
     assert_eq!(String::from_iter(seen), expected, "{rules:?}");
 }
@@ -149,14 +151,15 @@ fn a_denial_names_its_pattern_and_beats_what_was_granted() {
     let mut grants = Grants::default();
     question(&free, &grants, checked("a", "{}")).settle(Answer::Server, &mut grants).unwrap();
     let rules = Rules::new(&ServerEntry::default(), &settings);
-    let Decision::Refused(refusal) = decide(&rules, &grants, checked("a", "{}")) else {
+    let Decision::Refused(refusal) = decide(&rules, &grants, Access::Full, checked("a", "{}"))
+    else {
         panic!("a refusal");
     };
     assert_eq!(refusal.cause, RefusalCause::Denied { pattern: "*/a".to_owned() });
 }
 
 fn question(rules: &Rules, grants: &Grants, checked: Checked) -> Question {
-    match decide(rules, grants, checked) {
+    match decide(rules, grants, Access::Full, checked) {
         Decision::Ask(question) => question,
         other => panic!("a question, not {other:?}"),
     }
@@ -218,7 +221,7 @@ fn a_tool_that_is_not_what_was_accepted_is_blocked_where_the_user_says_so() {
         for pin in [Pin::Same, Pin::Changed, Pin::New, Pin::Unknown] {
             let mut checked = checked("a", "{}");
             checked.target.pin = pin;
-            let refused = match decide(&rules, &Grants::default(), checked) {
+            let refused = match decide(&rules, &Grants::default(), Access::Full, checked) {
                 Decision::Refused(refusal) => Some(refusal.cause),
                 Decision::Free(_) | Decision::Ask(_) => None,
             };
