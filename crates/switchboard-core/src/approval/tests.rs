@@ -243,3 +243,61 @@ fn a_pattern_for_one_server_says_nothing_about_another_whose_name_begins_alike()
     let rules = Rules::new(&ServerEntry::default(), &settings);
     assert!(!asks(&rules, &Grants::default(), other));
 }
+
+/// The reading of annotations is judged by another one.
+mod read_only_access {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn hint() -> impl Strategy<Value = Value> {
+        let odd = [json!(null), json!("true"), json!(1), json!([true]), json!({ "a": true })];
+        prop_oneof![
+            4 => Just(json!(true)),
+            2 => Just(json!(false)),
+            1 => proptest::sample::select(odd.to_vec()),
+        ]
+    }
+
+    fn annotations() -> impl Strategy<Value = Value> {
+        let names = ["readOnlyHint", "destructiveHint", "idempotentHint", "readonlyHint", "title"];
+        let names = proptest::sample::select(names.to_vec());
+        proptest::collection::btree_map(names, hint(), 0..5).prop_map(|members| json!(members))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn no_rule_and_no_grant_opens_a_write(
+            declared in annotations(),
+            policy in 0..4_usize,
+            allow in any::<bool>(),
+            granted in any::<bool>(),
+        ) {
+            let policies = [
+                ApprovePolicy::None,
+                ApprovePolicy::Destructive,
+                ApprovePolicy::Writes,
+                ApprovePolicy::All,
+            ];
+            let allow = if allow { vec!["*".to_owned()] } else { Vec::new() };
+            let settings = Settings { approve: policies[policy], allow, ..Settings::default() };
+            let rules = Rules::new(&ServerEntry::default(), &settings);
+            let mut grants = Grants::default();
+            if granted {
+                grants.servers.insert(ServerName::new("files").unwrap(), rules.definition);
+            }
+            let reads = declared["readOnlyHint"] == true && declared["destructiveHint"] != true;
+            let checked = checked("tool", &declared.to_string());
+            match decide(&rules, &grants, Access::ReadOnly, checked) {
+                Decision::Refused(refusal) => {
+                    prop_assert_eq!(refusal.cause, RefusalCause::NotReadOnly);
+                    prop_assert!(!reads);
+                }
+                Decision::Free(_) | Decision::Ask(_) => prop_assert!(reads),
+            }
+        }
+    }
+}
