@@ -320,11 +320,12 @@ impl Conversation {
             None => {
                 let (talk, method) = (Arc::clone(&self), method.to_owned());
                 Rounds::begin(request, answers, |Mouth { words, steps }| {
-                    let host = talk.host.within(words, abilities, level, view.profile);
-                    let caller =
-                        talk.session.lone_caller().with_host(Arc::new(host)).with_meta(about);
+                    let host = Arc::new(talk.host.within(words, abilities, level, view.profile));
+                    let under_way = talk.host.begin(&host);
+                    let caller = talk.session.lone_caller().with_host(host).with_meta(about);
                     let caller = caller.with_progress(Some(steps));
                     Box::pin(async move {
+                        let _until_answered = under_way;
                         talk.answer(caller, view, &method, params.as_ref(), None).await
                     })
                 })

@@ -42,6 +42,24 @@ pub(crate) struct ClientHost {
     spacing: Spacing,
     /// Which host it is part of, as soon as that is known.
     profile: Arc<OnceLock<&'static HostProfile>>,
+    under_way: UnderWay,
+}
+
+/// The requests of one stateless client that are being answered. A server that asks for roots when
+/// it connects asks on account of one of them. Held for a moment at a time, never across an await.
+type UnderWay = Arc<Mutex<Vec<Arc<ClientHost>>>>;
+
+/// One of these requests, until it is dropped.
+pub(crate) struct RequestUnderWay {
+    host: Arc<ClientHost>,
+    under_way: UnderWay,
+}
+
+impl Drop for RequestUnderWay {
+    fn drop(&mut self) {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.retain(|host| !Arc::ptr_eq(host, &self.host));
+    }
 }
 
 /// How a client is reached.
@@ -76,9 +94,9 @@ impl ClientHost {
 
     fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
         let heard = Arc::new(Mutex::new(heard));
-        let (abilities, bulletin, profile) = Default::default();
+        let (abilities, bulletin, profile, under_way) = Default::default();
         let spacing = Spacing::Compact;
-        ClientHost { way, abilities, manner, longest, heard, bulletin, spacing, profile }
+        ClientHost { way, abilities, manner, longest, heard, bulletin, spacing, profile, under_way }
     }
 
     /// Takes note of which host it is part of; what was known before holds.
@@ -115,6 +133,26 @@ impl ClientHost {
             heard: Arc::new(Mutex::new(level.map_or(Heard::Nothing, Heard::From))),
             ..self.clone()
         }
+    }
+
+    /// Lets `request`, which is one of this client's, answer for it until the guard is dropped.
+    pub(crate) fn begin(&self, request: &Arc<ClientHost>) -> RequestUnderWay {
+        let (host, under_way) = (Arc::clone(request), Arc::clone(&self.under_way));
+        // Of clients that are not told apart, none answers for another.
+        if let Way::Unasked(_) = self.way {
+            let mut hosts = under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            hosts.push(Arc::clone(&host));
+        }
+        RequestUnderWay { host, under_way }
+    }
+
+    /// The newest request that can be asked for roots, if that is how this client is asked.
+    fn request_with_roots(&self) -> Option<Arc<ClientHost>> {
+        if self.abilities.get().is_some() {
+            return None;
+        }
+        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.iter().rev().find(|host| host.abilities().roots.is_some()).cloned()
     }
 
     pub(crate) fn bulletin(&self) -> &Bulletin {
@@ -210,6 +248,11 @@ impl ClientHost {
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
+        if question.topic == Topic::Roots
+            && let Some(request) = self.request_with_roots()
+        {
+            return Box::pin(request.relay(question)).await;
+        }
         if question.topic == Topic::Elicitation && !self.takes(Mode::of(&question)) {
             return Err(question.topic.refused());
         }
@@ -269,7 +312,11 @@ impl Host for ClientHost {
     }
 
     fn abilities(&self) -> Abilities {
-        self.abilities.get().cloned().unwrap_or_default()
+        let of_a_request = || {
+            let roots = self.request_with_roots().and_then(|request| request.abilities().roots);
+            Abilities { roots, ..Abilities::default() }
+        };
+        self.abilities.get().cloned().unwrap_or_else(of_a_request)
     }
 
     /// Whoever did not open with `initialize` says with each request what it can do.

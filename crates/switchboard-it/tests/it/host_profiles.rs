@@ -155,3 +155,28 @@ fn every_profile_has_a_page_that_a_line_fits_into() {
         assert!(result_bytes.is_none_or(|bytes| (4_000..=51_200).contains(&bytes)), "{name}");
     }
 }
+
+/// A host that searches as soon as it has started us.
+#[tokio::test(start_paused = true)]
+async fn first_search_waits_for_listings_that_are_under_way() {
+    let slow = |delay: u32| {
+        format!(
+            "[faults]\nstart_delay_ms = {delay}\n[[tools]]\nname = 'sum'\n\
+             description = 'Sums two numbers.'\n"
+        )
+    };
+    for (delay, found) in [(2_500, true), (5_000, false)] {
+        let world = World::of("kit", "kit").script("kit", &slow(delay)).start();
+        let mut client = world.client(json!({})).await;
+        world.gateway.list_missing_in_background();
+        let begun = tokio::time::Instant::now();
+        let (said, _) = used(&mut client, "mcp", json!({ "search": "sum two numbers" })).await;
+        assert_eq!(said.contains("kit_sum"), found, "{delay}: {said}");
+        let waited = begun.elapsed().as_millis();
+        assert!(waited <= 3_050, "{waited} ms");
+        // Once is enough: a server that hangs does not hold up every search.
+        let begun = tokio::time::Instant::now();
+        used(&mut client, "mcp", json!({ "search": "sum" })).await;
+        assert!(begun.elapsed().as_millis() < 50, "{delay}");
+    }
+}

@@ -15,6 +15,7 @@ mod definitions;
 mod direct;
 mod docs;
 mod doctor;
+mod early_roots;
 mod edits;
 mod exact;
 mod failures;
