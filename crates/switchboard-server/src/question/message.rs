@@ -11,8 +11,8 @@ use switchboard::render::words::{bytes, clean_block, clean_line};
 /// How much of a call's arguments is shown in all.
 const SHOWN_ARGUMENTS: usize = 2_000;
 
-/// What a line may have, in characters.
-const COLUMNS: usize = 78;
+/// What a line may have, in characters: a terminal of 80 columns less the frame of a dialog.
+const COLUMNS: usize = 74;
 
 /// Lines for the arguments, below the question.
 const ARGUMENT_LINES: usize = 2;
