@@ -1,24 +1,26 @@
 //! Puts our entry into a host's own file, or our package into Pi, moves the host's servers into
 //! ours, and takes all of that back to the byte.
 
+mod archive;
 pub mod error;
+mod ledger;
 pub(crate) mod pi;
 mod record;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-use switchboard_core::config::edit::{self, Change, Edit};
+use switchboard_core::config::edit;
 use switchboard_core::config::install::moving::{self, Other};
 use switchboard_core::config::install::{self, NAME, Presence, Target};
 use switchboard_core::config::layers::Tier;
 
+use self::archive::Archive;
 use self::error::InstallError;
-use self::record::{Kept, Record, RecordFile};
+use self::ledger::{Ledger, Moving};
+use self::record::{Kept, Record};
 use crate::edit::error::EditError;
-use crate::edit::switching::is_flag;
-use crate::edit::{Edited, Editor, Scope, entry_of};
+use crate::edit::{Edited, Editor, Scope};
 use crate::env::Environment;
 use crate::load::{LoadError, LoadOptions};
 use crate::paths::{self, Paths};
@@ -48,7 +50,6 @@ pub enum Servers {
 /// What would be written. Nothing is until [`Installer::carry_out`].
 #[derive(Clone, Debug)]
 pub struct Plan {
-    target: Target,
     /// The files that change, in the order in which they are written.
     pub files: Vec<FileChange>,
     /// The servers that are switched off in the host, or on again.
@@ -59,8 +60,14 @@ pub struct Plan {
     pub displaced: Vec<String>,
     /// Whether the host still has an entry of ours afterwards: one that it had before we came.
     pub leaves_ours: bool,
-    /// What shall be written down; `None` to forget it.
+    /// What was written down when it was planned.
+    archive: Archive,
+    /// What shall be written down.
     record: Option<Record>,
+    /// What shall be written down no more.
+    forget: Option<Record>,
+    /// The copies in the user's file, if that has or had any.
+    ledger: Option<Ledger>,
 }
 
 impl Plan {
@@ -122,28 +129,22 @@ impl<'a> Installer<'a> {
 
     /// What it takes to have our entry in a host. Pi's servers stay, for we read its own files.
     pub fn install(&self, target: Target, servers: Servers) -> Result<Plan, InstallError> {
+        let archive = Archive::read(self.locations)?;
         if target == Target::Pi {
-            return self.install_in_pi();
+            return self.install_in_pi(archive);
         }
         let path = self.file_of(target);
         let now = text(&path)?;
         let there = install::presence(target, now.as_deref().unwrap_or_default())
             .map_err(|cause| refused(&path, cause))?;
         if there == Presence::Installed && servers == Servers::Stay {
-            return Ok(Plan::nothing(target));
+            return Ok(Plan::nothing(archive));
         }
-        let old = self.record_file(target).read()?;
-        let user_path = match old.as_ref().and_then(|old| old.ours.as_ref()) {
-            Some(kept) => kept.path.clone(),
-            None => self.user_file()?,
-        };
-        let user_now = text(&user_path)?;
+        let old = archive.record(target, &self.files_of(target));
         // What an earlier time did is taken back first, so that one undo leads to the beginning.
-        let (host, user) = match &old {
-            None => (now.clone(), user_now.clone()),
-            Some(old) => {
-                (old.host_before(target, now.clone())?, old.user_before(user_now.clone())?)
-            }
+        let host = match old {
+            None => now.clone(),
+            Some(old) => old.host_before(now.clone())?,
         };
         let host_text = host.clone().unwrap_or_default();
         let refused = |cause| refused(&path, cause);
@@ -151,41 +152,38 @@ impl<'a> Installer<'a> {
             return Err(InstallError::NameTaken { path });
         }
         let command = self.command()?;
-        let mut after = install::put_in(target, &host_text, &command).map_err(refused)?;
-        let mut copies = Copies::default();
-        if servers == Servers::Move {
-            let others = moving::others(target, &host_text).map_err(refused)?;
-            copies = copies_into(user.as_deref().unwrap_or_default(), others)
-                .map_err(|cause| self::refused(&user_path, cause))?;
-            after = install::switch_off(target, &after, &copies.moved).map_err(refused)?;
-        }
-        let user_after = copies.text.clone().or_else(|| user.clone());
-        let ours = (copies.text.is_some() || user_now != user_after)
-            .then(|| Kept::new(&user_path, user, user_after.as_deref()));
-        let record = Record {
-            host: Kept::new(&path, host, Some(&after)),
-            ours,
-            moved: copies.moved.clone(),
-            copied: copies.entries,
+        let others = match servers {
+            Servers::Move => moving::others(target, &host_text).map_err(refused)?,
+            Servers::Stay => Vec::new(),
         };
-        let files = [
-            FileChange { path: user_path, owner: Owner::User, before: user_now, after: user_after },
-            FileChange { path, owner: Owner::Host(target), before: now, after: Some(after) },
-        ];
+        let user = self.moved(&archive, old, others)?;
+        let after = install::put_in(target, &host_text, &command)
+            .and_then(|text| install::switch_off(target, &text, &user.moved))
+            .map_err(refused)?;
+        let record = Record {
+            target,
+            host: Kept::new(&path, host, Some(&after)),
+            user: Some(user.file.path.clone()).filter(|_| !user.moved.is_empty()),
+            moved: user.moved.clone(),
+        };
+        let owner = Owner::Host(target);
+        let host = FileChange { path, owner, before: now, after: Some(after) };
         Ok(Plan {
-            files: changed(files),
-            moved: copies.moved,
-            stay: copies.stay,
+            files: changed([user.file, host]),
+            moved: user.moved,
+            stay: user.stay,
             record: Some(record),
-            ..Plan::nothing(target)
+            ledger: user.ledger,
+            ..Plan::nothing(archive)
         })
     }
 
     /// What it takes to have the host as it was.
     pub fn uninstall(&self, target: Target) -> Result<Plan, InstallError> {
-        let record = self.record_file(target).read()?;
+        let archive = Archive::read(self.locations)?;
+        let record = archive.record(target, &self.files_of(target)).cloned();
         if target == Target::Pi && !record.as_ref().is_some_and(pi::is_of_servers) {
-            return self.uninstall_from_pi(record);
+            return self.uninstall_from_pi(archive, record);
         }
         let Some(record) = record else {
             let path = self.file_of(target);
@@ -197,30 +195,85 @@ impl<'a> Installer<'a> {
                 }
             };
             let file = FileChange { path, owner: Owner::Host(target), before: now, after };
-            return Ok(Plan { files: changed([file]), ..Plan::nothing(target) });
+            return Ok(Plan { files: changed([file]), ..Plan::nothing(archive) });
         };
-        let files = files_before(target, &record)?;
+        let (files, ledger) = files_before(&archive, &record)?;
         let host = files.iter().find(|file| file.owner == Owner::Host(target));
         let after = host.and_then(|file| file.after.as_deref()).unwrap_or_default();
         let leaves_ours = install::presence(target, after) == Ok(Presence::Installed);
-        let moved = record.moved;
-        Ok(Plan { files: changed(files), moved, leaves_ours, ..Plan::nothing(target) })
+        Ok(Plan {
+            files: changed(files),
+            moved: record.moved.clone(),
+            leaves_ours,
+            forget: Some(record),
+            ledger,
+            ..Plan::nothing(archive)
+        })
     }
 
-    /// Writes what was planned: what is needed to take it back, then the files in their order. A
-    /// file that somebody changed since stays as it is, and so do those after it.
+    /// The user's file with what an installation moves there, and without what it moved earlier.
+    fn moved(
+        &self,
+        archive: &Archive,
+        old: Option<&Record>,
+        others: Vec<Other>,
+    ) -> Result<UserFile, InstallError> {
+        let path = match old.and_then(|old| old.user.clone()) {
+            Some(path) => path,
+            None => self.user_file()?,
+        };
+        let now = text(&path)?;
+        let refused = |cause| refused(&path, cause);
+        let kept = archive.ledger(&path);
+        let ledger = match kept {
+            Some(ledger) => ledger.clone().follow(now.as_deref()).map_err(refused)?,
+            None => Ledger::new(&path, now.clone()),
+        };
+        let before = old.map_or(&[][..], |old| &old.moved);
+        let held = archive.held(&path, old);
+        let Moving { moved, stay, copies } = ledger.plan(others, before, &held).map_err(refused)?;
+        let has_copies = kept.is_some() || !copies.is_empty();
+        let (after, ledger) = ledger.write(now.as_deref(), copies).map_err(refused)?;
+        let ledger = has_copies.then_some(ledger);
+        let file = FileChange { path, owner: Owner::User, before: now, after };
+        Ok(UserFile { file, moved, stay, ledger })
+    }
+
+    /// Writes what was planned: what is needed to take it back, then the files in their order. If
+    /// somebody changed one of them since, nothing is written.
     pub fn carry_out(&self, plan: &Plan) -> Result<(), InstallError> {
-        let record = self.record_file(plan.target);
-        if let Some(content) = &plan.record {
-            record.write(content)?;
+        let directory = self.locations.installed();
+        let of_directory = |cause| InstallError::Record { path: directory.clone(), cause };
+        let _lock = paths::lock(&directory.join("lock")).map_err(of_directory)?;
+        if Archive::read(self.locations)? != plan.archive {
+            return Err(InstallError::Changed { path: directory });
+        }
+        for FileChange { path, before, .. } in &plan.files {
+            if text(path)? != *before {
+                return Err(InstallError::Changed { path: path.clone() });
+            }
+        }
+        plan.archive.renew(self.locations)?;
+        if let Some(record) = &plan.record {
+            archive::write_record(self.locations, record)?;
+        }
+        if let Some(ledger) = &plan.ledger {
+            archive::write_ledger(self.locations, ledger)?;
         }
         for file in &plan.files {
             self.write(file)?;
         }
-        if plan.record.is_none() {
-            record.remove()?;
+        if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
+            archive::remove_ledger(self.locations, ledger)?;
+            if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
+                // It stays as long as something is in it.
+                let _still_used = fs::remove_dir(folder);
+            }
         }
-        Ok(())
+        match &plan.forget {
+            Some(record) => archive::remove_record(self.locations, record),
+            None => Ok(()),
+        }
     }
 
     fn write(&self, file: &FileChange) -> Result<(), InstallError> {
@@ -262,10 +315,7 @@ impl<'a> Installer<'a> {
 
     /// The user's file of a host: the first one that is there, of those that differ by platform.
     fn file_of(&self, target: Target) -> PathBuf {
-        let Some(host) = target.host() else { return pi::settings(self.locations) };
-        let files = sources::of_host(self.locations, &self.options.project, host);
-        let files = files.into_iter().filter(|file| file.tier == Tier::User);
-        let mut files: Vec<PathBuf> = files.map(|file| file.path).collect();
+        let mut files = self.files_of(target);
         let by_platform = matches!(target, Target::ClaudeDesktop | Target::VsCode);
         let chosen = match files.iter().position(|path| path.exists()) {
             _ if !by_platform => 0,
@@ -274,6 +324,14 @@ impl<'a> Installer<'a> {
             None => 0,
         };
         files.swap_remove(chosen)
+    }
+
+    /// The files of a host in which an installation may be.
+    fn files_of(&self, target: Target) -> Vec<PathBuf> {
+        let Some(host) = target.host() else { return pi::files(self.locations) };
+        let files = sources::of_host(self.locations, &self.options.project, host);
+        let files = files.into_iter().filter(|file| file.tier == Tier::User);
+        files.map(|file| file.path).collect()
     }
 
     /// What a host runs: our name if that leads here, else our path.
@@ -297,88 +355,55 @@ impl<'a> Installer<'a> {
         let real = |path: &Path| path.canonicalize().ok();
         found.filter(|found| real(found) == real(program))
     }
-
-    fn record_file(&self, target: Target) -> RecordFile {
-        RecordFile::at(self.locations.installed_in(target))
-    }
 }
 
 impl Plan {
-    fn nothing(target: Target) -> Plan {
+    fn nothing(archive: Archive) -> Plan {
         Plan {
-            target,
             files: Vec::new(),
             moved: Vec::new(),
             stay: Vec::new(),
             displaced: Vec::new(),
             leaves_ours: false,
+            archive,
             record: None,
+            forget: None,
+            ledger: None,
         }
     }
+}
+
+/// The user's file, and what becomes of a host's servers.
+struct UserFile {
+    file: FileChange,
+    moved: Vec<String>,
+    stay: Vec<Staying>,
+    ledger: Option<Ledger>,
 }
 
 /// What it takes to have the files as they were, the host's first: a server that runs twice for a
-/// moment is better than one that is lost.
-fn files_before(target: Target, record: &Record) -> Result<Vec<FileChange>, InstallError> {
+/// moment is better than one that is lost. Copies that another installation needs stay.
+fn files_before(
+    archive: &Archive,
+    record: &Record,
+) -> Result<(Vec<FileChange>, Option<Ledger>), InstallError> {
     let path = record.host.path.clone();
     let now = text(&path)?;
-    let after = record.host_before(target, now.clone())?;
-    let mut files = vec![FileChange { path, owner: Owner::Host(target), before: now, after }];
-    if let Some(kept) = &record.ours {
-        let now = text(&kept.path)?;
-        let after = record.user_before(now.clone())?;
-        let path = kept.path.clone();
-        files.push(FileChange { path, owner: Owner::User, before: now, after });
-    }
-    Ok(files)
-}
-
-/// What becomes of a host's servers.
-#[derive(Default)]
-struct Copies {
-    /// Our file with the copies; `None` if nothing was to be copied.
-    text: Option<String>,
-    entries: Map<String, Value>,
-    moved: Vec<String>,
-    stay: Vec<Staying>,
-}
-
-fn copies_into(text: &str, others: Vec<Other>) -> Result<Copies, edit::EditError> {
-    let mut copies = Copies::default();
-    let mut edits = Vec::new();
-    for Other { name, ours } in others {
-        let Some(entry) = ours else {
-            copies.stay.push(Staying { name, reason: Reason::OnlyInHost });
-            continue;
-        };
-        match entry_of(text, &name)? {
-            // It stays as it was switched here.
-            (key, Some(Value::Object(flags))) if is_flag(&Value::Object(flags.clone())) => {
-                let mut entry = entry;
-                entry.extend(flags);
-                let entry = Value::Object(entry);
-                edits.push(Edit::new([key, &name], Change::Set(entry.clone())));
-                copies.entries.insert(name.clone(), entry);
-            }
-            (_, Some(present)) => {
-                let present = present.as_object();
-                if !present.is_some_and(|present| moving::same(&name, present, &entry)) {
-                    copies.stay.push(Staying { name, reason: Reason::Conflict });
-                    continue;
-                }
-            }
-            (key, None) => {
-                let entry = Value::Object(entry);
-                edits.push(Edit::new([key, &name], Change::Set(entry.clone())));
-                copies.entries.insert(name.clone(), entry);
-            }
-        }
-        copies.moved.push(name);
-    }
-    if !edits.is_empty() {
-        copies.text = Some(edit::apply(text, &edits)?);
-    }
-    Ok(copies)
+    let after = record.host_before(now.clone())?;
+    let owner = Owner::Host(record.target);
+    let mut files = vec![FileChange { path, owner, before: now, after }];
+    let ledger = record.user.as_deref().and_then(|user| archive.ledger(user));
+    let (Some(user), Some(ledger)) = (record.user.clone(), ledger) else {
+        return Ok((files, None));
+    };
+    let now = text(&user)?;
+    let refused = |cause| refused(&user, cause);
+    let ledger = ledger.clone().follow(now.as_deref()).map_err(refused)?;
+    let held = archive.held(&user, Some(record));
+    let left = ledger.plan(Vec::new(), &record.moved, &held).map_err(refused)?;
+    let (after, ledger) = ledger.write(now.as_deref(), left.copies).map_err(refused)?;
+    files.push(FileChange { path: user, owner: Owner::User, before: now, after });
+    Ok((files, Some(ledger)))
 }
 
 fn changed(files: impl IntoIterator<Item = FileChange>) -> Vec<FileChange> {

@@ -120,11 +120,13 @@ impl Paths {
     }
 
     /// The directories that are for nobody but the user.
-    pub fn private(&self) -> [PathBuf; 7] {
+    pub fn private(&self) -> [PathBuf; 8] {
         let (state, cache) = (&self.state, &self.cache);
         let below = [state.join("pins"), state.join("logs"), cache.join("listings")];
         let [pins, logs, listings] = below;
-        [state.clone(), pins, logs, self.running(), self.tokens(), cache.clone(), listings]
+        let installed = self.installed();
+        let (running, tokens) = (self.running(), self.tokens());
+        [state.clone(), pins, logs, running, tokens, installed, cache.clone(), listings]
     }
 
     pub fn results(&self) -> PathBuf {
@@ -150,8 +152,13 @@ impl Paths {
         self.state.join("tokens")
     }
 
-    /// Where it is kept what an installation changed.
-    pub(crate) fn installed_in(&self, target: Target) -> PathBuf {
+    /// Where it is kept what installations changed.
+    pub(crate) fn installed(&self) -> PathBuf {
+        self.state.join("installed")
+    }
+
+    /// Where earlier versions kept that, for one host.
+    pub(crate) fn installed_earlier(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
     }
 

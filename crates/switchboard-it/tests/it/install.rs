@@ -1,6 +1,8 @@
 //! Our entry in the files of hosts, their servers moved into ours, and all of it taken back.
 
+mod directories;
 mod pi;
+mod sequences;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,8 +114,16 @@ impl Machine {
         found
     }
 
+    /// The only record of a host, or the place where an earlier version had it.
     fn record(&self, host: &str) -> PathBuf {
-        self.home.join(format!("switchboard/state/installed-{host}.json"))
+        let directory = self.home.join("switchboard/state/installed");
+        let entries = fs::read_dir(directory).into_iter().flatten();
+        let mut records = entries.map(|entry| entry.unwrap().path()).filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with(&format!("{host}-")) && name.ends_with(".json")
+        });
+        let earlier = self.home.join(format!("switchboard/state/installed-{host}.json"));
+        records.next().unwrap_or(earlier)
     }
 
     fn presence(&self, host: &str, file: &str) -> Presence {
