@@ -5,27 +5,30 @@ mod archive;
 pub mod error;
 mod ledger;
 pub(crate) mod pi;
+mod plan;
 mod record;
+pub(crate) mod surroundings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
 use switchboard_core::config::edit;
 use switchboard_core::config::install::moving::{self, Other};
-use switchboard_core::config::install::{self, NAME, Presence, Target};
-use switchboard_core::config::layers::Tier;
+use switchboard_core::config::install::{self, Presence, Setup, Target};
 
 use self::archive::Archive;
 use self::error::InstallError;
-use self::ledger::{Ledger, Moving};
+use self::ledger::{Copy, Ledger, Moving};
 use self::record::{Kept, Record};
 use crate::edit::error::EditError;
-use crate::edit::{Edited, Editor, Scope};
 use crate::env::Environment;
-use crate::load::{LoadError, LoadOptions};
+use crate::load::LoadOptions;
 use crate::paths::{self, Paths};
 use crate::shared_file::{Privacy, SharedFile, UpdateError};
-use crate::sources;
+
+pub use self::plan::{FileChange, Owner, Plan, Reason, Servers, Staying};
+pub use switchboard_core::config::install::Added;
 
 /// What installs into hosts and takes it back.
 #[derive(Clone, Debug)]
@@ -38,84 +41,6 @@ pub struct Installer<'a> {
 
 /// The files of the package that Pi loads, by name.
 pub type Package<'a> = &'a [(&'a str, &'a str)];
-
-/// What happens to the servers that a host has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Servers {
-    Stay,
-    /// They are copied into our file and switched off in the host.
-    Move,
-}
-
-/// What would be written. Nothing is until [`Installer::carry_out`].
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The files that change, in the order in which they are written.
-    pub files: Vec<FileChange>,
-    /// The servers that are switched off in the host, or on again.
-    pub moved: Vec<String>,
-    /// The servers that stay in the host although all were to be moved.
-    pub stay: Vec<Staying>,
-    /// The packages that go because ours is after the same commands.
-    pub displaced: Vec<String>,
-    /// Whether the host still has an entry of ours afterwards: one that it had before we came.
-    pub leaves_ours: bool,
-    /// What was written down when it was planned.
-    archive: Archive,
-    /// What shall be written down.
-    record: Option<Record>,
-    /// What shall be written down no more.
-    forget: Option<Record>,
-    /// The copies in the user's file, if that has or had any.
-    ledger: Option<Ledger>,
-}
-
-impl Plan {
-    /// Whether everything is so already.
-    pub fn is_nothing(&self) -> bool {
-        self.files.is_empty()
-    }
-}
-
-/// A file before and after; `None` means that there is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileChange {
-    pub path: PathBuf,
-    pub owner: Owner,
-    pub before: Option<String>,
-    pub after: Option<String>,
-}
-
-/// Whose file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    Host(Target),
-    User,
-    /// It is one of the package that Pi loads.
-    Package,
-}
-
-impl FileChange {
-    pub fn edited(&self) -> Edited {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        Edited { path: self.path.clone(), before: text(&self.before), after: text(&self.after) }
-    }
-}
-
-/// A server that was not moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Staying {
-    pub name: String,
-    pub reason: Reason,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// Our own file has another server of that name.
-    Conflict,
-    /// Only the host can start it.
-    OnlyInHost,
-}
 
 impl<'a> Installer<'a> {
     pub fn new(
@@ -135,43 +60,54 @@ impl<'a> Installer<'a> {
         }
         let path = self.file_of(target);
         let now = text(&path)?;
-        let there = install::presence(target, now.as_deref().unwrap_or_default())
-            .map_err(|cause| refused(&path, cause))?;
-        if there == Presence::Installed && servers == Servers::Stay {
-            return Ok(Plan::nothing(archive));
-        }
+        let refused = |cause| refused(&path, cause);
+        let there = install::presence(target, now.as_deref().unwrap_or_default());
+        let is_there = there.map_err(refused)? == Presence::Installed;
         let old = archive.record(target, &self.files_of(target));
         // What an earlier time did is taken back first, so that one undo leads to the beginning.
         let host = match old {
-            None => now.clone(),
-            Some(old) => old.host_before(now.clone())?,
+            Some(old) if !is_there || servers == Servers::Move => old.host_before(now.clone())?,
+            Some(_) | None => now.clone(),
         };
         let host_text = host.clone().unwrap_or_default();
-        let refused = |cause| refused(&path, cause);
         if install::presence(target, &host_text).map_err(refused)? == Presence::NameTaken {
             return Err(InstallError::NameTaken { path });
         }
-        let command = self.command()?;
-        let others = match servers {
-            Servers::Move => moving::others(target, &host_text).map_err(refused)?,
-            Servers::Stay => Vec::new(),
+        let user = match servers {
+            Servers::Stay if is_there => self.unmoved(&archive, old)?,
+            Servers::Stay => self.moved(&archive, old, Vec::new())?,
+            Servers::Move => {
+                let others = moving::others(target, &host_text).map_err(refused)?;
+                self.moved(&archive, old, others)?
+            }
         };
-        let user = self.moved(&archive, old, others)?;
-        let after = install::put_in(target, &host_text, &command)
-            .and_then(|text| install::switch_off(target, &text, &user.moved))
-            .map_err(refused)?;
+        let (command, variables) = (self.command()?, self.variables(target, user.copies())?);
+        let version = self.version_of(target);
+        let setup = Setup { command: &command, variables: &variables, version };
+        let put = install::put_in(target, &host_text, &setup).map_err(refused)?;
+        let after = install::switch_off(target, &put.text, &user.moved).map_err(refused)?;
+        let (settings, granted) = self.granted(target, old)?;
+        let host = match old {
+            Some(old) if is_there && servers == Servers::Stay => {
+                old.host.then(now.as_deref(), &after)
+            }
+            Some(_) | None => Kept::new(&path, host, Some(&after)),
+        };
         let record = Record {
             target,
-            host: Kept::new(&path, host, Some(&after)),
+            host,
+            settings: settings.as_ref().map(|settings| settings.kept.clone()),
             user: Some(user.file.path.clone()).filter(|_| !user.moved.is_empty()),
             moved: user.moved.clone(),
         };
         let owner = Owner::Host(target);
         let host = FileChange { path, owner, before: now, after: Some(after) };
+        let files = [Some(user.file), settings.map(|settings| settings.file), Some(host)];
         Ok(Plan {
-            files: changed([user.file, host]),
-            moved: user.moved,
+            files: changed(files.into_iter().flatten()),
+            moved: if is_there && servers == Servers::Stay { Vec::new() } else { user.moved },
             stay: user.stay,
+            added: put.added.into_iter().chain(granted).collect(),
             record: Some(record),
             ledger: user.ledger,
             ..Plan::nothing(archive)
@@ -186,16 +122,8 @@ impl<'a> Installer<'a> {
             return self.uninstall_from_pi(archive, record);
         }
         let Some(record) = record else {
-            let path = self.file_of(target);
-            let now = text(&path)?;
-            let after = match &now {
-                None => None,
-                Some(now) => {
-                    Some(install::take_out(target, now).map_err(|cause| refused(&path, cause))?)
-                }
-            };
-            let file = FileChange { path, owner: Owner::Host(target), before: now, after };
-            return Ok(Plan { files: changed([file]), ..Plan::nothing(archive) });
+            let files = self.files_without_us(target)?;
+            return Ok(Plan { files: changed(files), ..Plan::nothing(archive) });
         };
         let (files, ledger) = files_before(&archive, &record)?;
         let host = files.iter().find(|file| file.owner == Owner::Host(target));
@@ -209,6 +137,63 @@ impl<'a> Installer<'a> {
             ledger,
             ..Plan::nothing(archive)
         })
+    }
+
+    /// Where nothing was written down: the files without our entry, and what else is ours.
+    fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
+        let path = self.file_of(target);
+        let Some(now) = text(&path)? else { return Ok(Vec::new()) };
+        let after = install::take_out(target, &now, "").map_err(|cause| refused(&path, cause))?;
+        let mut files = Vec::new();
+        if let Some(settings) = self.settings_of(target).filter(|_| after != now)
+            && let Some(now) = text(&settings)?
+        {
+            let after = install::revoke(target, &now, "");
+            let after = after.map_err(|cause| refused(&settings, cause))?;
+            let owner = Owner::Settings(target);
+            let (before, after) = (Some(now), Some(after));
+            files.push(FileChange { path: settings, owner, before, after });
+        }
+        let owner = Owner::Host(target);
+        files.insert(0, FileChange { path, owner, before: Some(now), after: Some(after) });
+        Ok(files)
+    }
+
+    /// The host's settings with what lets our tools be used.
+    fn granted(
+        &self,
+        target: Target,
+        old: Option<&Record>,
+    ) -> Result<(Option<Settings>, Vec<Added>), InstallError> {
+        let Some(path) = self.settings_of(target) else { return Ok((None, Vec::new())) };
+        let now = text(&path)?;
+        let before = match old.and_then(|old| old.settings.as_ref()) {
+            Some(kept) if kept.path == path => kept.settings_before(target, now.clone())?,
+            Some(_) | None => now.clone(),
+        };
+        let put = install::grant(target, before.as_deref().unwrap_or_default())
+            .map_err(|cause| refused(&path, cause))?;
+        if put.added.is_empty() {
+            return Ok((None, Vec::new()));
+        }
+        let added = if now.as_ref() == Some(&put.text) { Vec::new() } else { put.added };
+        let kept = Kept::new(&path, before, Some(&put.text));
+        let owner = Owner::Settings(target);
+        let file = FileChange { path, owner, before: now, after: Some(put.text) };
+        Ok((Some(Settings { file, kept }), added))
+    }
+
+    /// The user's file as it is, where an installation leaves its servers as they are.
+    fn unmoved(&self, archive: &Archive, old: Option<&Record>) -> Result<UserFile, InstallError> {
+        let path = match old.and_then(|old| old.user.clone()) {
+            Some(path) => path,
+            None => self.user_file()?,
+        };
+        let now = text(&path)?;
+        let copies = archive.ledger(&path).map_or(Vec::new(), |ledger| ledger.copies.clone());
+        let moved = old.map_or(Vec::new(), |old| old.moved.clone());
+        let file = FileChange { path, owner: Owner::User, before: now.clone(), after: now };
+        Ok(UserFile { file, moved, stay: Vec::new(), copies, ledger: None })
     }
 
     /// The user's file with what an installation moves there, and without what it moved earlier.
@@ -233,10 +218,11 @@ impl<'a> Installer<'a> {
         let held = archive.held(&path, old);
         let Moving { moved, stay, copies } = ledger.plan(others, before, &held).map_err(refused)?;
         let has_copies = kept.is_some() || !copies.is_empty();
-        let (after, ledger) = ledger.write(now.as_deref(), copies).map_err(refused)?;
+        let written = ledger.write(now.as_deref(), copies.clone());
+        let (after, ledger) = written.map_err(refused)?;
         let ledger = has_copies.then_some(ledger);
         let file = FileChange { path, owner: Owner::User, before: now, after };
-        Ok(UserFile { file, moved, stay, ledger })
+        Ok(UserFile { file, moved, stay, copies, ledger })
     }
 
     /// Writes what was planned: what is needed to take it back, then the files in their order. If
@@ -303,74 +289,12 @@ impl<'a> Installer<'a> {
         }
         Ok(())
     }
-
-    fn user_file(&self) -> Result<PathBuf, InstallError> {
-        let editor = Editor::new(self.environment, self.locations, self.options.clone());
-        let path = editor.file(Scope::User);
-        if self.options.config.is_some() && !path.exists() {
-            return Err(EditError::from(LoadError::Missing { path }).into());
-        }
-        Ok(path)
-    }
-
-    /// The user's file of a host: the first one that is there, of those that differ by platform.
-    fn file_of(&self, target: Target) -> PathBuf {
-        let mut files = self.files_of(target);
-        let by_platform = matches!(target, Target::ClaudeDesktop | Target::VsCode);
-        let chosen = match files.iter().position(|path| path.exists()) {
-            _ if !by_platform => 0,
-            Some(found) => found,
-            None if cfg!(target_os = "macos") => 1,
-            None => 0,
-        };
-        files.swap_remove(chosen)
-    }
-
-    /// The files of a host in which an installation may be.
-    fn files_of(&self, target: Target) -> Vec<PathBuf> {
-        let Some(host) = target.host() else { return pi::files(self.locations) };
-        let files = sources::of_host(self.locations, &self.options.project, host);
-        let files = files.into_iter().filter(|file| file.tier == Tier::User);
-        files.map(|file| file.path).collect()
-    }
-
-    /// What a host runs: our name if that leads here, else our path.
-    fn command(&self) -> Result<String, InstallError> {
-        let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
-        if self.on_path(program).is_some() {
-            return Ok(NAME.to_owned());
-        }
-        // Under another name we would not know ourselves again, and start ourselves.
-        if program.file_stem().is_none_or(|name| name != NAME) {
-            return Err(InstallError::Renamed { program: program.to_path_buf() });
-        }
-        program.to_str().map(str::to_owned).ok_or(InstallError::NoProgram)
-    }
-
-    /// Where our name leads to this program, if it does.
-    fn on_path(&self, program: &Path) -> Option<PathBuf> {
-        let path = self.environment.variable("PATH").unwrap_or_default();
-        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
-        let found = folders.map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file());
-        let real = |path: &Path| path.canonicalize().ok();
-        found.filter(|found| real(found) == real(program))
-    }
 }
 
-impl Plan {
-    fn nothing(archive: Archive) -> Plan {
-        Plan {
-            files: Vec::new(),
-            moved: Vec::new(),
-            stay: Vec::new(),
-            displaced: Vec::new(),
-            leaves_ours: false,
-            archive,
-            record: None,
-            forget: None,
-            ledger: None,
-        }
-    }
+/// The files of a host that we are installed in, as far as that was written down.
+pub(crate) fn files_with_us(locations: &Paths, target: Target) -> Vec<PathBuf> {
+    let archive = Archive::read(locations).unwrap_or_default();
+    archive.files(target).collect()
 }
 
 /// The user's file, and what becomes of a host's servers.
@@ -378,7 +302,21 @@ struct UserFile {
     file: FileChange,
     moved: Vec<String>,
     stay: Vec<Staying>,
+    /// All copies of hosts' servers in the file.
+    copies: Vec<Copy>,
     ledger: Option<Ledger>,
+}
+
+impl UserFile {
+    fn copies(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+        self.copies.iter().map(|copy| (copy.name.as_str(), &copy.entry))
+    }
+}
+
+/// A host's settings with what lets our tools be used, and what they were.
+struct Settings {
+    file: FileChange,
+    kept: Kept,
 }
 
 /// What it takes to have the files as they were, the host's first: a server that runs twice for a
@@ -392,6 +330,12 @@ fn files_before(
     let after = record.host_before(now.clone())?;
     let owner = Owner::Host(record.target);
     let mut files = vec![FileChange { path, owner, before: now, after }];
+    if let Some(kept) = &record.settings {
+        let (path, owner) = (kept.path.clone(), Owner::Settings(record.target));
+        let now = text(&path)?;
+        let after = kept.settings_before(record.target, now.clone())?;
+        files.push(FileChange { path, owner, before: now, after });
+    }
     let ledger = record.user.as_deref().and_then(|user| archive.ledger(user));
     let (Some(user), Some(ledger)) = (record.user.clone(), ledger) else {
         return Ok((files, None));

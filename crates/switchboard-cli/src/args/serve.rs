@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
-use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use switchboard::config::values::Toolset;
 
@@ -26,13 +25,7 @@ pub(crate) struct Serve {
     /// The host that starts it, where that makes a difference: its user is then shown and asked what
     /// others do on a terminal, and it ends as soon as the host goes
     #[arg(long, conflicts_with_all = ["http", "transparent"])]
-    pub(crate) host: Option<SpecialHost>,
-}
-
-/// A host that has an extension of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SpecialHost {
-    Pi,
+    pub(crate) host: Option<String>,
 }
 
 fn toolset() -> impl TypedValueParser<Value = Toolset> {

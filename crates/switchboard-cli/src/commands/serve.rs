@@ -14,7 +14,7 @@ use switchboard_server::{HostKind, Offer, stdio, warning_of_many};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::serve::{Serve, SpecialHost};
+use crate::args::serve::Serve;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -54,9 +54,9 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
     gateway.follow(app.load_options(), loaded.good);
-    let host = match how.host {
-        None => HostKind::Any,
-        Some(SpecialHost::Pi) => HostKind::Pi,
+    let host = match how.host.as_deref() {
+        Some("pi") => HostKind::Pi,
+        Some(_) | None => HostKind::Any,
     };
     let stop = CancellationToken::new();
     let offer = match (&how.transparent, gateway.settings().toolset) {

@@ -64,6 +64,12 @@ impl Archive {
         self.records.iter().any(|other| other.target == target && Some(other) != record)
     }
 
+    /// The files of a host that have an installation.
+    pub(super) fn files(&self, target: Target) -> impl Iterator<Item = PathBuf> {
+        let records = self.records.iter().filter(move |record| record.target == target);
+        records.map(|record| record.host.path.clone())
+    }
+
     pub(super) fn ledger(&self, file: &Path) -> Option<&Ledger> {
         let file = identity(file);
         self.ledgers.iter().find(|ledger| identity(&ledger.path) == file)
@@ -90,7 +96,7 @@ impl Archive {
 
     fn read_older(&mut self, locations: &Paths) -> Result<(), InstallError> {
         let mut all = Vec::new();
-        for target in Target::WORDS.iter().filter_map(|word| Target::from_word(word)) {
+        for target in Target::all() {
             let path = locations.installed_earlier(target);
             let Some(older) = read_file::<OlderRecord>(&path)? else { continue };
             self.older.push(path);
@@ -112,7 +118,7 @@ impl Archive {
         }
         self.records.extend(all.into_iter().map(|(target, older)| {
             let user = older.user().filter(|_| !older.moved.is_empty());
-            Record { target, host: older.host, user, moved: older.moved }
+            Record { target, host: older.host, settings: None, user, moved: older.moved }
         }));
         Ok(())
     }

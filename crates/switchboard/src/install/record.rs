@@ -17,6 +17,9 @@ pub(super) struct Record {
     #[serde(with = "by_name")]
     pub(super) target: Target,
     pub(super) host: Kept,
+    /// The host's settings, if something was added to them.
+    #[serde(default)]
+    pub(super) settings: Option<Kept>,
     /// The file of ours that servers were moved to; `None` if none was moved.
     pub(super) user: Option<PathBuf>,
     /// The servers that were switched off in the host.
@@ -39,6 +42,30 @@ impl Kept {
         Kept { path: path.to_path_buf(), before, after: after.map(hash) }
     }
 
+    /// After the file was changed again by us.
+    pub(super) fn then(&self, now: Option<&str>, after: &str) -> Kept {
+        match self.untouched(now) {
+            Some(_) => Kept { after: Some(hash(after)), ..self.clone() },
+            // What others changed would be lost with what we wrote.
+            None => self.clone(),
+        }
+    }
+
+    /// A host's settings without what we added.
+    pub(super) fn settings_before(
+        &self,
+        target: Target,
+        now: Option<String>,
+    ) -> Result<Option<String>, InstallError> {
+        if let Some(before) = self.untouched(now.as_deref()) {
+            return Ok(before);
+        }
+        let Some(now) = now else { return Ok(None) };
+        let before = self.before.as_deref().unwrap_or_default();
+        let without = install::revoke(target, &now, before);
+        without.map(Some).map_err(|cause| refused(&self.path, cause))
+    }
+
     /// The old content, if nobody but us changed the file; what is there has to be looked through
     /// otherwise.
     fn untouched(&self, now: Option<&str>) -> Option<Option<String>> {
@@ -50,7 +77,7 @@ impl Kept {
 impl Record {
     /// Of one file, with no server moved.
     pub(super) fn of_host(target: Target, host: Kept) -> Record {
-        Record { target, host, user: None, moved: Vec::new() }
+        Record { target, host, settings: None, user: None, moved: Vec::new() }
     }
 
     /// The host's file without what we did to it.
@@ -60,7 +87,7 @@ impl Record {
         }
         let Some(now) = now else { return Ok(None) };
         let before = self.host.before.as_deref().unwrap_or_default();
-        let without = install::take_out(self.target, &now)
+        let without = install::take_out(self.target, &now, before)
             .and_then(|text| install::switch_back(self.target, &text, before, &self.moved));
         without.map(Some).map_err(|cause| refused(&self.host.path, cause))
     }

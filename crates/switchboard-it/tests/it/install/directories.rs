@@ -100,6 +100,8 @@ async fn records_of_earlier_versions_still_undo() {
         older.push((host, record));
     }
     fs::remove_dir_all(machine.home.join("switchboard/state/installed")).unwrap();
+    // Earlier versions wrote no settings.
+    fs::remove_file(machine.home.join(".claude/settings.json")).unwrap();
     for (host, record) in older {
         let path = format!("switchboard/state/installed-{host}.json");
         let path = machine.installed.write(&path, &record.to_string());

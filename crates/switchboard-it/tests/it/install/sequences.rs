@@ -27,6 +27,8 @@ struct Site {
     file: PathBuf,
     /// What stood in the file at the beginning.
     before: Option<String>,
+    /// A second file, and what stood there.
+    settings: Option<(PathBuf, Option<String>)>,
     /// The command of each server.
     servers: BTreeMap<String, String>,
 }
@@ -50,14 +52,15 @@ impl World {
         let home = tempfile::tempdir().unwrap();
         let root = home.path();
         let hosts = [
-            (Target::Codex, Host::Codex, "CODEX_HOME", "codex-a", "config.toml"),
-            (Target::Codex, Host::Codex, "CODEX_HOME", "codex-b", "config.toml"),
-            (Target::Codex, Host::Codex, "CODEX_HOME", "codex-c", "config.toml"),
-            (Target::ClaudeCode, Host::ClaudeCode, "CLAUDE_CONFIG_DIR", "claude-a", ".claude.json"),
-            (Target::ClaudeCode, Host::ClaudeCode, "CLAUDE_CONFIG_DIR", "claude-b", ".claude.json"),
+            (Host::Codex, "CODEX_HOME", "codex-a", "config.toml"),
+            (Host::Codex, "CODEX_HOME", "codex-b", "config.toml"),
+            (Host::Codex, "CODEX_HOME", "codex-c", "config.toml"),
+            (Host::ClaudeCode, "CLAUDE_CONFIG_DIR", "claude-a", ".claude.json"),
+            (Host::ClaudeCode, "CLAUDE_CONFIG_DIR", "claude-b", ".claude.json"),
         ];
         let mut sites = Vec::new();
-        for (target, host, variable, directory, file) in hosts {
+        for (host, variable, directory, file) in hosts {
+            let target = Target::Host(host);
             let directory = root.join(directory);
             let chosen: Vec<_> = NAMES.iter().filter(|_| rng.bool()).collect();
             let command = |name: &&str| (name.to_string(), format!("run-{}", rng.u8(..3)));
@@ -66,7 +69,15 @@ impl World {
             let servers = if before.is_some() { servers } else { BTreeMap::new() };
             let file = directory.join(file);
             put(&file, before.as_deref());
+            let settings = (host == Host::ClaudeCode).then(|| {
+                let file = directory.join("settings.json");
+                let texts =
+                    [None, Some("{}"), Some("{ \"permissions\": { \"allow\": [\"Read\"] } }")];
+                (file, rng.choice(texts).unwrap().map(str::to_owned))
+            });
+            settings.iter().for_each(|(file, text)| put(file, text.as_deref()));
             sites.push(Site {
+                settings,
                 target,
                 host,
                 variable: (variable, directory),
@@ -142,6 +153,9 @@ impl World {
         for site in &self.sites {
             let now = fs::read_to_string(&site.file).ok();
             assert_eq!(now, site.before, "{:?} after {history:#?}", site.file);
+            if let Some((file, before)) = &site.settings {
+                assert_eq!(fs::read_to_string(file).ok(), *before, "{file:?} after {history:#?}");
+            }
         }
         let now = fs::read_to_string(&self.user).ok();
         assert_eq!(now, self.user_before, "after {history:#?}");
@@ -246,10 +260,10 @@ fn run(seed: u64, edits: Edits) {
 
 #[test]
 fn random_sequences_of_installations_lose_no_server_and_end_as_they_began() {
-    (0..8).for_each(|seed| run(seed, Edits::None));
+    (0..3).for_each(|seed| run(seed, Edits::None));
 }
 
 #[test]
 fn edits_in_between_lose_no_server() {
-    (100..104).for_each(|seed| run(seed, Edits::ByTheUser));
+    (100..102).for_each(|seed| run(seed, Edits::ByTheUser));
 }
