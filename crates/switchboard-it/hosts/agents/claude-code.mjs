@@ -1,0 +1,33 @@
+// Claude Code.
+
+import { join } from "node:path";
+
+import { mergeJson } from "../home.mjs";
+import { gateway } from "./gateway.mjs";
+
+export const claudeCode = {
+  name: "claude-code",
+  label: "claude-code",
+  hasPair: true,
+  marksErrors: true,
+  program: (packaged) => [packaged("claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude")],
+  environment: ({ model }) => ({
+    ANTHROPIC_BASE_URL: model.url,
+    ANTHROPIC_API_KEY: "fake",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    DISABLE_AUTOUPDATER: "1",
+    DISABLE_TELEMETRY: "1",
+    DISABLE_ERROR_REPORTING: "1",
+  }),
+  settings: () => {},
+  servers: ({ home }, entries) => {
+    const stdio = ([name, entry]) => [name, { type: "stdio", ...entry, env: {} }];
+    mergeJson(join(home, ".claude.json"), { mcpServers: Object.fromEntries(Object.entries(entries).map(stdio)) });
+  },
+  byHand: async (world) => {
+    claudeCode.servers(world, { switchboard: await gateway(world, { alwaysLoad: true }) });
+    mergeJson(join(world.home, ".claude/settings.json"), { permissions: { allow: ["mcp__switchboard"] } });
+  },
+  headless: (prompt) => ({ args: ["-p", prompt] }),
+  ways: { load: { tool: "ToolSearch", args: (tool) => ({ query: `select:mcp__switchboard__${tool}`, max_results: 5 }) } },
+};

@@ -1,0 +1,30 @@
+// Cline's command line.
+
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { mergeJson } from "../home.mjs";
+import { commandOf } from "../launch.mjs";
+import { gateway } from "./gateway.mjs";
+
+export const cline = {
+  name: "cline",
+  label: "cline",
+  hasPair: false,
+  marksErrors: false,
+  leaves: /hub-daemon|cline-hub|\bhub\b/,
+  program: (packaged) => [packaged("cline/node_modules/@cline/cli-linux-x64/bin/cline")],
+  environment: () => ({ CLINE_TELEMETRY_DISABLED: "1", CLINE_NO_AUTO_UPDATE: "1" }),
+  settings: async (world) => {
+    const [program, ...args] = commandOf(world, ["auth", "openai-compatible", "-k", "fake", "-b", `${world.model.url}/v1`, "-m", "fake"]);
+    await promisify(execFile)(program, args, { env: world.env, cwd: world.project, timeout: 60_000 });
+  },
+  servers: ({ home }, entries) => {
+    const stdio = ([name, entry]) => [name, { transport: { type: "stdio", ...entry } }];
+    mergeJson(join(home, ".cline/data/settings/cline_mcp_settings.json"), { mcpServers: Object.fromEntries(Object.entries(entries).map(stdio)) });
+  },
+  byHand: async (world) => cline.servers(world, { switchboard: await gateway(world) }),
+  headless: (prompt) => ({ args: [prompt] }),
+  ways: {},
+};

@@ -1,0 +1,33 @@
+// Copilot CLI, with a provider of one's own.
+
+import { join } from "node:path";
+
+import { mergeJson } from "../home.mjs";
+import { gateway } from "./gateway.mjs";
+
+export const copilotCli = {
+  name: "copilot-cli",
+  label: "copilot-cli",
+  hasPair: true,
+  marksErrors: false,
+  // The program itself: the wrapper of the package does not pass signals on.
+  program: (packaged) => [packaged("copilot-cli/node_modules/@github/copilot-linux-x64/copilot")],
+  environment: ({ model }) => ({
+    COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`,
+    COPILOT_PROVIDER_API_KEY: "fake",
+    COPILOT_MODEL: "gpt-4.1",
+    COPILOT_OFFLINE: "true",
+    COPILOT_AUTO_UPDATE: "false",
+  }),
+  settings: () => {},
+  servers: ({ home }, entries) => {
+    const local = ([name, entry]) => [name, { tools: ["*"], type: "local", ...entry }];
+    mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers: Object.fromEntries(Object.entries(entries).map(local)) });
+  },
+  byHand: async (world) => copilotCli.servers(world, { switchboard: await gateway(world) }),
+  // Its own gate for tools that write has no setting that lasts, only this flag.
+  headless: (prompt, { writes }) => ({
+    args: ["--disable-client-telemetry", ...(writes ? ["--allow-tool", "switchboard"] : []), "-p", prompt],
+  }),
+  ways: {},
+};

@@ -1,0 +1,47 @@
+// Mistral Vibe, whose model calls MCP tools from TypeScript.
+
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { writeText } from "../home.mjs";
+import { gateway } from "./gateway.mjs";
+
+const file = ({ home }) => join(home, ".vibe/config.toml");
+const code = (tool, args) => JSON.stringify({ code: `async function main() { return await tools.mcp_switchboard.${tool}(${args}) }` });
+
+export const mistralVibe = {
+  name: "mistral-vibe",
+  label: "mistral-vibe",
+  hasPair: false,
+  marksErrors: false,
+  program: (packaged) => [packaged("mistral-vibe/venv/bin/vibe")],
+  environment: () => ({ FAKE_KEY: "fake", MISTRAL_API_KEY: "fake" }),
+  settings: (world) => writeText(file(world), `active_model = "fake"
+enable_telemetry = false
+enable_update_checks = false
+enable_auto_update = false
+
+[[providers]]
+name = "fake"
+api_base = "${world.model.url}/v1"
+api_key_env_var = "FAKE_KEY"
+api_style = "openai"
+backend = "generic"
+
+[[models]]
+name = "fake"
+provider = "fake"
+alias = "fake"
+`),
+  servers: (world, entries) => {
+    for (const [name, { command, args }] of Object.entries(entries)) {
+      appendFileSync(file(world), `\n[[mcp_servers]]\nname = "${name}"\ntransport = "stdio"\ncommand = "${command}"\nargs = ${JSON.stringify(args)}\n`);
+    }
+  },
+  byHand: async (world) => {
+    mistralVibe.servers(world, { switchboard: await gateway(world) });
+    appendFileSync(file(world), `\n[tools.switchboard_mcp]\npermission = "always"\n`);
+  },
+  headless: (prompt) => ({ args: ["--trust", "-p", prompt] }),
+  ways: { carry: { tool: "run_typescript", code } },
+};

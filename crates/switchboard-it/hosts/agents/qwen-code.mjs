@@ -1,0 +1,31 @@
+// Qwen Code.
+
+import { join } from "node:path";
+
+import { mergeJson } from "../home.mjs";
+import { gateway } from "./gateway.mjs";
+
+const file = ({ home }) => join(home, ".qwen/settings.json");
+
+export const qwenCode = {
+  name: "qwen-code",
+  label: "qwen-code",
+  hasPair: false,
+  marksErrors: false,
+  // The program itself: the wrapper of the package does not pass signals on.
+  program: (packaged) => [process.execPath, packaged("qwen-code/node_modules/@qwen-code/qwen-code/cli.js")],
+  environment: ({ model }) => ({
+    OPENAI_API_KEY: "fake",
+    OPENAI_BASE_URL: `${model.url}/v1`,
+    OPENAI_MODEL: "fake",
+    QWEN_TELEMETRY_ENABLED: "false",
+  }),
+  settings: () => {},
+  servers: (world, entries) => {
+    const trusted = ([name, entry]) => [name, { ...entry, trust: true }];
+    mergeJson(file(world), { mcpServers: Object.fromEntries(Object.entries(entries).map(trusted)) });
+  },
+  byHand: async (world) => qwenCode.servers(world, { switchboard: await gateway(world) }),
+  headless: (prompt) => ({ args: ["--auth-type", "openai", "-p", prompt] }),
+  ways: { load: { tool: "tool_search", args: (tool) => ({ query: `select:mcp__switchboard__${tool}` }) } },
+};

@@ -1,0 +1,31 @@
+// The hosts of this run. A host is an object:
+//
+//   name         as `switchboard install` and `serve --host` know it
+//   label        the same, with the kind of model where a host treats models differently
+//   hasPair      whether it is shown `mcp_write` beside `mcp`
+//   marksErrors  whether its API marks a result as an error
+//   program      the command line that starts it
+//   environment  its variables
+//   settings     writes what it needs to talk to the fake model
+//   servers      writes entries of MCP servers in its own form
+//   byHand       writes what `switchboard install` does, where that does not know the host yet
+//   headless     the arguments, and standard input, for a prompt
+//   ways         how its model reaches a tool that is not among the definitions: see model/script.mjs
+//   leaves       the processes that it leaves by itself
+
+import { claudeCode } from "./agents/claude-code.mjs";
+import { cline } from "./agents/cline.mjs";
+import { KINDS as CODEX } from "./agents/codex.mjs";
+import { copilotCli } from "./agents/copilot-cli.mjs";
+import { geminiCli } from "./agents/gemini-cli.mjs";
+import { mistralVibe } from "./agents/mistral-vibe.mjs";
+import { opencode } from "./agents/opencode.mjs";
+import { qwenCode } from "./agents/qwen-code.mjs";
+
+const named = process.env.HOSTS_NAMES.split(",");
+
+// Each host, once for every kind of model that it treats differently.
+export const KINDS = [claudeCode, ...CODEX, geminiCli, opencode, qwenCode, copilotCli, cline, mistralVibe]
+  .filter(({ name }) => named.includes(name));
+
+export const HOSTS = KINDS.filter(({ name, label }) => name === label);
