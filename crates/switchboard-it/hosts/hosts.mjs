@@ -3,7 +3,8 @@
 //   name         as `switchboard install` and `serve --host` know it
 //   label        the same, with the kind of model where a host treats models differently
 //   hasPair      whether it is shown `mcp_write` beside `mcp`
-//   marksErrors  whether its API marks a result as an error
+//   isError      whether a result is marked as an error, where the host can
+//   errorCopies  how often it repeats the text of an error by itself
 //   program      the command line that starts it
 //   environment  its variables
 //   settings     writes what it needs to talk to the fake model

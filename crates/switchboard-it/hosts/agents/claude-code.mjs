@@ -9,7 +9,7 @@ export const claudeCode = {
   name: "claude-code",
   label: "claude-code",
   hasPair: true,
-  marksErrors: true,
+  isError: ({ error }) => error,
   program: (packaged) => [packaged("claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude")],
   environment: ({ model }) => ({
     ANTHROPIC_BASE_URL: model.url,
@@ -29,5 +29,5 @@ export const claudeCode = {
     mergeJson(join(world.home, ".claude/settings.json"), { permissions: { allow: ["mcp__switchboard"] } });
   },
   headless: (prompt) => ({ args: ["-p", prompt] }),
-  ways: { load: { tool: "ToolSearch", args: (tool) => ({ query: `select:mcp__switchboard__${tool}`, max_results: 5 }) } },
+  ways: { load: { tool: "ToolSearch", ask: (query) => ({ query }), args: { query: "select:mcp__switchboard__mcp,mcp__switchboard__mcp_write", max_results: 5 } } },
 };

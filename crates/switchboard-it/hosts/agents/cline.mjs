@@ -12,7 +12,7 @@ export const cline = {
   name: "cline",
   label: "cline",
   hasPair: false,
-  marksErrors: false,
+  isError: ({ text }) => /"isError":true/.test(text),
   leaves: /hub-daemon|cline-hub|\bhub\b/,
   program: (packaged) => [packaged("cline/node_modules/@cline/cli-linux-x64/bin/cline")],
   environment: () => ({ CLINE_TELEMETRY_DISABLED: "1", CLINE_NO_AUTO_UPDATE: "1" }),

@@ -13,7 +13,6 @@ const file = ({ home }) => join(home, ".codex/config.toml");
 const codex = (kind) => ({
   name: "codex",
   hasPair: true,
-  marksErrors: false, // The API has no such mark.
   program: (packaged) => [packaged(PROGRAM)],
   environment: () => ({ FAKE_KEY: "fake" }),
   settings: (world) => writeText(file(world), `model = "${kind.model}"
@@ -44,13 +43,13 @@ stream_max_retries = 0
   ...kind,
 });
 
-const TOOL_SEARCH = { load: { tool: "tool_search", args: (tool) => ({ query: `switchboard ${tool}` }) } };
+const TOOL_SEARCH = { load: { tool: "tool_search", ask: (query) => ({ query }), args: { query: "switchboard mcp" } } };
 const CODE_MODE = {
-  carry: { tool: "exec", code: (tool, args) => `text(await tools.mcp__switchboard__${tool}(${args}))` },
+  carry: { tool: "exec", args: (tool, args) => `text(await tools.mcp__switchboard__${tool}(${args}))` },
 };
 
 export const KINDS = [
   codex({ label: "codex", model: "gpt-5.5", ways: TOOL_SEARCH }),
-  codex({ label: "codex-code-mode", model: "gpt-6-sol", ways: CODE_MODE }),
+  codex({ label: "codex-code-mode", model: "gpt-6-sol", ways: CODE_MODE, isError: ({ text }) => /"isError":true/.test(text) }),
   codex({ label: "codex-plain", model: "unknown", ways: {} }),
 ];

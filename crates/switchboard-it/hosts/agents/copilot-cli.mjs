@@ -9,7 +9,6 @@ export const copilotCli = {
   name: "copilot-cli",
   label: "copilot-cli",
   hasPair: true,
-  marksErrors: false,
   // The program itself: the wrapper of the package does not pass signals on.
   program: (packaged) => [packaged("copilot-cli/node_modules/@github/copilot-linux-x64/copilot")],
   environment: ({ model }) => ({

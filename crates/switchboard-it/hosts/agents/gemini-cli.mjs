@@ -11,7 +11,7 @@ export const geminiCli = {
   name: "gemini-cli",
   label: "gemini-cli",
   hasPair: true,
-  marksErrors: true,
+  isError: ({ error }) => error,
   program: (packaged) => [process.execPath, packaged("gemini-cli/node_modules/@google/gemini-cli/bundle/gemini.js")],
   environment: ({ model }) => ({
     GEMINI_API_KEY: "fake",

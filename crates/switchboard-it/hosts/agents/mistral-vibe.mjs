@@ -7,13 +7,14 @@ import { writeText } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".vibe/config.toml");
-const code = (tool, args) => JSON.stringify({ code: `async function main() { return await tools.mcp_switchboard.${tool}(${args}) }` });
+const code = (tool, args) => `async function main() { return await tools.mcp_switchboard.${tool}(${args}) }`;
 
 export const mistralVibe = {
   name: "mistral-vibe",
   label: "mistral-vibe",
   hasPair: false,
-  marksErrors: false,
+  isError: ({ text }) => /^run_typescript failed/.test(text),
+  errorCopies: 2, // It shows the stack of the exception, which begins with the message.
   program: (packaged) => [packaged("mistral-vibe/venv/bin/vibe")],
   environment: () => ({ FAKE_KEY: "fake", MISTRAL_API_KEY: "fake" }),
   settings: (world) => writeText(file(world), `active_model = "fake"
@@ -43,5 +44,12 @@ alias = "fake"
     appendFileSync(file(world), `\n[tools.switchboard_mcp]\npermission = "always"\n`);
   },
   headless: (prompt) => ({ args: ["--trust", "-p", prompt] }),
-  ways: { carry: { tool: "run_typescript", code } },
+  ways: {
+    load: {
+      tool: "search_tool_functions",
+      ask: (query) => ({ mode: "best_match", query }),
+      args: { mode: "details", functions: ["mcp_switchboard.mcp"] },
+    },
+    carry: { tool: "run_typescript", args: (tool, args) => JSON.stringify({ code: code(tool, args) }) },
+  },
 };

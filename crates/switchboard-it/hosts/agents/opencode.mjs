@@ -19,7 +19,6 @@ export const opencode = {
   name: "opencode",
   label: "opencode",
   hasPair: false,
-  marksErrors: false,
   program: (packaged) => [packaged("opencode/node_modules/opencode-linux-x64-baseline/bin/opencode")],
   environment: () => ({
     OPENCODE_DISABLE_AUTOUPDATE: "1",

@@ -11,7 +11,6 @@ export const qwenCode = {
   name: "qwen-code",
   label: "qwen-code",
   hasPair: false,
-  marksErrors: false,
   // The program itself: the wrapper of the package does not pass signals on.
   program: (packaged) => [process.execPath, packaged("qwen-code/node_modules/@qwen-code/qwen-code/cli.js")],
   environment: ({ model }) => ({
@@ -27,5 +26,11 @@ export const qwenCode = {
   },
   byHand: async (world) => qwenCode.servers(world, { switchboard: await gateway(world) }),
   headless: (prompt) => ({ args: ["--auth-type", "openai", "-p", prompt] }),
-  ways: { load: { tool: "tool_search", args: (tool) => ({ query: `select:mcp__switchboard__${tool}` }) } },
+  ways: {
+    load: { tool: "tool_search", ask: (query) => ({ query }), args: { query: "select:mcp__switchboard__mcp" } },
+    carry: {
+      tool: "tool_call",
+      args: (tool, args) => `{"name":"mcp__switchboard__${tool}","arguments":${args}}`,
+    },
+  },
 };

@@ -11,9 +11,10 @@
 const LINE = /^\s*(CALL|FOLLOW|SAY|HOLD)\b ?(.*)$/;
 const MOST_PAGES = 100;
 
-// `ways` tells how tools are reached in this host:
-//   load   {tool, args}: the host's own tool search, for a tool that is not among the definitions
-//   carry  {tool, code}: the tool that runs code, and the code that calls a tool from there
+// `ways` tells how a tool is reached that is not among the definitions:
+//   load   {tool, args, ask}: the host's own tool search, which is called once with `args`; `ask` makes
+//          the arguments that search for words
+//   carry  {tool, args}: the tool that calls other tools, with its arguments for such a call
 export function nextTurn({ tools, messages }, ways = {}) {
   const prompt = messages.findLastIndex(({ role, text }) => role === "user" && stepsOf(text).length > 0);
   if (prompt < 0) return { text: "OK", calls: [] };
@@ -72,14 +73,14 @@ function offsetIn(text) {
   return found && Number(found[1].replaceAll(",", ""));
 }
 
-// The call of a tool: by its definition, by code, after a search of the host, or at a venture.
+// The call of a tool: by its definition, by another tool, after a search of the host, or by its bare name.
 function reach(tool, args, tools, { load, carry, isLoaded }) {
   const defined = find(tool, tools);
   if (defined) return { ...defined, args };
-  const carrier = carry && find(carry.tool, tools);
-  if (carrier) return { ...carrier, args: carry.code(tool, args) };
   const loader = load && !isLoaded && find(load.tool, tools);
-  if (loader) return { ...loader, args: JSON.stringify(load.args(tool)) };
+  if (loader) return { ...loader, args: JSON.stringify(load.args), isLoad: true };
+  const carrier = carry && find(carry.tool, tools);
+  if (carrier) return { ...carrier, args: carry.args(tool, args) };
   return { name: tool, args };
 }
 
