@@ -9,12 +9,12 @@ export async function cardOf({ host, env, project }) {
   const child = spawn("switchboard", ["serve", "--host", host.name], { env, cwd: project, stdio: ["pipe", "pipe", "ignore"] });
   const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   child.stdin.on("error", () => {}); // It does not know the host.
-  const card = {};
+  const card = { instructions: "(none)", tools: [] };
   send({ id: 1, method: "initialize", params: CLIENT });
   for await (const line of createInterface({ input: child.stdout })) {
     const { id, result } = JSON.parse(line);
     if (id === 1) {
-      card.instructions = result.instructions;
+      card.instructions = result.instructions ?? card.instructions;
       send({ method: "notifications/initialized" });
       send({ id: 2, method: "tools/list" });
     }

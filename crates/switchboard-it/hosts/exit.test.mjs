@@ -25,6 +25,7 @@ for (const host of HOSTS) {
         const running = processesOf(world).map(({ command }) => command.join(" "));
         assert.ok(running.some((command) => /switchboard serve/.test(command)), `no gateway among ${running.join("\n")}`);
         child.kill(signal);
+        await eventually(`the host ends by ${signal}`, () => child.exitCode !== null || child.signalCode !== null);
         await ended;
         await nothingLeft(world);
       }));

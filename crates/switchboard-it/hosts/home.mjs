@@ -23,11 +23,13 @@ export const servers = ({ project }) => ({
   files: { command: process.execPath, args: [server("server-filesystem"), project] },
 });
 
-// Calls `use` with a home in which `host` is configured as `setup` says: `none`, `direct` or
-// `switchboard` (see below). In the end no process may be left, but for those that `host` leaves itself.
-export const inHome = (host, { name, setup = installed }, use) =>
+// Calls `use` with a home in which `host` is configured as `setup` says: `none`, `direct` or `installed`
+// (see below). In the end no process may be left, but for those that `host` leaves itself. `place` is the
+// home's own path, where that matters.
+export const inHome = (host, { name, setup = installed, place }, use) =>
   withModel(host.ways, async (model) => {
-    const home = realpathSync(mkdtempSync(join(tmpdir(), "host-")));
+    if (place) mkdirSync(place);
+    const home = realpathSync(place ?? mkdtempSync(join(tmpdir(), "host-")));
     const project = join(home, "project");
     const world = { host, home, project, model, log: join(LOGS, `${name}-${host.label}.log`) };
     world.env = {

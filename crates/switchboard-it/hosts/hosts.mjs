@@ -11,8 +11,10 @@
 //   servers      writes entries of MCP servers in its own form
 //   byHand       writes what `switchboard install` does, where that does not know the host yet
 //   headless     the arguments, and standard input, for a prompt
+//   terminal     its terminal UI: what to write and type there, and what is seen
 //   ways         how its model reaches a tool that is not among the definitions: see model/script.mjs
 //   leaves       the processes that it leaves by itself
+//   ignores      the signals that do not end it, with the reason
 
 import { claudeCode } from "./agents/claude-code.mjs";
 import { cline } from "./agents/cline.mjs";

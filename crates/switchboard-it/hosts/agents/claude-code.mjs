@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { mergeJson } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
+import { DOWN, ENTER, RIGHT } from "./keys.mjs";
 
 export const claudeCode = {
   name: "claude-code",
@@ -27,6 +28,25 @@ export const claudeCode = {
   byHand: async (world) => {
     claudeCode.servers(world, { switchboard: await gateway(world, { alwaysLoad: true }) });
     mergeJson(join(world.home, ".claude/settings.json"), { permissions: { allow: ["mcp__switchboard"] } });
+  },
+  terminal: {
+    args: [],
+    ready: /\? for shortcuts|shift\+tab to cycle/,
+    questions: [/requests your input/, /Do you want to proceed\?/],
+    keys: [
+      [/❯ \*? *Decision: ▸/, RIGHT],
+      [/❯ ◯ Deny/, DOWN],
+      [/❯ [◯◉●] Allow once/, ENTER],
+      [/❯ ✔ Decision: Allow once/, DOWN],
+      [/❯ Accept/, ENTER],
+      [/❯ 1\. Yes/, ENTER],
+    ],
+    settings: ({ home, project }) => mergeJson(join(home, ".claude.json"), {
+      hasCompletedOnboarding: true,
+      theme: "dark",
+      customApiKeyResponses: { approved: ["fake"], rejected: [] },
+      projects: { [project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+    }),
   },
   headless: (prompt) => ({ args: ["-p", prompt] }),
   ways: { load: { tool: "ToolSearch", ask: (query) => ({ query }), args: { query: "select:mcp__switchboard__mcp,mcp__switchboard__mcp_write", max_results: 5 } } },

@@ -13,6 +13,7 @@ export const cline = {
   label: "cline",
   hasPair: false,
   isError: ({ text }) => /"isError":true/.test(text),
+  ignores: { SIGTERM: "Cline does not end by SIGTERM while a request is under way" },
   leaves: /hub-daemon|cline-hub|\bhub\b/,
   program: (packaged) => [packaged("cline/node_modules/@cline/cli-linux-x64/bin/cline")],
   environment: () => ({ CLINE_TELEMETRY_DISABLED: "1", CLINE_NO_AUTO_UPDATE: "1" }),

@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import { writeText } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
+import { DOWN, ENTER } from "./keys.mjs";
 
 const PROGRAM = "codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
 
@@ -38,6 +39,14 @@ stream_max_retries = 0
   },
   async byHand(world) {
     this.servers(world, { switchboard: await gateway(world, { default_tools_approval_mode: "approve" }) });
+  },
+  terminal: {
+    args: [],
+    ready: /› Ask Codex/,
+    questions: [/Allow .*write_file.*\?/, /Allow the switchboard MCP server/],
+    keys: [[/› \d\. Deny/, DOWN], [/› \d\. Allow/, ENTER]],
+    daemon: /app-server/,
+    settings: (world) => appendFileSync(file(world), `\n[projects."${world.project}"]\ntrust_level = "trusted"\n\n[notice.model_migrations]\n"gpt-5.5" = "gpt-6-sol"\n`),
   },
   headless: (prompt) => ({ args: ["exec", "--skip-git-repo-check", prompt] }),
   ...kind,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { mergeJson } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
+import { DOWN, ENTER } from "./keys.mjs";
 
 export const copilotCli = {
   name: "copilot-cli",
@@ -24,6 +25,13 @@ export const copilotCli = {
     mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers: Object.fromEntries(Object.entries(entries).map(local)) });
   },
   byHand: async (world) => copilotCli.servers(world, { switchboard: await gateway(world) }),
+  terminal: {
+    args: ["--disable-client-telemetry"],
+    ready: /Manual Approval/,
+    questions: [/Do you want to use this tool\?/, /switchboard needs information/],
+    keys: [[/❯ 1\. Yes/, ENTER], [/❯ Deny/, DOWN], [/❯ Allow once/, ENTER]],
+    settings: ({ home, project }) => mergeJson(join(home, ".copilot/config.json"), { trusted_folders: [project], banner: "never" }),
+  },
   // Its own gate for tools that write has no setting that lasts, only this flag.
   headless: (prompt, { writes }) => ({
     args: ["--disable-client-telemetry", ...(writes ? ["--allow-tool", "switchboard"] : []), "-p", prompt],

@@ -1,6 +1,6 @@
 // What the fake model does next: it obeys the lines of its prompt, one turn each.
 //
-//   CALL TOOL ARGS     calls the tool once
+//   CALL TOOL ARGS     calls the tool once; ARGS may be `base64:…`, so that a screen does not show them
 //   FOLLOW TOOL ARGS   calls the tool, then reads on in the stored result as long as the answer says how
 //   SAY TEXT           says the text and ends its turn
 //   HOLD               never answers
@@ -45,8 +45,11 @@ export const stepsOf = (text) =>
     if (verb === undefined) return [];
     if (verb === "SAY" || verb === "HOLD") return [{ verb, args: rest }];
     const [, tool, args] = /^(\S+)\s*(.*)$/.exec(rest);
-    return [{ verb, tool, args: args || "{}" }];
+    return [{ verb, tool, args: decoded(args || "{}") }];
   });
+
+const decoded = (args) =>
+  (args.startsWith("base64:") ? Buffer.from(args.slice("base64:".length), "base64").toString() : args);
 
 // Each answer of the model with what its calls brought.
 function turnsOf(messages) {
