@@ -67,7 +67,8 @@ impl Plan {
         let is_all = words.contains(&"--all");
         let (mut hosts, mut scenarios) = (Vec::new(), Vec::new());
         for word in words.iter().filter(|word| **word != "--all") {
-            let scenario = MAIN_SCENARIOS.into_iter().chain(MORE_SCENARIOS).find(|name| name == word);
+            let scenario =
+                MAIN_SCENARIOS.into_iter().chain(MORE_SCENARIOS).find(|name| name == word);
             if let Some(host) = HOSTS.into_iter().find(|host| host.name == *word) {
                 hosts.push(host);
             } else {

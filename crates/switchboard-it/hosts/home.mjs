@@ -50,7 +50,7 @@ export const inHome = (host, { name, setup = installed, place }, use) =>
       await nothingLeft(world);
       return result;
     } finally {
-      for (const request of model.requests) note(world, "request", { ...request, raw: undefined, messages: undefined, tools: undefined });
+      for (const { url, body, reply, failed } of model.requests) note(world, "request", { url, body, reply, failed });
       for (const { pid } of processesOf(world)) end(pid);
       rmSync(home, { recursive: true, force: true, maxRetries: 5 });
     }
@@ -95,6 +95,10 @@ export function writeText(path, text) {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
 }
+
+// Entries of servers in the form of a host: `shape` makes it from command and arguments.
+export const shaped = (entries, shape) =>
+  Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, shape(entry)]));
 
 export const writeJson = (path, value) => writeText(path, `${JSON.stringify(value, null, 2)}\n`);
 

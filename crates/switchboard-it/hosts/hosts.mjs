@@ -11,10 +11,13 @@
 //   servers      writes entries of MCP servers in its own form
 //   byHand       writes what `switchboard install` does, where that does not know the host yet
 //   headless     the arguments, and standard input, for a prompt
+//   variable     the part of an entry that passes a variable on to a server
 //   terminal     its terminal UI: what to write and type there, and what is seen
 //   ways         how its model reaches a tool that is not among the definitions: see model/script.mjs
 //   leaves       the processes that it leaves by itself
 //   ignores      the signals that do not end it, with the reason
+
+import { existsSync } from "node:fs";
 
 import { claudeCode } from "./agents/claude-code.mjs";
 import { cline } from "./agents/cline.mjs";
@@ -24,11 +27,19 @@ import { geminiCli } from "./agents/gemini-cli.mjs";
 import { mistralVibe } from "./agents/mistral-vibe.mjs";
 import { opencode } from "./agents/opencode.mjs";
 import { qwenCode } from "./agents/qwen-code.mjs";
+import { packaged } from "./home.mjs";
 
+const ALL = [claudeCode, ...CODEX, geminiCli, opencode, qwenCode, copilotCli, cline, mistralVibe];
 const named = process.env.HOSTS_NAMES.split(",");
 
+// Most of the packages are for Linux on x86-64 only.
+function isInstalled({ label, program }) {
+  const exists = existsSync(program(packaged).at(-1));
+  if (!exists) console.log(`skipped: ${label} (no program for this platform)`);
+  return exists;
+}
+
 // Each host, once for every kind of model that it treats differently.
-export const KINDS = [claudeCode, ...CODEX, geminiCli, opencode, qwenCode, copilotCli, cline, mistralVibe]
-  .filter(({ name }) => named.includes(name));
+export const KINDS = ALL.filter(({ name }) => named.includes(name)).filter(isInstalled);
 
 export const HOSTS = KINDS.filter(({ name, label }) => name === label);

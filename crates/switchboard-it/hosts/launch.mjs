@@ -38,5 +38,6 @@ export async function prompt(world, lines, options) {
   const ran = await start(world, lines, options).ended;
   if (ran.code === 0) return ran;
   const { host, model, log } = world;
-  throw new Error(`${host.label} ended with ${ran.code ?? ran.signal} after ${model.requests.length} requests (see ${log})\n${ran.stderr.slice(-2000)}${ran.stdout.slice(-2000)}`);
+  const how = `${host.label} ended with ${ran.code ?? ran.signal} after ${model.requests.length} requests`;
+  throw new Error(`${how} (see ${log})\n${ran.stderr.slice(-2000)}${ran.stdout.slice(-2000)}`);
 }

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 
-import { mergeJson } from "../home.mjs";
+import { mergeJson, shaped } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
 import { DOWN, ENTER, RIGHT } from "./keys.mjs";
 
@@ -22,8 +22,8 @@ export const claudeCode = {
   }),
   settings: () => {},
   servers: ({ home }, entries) => {
-    const stdio = ([name, entry]) => [name, { type: "stdio", ...entry, env: {} }];
-    mergeJson(join(home, ".claude.json"), { mcpServers: Object.fromEntries(Object.entries(entries).map(stdio)) });
+    const mcpServers = shaped(entries, (entry) => ({ type: "stdio", ...entry, env: {} }));
+    mergeJson(join(home, ".claude.json"), { mcpServers });
   },
   byHand: async (world) => {
     claudeCode.servers(world, { switchboard: await gateway(world, { alwaysLoad: true }) });
@@ -49,5 +49,11 @@ export const claudeCode = {
     }),
   },
   headless: (prompt) => ({ args: ["-p", prompt] }),
-  ways: { load: { tool: "ToolSearch", ask: (query) => ({ query }), args: { query: "select:mcp__switchboard__mcp,mcp__switchboard__mcp_write", max_results: 5 } } },
+  ways: {
+    load: {
+      tool: "ToolSearch",
+      ask: (query) => ({ query }),
+      args: { query: "select:mcp__switchboard__mcp,mcp__switchboard__mcp_write" },
+    },
+  },
 };

@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { mergeJson } from "../home.mjs";
+import { mergeJson, shaped } from "../home.mjs";
 import { commandOf } from "../launch.mjs";
 import { gateway } from "./gateway.mjs";
 
@@ -18,12 +18,13 @@ export const cline = {
   program: (packaged) => [packaged("cline/node_modules/@cline/cli-linux-x64/bin/cline")],
   environment: () => ({ CLINE_TELEMETRY_DISABLED: "1", CLINE_NO_AUTO_UPDATE: "1" }),
   settings: async (world) => {
-    const [program, ...args] = commandOf(world, ["auth", "openai-compatible", "-k", "fake", "-b", `${world.model.url}/v1`, "-m", "fake"]);
+    const provider = ["openai-compatible", "-k", "fake", "-b", `${world.model.url}/v1`, "-m", "fake"];
+    const [program, ...args] = commandOf(world, ["auth", ...provider]);
     await promisify(execFile)(program, args, { env: world.env, cwd: world.project, timeout: 60_000 });
   },
   servers: ({ home }, entries) => {
-    const stdio = ([name, entry]) => [name, { transport: { type: "stdio", ...entry } }];
-    mergeJson(join(home, ".cline/data/settings/cline_mcp_settings.json"), { mcpServers: Object.fromEntries(Object.entries(entries).map(stdio)) });
+    const mcpServers = shaped(entries, (entry) => ({ transport: { type: "stdio", ...entry } }));
+    mergeJson(join(home, ".cline/data/settings/cline_mcp_settings.json"), { mcpServers });
   },
   byHand: async (world) => cline.servers(world, { switchboard: await gateway(world) }),
   headless: (prompt) => ({ args: [prompt] }),

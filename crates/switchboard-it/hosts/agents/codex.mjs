@@ -40,13 +40,20 @@ stream_max_retries = 0
   async byHand(world) {
     this.servers(world, { switchboard: await gateway(world, { default_tools_approval_mode: "approve" }) });
   },
+  variable: (name) => ({ env_vars: [name] }),
   terminal: {
     args: [],
     ready: /› Ask Codex/,
     questions: [/Allow .*write_file.*\?/, /Allow the switchboard MCP server/],
     keys: [[/› \d\. Deny/, DOWN], [/› \d\. Allow/, ENTER]],
     daemon: /app-server/,
-    settings: (world) => appendFileSync(file(world), `\n[projects."${world.project}"]\ntrust_level = "trusted"\n\n[notice.model_migrations]\n"gpt-5.5" = "gpt-6-sol"\n`),
+    settings: (world) => appendFileSync(file(world), `
+[projects."${world.project}"]
+trust_level = "trusted"
+
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
+`),
   },
   headless: (prompt) => ({ args: ["exec", "--skip-git-repo-check", prompt] }),
   ...kind,

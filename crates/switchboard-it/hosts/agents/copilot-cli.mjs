@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 
-import { mergeJson } from "../home.mjs";
+import { mergeJson, shaped } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
 import { DOWN, ENTER } from "./keys.mjs";
 
@@ -21,8 +21,8 @@ export const copilotCli = {
   }),
   settings: () => {},
   servers: ({ home }, entries) => {
-    const local = ([name, entry]) => [name, { tools: ["*"], type: "local", ...entry }];
-    mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers: Object.fromEntries(Object.entries(entries).map(local)) });
+    const mcpServers = shaped(entries, (entry) => ({ tools: ["*"], type: "local", ...entry }));
+    mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers });
   },
   byHand: async (world) => copilotCli.servers(world, { switchboard: await gateway(world) }),
   terminal: {

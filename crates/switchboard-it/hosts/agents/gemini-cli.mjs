@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 
-import { mergeJson } from "../home.mjs";
+import { mergeJson, shaped } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".gemini/settings.json");
@@ -27,10 +27,10 @@ export const geminiCli = {
   }),
   // Headless, tools of a server without trust are not shown to the model.
   servers: (world, entries) => {
-    const trusted = ([name, entry]) => [name, { ...entry, trust: true }];
-    mergeJson(file(world), { mcpServers: Object.fromEntries(Object.entries(entries).map(trusted)) });
+    mergeJson(file(world), { mcpServers: shaped(entries, (entry) => ({ ...entry, trust: true })) });
   },
   byHand: async (world) => geminiCli.servers(world, { switchboard: await gateway(world) }),
+  variable: (name) => ({ env: { [name]: `$${name}` } }),
   headless: (prompt) => ({ args: ["-m", "gemini-2.5-pro", "-p", prompt] }),
   ways: {},
 };

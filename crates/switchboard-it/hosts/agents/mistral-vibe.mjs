@@ -36,7 +36,13 @@ alias = "fake"
 `),
   servers: (world, entries) => {
     for (const [name, { command, args }] of Object.entries(entries)) {
-      appendFileSync(file(world), `\n[[mcp_servers]]\nname = "${name}"\ntransport = "stdio"\ncommand = "${command}"\nargs = ${JSON.stringify(args)}\n`);
+      appendFileSync(file(world), `
+[[mcp_servers]]
+name = "${name}"
+transport = "stdio"
+command = "${command}"
+args = ${JSON.stringify(args)}
+`);
     }
   },
   byHand: async (world) => {

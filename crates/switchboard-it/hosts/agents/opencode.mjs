@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 
-import { mergeJson } from "../home.mjs";
+import { mergeJson, shaped } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".config/opencode/opencode.json");
@@ -35,8 +35,7 @@ export const opencode = {
     });
   },
   servers: (world, entries) => {
-    const local = ([name, { command, args }]) => [name, { type: "local", command: [command, ...args] }];
-    mergeJson(file(world), { mcp: Object.fromEntries(Object.entries(entries).map(local)) });
+    mergeJson(file(world), { mcp: shaped(entries, ({ command, args }) => ({ type: "local", command: [command, ...args] })) });
   },
   byHand: async (world) => opencode.servers(world, { switchboard: await gateway(world) }),
   // An argument would be quoted.

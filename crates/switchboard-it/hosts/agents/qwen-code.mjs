@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 
-import { mergeJson } from "../home.mjs";
+import { mergeJson, shaped } from "../home.mjs";
 import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".qwen/settings.json");
@@ -21,8 +21,7 @@ export const qwenCode = {
   }),
   settings: () => {},
   servers: (world, entries) => {
-    const trusted = ([name, entry]) => [name, { ...entry, trust: true }];
-    mergeJson(file(world), { mcpServers: Object.fromEntries(Object.entries(entries).map(trusted)) });
+    mergeJson(file(world), { mcpServers: shaped(entries, (entry) => ({ ...entry, trust: true })) });
   },
   byHand: async (world) => qwenCode.servers(world, { switchboard: await gateway(world) }),
   headless: (prompt) => ({ args: ["--auth-type", "openai", "-p", prompt] }),

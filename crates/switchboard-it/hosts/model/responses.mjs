@@ -35,7 +35,8 @@ export function write({ text, calls }, { body, number, json, stream }) {
     input_tokens: 100, input_tokens_details: { cached_tokens: 0 },
     output_tokens: 10, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 110,
   };
-  const response = { id: `resp_${number}`, object: "response", created_at: 0, status: "completed", model: body.model, output, usage };
+  const response = { id: `resp_${number}`, object: "response", created_at: 0, status: "completed", output, usage };
+  response.model = body.model;
   if (!body.stream) return json(response);
   const events = stream();
   let sequence_number = 0;
