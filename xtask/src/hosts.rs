@@ -25,7 +25,7 @@ const HOSTS: [Package; 8] = [
     Package { name: "qwen-code", registry: Registry::Npm },
     Package { name: "copilot-cli", registry: Registry::Npm },
     Package { name: "cline", registry: Registry::Npm },
-    Package { name: "mistral-vibe", registry: Registry::PyPi },
+    Package { name: "vibe", registry: Registry::PyPi },
 ];
 
 /// The hosts that CI runs.
@@ -103,10 +103,10 @@ pub(crate) fn run(words: &[&str]) -> ExitCode {
     let python = python();
     if plan.hosts.iter().any(|host| host.registry == Registry::PyPi) && python.is_none() {
         if plan.is_named && in_ci() {
-            complain("error: mistral-vibe needs Python 3.12 or newer, which is not installed");
+            complain("error: vibe needs Python 3.12 or newer, which is not installed");
             return ExitCode::FAILURE;
         }
-        say("skipped: mistral-vibe (needs Python 3.12 or newer)");
+        say("skipped: vibe (needs Python 3.12 or newer)");
     }
     match install(&plan, python.as_deref()).and_then(|hosts| drive(&hosts, &plan.scenarios)) {
         Ok(()) => ExitCode::SUCCESS,

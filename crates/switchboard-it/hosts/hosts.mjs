@@ -24,12 +24,12 @@ import { cline } from "./agents/cline.mjs";
 import { KINDS as CODEX } from "./agents/codex.mjs";
 import { copilotCli } from "./agents/copilot-cli.mjs";
 import { geminiCli } from "./agents/gemini-cli.mjs";
-import { mistralVibe } from "./agents/mistral-vibe.mjs";
+import { vibe } from "./agents/vibe.mjs";
 import { opencode } from "./agents/opencode.mjs";
 import { qwenCode } from "./agents/qwen-code.mjs";
 import { packaged } from "./home.mjs";
 
-const ALL = [claudeCode, ...CODEX, geminiCli, opencode, qwenCode, copilotCli, cline, mistralVibe];
+const ALL = [claudeCode, ...CODEX, geminiCli, opencode, qwenCode, copilotCli, cline, vibe];
 const named = process.env.HOSTS_NAMES.split(",");
 
 // Most of the packages are for Linux on x86-64 only.

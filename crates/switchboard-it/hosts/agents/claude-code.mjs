@@ -25,8 +25,8 @@ export const claudeCode = {
     const mcpServers = shaped(entries, (entry) => ({ type: "stdio", ...entry, env: {} }));
     mergeJson(join(home, ".claude.json"), { mcpServers });
   },
-  byHand: async (world) => {
-    claudeCode.servers(world, { switchboard: await gateway(world, { alwaysLoad: true }) });
+  byHand: (world) => {
+    claudeCode.servers(world, { switchboard: gateway(world, { alwaysLoad: true }) });
     mergeJson(join(world.home, ".claude/settings.json"), { permissions: { allow: ["mcp__switchboard"] } });
   },
   terminal: {

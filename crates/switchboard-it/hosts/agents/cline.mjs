@@ -26,7 +26,7 @@ export const cline = {
     const mcpServers = shaped(entries, (entry) => ({ transport: { type: "stdio", ...entry } }));
     mergeJson(join(home, ".cline/data/settings/cline_mcp_settings.json"), { mcpServers });
   },
-  byHand: async (world) => cline.servers(world, { switchboard: await gateway(world) }),
+  byHand: (world) => cline.servers(world, { switchboard: gateway(world) }),
   headless: (prompt) => ({ args: [prompt] }),
   ways: {},
 };

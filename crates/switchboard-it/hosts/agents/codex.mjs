@@ -37,8 +37,8 @@ stream_max_retries = 0
       appendFileSync(file(world), `\n[mcp_servers.${name}]\n${lines.join("")}`);
     }
   },
-  async byHand(world) {
-    this.servers(world, { switchboard: await gateway(world, { default_tools_approval_mode: "approve" }) });
+  byHand(world) {
+    this.servers(world, { switchboard: gateway(world, { default_tools_approval_mode: "approve" }) });
   },
   variable: (name) => ({ env_vars: [name] }),
   terminal: {

@@ -24,7 +24,7 @@ export const copilotCli = {
     const mcpServers = shaped(entries, (entry) => ({ tools: ["*"], type: "local", ...entry }));
     mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers });
   },
-  byHand: async (world) => copilotCli.servers(world, { switchboard: await gateway(world) }),
+  byHand: (world) => copilotCli.servers(world, { switchboard: gateway(world) }),
   terminal: {
     args: ["--disable-client-telemetry"],
     ready: /Manual Approval/,

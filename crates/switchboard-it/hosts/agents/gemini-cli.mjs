@@ -29,7 +29,7 @@ export const geminiCli = {
   servers: (world, entries) => {
     mergeJson(file(world), { mcpServers: shaped(entries, (entry) => ({ ...entry, trust: true })) });
   },
-  byHand: async (world) => geminiCli.servers(world, { switchboard: await gateway(world) }),
+  byHand: (world) => geminiCli.servers(world, { switchboard: gateway(world) }),
   variable: (name) => ({ env: { [name]: `$${name}` } }),
   headless: (prompt) => ({ args: ["-m", "gemini-2.5-pro", "-p", prompt] }),
   ways: {},

@@ -37,7 +37,7 @@ export const opencode = {
   servers: (world, entries) => {
     mergeJson(file(world), { mcp: shaped(entries, ({ command, args }) => ({ type: "local", command: [command, ...args] })) });
   },
-  byHand: async (world) => opencode.servers(world, { switchboard: await gateway(world) }),
+  byHand: (world) => opencode.servers(world, { switchboard: gateway(world) }),
   // An argument would be quoted.
   headless: (prompt) => ({ args: ["run"], stdin: prompt }),
   ways: {},

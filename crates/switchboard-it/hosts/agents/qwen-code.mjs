@@ -23,7 +23,7 @@ export const qwenCode = {
   servers: (world, entries) => {
     mergeJson(file(world), { mcpServers: shaped(entries, (entry) => ({ ...entry, trust: true })) });
   },
-  byHand: async (world) => qwenCode.servers(world, { switchboard: await gateway(world) }),
+  byHand: (world) => qwenCode.servers(world, { switchboard: gateway(world) }),
   headless: (prompt) => ({ args: ["--auth-type", "openai", "-p", prompt] }),
   ways: {
     load: { tool: "tool_search", ask: (query) => ({ query }), args: { query: "select:mcp__switchboard__mcp" } },

@@ -9,13 +9,13 @@ import { gateway } from "./gateway.mjs";
 const file = ({ home }) => join(home, ".vibe/config.toml");
 const code = (tool, args) => `async function main() { return await tools.mcp_switchboard.${tool}(${args}) }`;
 
-export const mistralVibe = {
-  name: "mistral-vibe",
-  label: "mistral-vibe",
+export const vibe = {
+  name: "vibe",
+  label: "vibe",
   hasPair: false,
   isError: ({ text }) => /^run_typescript failed/.test(text),
   errorCopies: 2, // It shows the stack of the exception, which begins with the message.
-  program: (packaged) => [packaged("mistral-vibe/venv/bin/vibe")],
+  program: (packaged) => [packaged("vibe/venv/bin/vibe")],
   environment: () => ({ FAKE_KEY: "fake", MISTRAL_API_KEY: "fake" }),
   settings: (world) => writeText(file(world), `active_model = "fake"
 enable_telemetry = false
@@ -45,8 +45,8 @@ args = ${JSON.stringify(args)}
 `);
     }
   },
-  byHand: async (world) => {
-    mistralVibe.servers(world, { switchboard: await gateway(world) });
+  byHand: (world) => {
+    vibe.servers(world, { switchboard: gateway(world) });
     appendFileSync(file(world), `\n[tools.switchboard_mcp]\npermission = "always"\n`);
   },
   headless: (prompt) => ({ args: ["--trust", "-p", prompt] }),
