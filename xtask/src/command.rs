@@ -78,6 +78,6 @@ fn is_installed(tool: &str) -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a developer's tool asks where it runs")]
-fn in_ci() -> bool {
+pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }

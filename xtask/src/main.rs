@@ -5,6 +5,7 @@ mod bench;
 mod command;
 mod conformance;
 mod docs;
+mod hosts;
 mod npm;
 mod packages;
 mod pi;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | npm | real-hosts
        cargo xtask bench [SECTION…] | bench ranking|tokens [FOLDER…] | soak [--long] | pi [--long] [NAME…]
+       cargo xtask hosts [--all] [HOST…] [SCENARIO…]
        cargo xtask search-run CORPUS QUERIES OUT | search-words WORDS OUT
        cargo xtask answers CORPUS QUERIES TOOLLISTS
        cargo xtask conformance [--server] [--client] [--stdio] [--direct] [--revision REVISION]";
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["npm"] => npm::run(),
         ["real-hosts"] => real_hosts::run(),
+        ["hosts", words @ ..] => hosts::run(words),
         ["pi", "--long", names @ ..] => pi::run(pi::Sessions::Many, names),
         ["pi", names @ ..] => pi::run(pi::Sessions::Few, names),
         ["conformance", options @ ..] => conformance::run(options),

@@ -54,6 +54,7 @@ const STEPS: &[Step] = &[
     step("conformance", "cargo xtask conformance", When::Only(Depth::Full)),
     step("real-hosts", "cargo xtask real-hosts", When::Only(Depth::Full)),
     step("pi", "cargo xtask pi", When::Only(Depth::Full)),
+    step("hosts", "cargo xtask hosts", When::Only(Depth::Full)),
 ];
 
 /// What this machine and this workspace have, as far as the steps depend on it.
@@ -193,6 +194,7 @@ mod tests {
                 "conformance: cargo xtask conformance",
                 "real-hosts: cargo xtask real-hosts",
                 "pi: cargo xtask pi",
+                "hosts: cargo xtask hosts",
             ],
         );
     }
@@ -227,6 +229,7 @@ mod tests {
                 "conformance: cargo xtask conformance",
                 "real-hosts: cargo xtask real-hosts",
                 "pi: cargo xtask pi",
+                "hosts: cargo xtask hosts",
             ],
         );
     }

@@ -1,0 +1,40 @@
+// Copilot CLI, with a provider of one's own.
+
+import { join } from "node:path";
+
+import { mergeJson, shaped } from "../home.mjs";
+import { gateway } from "./gateway.mjs";
+import { DOWN, ENTER } from "./keys.mjs";
+
+export const copilotCli = {
+  name: "copilot-cli",
+  label: "copilot-cli",
+  hasPair: true,
+  // The program itself: the wrapper of the package does not pass signals on.
+  program: (packaged) => [packaged("copilot-cli/node_modules/@github/copilot-linux-x64/copilot")],
+  environment: ({ model }) => ({
+    COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`,
+    COPILOT_PROVIDER_API_KEY: "fake",
+    COPILOT_MODEL: "gpt-4.1",
+    COPILOT_OFFLINE: "true",
+    COPILOT_AUTO_UPDATE: "false",
+  }),
+  settings: () => {},
+  servers: ({ home }, entries) => {
+    const mcpServers = shaped(entries, (entry) => ({ tools: ["*"], type: "local", ...entry }));
+    mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers });
+  },
+  byHand: (world) => copilotCli.servers(world, { switchboard: gateway(world) }),
+  terminal: {
+    args: ["--disable-client-telemetry"],
+    ready: /Manual Approval/,
+    questions: [/Do you want to use this tool\?/, /switchboard needs information/],
+    keys: [[/❯ 1\. Yes/, ENTER], [/❯ Deny/, DOWN], [/❯ Allow once/, ENTER]],
+    settings: ({ home, project }) => mergeJson(join(home, ".copilot/config.json"), { trusted_folders: [project], banner: "never" }),
+  },
+  // Its own gate for tools that write has no setting that lasts, only this flag.
+  headless: (prompt, { writes }) => ({
+    args: ["--disable-client-telemetry", ...(writes ? ["--allow-tool", "switchboard"] : []), "-p", prompt],
+  }),
+  ways: {},
+};

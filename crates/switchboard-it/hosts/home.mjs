@@ -1,0 +1,114 @@
+// Homes for hosts: an empty HOME, a project, the fake model, and what the host needs to know of them.
+
+import { execFile } from "node:child_process";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+import { withModel } from "./model/server.mjs";
+import { end, eventually, processesOf } from "./processes.mjs";
+
+// The program under test, the folder that holds the packages of each host, and the one for logs.
+const { HOSTS_SWITCHBOARD: SWITCHBOARD, HOSTS_PACKAGES: PACKAGES, HOSTS_LOGS: LOGS } = process.env;
+
+const PATIENCE_MS = 30_000;
+
+export const packaged = (path) => join(PACKAGES, path);
+const server = (name) => packaged(`common/node_modules/@modelcontextprotocol/${name}/dist/index.js`);
+
+// The two servers of every scenario. `files` may use the project, which hosts name as a root, too.
+export const servers = ({ project }) => ({
+  everything: { command: process.execPath, args: [server("server-everything")] },
+  files: { command: process.execPath, args: [server("server-filesystem"), project] },
+});
+
+// Calls `use` with a home in which `host` is configured as `setup` says: `none`, `direct` or `installed`
+// (see below). In the end no process may be left, but for those that `host` leaves itself. `place` is the
+// home's own path, where that matters.
+export const inHome = (host, { name, setup = installed, place }, use) =>
+  withModel(host.ways, async (model) => {
+    if (place) mkdirSync(place);
+    const home = realpathSync(place ?? mkdtempSync(join(tmpdir(), "host-")));
+    const project = join(home, "project");
+    const world = { host, home, project, model, log: join(LOGS, `${name}-${host.label}.log`) };
+    world.env = {
+      HOME: home,
+      PATH: [dirname(SWITCHBOARD), dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(":"),
+      LANG: "C.UTF-8",
+      TERM: "xterm-256color",
+      DO_NOT_TRACK: "1",
+      ...host.environment(world),
+    };
+    try {
+      mkdirSync(project);
+      mkdirSync(LOGS, { recursive: true });
+      writeFileSync(world.log, "");
+      await host.settings(world);
+      await setup(world);
+      const result = await use(world);
+      await nothingLeft(world);
+      return result;
+    } finally {
+      for (const { url, body, reply, failed } of model.requests) note(world, "request", { url, body, reply, failed });
+      for (const { pid } of processesOf(world)) end(pid);
+      rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+    }
+  });
+
+// Waits until every process that was started in the home ended.
+export const nothingLeft = (world) => {
+  const left = () => processesOf(world).filter(({ command }) => !world.host.leaves?.test(command.join(" ")));
+  return eventually("no process is left", () => left().length === 0, left);
+};
+
+// Setup: no MCP server at all.
+export const none = () => {};
+
+// Setup: the two servers in the host's own configuration.
+export const direct = (world) => world.host.servers(world, servers(world));
+
+// Setup: the two servers in Switchboard's configuration, and Switchboard in the host's.
+export async function installed(world) {
+  writeJson(join(world.home, ".config/switchboard/mcp.json"), { mcpServers: servers(world) });
+  if (process.env.HOSTS_BY_HAND) return world.host.byHand(world);
+  try {
+    await cli(world, "install", world.host.name, "--yes");
+  } catch (error) {
+    if (!/invalid value/.test(error.stderr)) throw error;
+    await world.host.byHand(world);
+  }
+}
+
+// Runs the command line in a home; gives what it wrote.
+export async function cli({ env, project, ...world }, ...args) {
+  const options = { env, cwd: project, timeout: PATIENCE_MS };
+  const { stdout, stderr } = await promisify(execFile)(SWITCHBOARD, args, options);
+  note(world, `switchboard ${args.join(" ")}`, { stdout, stderr });
+  return stdout;
+}
+
+// Writes down what happened, to look at when a test fails.
+export const note = ({ log }, what, value) => appendFileSync(log, `${what}: ${JSON.stringify(value)}\n`);
+
+export function writeText(path, text) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+// Entries of servers in the form of a host: `shape` makes it from command and arguments.
+export const shaped = (entries, shape) =>
+  Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, shape(entry)]));
+
+export const writeJson = (path, value) => writeText(path, `${JSON.stringify(value, null, 2)}\n`);
+
+// Merges `more` into a JSON file, one level deep, so that several parts of a setup can write to it.
+export function mergeJson(path, more) {
+  let kept = {};
+  try {
+    kept = JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    // It does not exist yet.
+  }
+  writeJson(path, { ...kept, ...more });
+}

@@ -1,0 +1,58 @@
+// What Switchboard adds to a request, in tokens, against no MCP server and against the same two directly.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import { KINDS } from "./hosts.mjs";
+import { cli, direct, inHome, installed, none, packaged } from "./home.mjs";
+import { prompt } from "./launch.mjs";
+import { turns } from "./received.mjs";
+
+const { encode } = createRequire(packaged("common/"))("gpt-tokenizer/encoding/o200k_base");
+
+// The most that a request may grow.
+const BUDGET = { pair: 400, single: 330 };
+
+// Hosts do not wait for every server: the request is made again until all tools are known.
+const TRIES = 2;
+const isWhole = ({ raw }) => raw.includes("get-sum") && raw.includes("write_file");
+
+// As in a later session, when the listings of the servers are kept.
+async function listed(world) {
+  await installed(world);
+  await cli(world, "search", "sum of two numbers");
+}
+
+// The first request of a turn. The path of the home is in the prompt: it is the same for all.
+const request = (host, setup, kind) =>
+  inHome(host, { name: `tokens-${kind}`, setup, place: join(tmpdir(), `host-${process.pid}`) }, async (world) => {
+    await prompt(world, ["SAY hello"]);
+    const [first] = turns(world.model);
+    return first;
+  });
+
+// Ids are random, and so is their length in tokens.
+const ID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
+const tokens = ({ raw }) => encode(raw.replaceAll(ID, "id")).length;
+
+const rows = [];
+after(() => console.log([
+  "| host | no MCP | two servers directly | Switchboard | added |",
+  "|---|---|---|---|---|",
+  ...rows.map((row) => `| ${row.map((cell) => cell.toLocaleString("en")).join(" | ")} |`),
+].join("\n")));
+
+for (const host of KINDS) {
+  const budget = host.hasPair ? BUDGET.pair : BUDGET.single;
+  test(`at most ${budget} tokens are added to a request (${host.label})`, async () => {
+    const without = tokens(await request(host, none, "none"));
+    let all;
+    for (let tried = 0; tried < TRIES && !(all && isWhole(all)); tried += 1) all = await request(host, direct, "direct");
+    const ours = tokens(await request(host, listed, "switchboard"));
+    rows.push([host.label, without, tokens(all), ours, ours - without]);
+    assert.ok(ours - without <= budget, `${ours - without} tokens are added: ${without} without, ${ours} with Switchboard`);
+  });
+}
