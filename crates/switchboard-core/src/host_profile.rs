@@ -119,7 +119,8 @@ pub const PROFILES: &[HostProfile] = &[
         name: "codex",
         title: "Codex",
         client: ClientName::Exactly("codex-mcp-client"),
-        result_bytes: Some(36_000),
+        // Models that Codex does not know get 12,000 bytes, others four times that.
+        result_bytes: Some(11_500),
         loading: ToolLoading::Deferred,
         gate: HostGate::ByAnnotations,
         resource_tools: Some(367),
