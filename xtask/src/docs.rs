@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod env;
 mod errors;
+mod hosts;
 mod mcp_tool;
 mod settings;
 
@@ -25,6 +26,7 @@ const PAGES: &[(&str, Page)] = &[
     ("config.md", config::page),
     ("env.md", env::page),
     ("errors.md", errors::page),
+    ("hosts.md", hosts::page),
     ("mcp-tool.md", mcp_tool::page),
 ];
 

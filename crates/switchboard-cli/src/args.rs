@@ -153,7 +153,8 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  switchboard uninstall claude-code")]
     Uninstall {
         /// The host
-        host: HostName,
+        #[arg(value_parser = HostName)]
+        host: String,
         /// Change the files without a question
         #[arg(short, long)]
         yes: bool,

@@ -66,7 +66,8 @@ impl From<Code> for Exit {
             Code::TrustRequired
             | Code::ApprovalRequired
             | Code::ApprovalDenied
-            | Code::ToolBlocked => Exit::NotApproved,
+            | Code::ToolBlocked
+            | Code::NotReadOnly => Exit::NotApproved,
             Code::ConnectFailed
             | Code::Starting
             | Code::Backoff
@@ -108,6 +109,7 @@ mod tests {
         4 approval_denied
         2 tool_changed
         4 tool_blocked
+        4 not_read_only
         2 no_instructions
         2 config
         5 connect_failed

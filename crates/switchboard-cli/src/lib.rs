@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use anstream::ColorChoice;
 use clap::{CommandFactory, Parser};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use switchboard::config::install::Target;
 use switchboard::failure::{Code, Failure, Subject};
 use tokio::runtime::Builder;
 use tracing_subscriber::filter::LevelFilter;
@@ -58,10 +59,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let format = command.format();
     let threads = Threads::of(&command);
     let outcome = match App::new(&globals, printer) {
+        Ok(mut app) if is_started_without_variables(&command) => {
+            app.environment = app.environment.without_unset();
+            run_on_runtime(threads, commands::run(&app, command))
+        }
         Ok(app) => run_on_runtime(threads, commands::run(&app, command)),
         Err(failure) => Err(failure.into()),
     };
     conclude(outcome, format, printer).into()
+}
+
+/// Whether a host starts us that makes an empty variable of one that is not set.
+fn is_started_without_variables(command: &Command) -> bool {
+    let Command::Serve(Serve { host: Some(host), .. }) = command else { return false };
+    Target::from_word(host).is_some_and(Target::fills_in_variables)
 }
 
 /// A crash writes none of our memory to a disk: there are tokens in it. What we start inherits that,

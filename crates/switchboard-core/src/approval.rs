@@ -59,6 +59,15 @@ pub struct Grants {
     servers: HashMap<ServerName, DefinitionHash>,
 }
 
+/// What a caller may reach at all, whatever the rules and grants say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    #[default]
+    Full,
+    /// Only tools that declare themselves read-only: the caller used a tool that promises this.
+    ReadOnly,
+}
+
 /// A call that may be made. The only way to a server.
 #[derive(Clone, Debug)]
 pub struct Approved {
@@ -134,10 +143,12 @@ pub enum RefusalCause {
     NotAccepted(Pin),
     /// What the user denies does not read there.
     Unread(Origin),
+    /// The caller reaches read-only tools, and it does not declare itself one.
+    NotReadOnly,
 }
 
 /// Applies the rules to a checked call.
-pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
+pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) -> Decision {
     let Checked { target, args } = checked;
     if let Some(place) = &rules.unread {
         let cause = RefusalCause::Unread(place.clone());
@@ -152,6 +163,9 @@ pub fn decide(rules: &Rules, grants: &Grants, checked: Checked) -> Decision {
     if rules.block(&target) {
         let cause = RefusalCause::NotAccepted(target.pin);
         return Decision::Refused(Refusal { target, cause });
+    }
+    if access == Access::ReadOnly && !target.entry.annotations.only_reads() {
+        return Decision::Refused(Refusal { target, cause: RefusalCause::NotReadOnly });
     }
     if rules.ask_for(&target) && !grants.cover(&target, rules.definition) {
         let definition = rules.definition;

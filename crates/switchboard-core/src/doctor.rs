@@ -11,6 +11,7 @@ use self::pi::PiFault;
 use crate::catalog::resolve::nearest;
 use crate::config::diagnostic::{self, Diagnostic, DiagnosticKind};
 use crate::config::expand::{self, ExpandError, Surroundings};
+use crate::config::install::Target;
 use crate::config::layers::{Config, PendingCause};
 use crate::config::server::ServerEntry;
 use crate::config::values::Template;
@@ -66,6 +67,19 @@ pub enum Fault {
     Untrusted { cause: PendingCause },
     #[error("`{field}` needs the environment variable `{name}`, which is not set")]
     MissingVariable { field: String, name: String },
+    #[error(
+        "{} starts Switchboard without the environment variable `{name}`, which `{path}` does not \
+         pass on",
+        host.title()
+    )]
+    NotPassedOn { host: Target, path: String, name: String },
+    /// It could only be written there as plain text.
+    #[error(
+        "{} starts Switchboard without the environment variable `{name}`, and `{path}` cannot name \
+         one to pass on",
+        host.title()
+    )]
+    NeverPassedOn { host: Target, path: String, name: String },
     #[error("`{field}` cannot be filled in")]
     BadValue {
         field: String,
@@ -130,6 +144,8 @@ impl Finding {
             Fault::Disabled => about(Hint::Enable),
             Fault::Untrusted { .. } => about(Hint::Trust),
             Fault::MissingVariable { name, .. } => vec![Hint::SetVariable(name.clone())],
+            Fault::NotPassedOn { host, .. } => vec![Hint::InstallIn(*host)],
+            Fault::NeverPassedOn { .. } => Vec::new(),
             Fault::BadValue { field, .. } => vec![Hint::Correct(field.clone())],
             Fault::CommandNotFound { command, nearest } => {
                 let close = Some(Hint::DidYouMean(nearest.clone())).filter(|_| !nearest.is_empty());
@@ -165,11 +181,13 @@ impl Fault {
             Fault::Pi(fault) => fault.level(),
             Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
             | Fault::CollidingNames { .. }
+            | Fault::NotPassedOn { .. }
             | Fault::Untrusted { .. }
             | Fault::DamagedCache { .. }
             | Fault::OpenDirectory { .. } => Level::Warning,
             Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. })
             | Fault::Disabled
+            | Fault::NeverPassedOn { .. }
             | Fault::StaleCache
             | Fault::Launched { .. }
             | Fault::NotInstalled { .. }
@@ -197,6 +215,7 @@ impl Fault {
             Fault::Disabled => "disabled",
             Fault::Untrusted { .. } => "untrusted",
             Fault::MissingVariable { .. } => "missing_variable",
+            Fault::NotPassedOn { .. } | Fault::NeverPassedOn { .. } => "variable_not_passed_on",
             Fault::BadValue { .. } => "bad_value",
             Fault::CommandNotFound { .. } => "command_not_found",
             Fault::LauncherMissing { .. } => "launcher_missing",

@@ -29,6 +29,7 @@ pub enum Code {
     ApprovalDenied,
     ToolChanged,
     ToolBlocked,
+    NotReadOnly,
     NoInstructions,
     Config,
     ConnectFailed,
@@ -46,7 +47,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 31] = [
+    pub const ALL: [Code; 32] = [
         Code::BadRequest,
         Code::UnknownTool,
         Code::AmbiguousTool,
@@ -64,6 +65,7 @@ impl Code {
         Code::ApprovalDenied,
         Code::ToolChanged,
         Code::ToolBlocked,
+        Code::NotReadOnly,
         Code::NoInstructions,
         Code::Config,
         Code::ConnectFailed,
@@ -100,6 +102,7 @@ impl Code {
             Code::ApprovalDenied => "approval_denied",
             Code::ToolChanged => "tool_changed",
             Code::ToolBlocked => "tool_blocked",
+            Code::NotReadOnly => "not_read_only",
             Code::NoInstructions => "no_instructions",
             Code::Config => "config",
             Code::ConnectFailed => "connect_failed",
@@ -189,6 +192,8 @@ pub enum Hint {
     Setting(&'static str),
     /// Ask the user, in a host that can, or allow it beforehand.
     AskUser,
+    /// Call this tool, or with none do the same, through the tool for writes.
+    UseWriteTool(Option<String>),
     /// Allow calls that fit this pattern for good.
     Allow(String),
     /// Look at what changed in the tools of a server, and accept it.

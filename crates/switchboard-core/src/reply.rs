@@ -197,6 +197,17 @@ pub struct ToolLine {
     pub tool: String,
     pub description: String,
     pub pin: Pin,
+    pub reached_by: ReachedBy,
+}
+
+/// Which tool of ours calls it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReachedBy {
+    /// The one that was asked.
+    #[default]
+    SameTool,
+    /// `mcp_write`, because it does not declare itself read-only and `mcp` was asked.
+    WriteTool,
 }
 
 #[derive(Debug)]

@@ -193,10 +193,12 @@ fn elicited(answer: Answer) -> Value {
 /// The tool and its arguments, read from the words of an elicitation.
 fn question(params: &Value) -> Option<String> {
     let message = params["message"].as_str()?;
-    let (what, arguments) = message.split_once("\n\nArguments:\n")?;
+    let (what, arguments) = message.split_once('\n')?;
     let mut quoted = what.split('`').skip(1).step_by(2);
     let (tool, server) = (quoted.next()?, quoted.next()?);
-    Some(format!("{server}_{tool} {}", json_of(arguments)))
+    // `name: value` of one argument, as short ones are shown.
+    let (name, value) = arguments.split_once(": ")?;
+    Some(format!("{server}_{tool} {{\"{name}\":{value}}}"))
 }
 
 /// `switchboard` as a person or a script types it: a process for each request.

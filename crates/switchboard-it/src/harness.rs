@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use switchboard::approval::Answer;
 use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
 use switchboard::config::parse;
@@ -184,14 +184,30 @@ impl World {
 
     /// The same in a host of some kind.
     pub async fn client_of(&self, host: HostKind, capabilities: Value) -> Client {
+        let mut client = self.silent_client(host);
+        client.initialize("2025-11-25", capabilities).await;
+        client
+    }
+
+    /// The same, shown these tools.
+    pub async fn client_shown(&self, offer: Offer, host: HostKind) -> Client {
+        let mut client = self.connected(offer, host);
+        client.initialize("2025-11-25", json!({})).await;
+        client
+    }
+
+    /// A client that has said nothing yet.
+    pub fn silent_client(&self, host: HostKind) -> Client {
+        self.connected(Offer::Auto, host)
+    }
+
+    fn connected(&self, offer: Offer, host: HostKind) -> Client {
         let (ours, theirs) = pipe::pair();
         let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
         let stop = CancellationToken::new();
         // Ends with the client's streams, or with the test.
-        tokio::spawn(serve_over(streams, self.gateway.clone(), (Offer::Proxy, host), stop));
-        let mut client = Client::over(ours.reader, ours.writer);
-        client.initialize("2025-11-25", capabilities).await;
-        client
+        tokio::spawn(serve_over(streams, self.gateway.clone(), (offer, host), stop));
+        Client::over(ours.reader, ours.writer)
     }
 
     /// The text that a tool gives.

@@ -81,13 +81,14 @@ pub async fn answers(programs: Programs, sessions: usize, calls: usize) -> Answe
 }
 
 impl Answers {
-    /// Counts the answer to a call whose text has the nonce as its first line.
+    /// Counts the answer to a call whose text has the nonce as its first line, below the id of a
+    /// result that was too long.
     pub(crate) fn count(&mut self, answer: &Value, id: &Value, nonce: &str) {
         let said = text(answer);
         let failed = answer["result"]["isError"] == true || answer.get("error").is_some();
         let code = said.split(':').next().unwrap_or_default();
         let counter = match answer["id"] == *id {
-            true if !failed && said.lines().next() == Some(nonce) => &mut self.right,
+            true if !failed && first_line(&said) == Some(nonce) => &mut self.right,
             true if failed && !said.replace(nonce, "").contains("nonce-") => {
                 self.failed.entry(code.to_owned()).or_default()
             }
@@ -95,6 +96,11 @@ impl Answers {
         };
         *counter += 1;
     }
+}
+
+/// The first line that the tool itself gave.
+fn first_line(said: &str) -> Option<&str> {
+    said.lines().find(|line| !line.starts_with("[result: "))
 }
 
 /// What became of calls that change something and whose server dies before it can say so.

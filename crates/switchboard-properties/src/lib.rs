@@ -48,6 +48,14 @@ pub const TARGETS: &[Target] = &[
     target("vscode", |input| config::host(Host::VsCode, input)),
     target("windsurf", |input| config::host(Host::Windsurf, input)),
     target("zed", |input| config::host(Host::Zed, input)),
+    target("amp", |input| config::host(Host::Amp, input)),
+    target("cline", |input| config::host(Host::Cline, input)),
+    target("copilot-cli", |input| config::host(Host::CopilotCli, input)),
+    target("crush", |input| config::host(Host::Crush, input)),
+    target("kiro", |input| config::host(Host::Kiro, input)),
+    target("qwen-code", |input| config::host(Host::QwenCode, input)),
+    target("roo", |input| config::host(Host::Roo, input)),
+    target("vibe", |input| config::host(Host::Vibe, input)),
 ];
 
 /// Checks the property of a target; an unknown name is a mistake in the target.

@@ -24,21 +24,21 @@ pub(crate) enum Answer {
     Text(String, Option<Code>),
 }
 
-/// How the text of an error begins.
+/// For whom a result is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Errors {
-    /// As it is: the client shows its model that it is an error.
-    Flagged,
-    /// With words that say so, and what kind it is.
-    Named,
+pub(crate) enum ResultStyle {
+    /// Any host: it shows its model that something is an error, and gets nothing twice.
+    Plain,
+    /// The extension of Pi: the text of an error begins with its kind, and `_meta` has the details.
+    Pi,
 }
 
-impl Errors {
-    fn head(self, error_type: ErrorType) -> &'static str {
+impl ResultStyle {
+    fn error_head(self, error_type: ErrorType) -> &'static str {
         match (self, error_type) {
-            (Errors::Flagged, _) => "",
-            (Errors::Named, ErrorType::Tool | ErrorType::Validation) => "MCP tool error: ",
-            (Errors::Named, ErrorType::Connection) => "MCP connection error: ",
+            (ResultStyle::Plain, _) => "",
+            (ResultStyle::Pi, ErrorType::Tool | ErrorType::Validation) => "MCP tool error: ",
+            (ResultStyle::Pi, ErrorType::Connection) => "MCP connection error: ",
         }
     }
 }
@@ -52,22 +52,22 @@ impl Answer {
     }
 
     /// Straight into the frame.
-    pub(crate) fn write(&self, out: &mut String, errors: Errors) {
+    pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
         match self {
             Answer::Json(json) => out.push_str(json.as_str()),
-            Answer::Reply(found, ignored) => reply(out, found, ignored, errors),
-            Answer::Failure(wrong) => failure(out, wrong, None, errors),
-            Answer::Output(output, note) => output_result(out, output, note.as_deref(), errors),
-            Answer::Text(text, code) => words(out, text, *code, errors),
+            Answer::Reply(found, ignored) => reply(out, found, ignored, style),
+            Answer::Failure(wrong) => failure(out, wrong, None, style),
+            Answer::Output(output, note) => output_result(out, output, note.as_deref(), style),
+            Answer::Text(text, code) => words(out, text, *code, style),
         }
     }
 }
 
 /// The result of the `mcp` tool for a reply; `ignored` names parameters that were passed over.
-fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str], errors: Errors) {
+fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str], style: ResultStyle) {
     let note = note(ignored);
     match reply {
-        Reply::Output(output) => output_result(out, output, note.as_deref(), errors),
+        Reply::Output(output) => output_result(out, output, note.as_deref(), style),
         _ => {
             let mut text = render::text::reply(reply);
             if let Some(note) = note {
@@ -87,19 +87,19 @@ fn note(ignored: &[&'static str]) -> Option<String> {
     Some(format!("(ignored, because another parameter came first: {})", ignored.join(", ")))
 }
 
-fn output_result(out: &mut String, output: &Output, note: Option<&str>, errors: Errors) {
+fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: ResultStyle) {
     if let Some(unselected) = &output.unselected {
-        return failure(out, unselected, Some(&output.content), errors);
+        return failure(out, unselected, Some(&output.content), style);
     }
     out.push_str("{\"content\":");
     let guessed = output.guessed.as_ref().map(render::text::guessed_line);
-    match errors {
-        Errors::Named if output.content.is_error() => {
+    match style {
+        ResultStyle::Pi if output.content.is_error() => {
             let line = guessed.map(|line| line + "\n").unwrap_or_default();
-            let head = format!("{}{line}", errors.head(ErrorType::Tool));
+            let head = format!("{}{line}", style.error_head(ErrorType::Tool));
             output.content.write_error_content(out, &head, UNKNOWN);
         }
-        Errors::Named | Errors::Flagged => {
+        ResultStyle::Pi | ResultStyle::Plain => {
             let first = out.len() + 1;
             // Straight into the frame: a large result is not copied once more.
             output.content.write_content(out);
@@ -126,15 +126,23 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, errors: 
         Origin::Prompt => "prompt",
     };
     let asked = Asked { mode, server: output.server.as_str(), tool: &output.name };
-    meta(out, |out| details::of_output(out, &asked, &output.content));
+    meta(out, style, |out| details::of_output(out, &asked, &output.content));
     out.push('}');
 }
 
 /// The result of the `mcp` tool for a failure: an error that a model can act upon, and what there
 /// is all the same.
-fn failure(out: &mut String, failure: &Failure, beside: Option<&CallOutput<'_>>, errors: Errors) {
+fn failure(
+    out: &mut String,
+    failure: &Failure,
+    beside: Option<&CallOutput<'_>>,
+    style: ResultStyle,
+) {
     let error_type = error_type(failure.code);
-    text_result(out, &format!("{}{}", errors.head(error_type), render::text::failure(failure)));
+    text_result(
+        out,
+        &format!("{}{}", style.error_head(error_type), render::text::failure(failure)),
+    );
     if let Some(beside) = beside
         && out.pop() == Some(']')
     {
@@ -149,23 +157,23 @@ fn failure(out: &mut String, failure: &Failure, beside: Option<&CallOutput<'_>>,
     };
     let asked = Asked { mode: "call", server, tool };
     let fault = Fault { error_type, original: &failure.to_string(), code: failure.code.as_str() };
-    meta(out, |out| details::of_fault(out, &asked, &fault));
+    meta(out, style, |out| details::of_fault(out, &asked, &fault));
     out.push('}');
 }
 
 /// Words of a tool of ours; with a code they are an error.
-fn words(out: &mut String, text: &str, code: Option<Code>, errors: Errors) {
+fn words(out: &mut String, text: &str, code: Option<Code>, style: ResultStyle) {
     let Some(code) = code else {
         text_result(out, text);
         out.push('}');
         return;
     };
     let error_type = error_type(code);
-    text_result(out, &format!("{}{text}", errors.head(error_type)));
+    text_result(out, &format!("{}{text}", style.error_head(error_type)));
     out.push_str(",\"isError\":true");
     let asked = Asked { mode: "call", server: "", tool: "" };
     let fault = Fault { error_type, original: text, code: code.as_str() };
-    meta(out, |out| details::of_fault(out, &asked, &fault));
+    meta(out, style, |out| details::of_fault(out, &asked, &fault));
     out.push('}');
 }
 
@@ -184,6 +192,7 @@ fn error_type(code: Code) -> ErrorType {
         Code::ServerError
         | Code::ToolChanged
         | Code::ToolBlocked
+        | Code::NotReadOnly
         | Code::ApprovalRequired
         | Code::ApprovalDenied => ErrorType::Tool,
         Code::ServerDisabled
@@ -267,7 +276,11 @@ fn text_block(text: &str) -> String {
     block
 }
 
-fn meta(out: &mut String, details: impl FnOnce(&mut String)) {
+/// What Pi shows its user beside the text; any other host may give it to its model once more.
+fn meta(out: &mut String, style: ResultStyle, details: impl FnOnce(&mut String)) {
+    if style == ResultStyle::Plain {
+        return;
+    }
     out.push_str(",\"_meta\":{\"switchboard/details\":");
     details(out);
     out.push('}');

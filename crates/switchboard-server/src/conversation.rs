@@ -1,19 +1,21 @@
 //! What the requests of one client have in common, or those of all clients that are not told apart,
 //! and how a request of either era is answered.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 use switchboard::content::Spacing;
 use switchboard::exact::Args;
+use switchboard::host_profile::{HostProfile, UNKNOWN};
 use switchboard::schema::mirrored;
-use switchboard::{Caller, Gateway, Session, tool_card};
+use switchboard::tool_card::{self, Cards};
+use switchboard::{Caller, Gateway, Session};
 use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::{Peer, Raw, Responder, RpcError};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{Answer, Errors};
+use crate::answer::{Answer, ResultStyle};
 use crate::direct::Direct;
 use crate::granular;
 use crate::host::ClientHost;
@@ -35,7 +37,26 @@ pub(crate) struct Conversation {
     face: Face,
     /// Calls that wait for what they asked their client.
     parking: Parking,
-    pub(crate) errors: Errors,
+    pub(crate) style: ResultStyle,
+    offer: Offer,
+    clients: Clients,
+    /// What clients are told at the start, the same for as long as this lasts.
+    instructions: OnceLock<String>,
+}
+
+/// How many clients speak here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clients {
+    One,
+    /// Any number, which nothing tells apart.
+    Many,
+}
+
+/// What a host sees of us.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    pub(crate) profile: &'static HostProfile,
+    pub(crate) cards: Cards,
 }
 
 /// Who answers.
@@ -51,7 +72,9 @@ enum Face {
 impl Face {
     fn of(offer: &Offer, gateway: &Gateway) -> Face {
         match offer {
-            Offer::Proxy | Offer::Direct => Face::Proxy(Arc::new(Direct::new(gateway, offer))),
+            Offer::Auto | Offer::Proxy | Offer::Pair | Offer::Direct => {
+                Face::Proxy(Arc::new(Direct::new(gateway, offer)))
+            }
             Offer::Granular => Face::Granular,
             Offer::Mirror(server) => Face::Mirror(Mirror::of(server)),
         }
@@ -80,19 +103,20 @@ impl Conversation {
         (offer, kind): (&Offer, HostKind),
         client: &Peer,
     ) -> Conversation {
-        let errors = match kind {
-            HostKind::Any => Errors::Flagged,
-            HostKind::Pi => Errors::Named,
+        let style = match kind {
+            HostKind::Any | HostKind::Named(_) => ResultStyle::Plain,
+            HostKind::Pi => ResultStyle::Pi,
         };
         let face = Face::of(offer, gateway);
         let host = ClientHost::new(client.clone(), face.manner()).with_spacing(face.spacing());
-        let host = if kind == HostKind::Pi { host.without_audio() } else { host };
+        kind.profile().into_iter().for_each(|profile| host.is(profile));
         let session = match face.manner() {
             Manner::OneOfMany => gateway.session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, face, parking, errors }
+        let (offer, clients, instructions) = (offer.clone(), Clients::One, OnceLock::new());
+        Conversation { session, host, face, parking, style, offer, clients, instructions }
     }
 
     /// With everybody who says with each request all that there is to know.
@@ -104,7 +128,44 @@ impl Conversation {
             Manner::Verbatim => gateway.private_session(host.clone()),
         };
         let (session, parking) = (Arc::new(session), Parking::default());
-        Conversation { session, host, face, parking, errors: Errors::Flagged }
+        let (offer, clients, instructions) = (offer.clone(), Clients::Many, OnceLock::new());
+        let style = ResultStyle::Plain;
+        Conversation { session, host, face, parking, style, offer, clients, instructions }
+    }
+
+    /// What this client sees; `client` is what it calls itself with a request of the stateless
+    /// revision. Where there is one client, what it said first holds: the tool that it was told to
+    /// be read-only stays so.
+    fn view(&self, client: Option<&str>) -> View {
+        let named = client.map(HostProfile::of_client);
+        let profile = match self.clients {
+            Clients::One => {
+                named.into_iter().for_each(|profile| self.host.is(profile));
+                self.host.profile()
+            }
+            Clients::Many => named.unwrap_or(&UNKNOWN),
+        };
+        let cards = match (&self.offer, self.clients) {
+            (Offer::Pair, _) => Cards::Pair,
+            (Offer::Auto | Offer::Direct, Clients::One) if profile.wants_pair() => Cards::Pair,
+            (
+                Offer::Auto | Offer::Direct | Offer::Proxy | Offer::Granular | Offer::Mirror(_),
+                _,
+            ) => Cards::One,
+        };
+        View { profile, cards }
+    }
+
+    /// What a client is told at the start, beside the tools.
+    fn instructions(&self, view: View) -> Option<&str> {
+        let Face::Proxy(_) = &self.face else { return None };
+        let text = self.instructions.get_or_init(|| self.session.introduction(view.cards));
+        Some(text)
+    }
+
+    /// What is offered to this client.
+    fn offered(&self, view: View) -> Map<String, Value> {
+        proxy::offer(&self.session, view, self.instructions(view))
     }
 
     /// What is shown beside the one tool, where it is shown.
@@ -156,7 +217,8 @@ impl Conversation {
         params: Option<&Raw>,
         client: &Peer,
     ) -> Result<Answer, RpcError> {
-        let answer = self.answer(caller, method, params, Some(client)).await;
+        let view = self.view(None);
+        let answer = self.answer(caller, view, method, params, Some(client)).await;
         match self.mirror() {
             Some(mirror) if mirror.is_modern() => in_older_words(method, answer),
             Some(_) | None => answer,
@@ -167,14 +229,18 @@ impl Conversation {
     pub(crate) async fn answer(
         &self,
         caller: Caller,
+        view: View,
         method: &str,
         params: Option<&Raw>,
         progress: Option<&Peer>,
     ) -> Result<Answer, RpcError> {
         let session = &*self.session;
         match (&self.face, method) {
+            (Face::Proxy(_) | Face::Granular, "initialize") => {
+                Ok(proxy::initialize(self.offered(view), params))
+            }
             (Face::Proxy(direct), method) => {
-                proxy::answer(session, direct, caller, method, params, progress).await
+                proxy::answer(session, (direct, view), caller, method, params, progress).await
             }
             (Face::Granular, "tools/list") => Ok(granular::list()),
             (Face::Granular, "tools/call") => {
@@ -200,18 +266,20 @@ impl Conversation {
         let talk = Arc::clone(&self);
         let answered = async {
             let said = Said::read(params.as_ref())?;
+            let view = self.view(said.client.as_deref());
             match method.as_str() {
                 removed if modern::is_removed(removed) => Err(not_offered()),
-                DISCOVER => self.discover().await,
+                DISCOVER => self.discover(view).await,
                 LISTEN => {
                     let (client, request) = (responder.peer(), responder.id());
                     self.listening(closing).run(&said.request, client, request).await
                 }
                 asking if modern::may_ask(asking) => {
-                    talk.in_rounds(asking, params, said, responder.peer()).await
+                    talk.in_rounds((asking, params), said, view, responder.peer()).await
                 }
                 other => {
-                    self.answer(self.session.lone_caller(), other, params.as_ref(), None).await
+                    let caller = self.session.lone_caller();
+                    self.answer(caller, view, other, params.as_ref(), None).await
                 }
             }
         };
@@ -221,7 +289,7 @@ impl Conversation {
                 let stamp = Stamp { method: &method, server_info: &info };
                 let stamped = |out: &mut String| {
                     let start = out.len();
-                    answer.write(out, self.errors);
+                    answer.write(out, self.style);
                     stamp.put(out, start);
                 };
                 responder.result(stamped).await;
@@ -238,12 +306,13 @@ impl Conversation {
     /// A call goes on until it is done or asks its client something.
     async fn in_rounds(
         self: Arc<Conversation>,
-        method: &str,
-        params: Option<Raw>,
+        (method, params): (&str, Option<Raw>),
         said: Said,
+        view: View,
         client: &Peer,
     ) -> Result<Answer, RpcError> {
-        let Said { abilities, level, about, progress_token, mut request, state, answers } = said;
+        let Said { abilities, level, about, progress_token, mut request, state, answers, .. } =
+            said;
         // What it asks for is as much what it calls.
         request.insert("method", Value::from(method));
         let rounds = match state {
@@ -251,13 +320,14 @@ impl Conversation {
             None => {
                 let (talk, method) = (Arc::clone(&self), method.to_owned());
                 Rounds::begin(request, answers, |Mouth { words, steps }| {
-                    let host = talk.host.within(words, abilities, level);
-                    let caller =
-                        talk.session.lone_caller().with_host(Arc::new(host)).with_meta(about);
+                    let host = Arc::new(talk.host.within(words, abilities, level, view.profile));
+                    let under_way = talk.host.begin(&host);
+                    let caller = talk.session.lone_caller().with_host(host).with_meta(about);
                     let caller = caller.with_progress(Some(steps));
-                    Box::pin(
-                        async move { talk.answer(caller, &method, params.as_ref(), None).await },
-                    )
+                    Box::pin(async move {
+                        let _until_answered = under_way;
+                        talk.answer(caller, view, &method, params.as_ref(), None).await
+                    })
                 })
             }
         };
@@ -273,7 +343,7 @@ impl Conversation {
         let catalog = gateway.catalog();
         let target = match &self.face {
             Face::Mirror(mirror) => mirror.server().and_then(|own| catalog.own_tool(own, tool)),
-            Face::Proxy(direct) if tool != tool_card::NAME => {
+            Face::Proxy(direct) if ![tool_card::NAME, tool_card::WRITE_NAME].contains(&tool) => {
                 let target = direct.target(gateway, tool).ok();
                 target.and_then(|id| catalog.own_tool(&id.server, id.tool.as_str()))
             }
@@ -294,9 +364,9 @@ impl Conversation {
         }
     }
 
-    async fn discover(&self) -> Result<Answer, RpcError> {
+    async fn discover(&self, view: View) -> Result<Answer, RpcError> {
         let mut discovered = match self.mirror() {
-            None => proxy::offer(),
+            None => self.offered(view),
             Some(mirror) => mirror.offer(&self.session).await?,
         };
         discovered.insert("supportedVersions".to_owned(), json!(modern::revisions()));

@@ -6,17 +6,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
+use switchboard::Gateway;
 use switchboard::catalog::Catalog;
 use switchboard::catalog::direct::{Choice, DirectList, DirectTool};
 use switchboard::config::values::{DirectTools, Toolset};
+use switchboard::host_profile::UNKNOWN;
 use switchboard::name::{ToolId, ToolName};
 use switchboard::render::words::clean_line;
 use switchboard::reply::SearchPage;
-use switchboard::{Gateway, tool_card};
+use switchboard::tool_card::{self, Cards};
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::watch;
 
+use crate::conversation::View;
 use crate::granular;
 use crate::service::Offer;
 
@@ -65,7 +68,9 @@ struct Listed {
 pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
     match offer {
         Offer::Granular | Offer::Mirror(_) => None,
-        Offer::Proxy | Offer::Direct => Direct::new(gateway, offer).warning_of_many(gateway),
+        Offer::Auto | Offer::Proxy | Offer::Pair | Offer::Direct => {
+            Direct::new(gateway, offer).warning_of_many(gateway)
+        }
     }
 }
 
@@ -73,19 +78,24 @@ pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
 pub fn definitions(gateway: &Gateway, toolset: Toolset) -> Vec<String> {
     let offer = match toolset {
         Toolset::Granular => return granular::definitions(),
+        Toolset::Auto => Offer::Auto,
         Toolset::Proxy => Offer::Proxy,
+        Toolset::Pair => Offer::Pair,
         Toolset::Direct => Offer::Direct,
     };
+    let cards = if offer == Offer::Pair { Cards::Pair } else { Cards::One };
     let beside = Direct::new(gateway, &offer).present(gateway, &BTreeSet::new());
     let beside = beside.tools.into_iter().map(|tool| tool.definition);
-    std::iter::once(tool_card::definition()).chain(beside).collect()
+    tool_card::definitions(cards, &UNKNOWN).into_iter().chain(beside).collect()
 }
 
 impl Direct {
     pub(crate) fn new(gateway: &Gateway, offer: &Offer) -> Direct {
         let otherwise = match offer {
             Offer::Direct => DirectTools::All,
-            Offer::Proxy | Offer::Granular | Offer::Mirror(_) => DirectTools::None,
+            Offer::Auto | Offer::Proxy | Offer::Pair | Offer::Granular | Offer::Mirror(_) => {
+                DirectTools::None
+            }
         };
         let frozen = gateway.settings().freeze_direct_tools;
         Direct { otherwise, frozen, state: Mutex::default(), found_more: watch::Sender::new(()) }
@@ -104,7 +114,7 @@ impl Direct {
     }
 
     /// The answer to `tools/list`: from what is known, with nothing connected.
-    pub(crate) fn list(&self, gateway: &Gateway) -> Raw {
+    pub(crate) fn list(&self, gateway: &Gateway, view: View) -> Raw {
         let mut state = self.state();
         if let Some(answer) = state.listed.as_ref().and_then(|listed| listed.frozen.clone()) {
             return answer;
@@ -114,8 +124,8 @@ impl Direct {
         if left_out > 0 {
             tracing::warn!(left_out, "more tools than are shown beside `mcp`");
         }
-        let card = tool_card::definition();
-        let mut answer = format!("{{\"tools\":[{card}");
+        let cards = tool_card::definitions(view.cards, view.profile).join(",");
+        let mut answer = format!("{{\"tools\":[{cards}");
         for tool in &tools {
             answer.push(',');
             answer.push_str(&tool.definition);

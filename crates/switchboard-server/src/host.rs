@@ -9,14 +9,16 @@ use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Era;
 use switchboard::connection::Wanted;
-use switchboard::content::{Audio, Spacing};
+use switchboard::content::{ResultForm, Spacing};
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
+use switchboard::host_profile::{HostProfile, UNKNOWN};
 use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
 use switchboard_wire::envelope::INTERNAL_ERROR;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
+use tokio::time::Instant;
 
 use crate::bulletin::Bulletin;
 use crate::levels::Levelled;
@@ -37,8 +39,27 @@ pub(crate) struct ClientHost {
     heard: Arc<Mutex<Heard>>,
     /// Where those hear of changes whom nothing can be told unasked.
     bulletin: Bulletin,
-    audio: Audio,
     spacing: Spacing,
+    /// Which host it is part of, as soon as that is known.
+    profile: Arc<OnceLock<&'static HostProfile>>,
+    under_way: UnderWay,
+}
+
+/// The requests of one stateless client that are being answered. A server that asks for roots when
+/// it connects asks on account of one of them. Held for a moment at a time, never across an await.
+type UnderWay = Arc<Mutex<Vec<Arc<ClientHost>>>>;
+
+/// One of these requests, until it is dropped.
+pub(crate) struct RequestUnderWay {
+    host: Arc<ClientHost>,
+    under_way: UnderWay,
+}
+
+impl Drop for RequestUnderWay {
+    fn drop(&mut self) {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.retain(|host| !Arc::ptr_eq(host, &self.host));
+    }
 }
 
 /// How a client is reached.
@@ -73,14 +94,18 @@ impl ClientHost {
 
     fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
         let heard = Arc::new(Mutex::new(heard));
-        let (abilities, bulletin) = Default::default();
-        let (audio, spacing) = (Audio::Native, Spacing::Compact);
-        ClientHost { way, abilities, manner, longest, heard, bulletin, audio, spacing }
+        let (abilities, bulletin, profile, under_way) = Default::default();
+        let spacing = Spacing::Compact;
+        ClientHost { way, abilities, manner, longest, heard, bulletin, spacing, profile, under_way }
     }
 
-    /// The same client, which takes no audio.
-    pub(crate) fn without_audio(self) -> ClientHost {
-        ClientHost { audio: Audio::Stored, ..self }
+    /// Takes note of which host it is part of; what was known before holds.
+    pub(crate) fn is(&self, profile: &'static HostProfile) {
+        let _known_before = self.profile.set(profile);
+    }
+
+    pub(crate) fn profile(&self) -> &'static HostProfile {
+        self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
     /// The same client, which gets JSON in this form.
@@ -99,13 +124,35 @@ impl ClientHost {
         words: Words,
         abilities: Abilities,
         level: Option<LogLevel>,
+        profile: &'static HostProfile,
     ) -> ClientHost {
         ClientHost {
             way: Way::Rounds(words),
+            profile: Arc::new(OnceLock::from(profile)),
             abilities: Arc::new(OnceLock::from(abilities)),
             heard: Arc::new(Mutex::new(level.map_or(Heard::Nothing, Heard::From))),
             ..self.clone()
         }
+    }
+
+    /// Lets `request`, which is one of this client's, answer for it until the guard is dropped.
+    pub(crate) fn begin(&self, request: &Arc<ClientHost>) -> RequestUnderWay {
+        let (host, under_way) = (Arc::clone(request), Arc::clone(&self.under_way));
+        // Of clients that are not told apart, none answers for another.
+        if let Way::Unasked(_) = self.way {
+            let mut hosts = under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            hosts.push(Arc::clone(&host));
+        }
+        RequestUnderWay { host, under_way }
+    }
+
+    /// The newest request that can be asked for roots, if that is how this client is asked.
+    fn request_with_roots(&self) -> Option<Arc<ClientHost>> {
+        if self.abilities.get().is_some() {
+            return None;
+        }
+        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.iter().rev().find(|host| host.abilities().roots.is_some()).cloned()
     }
 
     pub(crate) fn bulletin(&self) -> &Bulletin {
@@ -148,14 +195,19 @@ impl ClientHost {
         self.say("notifications/switchboard/notice", &notice.to_string());
     }
 
-    /// Takes note of what the client said it can do.
+    /// Takes note of what the client said it can do, and of which host it is part.
     pub(crate) fn learn(&self, params: Option<&Raw>) {
         #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
         struct Hello<'a> {
             #[serde(borrow, default)]
             capabilities: Option<&'a RawValue>,
+            #[serde(default)]
+            client_info: Value,
         }
         let hello = params.and_then(|params| params.parse::<Hello<'_>>().ok());
+        let name = hello.as_ref().and_then(|hello| hello.client_info["name"].as_str());
+        self.is(name.map_or(&UNKNOWN, HostProfile::of_client));
         let declared = hello.and_then(|hello| hello.capabilities).map_or("{}", RawValue::get);
         let _learnt_once = self.abilities.set(abilities(declared).unwrap_or_default());
     }
@@ -175,23 +227,32 @@ impl ClientHost {
         if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
-        let params = question::of_approval(question, self.longest);
-        let answer = self.request(Topic::Elicitation, None, params).await;
-        answer
-            .map_err(|_| CannotAsk::NobodyThere)
-            .map(|answer| question::decision(&answer, self.longest))
+        let params = question::of_approval(question, self.longest, self.profile());
+        let (answer, thought) = self.put(params).await?;
+        question::decision(&answer, thought, self.longest)
     }
 
     async fn ask_to_connect(&self, wanted: &Wanted) -> Result<Consent, CannotAsk> {
         if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
-        let params = question::of_connection(wanted);
+        let (answer, thought) = self.put(question::of_connection(wanted)).await?;
+        question::consent(&answer, thought)
+    }
+
+    /// Asks the user; the answer comes with how long it took.
+    async fn put(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
+        let asked = Instant::now();
         let answer = self.request(Topic::Elicitation, None, params).await;
-        answer.map_err(|_| CannotAsk::NobodyThere).map(|answer| question::consent(&answer))
+        answer.map(|answer| (answer, asked.elapsed())).map_err(|_| CannotAsk::NobodyThere)
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
+        if question.topic == Topic::Roots
+            && let Some(request) = self.request_with_roots()
+        {
+            return Box::pin(request.relay(question)).await;
+        }
         if question.topic == Topic::Elicitation && !self.takes(Mode::of(&question)) {
             return Err(question.topic.refused());
         }
@@ -245,16 +306,17 @@ impl Host for ClientHost {
         Box::pin(self.ask_to_connect(wanted))
     }
 
-    fn audio(&self) -> Audio {
-        self.audio
-    }
-
-    fn spacing(&self) -> Spacing {
-        self.spacing
+    fn result_form(&self) -> ResultForm {
+        let HostProfile { result_bytes, images, audio, .. } = *self.profile();
+        ResultForm { max_bytes: result_bytes, images, audio, spacing: self.spacing }
     }
 
     fn abilities(&self) -> Abilities {
-        self.abilities.get().cloned().unwrap_or_default()
+        let of_a_request = || {
+            let roots = self.request_with_roots().and_then(|request| request.abilities().roots);
+            Abilities { roots, ..Abilities::default() }
+        };
+        self.abilities.get().cloned().unwrap_or_else(of_a_request)
     }
 
     /// Whoever did not open with `initialize` says with each request what it can do.

@@ -43,6 +43,8 @@ const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 pub(crate) struct Said {
     pub(crate) abilities: Abilities,
     pub(crate) level: Option<LogLevel>,
+    /// What the client calls itself.
+    pub(crate) client: Option<String>,
     /// What servers are told of the client.
     pub(crate) about: Args,
     pub(crate) progress_token: Option<Exact>,
@@ -81,12 +83,23 @@ impl Said {
             }
         };
         let answers = params.take("inputResponses").map(read_answers).transpose()?;
+        let client = meta.values().get(meta::CLIENT_INFO).and_then(|info| info["name"].as_str());
+        let client = client.map(str::to_owned);
         let mut about = Args::default();
         for name in [meta::CLIENT_INFO, meta::LOG_LEVEL] {
             meta.take(name).into_iter().for_each(|member| about.insert(name, member));
         }
         let answers = answers.unwrap_or_default();
-        Ok(Said { abilities, level, about, progress_token, request: params, state, answers })
+        Ok(Said {
+            abilities,
+            level,
+            client,
+            about,
+            progress_token,
+            request: params,
+            state,
+            answers,
+        })
     }
 }
 

@@ -5,15 +5,18 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use switchboard::config::values::Advertise;
 use switchboard::failure::Failure;
 use switchboard::relay::{Lookup, Reference};
 use switchboard::reply::Reply;
 use switchboard::request::{self, Arguments, CallRequest, Request};
-use switchboard::{Caller, Session, explain, tool_card};
+use switchboard::tool_card::{self, Cards};
+use switchboard::{Caller, Session, explain};
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer, as_the_server_said};
+use crate::conversation::View;
 use crate::direct::Direct;
 use crate::levels::Levelled;
 use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_progress};
@@ -21,15 +24,15 @@ use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_pr
 /// What a client gets for a request; its steps go to `progress`.
 pub(crate) async fn answer(
     session: &Session,
-    direct: &Direct,
+    (direct, view): (&Direct, View),
     caller: Caller,
     method: &str,
     params: Option<&Raw>,
     progress: Option<&Peer>,
 ) -> Result<Answer, RpcError> {
     match method {
-        "tools/call" => call_tool(session, direct, caller, params, progress).await,
-        "tools/list" => Ok(Answer::Json(direct.list(session.gateway()))),
+        "tools/call" => call_tool(session, (direct, view), caller, params, progress).await,
+        "tools/list" => Ok(Answer::Json(direct.list(session.gateway(), view))),
         _ => Box::pin(answer_method(session, caller, method, params)).await,
     }
 }
@@ -42,7 +45,6 @@ pub(crate) async fn answer_method(
     params: Option<&Raw>,
 ) -> Result<Answer, RpcError> {
     match method {
-        "initialize" => Ok(Answer::json(initialize(params))),
         "prompts/list" => {
             let catalog = session.gateway().catalog();
             let rows = catalog.offered().flat_map(|listing| &listing.prompts);
@@ -129,24 +131,37 @@ async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Repl
     session.handle_as(request, caller).await.map_err(|failure| answer::protocol_error(&failure))
 }
 
-fn initialize(params: Option<&Raw>) -> String {
-    let mut hello = offer();
+/// The answer to `initialize`; `hello` is what is offered.
+pub(crate) fn initialize(mut hello: Map<String, Value>, params: Option<&Raw>) -> Answer {
     let revision = agreed_revision(params);
     hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
     hello.insert("serverInfo".to_owned(), who());
-    Value::Object(hello).to_string()
+    Answer::json(Value::Object(hello).to_string())
 }
 
-/// What is offered here.
-pub(crate) fn offer() -> Map<String, Value> {
-    let capabilities = json!({
+/// What is offered to a host. Resources are reached through `mcp`, too, so they are not offered to
+/// hosts that add tools of their own for them.
+pub(crate) fn offer(
+    session: &Session,
+    view: View,
+    instructions: Option<&str>,
+) -> Map<String, Value> {
+    let mut capabilities = json!({
         "tools": { "listChanged": true },
         "prompts": { "listChanged": true },
-        "resources": { "listChanged": true, "subscribe": true },
         "completions": {},
         "logging": {},
     });
-    Map::from_iter([("capabilities".to_owned(), capabilities)])
+    let resources = match session.gateway().settings().advertise_resources {
+        Advertise::Auto => view.profile.resource_tools.is_none(),
+        Advertise::On => true,
+        Advertise::Off => false,
+    };
+    if resources {
+        capabilities["resources"] = json!({ "listChanged": true, "subscribe": true });
+    }
+    let instructions = instructions.map(|text| ("instructions".to_owned(), Value::from(text)));
+    [("capabilities".to_owned(), capabilities)].into_iter().chain(instructions).collect()
 }
 
 /// Who answers here, as JSON.
@@ -165,8 +180,8 @@ fn who() -> Value {
 /// The one tool, or one beside it. Whatever goes wrong inside is a result that the model can read.
 async fn call_tool(
     session: &Session,
-    direct: &Direct,
-    caller: Caller,
+    (direct, view): (&Direct, View),
+    mut caller: Caller,
     params: Option<&Raw>,
     progress: Option<&Peer>,
 ) -> Result<Answer, RpcError> {
@@ -180,7 +195,15 @@ async fn call_tool(
         meta: Option<Meta>,
     }
     let call: Call<'_> = read(params)?;
-    let (request, ignored) = if call.name == tool_card::NAME {
+    let ours = match (view.cards, &*call.name) {
+        (_, tool_card::NAME) => true,
+        (Cards::Pair, tool_card::WRITE_NAME) => true,
+        (Cards::One | Cards::Pair, _) => false,
+    };
+    if view.cards == Cards::Pair && call.name == tool_card::NAME {
+        caller = caller.read_only();
+    }
+    let (request, ignored) = if ours {
         match request::parse(call.arguments) {
             Ok(parsed) => (parsed.request, parsed.ignored),
             Err(error) => return Ok(Answer::Failure(explain::request_error(error))),

@@ -1,24 +1,31 @@
 //! What a person or a model behind a client is asked, as MCP words it, and what the answer says.
 
+mod message;
+
+use std::time::Duration;
+
+use self::message::approval_message;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
-use switchboard::catalog::Kind;
 use switchboard::connection::Wanted;
 use switchboard::exact::Args;
-use switchboard::host::{Consent, ServerQuestion, Topic};
+use switchboard::host::{CannotAsk, Consent, ServerQuestion, Topic};
+use switchboard::host_profile::HostProfile;
 use switchboard::name::ServerName;
-use switchboard::render::text::about_pin;
-use switchboard::render::words::{bytes, clean_block, clean_line, visible};
+use switchboard::render::words::{clean_block, clean_line, visible};
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
 
 /// How much of a server's message is shown.
 const SHOWN_MESSAGE: usize = 4_000;
 
-/// How much of a call's arguments is shown.
-const SHOWN_ARGUMENTS: usize = 2_000;
+/// Nobody reads a question and declines it in less.
+const READING_TIME: Duration = Duration::from_secs(1);
+
+/// The choice that a form names as its default, where a host shows that and still waits for a key.
+const PRESELECTED: &str = "once";
 
 /// The answer that connects a server.
 const CONNECT: &str = "connect";
@@ -165,26 +172,10 @@ fn is_web_page(url: &str) -> bool {
 }
 
 /// The parameters of the question whether a call may be made.
-pub(crate) fn of_approval(question: &Question, longest: Longest) -> String {
-    let target = question.target();
-    let arguments = serde_json::to_string_pretty(question.args()).unwrap_or_default();
-    let mut message = format!(
-        "Allow the tool `{}` of the server `{}` to run?",
-        clean_line(target.entry.name.as_str(), 200),
-        clean_line(target.server.as_str(), 200),
-    );
-    if let Kind::Resource { uri } = &target.entry.kind {
-        message.push_str(&format!("\n\nIt reads {}", clean_line(uri, SHOWN_ARGUMENTS)));
-    }
-    let shown = clean_block(&arguments, SHOWN_ARGUMENTS);
-    message.push_str(&format!("\n\nArguments:\n{shown}"));
-    if arguments.len() > SHOWN_ARGUMENTS {
-        message.push_str(&format!("\n({}, not all are shown)", bytes(arguments.len())));
-    }
-    if let Some(about) = about_pin(target.pin) {
-        message.push_str(&format!("\n\nAttention: {about}."));
-    }
-    form(&message, choices(longest).map(|(name, words, _)| (name, words)))
+pub(crate) fn of_approval(question: &Question, longest: Longest, host: &HostProfile) -> String {
+    let preselected = host.preselects.then_some(PRESELECTED);
+    let choices = choices(longest).map(|(name, words, _)| (name, words));
+    form(&approval_message(question.target(), question.args()), choices, preselected)
 }
 
 /// Shows every character of what would run, or of where it leads.
@@ -201,56 +192,66 @@ pub(crate) fn of_connection(wanted: &Wanted) -> String {
         "Connect the server `{}`, which is in none of your configuration files?\n\n{what}",
         wanted.id
     );
-    form(&message, [("no", "Deny"), (CONNECT, "Connect it for this session")].into_iter())
+    form(&message, [("no", "Deny"), (CONNECT, "Connect it for this session")].into_iter(), None)
 }
 
-/// A form with one decision: what can be chosen, and how it reads.
-fn form(message: &str, choices: impl Iterator<Item = (&'static str, &'static str)>) -> String {
+/// A form with one decision: what can be chosen, how it reads, and what is chosen beforehand.
+fn form(
+    message: &str,
+    choices: impl Iterator<Item = (&'static str, &'static str)>,
+    preselected: Option<&str>,
+) -> String {
     let (names, words): (Vec<&str>, Vec<&str>) = choices.unzip();
+    let mut decision =
+        json!({ "type": "string", "title": "Decision", "enum": names, "enumNames": words });
+    if let Some(preselected) = preselected {
+        decision["default"] = preselected.into();
+    }
     json!({
         "message": message,
         "requestedSchema": {
             "type": "object",
-            "properties": {
-                "decision": {
-                    "type": "string",
-                    "title": "Decision",
-                    "enum": names,
-                    "enumNames": words,
-                },
-            },
+            "properties": { "decision": decision },
             "required": ["decision"],
         },
     })
     .to_string()
 }
 
-/// Anything but a clear yes is a no.
-pub(crate) fn decision(answer: &Raw, longest: Longest) -> Answer {
-    let chosen = chosen(answer);
+/// What the user decided; a form that came back after `thought` without their word is no decision.
+pub(crate) fn decision(
+    answer: &Raw,
+    thought: Duration,
+    longest: Longest,
+) -> Result<Answer, CannotAsk> {
+    let chosen = chosen(answer, thought)?;
     let choice = choices(longest).find(|(name, _, _)| chosen.as_deref() == Some(*name));
-    choice.map_or(Answer::No, |(_, _, answer)| answer)
+    Ok(choice.map_or(Answer::No, |(_, _, answer)| answer))
 }
 
 /// The same for a connection.
-pub(crate) fn consent(answer: &Raw) -> Consent {
-    match chosen(answer).as_deref() {
+pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, CannotAsk> {
+    Ok(match chosen(answer, thought)?.as_deref() {
         Some(CONNECT) => Consent::Given,
         Some(_) | None => Consent::Refused,
-    }
+    })
 }
 
-/// What the user chose, if they sent the form.
-fn chosen(answer: &Raw) -> Option<String> {
+/// What the user chose; `None` if they declined. Without a user, hosts cancel a form or decline it
+/// at once.
+fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> {
     #[derive(Deserialize)]
     struct Elicited {
         action: String,
         #[serde(default)]
         content: Value,
     }
-    let Elicited { action, content } = answer.parse().ok()?;
-    let chosen = content["decision"].as_str().filter(|_| action == "accept");
-    chosen.map(str::to_owned)
+    let Elicited { action, content } = answer.parse().map_err(|_| CannotAsk::NobodyAnswered)?;
+    match action.as_str() {
+        "accept" => Ok(content["decision"].as_str().map(str::to_owned)),
+        "decline" if thought >= READING_TIME => Ok(None),
+        _ => Err(CannotAsk::NobodyAnswered),
+    }
 }
 
 #[cfg(test)]
@@ -307,30 +308,46 @@ mod tests {
         }
     }
 
+    fn decided(answer: &str, seconds: f32) -> Result<Answer, CannotAsk> {
+        let answer = Raw::from_json(answer.to_owned());
+        decision(&answer, Duration::from_secs_f32(seconds), Longest::Session)
+    }
+
+    fn accept(decision: &str) -> String {
+        json!({ "action": "accept", "content": { "decision": decision } }).to_string()
+    }
+
     #[test]
     fn only_an_accepted_choice_of_the_form_is_a_yes() {
-        let check = |answer: &str, expected| {
-            let answer = Raw::from_json(answer.to_owned());
-            assert_eq!(decision(&answer, Longest::Session), expected, "{answer:?}");
-        };
-        let accept = |decision: &str| {
-            json!({ "action": "accept", "content": { "decision": decision } }).to_string()
-        };
-        check(&accept("once"), Answer::Once);
-        check(&accept("session"), Answer::Tool);
-        check(&accept("server"), Answer::Server);
-        check(&accept("no"), Answer::No);
-        check(&accept("always"), Answer::No);
-        check(r#"{"action":"accept","content":{}}"#, Answer::No);
-        check(r#"{"action":"accept"}"#, Answer::No);
-        check(r#"{"action":"decline","content":{"decision":"once"}}"#, Answer::No);
-        check(r#"{"action":"cancel"}"#, Answer::No);
-        check("[]", Answer::No);
+        for (answer, expected) in [
+            (accept("once"), Answer::Once),
+            (accept("session"), Answer::Tool),
+            (accept("server"), Answer::Server),
+            (accept("no"), Answer::No),
+            (accept("always"), Answer::No),
+            (r#"{"action":"accept","content":{}}"#.to_owned(), Answer::No),
+            (r#"{"action":"accept"}"#.to_owned(), Answer::No),
+            (r#"{"action":"decline","content":{"decision":"once"}}"#.to_owned(), Answer::No),
+        ] {
+            assert_eq!(decided(&answer, 5.0), Ok(expected), "{answer}");
+        }
         for (chosen, expected) in
             [("once", Answer::Once), ("session", Answer::No), ("server", Answer::No)]
         {
             let answer = Raw::from_json(accept(chosen));
-            assert_eq!(decision(&answer, Longest::Once), expected, "{chosen}");
+            let thought = Duration::from_secs(5);
+            assert_eq!(decision(&answer, thought, Longest::Once), Ok(expected), "{chosen}");
         }
+    }
+
+    #[test]
+    fn cancelled_or_instantly_declined_form_means_nobody_answered() {
+        let nobody = Err(CannotAsk::NobodyAnswered);
+        assert_eq!(decided(r#"{"action":"cancel"}"#, 60.0), nobody);
+        assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), nobody);
+        assert_eq!(decided(r#"{"action":"decline"}"#, 1.0), Ok(Answer::No));
+        assert_eq!(decided("[]", 5.0), nobody);
+        // A yes is a yes, however fast.
+        assert_eq!(decided(&accept("once"), 0.005), Ok(Answer::Once));
     }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use switchboard::Gateway;
 use switchboard::exact::Args;
+use switchboard::host_profile::HostProfile;
 use switchboard_wire::envelope::Malformed;
 use switchboard_wire::modern::DISCOVER;
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
@@ -28,20 +29,45 @@ pub(crate) struct Service {
     pi: Option<Arc<Pi>>,
 }
 
-/// Which host the client is part of, where that makes a difference.
+/// Which host the client is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostKind {
+    /// The client says so itself, in `clientInfo`.
     Any,
+    /// The user says so, and that holds.
+    Named(&'static HostProfile),
     /// The extension of Pi: it may also ask on behalf of its user, and goes without a word.
     Pi,
 }
 
+impl HostKind {
+    /// What `serve --host` names.
+    pub fn named(name: &str) -> HostKind {
+        if name == PI { HostKind::Pi } else { HostKind::Named(HostProfile::named(name)) }
+    }
+
+    pub(crate) fn profile(self) -> Option<&'static HostProfile> {
+        match self {
+            HostKind::Any => None,
+            HostKind::Named(profile) => Some(profile),
+            HostKind::Pi => Some(HostProfile::named(PI)),
+        }
+    }
+}
+
+const PI: &str = "pi";
+
 /// What a client is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The one tool, for all servers, and beside it the tools that the configuration names.
+    /// The tools that stand for all servers, one or a pair as the host's profile has it, and
+    /// beside them the tools that the configuration names.
+    Auto,
+    /// The same with one tool for any host.
     Proxy,
-    /// The one tool, and beside it all tools of which the configuration says nothing else.
+    /// The same with the pair for any host.
+    Pair,
+    /// As `Auto`, and beside that all tools of which the configuration says nothing else.
     Direct,
     /// A tool for each step, for all servers.
     Granular,
@@ -65,7 +91,7 @@ impl Service {
     pub(crate) fn new(gateway: &Gateway, who: (&Offer, HostKind), client: Peer) -> Service {
         let talk = Arc::new(Conversation::with_client(gateway, who, &client));
         let pi = match who {
-            (_, HostKind::Any) => None,
+            (_, HostKind::Any | HostKind::Named(_)) => None,
             (_, HostKind::Pi) => Some(Arc::new(Pi::new(&talk, &client))),
         };
         Service::in_tongue(Tongue::Either, talk, client, pi)
@@ -179,7 +205,7 @@ impl Handler for Service {
                 (None, method) => talk.answer_legacy(caller, method, params, client).await,
             };
             match answer {
-                Ok(answer) => responder.result(|out| answer.write(out, talk.errors)).await,
+                Ok(answer) => responder.result(|out| answer.write(out, talk.style)).await,
                 Err(error) => responder.error(&error).await,
             }
         });

@@ -43,7 +43,7 @@ pub(crate) async fn call(
     let checked = check(target, *call)?;
     let filter = Box::pin(filter(select)).await?;
     let (target, raw) = run(session, &catalog, checked, caller).await?;
-    Ok(Reply::Output(finish(session, target, raw, filter).await))
+    Ok(Reply::Output(finish(session, target, raw, filter, caller).await))
 }
 
 /// The call with arguments that fit.
@@ -112,7 +112,7 @@ pub(crate) async fn guess(
     let guessed = Guessed { shown: checked.target.shown.to_string(), by };
     let run = run_on(session, catalog, checked, Definition::MustStay, caller);
     let (target, raw) = run.await.map_err(|failure| explain::guessed(failure, &guessed))?;
-    let mut output = finish(session, target, raw, filter).await;
+    let mut output = finish(session, target, raw, filter, caller).await;
     match output.unselected.take() {
         Some(failure) => output.unselected = Some(Box::new(explain::guessed(*failure, &guessed))),
         None => output.guessed = Some(guessed),
@@ -126,7 +126,9 @@ fn finish(
     target: Resolved,
     raw: Raw,
     filter: Option<Filter>,
+    caller: &Caller,
 ) -> impl Future<Output = Box<Output>> {
+    let form = caller.listener.host.result_form();
     let json = raw.into_string();
     let content = match target.entry.kind {
         Kind::Tool => CallOutput::of_call(json),
@@ -135,8 +137,8 @@ fn finish(
     };
     async move {
         let selected = match filter {
-            Some(filter) => Box::pin(session.results.select(content, &filter)).await,
-            None => Ok(session.results.guard(content).await),
+            Some(filter) => Box::pin(session.results.select(content, &filter, form)).await,
+            None => Ok(session.results.guard(content, form).await),
         };
         let (content, result, unselected) = match selected {
             Ok((content, result)) => (content, result, None),
@@ -269,7 +271,7 @@ async fn approve(
     caller: &Caller,
 ) -> Result<Approved, Failure> {
     let rules = session.gateway.approval_rules(&checked.target.server, session.id());
-    let decision = decide(&rules, &session.grants(), checked);
+    let decision = decide(&rules, &session.grants(), caller.access, checked);
     match decision {
         Decision::Free(approved) => Ok(approved),
         Decision::Refused(refusal) => Err(explain::refused(&refusal)),

@@ -1,5 +1,6 @@
 //! What the servers of a configuration would meet on this machine, without starting any.
 
+mod hosts;
 mod pi;
 
 use std::fs;
@@ -50,6 +51,7 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
     let directories = locations.private().into_iter().filter_map(|path| directory_fault(&path));
     findings.extend(directories.map(|fault| Finding { server: None, fault }));
     findings.extend(pi::examine(&with, locations, loaded));
+    findings.extend(hosts::examine(environment, locations, loaded));
     for (name, server) in &loaded.config.servers {
         if server.definition.is_disabled() {
             continue;

@@ -27,6 +27,16 @@ const NETWORK: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
+/// Variables that lead us to our own files, and open them.
+pub(crate) const OWN_VARIABLES: &[&str] = &[
+    "SWITCHBOARD_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    KEY_VARIABLE,
+];
+
 /// Variables, home and working directory.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -63,6 +73,17 @@ impl Environment {
     /// The value of a variable, if it is set and not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Without variables that are empty, or a reference to themselves: what a host makes of one that
+    /// is not set, where its file names variables to pass on.
+    pub fn without_unset(mut self) -> Environment {
+        self.variables.retain(|name, value| {
+            let references =
+                [format!("${name}"), format!("${{{name}}}"), format!("${{env:{name}}}")];
+            !value.is_empty() && !references.contains(value)
+        });
+        self
     }
 
     pub fn home(&self) -> Option<&Path> {
@@ -112,5 +133,20 @@ impl std::fmt::Debug for Environment {
     /// Values are secrets as often as not.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Environment").field("cwd", &self.cwd).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_a_host_could_not_fill_in_is_not_set() {
+        let environment = Environment::made_of(
+            [("A", "a"), ("B", ""), ("C", "$C"), ("D", "${D}"), ("E", "${env:E}"), ("F", "$E")],
+            "/",
+        );
+        let left = environment.without_unset();
+        assert_eq!(left.variables.into_keys().collect::<Vec<_>>(), ["A", "F"]);
     }
 }

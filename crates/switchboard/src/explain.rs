@@ -69,6 +69,10 @@ enum Cause {
     Added(String),
     #[error("`{0}` is blocked: what it was when it was accepted cannot be read")]
     Unverified(String),
+    #[error("`{0}` does not declare itself read-only, and `mcp` calls only tools that do")]
+    NotReadOnly(String),
+    #[error("`mcp` only reads here")]
+    ReadsOnly,
     #[error("the server no longer has `{0}`")]
     Gone(String),
     #[error("the server has no tool `{0}`")]
@@ -467,6 +471,13 @@ pub(crate) fn never_listed(server: &ServerName) -> Failure {
 
 pub(crate) fn denied(target: &Resolved) -> Failure {
     Failure::new(Code::ApprovalDenied, tool(target), Cause::Denied(target.shown.to_string()))
+        .hint(Hint::Allow(approval::pattern_of(target)))
+}
+
+/// A request that changes something, of a caller that only reads.
+pub(crate) fn reads_only() -> Failure {
+    Failure::new(Code::NotReadOnly, Subject::Request, Cause::ReadsOnly)
+        .hint(Hint::UseWriteTool(None))
 }
 
 pub(crate) fn cannot_ask(nobody: CannotAsk, target: &Resolved) -> Failure {
@@ -487,6 +498,11 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
             };
             Failure::new(Code::ToolBlocked, tool(&refusal.target), cause)
                 .hint(Hint::Accept(refusal.target.server.clone()))
+        }
+        RefusalCause::NotReadOnly => {
+            let cause = Cause::NotReadOnly(shown.clone());
+            Failure::new(Code::NotReadOnly, tool(&refusal.target), cause)
+                .hint(Hint::UseWriteTool(Some(shown)))
         }
         RefusalCause::Unread(Origin { path, line, .. }) => {
             let cause = Cause::UnreadRules(shown);

@@ -2,12 +2,13 @@
 
 mod builder;
 mod changes;
+mod first_listing;
 mod following;
 mod guests;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -24,6 +25,7 @@ use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -76,6 +78,8 @@ struct Shared {
     notices: Notices,
     /// Beats when the state of some server changed.
     pulse: watch::Sender<()>,
+    /// When servers that were never listed were last connected for that, in the background.
+    first_listing: Mutex<Option<Instant>>,
     /// Set once the files of the configuration are followed.
     follower: OnceLock<Follower>,
     tasks: TaskTracker,
@@ -157,8 +161,7 @@ impl Gateway {
     }
 
     fn open_session(&self, host: impl Host + 'static, connections: Connections) -> Session {
-        let mut results = Results::new(self.results_place(), self.roster().limits);
-        results.audio = host.audio();
+        let results = Results::new(self.results_place(), self.roster().limits);
         self.session_with(host, connections, results)
     }
 
@@ -170,9 +173,8 @@ impl Gateway {
         &self,
         host: impl Host + 'static,
         connections: Connections,
-        mut results: Results,
+        results: Results,
     ) -> Session {
-        results.spacing = host.spacing();
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
         let listener = Listener { session, voice: Voice::Client, host: Arc::new(host) };
         Session::new(self.clone(), listener, results, connections)
@@ -225,52 +227,6 @@ impl Gateway {
             });
         });
         self.shared.directory.replace(shelves, plans);
-    }
-
-    /// Connects every usable server that was never listed, side by side, and lists it. `report`
-    /// hears each server that is done, and how many are left.
-    pub async fn list_missing(&self, mut report: impl FnMut(&ServerName, Option<&Failure>, usize)) {
-        let unlisted = self.catalog().not_listed_yet().into_iter();
-        let by_name = |server: &ServerName| self.facts(server).first_use == FirstUse::ByName;
-        let mut listings = self.connect_each(unlisted.filter(|server| !by_name(server)));
-        while let Some(done) = listings.join_next().await {
-            if let Ok((server, outcome)) = done {
-                report(&server, outcome.as_ref().err(), listings.len());
-            }
-        }
-    }
-
-    /// Does the same beside everything else, unless the settings forbid it.
-    pub fn list_missing_in_background(&self) {
-        if self.roster().settings.first_listing {
-            let gateway = self.clone();
-            self.shared.tasks.spawn(async move { gateway.list_missing(|_, _, _| {}).await });
-        }
-    }
-
-    /// How it goes with the servers that a list of servers turns on; those that may not be used
-    /// come with the reason.
-    pub async fn turned_on(&self) -> Vec<(ServerName, Result<(), Failure>)> {
-        let roster = self.roster();
-        let on = roster.facts.iter().filter(|(_, facts)| facts.first_use == FirstUse::Start);
-        let connecting = self.connect_each(on.map(|(server, _)| server.clone()));
-        let mut outcomes = connecting.join_all().await;
-        outcomes.sort_by(|(one, _), (other, _)| one.cmp(other));
-        outcomes
-    }
-
-    fn connect_each(
-        &self,
-        servers: impl Iterator<Item = ServerName>,
-    ) -> JoinSet<(ServerName, Result<(), Failure>)> {
-        let connect = |server: ServerName| {
-            let gateway = self.clone();
-            async move {
-                let connected = gateway.lease_shared(&server).await.map(|_released_at_once| ());
-                (server, connected)
-            }
-        };
-        servers.map(connect).collect()
     }
 
     /// Writes what is worth keeping, then stops every server, all at once.

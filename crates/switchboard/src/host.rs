@@ -5,7 +5,7 @@ use std::pin::Pin;
 use switchboard_core::approval::{Answer, Question};
 use switchboard_core::catalog::Era;
 use switchboard_core::connection::Wanted;
-use switchboard_core::content::{Audio, Spacing};
+use switchboard_core::content::ResultForm;
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Notification, Raw, RpcError};
@@ -18,6 +18,8 @@ pub type Asked<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub enum CannotAsk {
     #[error("there is nobody to ask")]
     NobodyThere,
+    #[error("nobody answered")]
+    NobodyAnswered,
 }
 
 /// The user's word about a connection.
@@ -41,14 +43,9 @@ pub trait Host: Send + Sync {
         Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
     }
 
-    /// What becomes of audio in results.
-    fn audio(&self) -> Audio {
-        Audio::Native
-    }
-
-    /// What becomes of the white space in results that are JSON.
-    fn spacing(&self) -> Spacing {
-        Spacing::Compact
+    /// How it gets results.
+    fn result_form(&self) -> ResultForm {
+        ResultForm::default()
     }
 
     /// What a server may ask for here.

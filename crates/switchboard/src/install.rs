@@ -1,29 +1,34 @@
 //! Puts our entry into a host's own file, or our package into Pi, moves the host's servers into
 //! ours, and takes all of that back to the byte.
 
+mod archive;
 pub mod error;
+mod ledger;
 pub(crate) mod pi;
+mod plan;
 mod record;
+pub(crate) mod surroundings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use switchboard_core::config::edit::{self, Change, Edit};
+use switchboard_core::config::edit;
 use switchboard_core::config::install::moving::{self, Other};
-use switchboard_core::config::install::{self, NAME, Presence, Target};
-use switchboard_core::config::layers::Tier;
+use switchboard_core::config::install::{self, Presence, Setup, Target};
 
+use self::archive::Archive;
 use self::error::InstallError;
-use self::record::{Kept, Record, RecordFile};
+use self::ledger::{Copy, Ledger, Moving};
+use self::record::{Kept, Record};
 use crate::edit::error::EditError;
-use crate::edit::switching::is_flag;
-use crate::edit::{Edited, Editor, Scope, entry_of};
 use crate::env::Environment;
-use crate::load::{LoadError, LoadOptions};
+use crate::load::LoadOptions;
 use crate::paths::{self, Paths};
 use crate::shared_file::{Privacy, SharedFile, UpdateError};
-use crate::sources;
+
+pub use self::plan::{FileChange, Owner, Plan, Reason, Servers, Staying};
+pub use switchboard_core::config::install::Added;
 
 /// What installs into hosts and takes it back.
 #[derive(Clone, Debug)]
@@ -37,79 +42,6 @@ pub struct Installer<'a> {
 /// The files of the package that Pi loads, by name.
 pub type Package<'a> = &'a [(&'a str, &'a str)];
 
-/// What happens to the servers that a host has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Servers {
-    Stay,
-    /// They are copied into our file and switched off in the host.
-    Move,
-}
-
-/// What would be written. Nothing is until [`Installer::carry_out`].
-#[derive(Clone, Debug)]
-pub struct Plan {
-    target: Target,
-    /// The files that change, in the order in which they are written.
-    pub files: Vec<FileChange>,
-    /// The servers that are switched off in the host, or on again.
-    pub moved: Vec<String>,
-    /// The servers that stay in the host although all were to be moved.
-    pub stay: Vec<Staying>,
-    /// The packages that go because ours is after the same commands.
-    pub displaced: Vec<String>,
-    /// Whether the host still has an entry of ours afterwards: one that it had before we came.
-    pub leaves_ours: bool,
-    /// What shall be written down; `None` to forget it.
-    record: Option<Record>,
-}
-
-impl Plan {
-    /// Whether everything is so already.
-    pub fn is_nothing(&self) -> bool {
-        self.files.is_empty()
-    }
-}
-
-/// A file before and after; `None` means that there is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileChange {
-    pub path: PathBuf,
-    pub owner: Owner,
-    pub before: Option<String>,
-    pub after: Option<String>,
-}
-
-/// Whose file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    Host(Target),
-    User,
-    /// It is one of the package that Pi loads.
-    Package,
-}
-
-impl FileChange {
-    pub fn edited(&self) -> Edited {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        Edited { path: self.path.clone(), before: text(&self.before), after: text(&self.after) }
-    }
-}
-
-/// A server that was not moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Staying {
-    pub name: String,
-    pub reason: Reason,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// Our own file has another server of that name.
-    Conflict,
-    /// Only the host can start it.
-    OnlyInHost,
-}
-
 impl<'a> Installer<'a> {
     pub fn new(
         environment: &'a Environment,
@@ -122,105 +54,212 @@ impl<'a> Installer<'a> {
 
     /// What it takes to have our entry in a host. Pi's servers stay, for we read its own files.
     pub fn install(&self, target: Target, servers: Servers) -> Result<Plan, InstallError> {
+        let archive = Archive::read(self.locations)?;
         if target == Target::Pi {
-            return self.install_in_pi();
+            return self.install_in_pi(archive);
         }
         let path = self.file_of(target);
         let now = text(&path)?;
-        let there = install::presence(target, now.as_deref().unwrap_or_default())
-            .map_err(|cause| refused(&path, cause))?;
-        if there == Presence::Installed && servers == Servers::Stay {
-            return Ok(Plan::nothing(target));
-        }
-        let old = self.record_file(target).read()?;
-        let user_path = match old.as_ref().and_then(|old| old.ours.as_ref()) {
-            Some(kept) => kept.path.clone(),
-            None => self.user_file()?,
-        };
-        let user_now = text(&user_path)?;
+        let refused = |cause| refused(&path, cause);
+        let there = install::presence(target, now.as_deref().unwrap_or_default());
+        let is_there = there.map_err(refused)? == Presence::Installed;
+        let old = archive.record(target, &self.files_of(target));
         // What an earlier time did is taken back first, so that one undo leads to the beginning.
-        let (host, user) = match &old {
-            None => (now.clone(), user_now.clone()),
-            Some(old) => {
-                (old.host_before(target, now.clone())?, old.user_before(user_now.clone())?)
-            }
+        let host = match old {
+            Some(old) if !is_there || servers == Servers::Move => old.host_before(now.clone())?,
+            Some(_) | None => now.clone(),
         };
         let host_text = host.clone().unwrap_or_default();
-        let refused = |cause| refused(&path, cause);
         if install::presence(target, &host_text).map_err(refused)? == Presence::NameTaken {
             return Err(InstallError::NameTaken { path });
         }
-        let command = self.command()?;
-        let mut after = install::put_in(target, &host_text, &command).map_err(refused)?;
-        let mut copies = Copies::default();
-        if servers == Servers::Move {
-            let others = moving::others(target, &host_text).map_err(refused)?;
-            copies = copies_into(user.as_deref().unwrap_or_default(), others)
-                .map_err(|cause| self::refused(&user_path, cause))?;
-            after = install::switch_off(target, &after, &copies.moved).map_err(refused)?;
-        }
-        let user_after = copies.text.clone().or_else(|| user.clone());
-        let ours = (copies.text.is_some() || user_now != user_after)
-            .then(|| Kept::new(&user_path, user, user_after.as_deref()));
-        let record = Record {
-            host: Kept::new(&path, host, Some(&after)),
-            ours,
-            moved: copies.moved.clone(),
-            copied: copies.entries,
+        let user = match servers {
+            Servers::Stay if is_there => self.unmoved(&archive, old)?,
+            Servers::Stay => self.moved(&archive, old, Vec::new())?,
+            Servers::Move => {
+                let others = moving::others(target, &host_text).map_err(refused)?;
+                self.moved(&archive, old, others)?
+            }
         };
-        let files = [
-            FileChange { path: user_path, owner: Owner::User, before: user_now, after: user_after },
-            FileChange { path, owner: Owner::Host(target), before: now, after: Some(after) },
-        ];
+        let (command, variables) = (self.command()?, self.variables(target, user.copies())?);
+        let version = self.version_of(target);
+        let setup = Setup { command: &command, variables: &variables, version };
+        let put = install::put_in(target, &host_text, &setup).map_err(refused)?;
+        let after = install::switch_off(target, &put.text, &user.moved).map_err(refused)?;
+        let (settings, granted) = self.granted(target, old)?;
+        let host = match old {
+            Some(old) if is_there && servers == Servers::Stay => {
+                old.host.then(now.as_deref(), &after)
+            }
+            Some(_) | None => Kept::new(&path, host, Some(&after)),
+        };
+        let record = Record {
+            target,
+            host,
+            settings: settings.as_ref().map(|settings| settings.kept.clone()),
+            user: Some(user.file.path.clone()).filter(|_| !user.moved.is_empty()),
+            moved: user.moved.clone(),
+        };
+        let owner = Owner::Host(target);
+        let host = FileChange { path, owner, before: now, after: Some(after) };
+        let files = [Some(user.file), settings.map(|settings| settings.file), Some(host)];
         Ok(Plan {
-            files: changed(files),
-            moved: copies.moved,
-            stay: copies.stay,
+            files: changed(files.into_iter().flatten()),
+            moved: if is_there && servers == Servers::Stay { Vec::new() } else { user.moved },
+            stay: user.stay,
+            added: put.added.into_iter().chain(granted).collect(),
             record: Some(record),
-            ..Plan::nothing(target)
+            ledger: user.ledger,
+            ..Plan::nothing(archive)
         })
     }
 
     /// What it takes to have the host as it was.
     pub fn uninstall(&self, target: Target) -> Result<Plan, InstallError> {
-        let record = self.record_file(target).read()?;
+        let archive = Archive::read(self.locations)?;
+        let record = archive.record(target, &self.files_of(target)).cloned();
         if target == Target::Pi && !record.as_ref().is_some_and(pi::is_of_servers) {
-            return self.uninstall_from_pi(record);
+            return self.uninstall_from_pi(archive, record);
         }
         let Some(record) = record else {
-            let path = self.file_of(target);
-            let now = text(&path)?;
-            let after = match &now {
-                None => None,
-                Some(now) => {
-                    Some(install::take_out(target, now).map_err(|cause| refused(&path, cause))?)
-                }
-            };
-            let file = FileChange { path, owner: Owner::Host(target), before: now, after };
-            return Ok(Plan { files: changed([file]), ..Plan::nothing(target) });
+            let files = self.files_without_us(target)?;
+            return Ok(Plan { files: changed(files), ..Plan::nothing(archive) });
         };
-        let files = files_before(target, &record)?;
+        let (files, ledger) = files_before(&archive, &record)?;
         let host = files.iter().find(|file| file.owner == Owner::Host(target));
         let after = host.and_then(|file| file.after.as_deref()).unwrap_or_default();
         let leaves_ours = install::presence(target, after) == Ok(Presence::Installed);
-        let moved = record.moved;
-        Ok(Plan { files: changed(files), moved, leaves_ours, ..Plan::nothing(target) })
+        Ok(Plan {
+            files: changed(files),
+            moved: record.moved.clone(),
+            leaves_ours,
+            forget: Some(record),
+            ledger,
+            ..Plan::nothing(archive)
+        })
     }
 
-    /// Writes what was planned: what is needed to take it back, then the files in their order. A
-    /// file that somebody changed since stays as it is, and so do those after it.
+    /// Where nothing was written down: the files without our entry, and what else is ours.
+    fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
+        let path = self.file_of(target);
+        let Some(now) = text(&path)? else { return Ok(Vec::new()) };
+        let after = install::take_out(target, &now, "").map_err(|cause| refused(&path, cause))?;
+        let mut files = Vec::new();
+        if let Some(settings) = self.settings_of(target).filter(|_| after != now)
+            && let Some(now) = text(&settings)?
+        {
+            let after = install::revoke(target, &now, "");
+            let after = after.map_err(|cause| refused(&settings, cause))?;
+            let owner = Owner::Settings(target);
+            let (before, after) = (Some(now), Some(after));
+            files.push(FileChange { path: settings, owner, before, after });
+        }
+        let owner = Owner::Host(target);
+        files.insert(0, FileChange { path, owner, before: Some(now), after: Some(after) });
+        Ok(files)
+    }
+
+    /// The host's settings with what lets our tools be used.
+    fn granted(
+        &self,
+        target: Target,
+        old: Option<&Record>,
+    ) -> Result<(Option<Settings>, Vec<Added>), InstallError> {
+        let Some(path) = self.settings_of(target) else { return Ok((None, Vec::new())) };
+        let now = text(&path)?;
+        let before = match old.and_then(|old| old.settings.as_ref()) {
+            Some(kept) if kept.path == path => kept.settings_before(target, now.clone())?,
+            Some(_) | None => now.clone(),
+        };
+        let put = install::grant(target, before.as_deref().unwrap_or_default())
+            .map_err(|cause| refused(&path, cause))?;
+        if put.added.is_empty() {
+            return Ok((None, Vec::new()));
+        }
+        let added = if now.as_ref() == Some(&put.text) { Vec::new() } else { put.added };
+        let kept = Kept::new(&path, before, Some(&put.text));
+        let owner = Owner::Settings(target);
+        let file = FileChange { path, owner, before: now, after: Some(put.text) };
+        Ok((Some(Settings { file, kept }), added))
+    }
+
+    /// The user's file as it is, where an installation leaves its servers as they are.
+    fn unmoved(&self, archive: &Archive, old: Option<&Record>) -> Result<UserFile, InstallError> {
+        let path = match old.and_then(|old| old.user.clone()) {
+            Some(path) => path,
+            None => self.user_file()?,
+        };
+        let now = text(&path)?;
+        let copies = archive.ledger(&path).map_or(Vec::new(), |ledger| ledger.copies.clone());
+        let moved = old.map_or(Vec::new(), |old| old.moved.clone());
+        let file = FileChange { path, owner: Owner::User, before: now.clone(), after: now };
+        Ok(UserFile { file, moved, stay: Vec::new(), copies, ledger: None })
+    }
+
+    /// The user's file with what an installation moves there, and without what it moved earlier.
+    fn moved(
+        &self,
+        archive: &Archive,
+        old: Option<&Record>,
+        others: Vec<Other>,
+    ) -> Result<UserFile, InstallError> {
+        let path = match old.and_then(|old| old.user.clone()) {
+            Some(path) => path,
+            None => self.user_file()?,
+        };
+        let now = text(&path)?;
+        let refused = |cause| refused(&path, cause);
+        let kept = archive.ledger(&path);
+        let ledger = match kept {
+            Some(ledger) => ledger.clone().follow(now.as_deref()).map_err(refused)?,
+            None => Ledger::new(&path, now.clone()),
+        };
+        let before = old.map_or(&[][..], |old| &old.moved);
+        let held = archive.held(&path, old);
+        let Moving { moved, stay, copies } = ledger.plan(others, before, &held).map_err(refused)?;
+        let has_copies = kept.is_some() || !copies.is_empty();
+        let written = ledger.write(now.as_deref(), copies.clone());
+        let (after, ledger) = written.map_err(refused)?;
+        let ledger = has_copies.then_some(ledger);
+        let file = FileChange { path, owner: Owner::User, before: now, after };
+        Ok(UserFile { file, moved, stay, copies, ledger })
+    }
+
+    /// Writes what was planned: what is needed to take it back, then the files in their order. If
+    /// somebody changed one of them since, nothing is written.
     pub fn carry_out(&self, plan: &Plan) -> Result<(), InstallError> {
-        let record = self.record_file(plan.target);
-        if let Some(content) = &plan.record {
-            record.write(content)?;
+        let directory = self.locations.installed();
+        let of_directory = |cause| InstallError::Record { path: directory.clone(), cause };
+        let _lock = paths::lock(&directory.join("lock")).map_err(of_directory)?;
+        if Archive::read(self.locations)? != plan.archive {
+            return Err(InstallError::Changed { path: directory });
+        }
+        for FileChange { path, before, .. } in &plan.files {
+            if text(path)? != *before {
+                return Err(InstallError::Changed { path: path.clone() });
+            }
+        }
+        plan.archive.renew(self.locations)?;
+        if let Some(record) = &plan.record {
+            archive::write_record(self.locations, record)?;
+        }
+        if let Some(ledger) = &plan.ledger {
+            archive::write_ledger(self.locations, ledger)?;
         }
         for file in &plan.files {
             self.write(file)?;
         }
-        if plan.record.is_none() {
-            record.remove()?;
+        if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
+            archive::remove_ledger(self.locations, ledger)?;
+            if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
+                // It stays as long as something is in it.
+                let _still_used = fs::remove_dir(folder);
+            }
         }
-        Ok(())
+        match &plan.forget {
+            Some(record) => archive::remove_record(self.locations, record),
+            None => Ok(()),
+        }
     }
 
     fn write(&self, file: &FileChange) -> Result<(), InstallError> {
@@ -250,135 +289,65 @@ impl<'a> Installer<'a> {
         }
         Ok(())
     }
+}
 
-    fn user_file(&self) -> Result<PathBuf, InstallError> {
-        let editor = Editor::new(self.environment, self.locations, self.options.clone());
-        let path = editor.file(Scope::User);
-        if self.options.config.is_some() && !path.exists() {
-            return Err(EditError::from(LoadError::Missing { path }).into());
-        }
-        Ok(path)
-    }
+/// The files of a host that we are installed in, as far as that was written down.
+pub(crate) fn files_with_us(locations: &Paths, target: Target) -> Vec<PathBuf> {
+    let archive = Archive::read(locations).unwrap_or_default();
+    archive.files(target).collect()
+}
 
-    /// The user's file of a host: the first one that is there, of those that differ by platform.
-    fn file_of(&self, target: Target) -> PathBuf {
-        let Some(host) = target.host() else { return pi::settings(self.locations) };
-        let files = sources::of_host(self.locations, &self.options.project, host);
-        let files = files.into_iter().filter(|file| file.tier == Tier::User);
-        let mut files: Vec<PathBuf> = files.map(|file| file.path).collect();
-        let by_platform = matches!(target, Target::ClaudeDesktop | Target::VsCode);
-        let chosen = match files.iter().position(|path| path.exists()) {
-            _ if !by_platform => 0,
-            Some(found) => found,
-            None if cfg!(target_os = "macos") => 1,
-            None => 0,
-        };
-        files.swap_remove(chosen)
-    }
+/// The user's file, and what becomes of a host's servers.
+struct UserFile {
+    file: FileChange,
+    moved: Vec<String>,
+    stay: Vec<Staying>,
+    /// All copies of hosts' servers in the file.
+    copies: Vec<Copy>,
+    ledger: Option<Ledger>,
+}
 
-    /// What a host runs: our name if that leads here, else our path.
-    fn command(&self) -> Result<String, InstallError> {
-        let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
-        if self.on_path(program).is_some() {
-            return Ok(NAME.to_owned());
-        }
-        // Under another name we would not know ourselves again, and start ourselves.
-        if program.file_stem().is_none_or(|name| name != NAME) {
-            return Err(InstallError::Renamed { program: program.to_path_buf() });
-        }
-        program.to_str().map(str::to_owned).ok_or(InstallError::NoProgram)
-    }
-
-    /// Where our name leads to this program, if it does.
-    fn on_path(&self, program: &Path) -> Option<PathBuf> {
-        let path = self.environment.variable("PATH").unwrap_or_default();
-        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
-        let found = folders.map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file());
-        let real = |path: &Path| path.canonicalize().ok();
-        found.filter(|found| real(found) == real(program))
-    }
-
-    fn record_file(&self, target: Target) -> RecordFile {
-        RecordFile::at(self.locations.installed_in(target))
+impl UserFile {
+    fn copies(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+        self.copies.iter().map(|copy| (copy.name.as_str(), &copy.entry))
     }
 }
 
-impl Plan {
-    fn nothing(target: Target) -> Plan {
-        Plan {
-            target,
-            files: Vec::new(),
-            moved: Vec::new(),
-            stay: Vec::new(),
-            displaced: Vec::new(),
-            leaves_ours: false,
-            record: None,
-        }
-    }
+/// A host's settings with what lets our tools be used, and what they were.
+struct Settings {
+    file: FileChange,
+    kept: Kept,
 }
 
 /// What it takes to have the files as they were, the host's first: a server that runs twice for a
-/// moment is better than one that is lost.
-fn files_before(target: Target, record: &Record) -> Result<Vec<FileChange>, InstallError> {
+/// moment is better than one that is lost. Copies that another installation needs stay.
+fn files_before(
+    archive: &Archive,
+    record: &Record,
+) -> Result<(Vec<FileChange>, Option<Ledger>), InstallError> {
     let path = record.host.path.clone();
     let now = text(&path)?;
-    let after = record.host_before(target, now.clone())?;
-    let mut files = vec![FileChange { path, owner: Owner::Host(target), before: now, after }];
-    if let Some(kept) = &record.ours {
-        let now = text(&kept.path)?;
-        let after = record.user_before(now.clone())?;
-        let path = kept.path.clone();
-        files.push(FileChange { path, owner: Owner::User, before: now, after });
+    let after = record.host_before(now.clone())?;
+    let owner = Owner::Host(record.target);
+    let mut files = vec![FileChange { path, owner, before: now, after }];
+    if let Some(kept) = &record.settings {
+        let (path, owner) = (kept.path.clone(), Owner::Settings(record.target));
+        let now = text(&path)?;
+        let after = kept.settings_before(record.target, now.clone())?;
+        files.push(FileChange { path, owner, before: now, after });
     }
-    Ok(files)
-}
-
-/// What becomes of a host's servers.
-#[derive(Default)]
-struct Copies {
-    /// Our file with the copies; `None` if nothing was to be copied.
-    text: Option<String>,
-    entries: Map<String, Value>,
-    moved: Vec<String>,
-    stay: Vec<Staying>,
-}
-
-fn copies_into(text: &str, others: Vec<Other>) -> Result<Copies, edit::EditError> {
-    let mut copies = Copies::default();
-    let mut edits = Vec::new();
-    for Other { name, ours } in others {
-        let Some(entry) = ours else {
-            copies.stay.push(Staying { name, reason: Reason::OnlyInHost });
-            continue;
-        };
-        match entry_of(text, &name)? {
-            // It stays as it was switched here.
-            (key, Some(Value::Object(flags))) if is_flag(&Value::Object(flags.clone())) => {
-                let mut entry = entry;
-                entry.extend(flags);
-                let entry = Value::Object(entry);
-                edits.push(Edit::new([key, &name], Change::Set(entry.clone())));
-                copies.entries.insert(name.clone(), entry);
-            }
-            (_, Some(present)) => {
-                let present = present.as_object();
-                if !present.is_some_and(|present| moving::same(&name, present, &entry)) {
-                    copies.stay.push(Staying { name, reason: Reason::Conflict });
-                    continue;
-                }
-            }
-            (key, None) => {
-                let entry = Value::Object(entry);
-                edits.push(Edit::new([key, &name], Change::Set(entry.clone())));
-                copies.entries.insert(name.clone(), entry);
-            }
-        }
-        copies.moved.push(name);
-    }
-    if !edits.is_empty() {
-        copies.text = Some(edit::apply(text, &edits)?);
-    }
-    Ok(copies)
+    let ledger = record.user.as_deref().and_then(|user| archive.ledger(user));
+    let (Some(user), Some(ledger)) = (record.user.clone(), ledger) else {
+        return Ok((files, None));
+    };
+    let now = text(&user)?;
+    let refused = |cause| refused(&user, cause);
+    let ledger = ledger.clone().follow(now.as_deref()).map_err(refused)?;
+    let held = archive.held(&user, Some(record));
+    let left = ledger.plan(Vec::new(), &record.moved, &held).map_err(refused)?;
+    let (after, ledger) = ledger.write(now.as_deref(), left.copies).map_err(refused)?;
+    files.push(FileChange { path: user, owner: Owner::User, before: now, after });
+    Ok((files, Some(ledger)))
 }
 
 fn changed(files: impl IntoIterator<Item = FileChange>) -> Vec<FileChange> {

@@ -79,6 +79,6 @@ pub use session::Session;
 pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
-    approval, catalog, config, connection, content, exact, failure, lifecycle, name, notice,
-    render, reply, request, schema, sign_in, tool_card,
+    approval, catalog, config, connection, content, exact, failure, host_profile, lifecycle, name,
+    notice, render, reply, request, schema, sign_in, tool_card,
 };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_core::approval::Access;
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::search::Fit;
@@ -11,12 +12,16 @@ use switchboard_core::config::layers::PendingCause;
 use switchboard_core::content::CallOutput;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
+use switchboard_core::introduction::{self, DigestServer};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{
     Clue, Origin, Output, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
-    TrustLevel,
+    ToolPage, TrustLevel,
 };
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
+use switchboard_core::tool_card::Cards;
+
+use tokio::time::Instant;
 
 use crate::auth::{SignedIn, Started};
 use crate::blocking::blocking;
@@ -29,6 +34,9 @@ use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{State, Status, Upstream};
 
+/// How long a search waits for the first listing of a server, from its beginning on.
+const FIRST_LISTING: Duration = Duration::from_secs(3);
+
 /// A failure is news for this long; afterwards the server counts as not connected again.
 const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
@@ -40,6 +48,28 @@ pub(crate) fn overview(session: &Session) -> Overview {
         servers.iter().filter(|server| server.status == ServerStatus::Connected).count();
     let FileNotices { stale, mistakes } = session.gateway.file_notices();
     Overview { servers, tools: catalog.tool_count(), connected, stale, mistakes }
+}
+
+/// The `instructions` of this gateway as a server, with a digest unless the settings forbid it.
+pub(crate) fn introduction(session: &Session, cards: Cards) -> String {
+    if !session.gateway.settings().digest {
+        return introduction::instructions(cards, None);
+    }
+    let catalog = session.catalog();
+    let usable = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
+    let facts: Vec<_> = usable
+        .map(|(name, _)| (name, session.gateway.facts(name).description, catalog.listing(name)))
+        .collect();
+    let servers: Vec<DigestServer<'_>> = facts
+        .iter()
+        .map(|(name, description, listing)| DigestServer {
+            name: name.as_str(),
+            description: description.as_deref(),
+            tools: listing
+                .map(|_| catalog.tools_of(name).map(|tool| tool.entry.name.as_str()).collect()),
+        })
+        .collect();
+    introduction::instructions(cards, Some(&servers))
 }
 
 pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
@@ -123,11 +153,26 @@ pub(crate) async fn list(
     session: &Session,
     server: &str,
     page: PageRequest,
+    caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog();
     let server = catalog.active_server(server).map_err(explain::resolve)?;
     let catalog = listed(session, catalog, &server).await?;
-    Ok(Reply::Tools(catalog.page(Some(&server), page)))
+    Ok(Reply::Tools(page_for(caller, &catalog, &server, page)))
+}
+
+/// A page of a server's tools, as the caller reaches them.
+fn page_for(
+    caller: &Caller,
+    catalog: &Catalog,
+    server: &ServerName,
+    page: PageRequest,
+) -> ToolPage {
+    let mut page = catalog.page(Some(server), page);
+    if caller.access == Access::ReadOnly {
+        catalog.mark_writes(page.tools.iter_mut());
+    }
+    page
 }
 
 /// A snapshot that has this server's lists.
@@ -149,12 +194,16 @@ pub(crate) async fn search(
     mut request: SearchRequest,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
+    first_listings(session).await;
     let catalog = session.catalog();
     if !catalog.is_indexed() {
         let catalog = Arc::clone(&catalog);
         blocking(move || catalog.index()).await;
     }
     let mut page = catalog.search(&request).map_err(explain::search)?;
+    if caller.access == Access::ReadOnly {
+        catalog.mark_writes(page.hits.iter_mut().map(|hit| &mut hit.line));
+    }
     let Some(args) = request.args.take() else {
         return Ok(Reply::Found(page));
     };
@@ -166,6 +215,31 @@ pub(crate) async fn search(
         Err(why) => {
             page.not_called = Some(Box::new(why));
             Ok(Reply::Found(page))
+        }
+    }
+}
+
+/// Waits for servers whose first listing is under way, none of them for long: a host may search as
+/// soon as it has started us.
+async fn first_listings(session: &Session) {
+    let gateway = &session.gateway;
+    let mut changes = gateway.changes();
+    loop {
+        let waited_for = |server: &ServerName| {
+            let upstream = session.upstream(server).ok()?;
+            let Status { state, last_failure } = upstream.status();
+            let began = match state {
+                State::Connecting { since } => Some(since),
+                State::Down if last_failure.is_none() => gateway.first_listing_began(server),
+                State::Down | State::Connected | State::Unwelcome => None,
+            };
+            began.map(|began| began + FIRST_LISTING).filter(|end| *end > Instant::now())
+        };
+        let missing = session.catalog().not_listed_yet();
+        let Some(end) = missing.iter().filter_map(waited_for).max() else { return };
+        tokio::select! {
+            more = changes.next() => if !more { return },
+            () = tokio::time::sleep_until(end) => {}
         }
     }
 }
@@ -192,9 +266,14 @@ pub(crate) async fn describe(
     session: &Session,
     tool: &str,
     server: Option<&str>,
+    caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let (_, found) = call::resolve(session, session.catalog(), tool, server).await?;
-    Ok(Reply::Described(Box::new(found.describe())))
+    let (catalog, found) = call::resolve(session, session.catalog(), tool, server).await?;
+    let mut description = found.describe();
+    if caller.access == Access::ReadOnly {
+        catalog.mark_writes(std::iter::once(&mut description.line));
+    }
+    Ok(Reply::Described(Box::new(description)))
 }
 
 pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Failure> {
@@ -208,11 +287,15 @@ pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Fai
 }
 
 /// Connects, whatever failed before; a server that is connected is listed again.
-pub(crate) async fn connect(session: &Session, server: &str) -> Result<Reply, Failure> {
+pub(crate) async fn connect(
+    session: &Session,
+    server: &str,
+    caller: &Caller,
+) -> Result<Reply, Failure> {
     let server = session.catalog().active_server(server).map_err(explain::resolve)?;
     let upstream = session.upstream(&server)?;
     let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
-    let page = session.catalog().page(Some(&server), PageRequest::default());
+    let page = page_for(caller, &session.catalog(), &server, PageRequest::default());
     Ok(Reply::Connected(page))
 }
 
@@ -252,9 +335,11 @@ pub(crate) async fn result(
     session: &Session,
     id: String,
     view: ResultView,
+    caller: &Caller,
 ) -> Result<Reply, Failure> {
+    let form = caller.listener.host.result_form();
     let page =
-        session.results.read(&id, view).await.map_err(|error| explain::result(error, &id))?;
+        session.results.read(&id, view, form).await.map_err(|error| explain::result(error, &id))?;
     Ok(Reply::Stored { id, page })
 }
 
@@ -313,7 +398,7 @@ pub(crate) async fn read_resource(
     let checked = Checked { target, args: Args::default() };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_resource(raw.into_string());
-    output(session, Origin::Resource, target.server, uri, content).await
+    output(session, (Origin::Resource, target.server, uri), content, caller).await
 }
 
 /// The server that lists `uri`, or else a template that it can come of.
@@ -378,17 +463,17 @@ pub(crate) async fn prompt(
     let checked = Checked { target, args };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_prompt(raw.into_string());
-    output(session, Origin::Prompt, target.server, name, content).await
+    output(session, (Origin::Prompt, target.server, name), content, caller).await
 }
 
 async fn output(
     session: &Session,
-    origin: Origin,
-    server: ServerName,
-    name: &str,
+    (origin, server, name): (Origin, ServerName, &str),
     content: CallOutput<'static>,
+    caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let (content, result) = session.results.guard(content).await;
+    let form = caller.listener.host.result_form();
+    let (content, result) = session.results.guard(content, form).await;
     let output = Output {
         origin,
         server,

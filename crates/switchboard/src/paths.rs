@@ -42,6 +42,14 @@ pub struct Others {
     /// The file that Claude Code keeps its state in.
     pub(crate) claude_state: PathBuf,
     pub(crate) codex: PathBuf,
+    /// The directory with `.gemini` in it.
+    pub(crate) gemini_home: PathBuf,
+    pub(crate) opencode: PathBuf,
+    pub(crate) copilot: PathBuf,
+    pub(crate) qwen: PathBuf,
+    /// The file of Cline that has its servers.
+    pub(crate) cline_servers: PathBuf,
+    pub(crate) vibe: PathBuf,
 }
 
 impl Others {
@@ -53,15 +61,26 @@ impl Others {
                 None => environment.cwd.join(path),
             })
         };
+        let in_home =
+            |variable: &str, default: &str| moved(variable).unwrap_or_else(|| home.join(default));
         let claude = moved("CLAUDE_CONFIG_DIR");
         let claude_state = claude.as_ref().unwrap_or(&home).join(".claude.json");
+        let cline_data =
+            moved("CLINE_DATA_DIR").unwrap_or_else(|| in_home("CLINE_DIR", ".cline").join("data"));
         Others {
+            opencode: moved("OPENCODE_CONFIG_DIR").unwrap_or_else(|| config.join("opencode")),
             config,
             app_data: moved("APPDATA"),
-            pi: moved("PI_CODING_AGENT_DIR").unwrap_or_else(|| home.join(".pi/agent")),
+            pi: in_home("PI_CODING_AGENT_DIR", ".pi/agent"),
             claude: claude.unwrap_or_else(|| home.join(".claude")),
             claude_state,
-            codex: moved("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+            codex: in_home("CODEX_HOME", ".codex"),
+            gemini_home: moved("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()),
+            copilot: in_home("COPILOT_HOME", ".copilot"),
+            qwen: in_home("QWEN_HOME", ".qwen"),
+            cline_servers: moved("CLINE_MCP_SETTINGS_PATH")
+                .unwrap_or_else(|| cline_data.join("settings/cline_mcp_settings.json")),
+            vibe: in_home("VIBE_HOME", ".vibe"),
             home,
         }
     }
@@ -120,11 +139,13 @@ impl Paths {
     }
 
     /// The directories that are for nobody but the user.
-    pub fn private(&self) -> [PathBuf; 7] {
+    pub fn private(&self) -> [PathBuf; 8] {
         let (state, cache) = (&self.state, &self.cache);
         let below = [state.join("pins"), state.join("logs"), cache.join("listings")];
         let [pins, logs, listings] = below;
-        [state.clone(), pins, logs, self.running(), self.tokens(), cache.clone(), listings]
+        let installed = self.installed();
+        let (running, tokens) = (self.running(), self.tokens());
+        [state.clone(), pins, logs, running, tokens, installed, cache.clone(), listings]
     }
 
     pub fn results(&self) -> PathBuf {
@@ -150,8 +171,13 @@ impl Paths {
         self.state.join("tokens")
     }
 
-    /// Where it is kept what an installation changed.
-    pub(crate) fn installed_in(&self, target: Target) -> PathBuf {
+    /// Where it is kept what installations changed.
+    pub(crate) fn installed(&self) -> PathBuf {
+        self.state.join("installed")
+    }
+
+    /// Where earlier versions kept that, for one host.
+    pub(crate) fn installed_earlier(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
     }
 

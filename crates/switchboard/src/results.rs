@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use switchboard_core::content::guard::{self, Guarded, Limits, Whole};
 use switchboard_core::content::page::{self, Page, Window};
-use switchboard_core::content::{Audio, CallOutput, Settled, Spacing, outline};
+use switchboard_core::content::{CallOutput, ResultForm, Settled, Spacing, outline};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
 use switchboard_core::render::words;
 use switchboard_core::request::ResultView;
@@ -32,10 +32,6 @@ pub(crate) struct Results {
     limits: Limits,
     quota: usize,
     lifetime: Lifetime,
-    /// What becomes of audio.
-    pub(crate) audio: Audio,
-    /// What becomes of white space in JSON.
-    pub(crate) spacing: Spacing,
     kept: Mutex<Kept>,
 }
 
@@ -98,9 +94,8 @@ impl Results {
     pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
         let (directory, lifetime) = (parent.join(name), Lifetime::Session);
-        let (audio, spacing) = (Audio::Native, Spacing::Compact);
         let kept = Mutex::default();
-        Results { directory, limits, quota: QUOTA, lifetime, audio, spacing, kept }
+        Results { directory, limits, quota: QUOTA, lifetime, kept }
     }
 
     /// A store for many who are not told apart: only an id leads to a result, and not for ever.
@@ -114,12 +109,13 @@ impl Results {
     pub(crate) async fn guard(
         self: &Arc<Self>,
         mut output: CallOutput<'static>,
+        form: ResultForm,
     ) -> (CallOutput<'static>, Option<String>) {
-        if !output.spills(self.audio).is_empty() {
-            output = Box::pin(self.settled(output)).await;
+        if !output.spills(&form).is_empty() {
+            output = Box::pin(self.settled(output, form)).await;
         }
-        self.space(&mut output);
-        match guard::guard(output, &self.limits) {
+        self.space(&mut output, form);
+        match guard::guard(output, &self.limits.fitted(form.max_bytes)) {
             Guarded::Within(output) => (output, None),
             Guarded::Over(capped) => match Box::pin(self.keep(capped.whole())).await {
                 Some(id) => (capped.with_id(&id), Some(id)),
@@ -134,12 +130,13 @@ impl Results {
         self: &Arc<Self>,
         output: CallOutput<'static>,
         filter: &Filter,
+        form: ResultForm,
     ) -> Result<(CallOutput<'static>, Option<String>), Unselected> {
         if output.is_error() {
-            return Ok(self.guard(output).await);
+            return Ok(self.guard(output, form).await);
         }
-        let mut output = self.settled(output).await;
-        self.space(&mut output);
+        let mut output = self.settled(output, form).await;
+        self.space(&mut output, form);
         let whole = Arc::new(Whole::of(&output));
         let selected = match whole.json() {
             Some(json) => filter.run(json).await,
@@ -150,13 +147,14 @@ impl Results {
             Err(error) => {
                 let (shown, id) = match self.keep(whole).await {
                     Some(id) => (output.without_text(), Some(id)),
-                    None => self.guard(output).await,
+                    None => self.guard(output, form).await,
                 };
                 return Err(Unselected { error, shown, id });
             }
         };
         let nothing = is_nothing(&selected).then(|| shape(whole.json().unwrap_or_default()));
-        match (guard::guard(output.select(selected), &self.limits), nothing) {
+        let limits = self.limits.fitted(form.max_bytes);
+        match (guard::guard(output.select(selected), &limits), nothing) {
             (Guarded::Within(output), None) => Ok((output, None)),
             (Guarded::Within(mut output), Some(shape)) => {
                 let id = self.keep(whole).await;
@@ -174,16 +172,20 @@ impl Results {
     }
 
     /// Who wants everything whole wants it as it came.
-    fn space(&self, output: &mut CallOutput<'static>) {
-        if self.spacing == Spacing::Compact && self.limits != Limits::OFF {
+    fn space(&self, output: &mut CallOutput<'static>, form: ResultForm) {
+        if form.spacing == Spacing::Compact && self.limits != Limits::OFF {
             output.compact();
         }
     }
 
     /// The output with everything in files that belongs there.
-    async fn settled(self: &Arc<Self>, output: CallOutput<'static>) -> CallOutput<'static> {
+    async fn settled(
+        self: &Arc<Self>,
+        output: CallOutput<'static>,
+        form: ResultForm,
+    ) -> CallOutput<'static> {
         let results = Arc::clone(self);
-        blocking(move || results.save_blobs(output)).await
+        blocking(move || results.save_blobs(output, form)).await
     }
 
     /// Keeps a result; `None` where that is not possible.
@@ -219,6 +221,7 @@ impl Results {
         self: &Arc<Self>,
         id: &str,
         view: ResultView,
+        form: ResultForm,
     ) -> Result<Page, ResultError> {
         let file = format!("{id}.txt");
         self.forget_old();
@@ -250,7 +253,7 @@ impl Results {
             }
             None => text.truncate(parts.text.end),
         }
-        let limits = self.limits;
+        let limits = self.limits.fitted(form.max_bytes);
         let page = blocking(move || {
             let window = Window { offset: view.offset, limit: view.limit };
             match pattern {
@@ -262,9 +265,9 @@ impl Results {
     }
 
     /// Puts binary parts into private files and their paths into the text.
-    fn save_blobs(&self, mut output: CallOutput<'static>) -> CallOutput<'static> {
+    fn save_blobs(&self, mut output: CallOutput<'static>, form: ResultForm) -> CallOutput<'static> {
         let blobs: Vec<_> = output
-            .spills(self.audio)
+            .spills(&form)
             .into_iter()
             .map(|spill| (spill.block, spill.extension, spill.decode()))
             .collect();
@@ -390,13 +393,13 @@ mod tests {
         let results = Arc::new(results);
         let text = "words ".repeat(1_000);
         let answer = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
-        let (_, id) = results.guard(CallOutput::of_call(answer)).await;
+        let (_, id) = results.guard(CallOutput::of_call(answer), ResultForm::default()).await;
         let id = id.expect("it is too large");
         assert!(id.len() >= 43, "{id}");
         tokio::time::advance(hour - Duration::from_secs(1)).await;
-        assert!(results.read(&id, ResultView::default()).await.is_ok());
+        assert!(results.read(&id, ResultView::default(), ResultForm::default()).await.is_ok());
         tokio::time::advance(Duration::from_secs(1)).await;
-        let read = results.read(&id, ResultView::default()).await;
+        let read = results.read(&id, ResultView::default(), ResultForm::default()).await;
         assert!(matches!(read, Err(ResultError::Unknown { .. })), "{read:?}");
         let directory = results.directory.clone();
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "the file is gone, too");

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use switchboard_core::approval::Grants;
+use switchboard_core::approval::{Access, Grants};
 use switchboard_core::catalog::Catalog;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{Overview, Reply};
 use switchboard_core::request::Request;
+use switchboard_core::tool_card::Cards;
 
 use crate::call;
 use crate::explain;
@@ -142,6 +143,11 @@ impl Session {
         modes::overview(self)
     }
 
+    /// What a host tells its model of us at the start, from what is known now.
+    pub fn introduction(&self, cards: Cards) -> String {
+        modes::introduction(self, cards)
+    }
+
     /// What this session may use, as far as it is known now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.gateway.catalog_of(self.id())
@@ -184,21 +190,24 @@ impl Session {
     }
 
     async fn answer(&self, request: Request, caller: &Caller) -> Result<Reply, Failure> {
+        if caller.access == Access::ReadOnly && request.changes_state() {
+            return Err(explain::reads_only());
+        }
         match request {
             Request::Status => Ok(Reply::Status(self.overview())),
-            Request::List { server, page } => modes::list(self, &server, page).await,
+            Request::List { server, page } => modes::list(self, &server, page, caller).await,
             Request::Search(request) => modes::search(self, request, caller).await,
             Request::Describe { tool, server } => {
-                modes::describe(self, &tool, server.as_deref()).await
+                modes::describe(self, &tool, server.as_deref(), caller).await
             }
             Request::Instructions { server } => modes::instructions(self, &server),
-            Request::Connect { server } => modes::connect(self, &server).await,
+            Request::Connect { server } => modes::connect(self, &server, caller).await,
             Request::Disconnect { server } => modes::disconnect(self, &server).await,
             Request::SignIn { server } => modes::sign_in(self, &server).await,
             Request::CompleteSignIn { server, answer } => {
                 modes::complete_sign_in(self, &server, &answer).await
             }
-            Request::Result { id, view } => modes::result(self, id, view).await,
+            Request::Result { id, view } => modes::result(self, id, view, caller).await,
             Request::Resources { server } => modes::resources(self, server.as_deref()),
             Request::ReadResource { uri, server } => {
                 modes::read_resource(self, &uri, server.as_deref(), caller).await

@@ -203,7 +203,7 @@ fn keep_access(file: &File, present: &fs::Metadata) -> io::Result<()> {
 }
 
 /// Follows links also where the last one leads to nothing yet.
-fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else {

@@ -56,6 +56,8 @@ pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec
     files
 }
 
+const ROO: &str = "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json";
+
 /// The files of a host; of two that have a name, the first one counts.
 pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidate> {
     let others = &paths.others;
@@ -74,10 +76,7 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
         Host::VsCode => (others.desktop("Code/User/mcp.json"), &[".vscode/mcp.json"]),
         Host::Codex => (vec![others.codex.join("config.toml")], &[".codex/config.toml"]),
         Host::OpenCode => (
-            vec![
-                others.config.join("opencode/opencode.json"),
-                others.config.join("opencode/opencode.jsonc"),
-            ],
+            vec![others.opencode.join("opencode.json"), others.opencode.join("opencode.jsonc")],
             &["opencode.json", "opencode.jsonc"],
         ),
         Host::Windsurf => (
@@ -85,7 +84,22 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
             &[],
         ),
         Host::Zed => (vec![others.config.join("zed/settings.json")], &[".zed/settings.json"]),
-        Host::GeminiCli => (vec![home.join(".gemini/settings.json")], &[".gemini/settings.json"]),
+        Host::GeminiCli => {
+            (vec![others.gemini_home.join(".gemini/settings.json")], &[".gemini/settings.json"])
+        }
+        Host::CopilotCli => (vec![others.copilot.join("mcp-config.json")], &[]),
+        Host::QwenCode => (vec![others.qwen.join("settings.json")], &[".qwen/settings.json"]),
+        Host::Cline => (vec![others.cline_servers.clone()], &[]),
+        Host::Vibe => (vec![others.vibe.join("config.toml")], &[".vibe/config.toml"]),
+        Host::Kiro => (vec![home.join(".kiro/settings/mcp.json")], &[".kiro/settings/mcp.json"]),
+        Host::Amp => (
+            vec![others.config.join("amp/settings.json"), others.config.join("amp/settings.jsonc")],
+            &[".amp/settings.json"],
+        ),
+        Host::Crush => {
+            (vec![others.config.join("crush/crush.json")], &[".crush.json", "crush.json"])
+        }
+        Host::Roo => (others.desktop(ROO), &[".roo/mcp.json"]),
     };
     let form = Form::Host(host);
     let users = users.into_iter().map(|path| Candidate { path, tier: Tier::User, form });

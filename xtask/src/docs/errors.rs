@@ -54,6 +54,9 @@ fn meaning(code: Code) -> &'static str {
         Code::ApprovalRequired => "the call needs a yes, and nobody can be asked",
         Code::ApprovalDenied => "the user said no, now or by a rule",
         Code::ToolChanged => "the tool changed or went while the call was prepared",
+        Code::NotReadOnly => {
+            "the tool does not declare itself read-only, and `mcp` calls only such tools in this host: `mcp_write` calls it"
+        }
         Code::ToolBlocked => "the tool is not what was accepted, and `pins` says `block`",
         Code::NoInstructions => "the server gives no instructions, or was never connected",
         Code::Config => "the configuration cannot be used for this",

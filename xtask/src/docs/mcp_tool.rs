@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use switchboard_core::host_profile::UNKNOWN;
 use switchboard_core::request::{DEFAULT_LIMIT, Kind, MAX_LIMIT, PARAMETERS, Place};
 use switchboard_core::tool_card;
 
@@ -9,6 +10,8 @@ use super::{DocsError, cell};
 
 pub(super) fn page() -> Result<String, DocsError> {
     let card = tool_card::definition();
+    let pair = tool_card::definitions(tool_card::Cards::Pair, &UNKNOWN);
+    let pair: usize = pair.iter().map(|card| tokens(card)).sum();
     let tokens = tokens(&card);
     let pretty = match serde_json::from_str::<serde_json::Value>(&card) {
         Ok(value) => format!("{value:#}"),
@@ -46,7 +49,13 @@ pub(super) fn page() -> Result<String, DocsError> {
          ## The card\n\n\
          The whole definition costs {tokens} tokens (o200k), however many servers are configured, \
          and is the same in every session.\n\n\
-         ```json\n{pretty}\n```\n",
+         ```json\n{pretty}\n```\n\n\
+         ## The pair\n\n\
+         A host that looks at `readOnlyHint` gets two tools ([which ones](hosts.md)), together \
+         {pair} tokens (o200k).\n\
+         `mcp` takes the same parameters and reaches only tools that declare `readOnlyHint: true`; \
+         any other call fails with `not_read_only` and names `mcp_write`, which reaches all.\n\
+         Answers of `mcp` mark the tools that `mcp_write` calls.\n",
     );
     Ok(out)
 }

@@ -67,14 +67,23 @@ const SETTINGS: &[Setting] = &[
     now(
         "toolset",
         |s| word(s.toolset),
-        "what hosts are shown: `proxy`, the one tool; `direct`, all tools beside it; or `granular`, a tool for each step",
+        "what hosts are shown: `auto`, `mcp` or the pair `mcp` and `mcp_write` as the [host](hosts.md) has it; `proxy`, `mcp` alone; `pair`; `direct`, all tools beside it; or `granular`, a tool for each step",
     ),
     now(
         "searchCalls",
         |s| word(s.search_calls),
         "let a search that comes with arguments call the tool that it clearly means, if that only reads",
     ),
-    later("digest", |s| word(s.digest), "name the servers in the definition of the tool"),
+    now(
+        "digest",
+        |s| word(s.digest),
+        "name servers and tools in the `instructions` that a host gives its model",
+    ),
+    now(
+        "advertiseResources",
+        |s| word(s.advertise_resources),
+        "offer resources to hosts: `auto`, unless the [host](hosts.md) adds tools of its own for them; `on`, `off`",
+    ),
     now(
         "firstListing",
         |s| word(s.first_listing),

@@ -1,13 +1,19 @@
 //! The commands that change the files of hosts.
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command, Error};
 use switchboard::config::install::Target;
+
+/// A host whose file is YAML, of which we change nothing.
+pub(crate) const GOOSE: &str = "goose";
 
 #[derive(Debug, Args)]
 pub(crate) struct Install {
-    /// The host
-    pub(crate) host: HostName,
+    /// The host; any other name gets the entry to paste
+    #[arg(value_parser = HostName)]
+    pub(crate) host: String,
     /// Also copy its servers into your own file and switch them off in the host
     #[arg(long = "move")]
     pub(crate) move_servers: bool,
@@ -19,28 +25,24 @@ pub(crate) struct Install {
     pub(crate) yes: bool,
 }
 
-/// The name of a host, as it is typed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HostName(pub(crate) Target);
+/// The name of a host. The known ones are shown; another one is no mistake of the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct HostName;
 
-impl ValueEnum for HostName {
-    fn value_variants<'a>() -> &'a [HostName] {
-        const {
-            &[
-                HostName(Target::ClaudeCode),
-                HostName(Target::Cursor),
-                HostName(Target::VsCode),
-                HostName(Target::Codex),
-                HostName(Target::ClaudeDesktop),
-                HostName(Target::Zed),
-                HostName(Target::GeminiCli),
-                HostName(Target::Windsurf),
-                HostName(Target::Pi),
-            ]
-        }
+impl TypedValueParser for HostName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
     }
 
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.as_str()))
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = Target::all().map(Target::as_str).chain([GOOSE]);
+        Some(Box::new(names.map(PossibleValue::new)))
     }
 }

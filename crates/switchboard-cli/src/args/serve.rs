@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
-use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use switchboard::config::values::Toolset;
 
@@ -23,20 +22,14 @@ pub(crate) struct Serve {
     /// it, or a tool for each step
     #[arg(long, conflicts_with = "transparent", value_parser = toolset())]
     pub(crate) toolset: Option<Toolset>,
-    /// The host that starts it, where that makes a difference: its user is then shown and asked what
-    /// others do on a terminal, and it ends as soon as the host goes
-    #[arg(long, conflicts_with_all = ["http", "transparent"])]
-    pub(crate) host: Option<SpecialHost>,
-}
-
-/// A host that has an extension of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SpecialHost {
-    Pi,
+    /// The host that starts it, such as `claude-code` or `codex`, in place of what the host calls
+    /// itself; one that is not known gets defaults that are safe
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["http", "transparent"])]
+    pub(crate) host: Option<String>,
 }
 
 fn toolset() -> impl TypedValueParser<Value = Toolset> {
-    let served = [Toolset::Proxy, Toolset::Direct, Toolset::Granular];
+    let served = [Toolset::Auto, Toolset::Proxy, Toolset::Pair, Toolset::Direct, Toolset::Granular];
     PossibleValuesParser::new(served.map(Toolset::as_str))
         .map(|word| Toolset::from_word(&word).expect("a possible value is a toolset"))
 }

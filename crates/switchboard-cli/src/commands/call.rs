@@ -5,7 +5,7 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 use switchboard::Progress;
-use switchboard::content::{Audio, CallOutput, Part};
+use switchboard::content::{CallOutput, Part, ResultForm};
 use switchboard::exact::Args;
 use switchboard::failure::{Failure, Hint};
 use switchboard::render;
@@ -213,7 +213,7 @@ fn text(output: &Output, shape: Shape) -> String {
         Shape::Contents => CallOutput::of_resource(raw),
         Shape::Messages => CallOutput::of_prompt(raw),
     };
-    let blobs = content.spills(Audio::Native);
+    let blobs = content.spills(&ResultForm::default());
     let note = |what: &str, mime: &str, bytes: usize| {
         format!("[{what} {}, {} bytes]", clean_line(mime, 100), thousands(bytes))
     };

@@ -4,13 +4,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use switchboard::config::install::Target;
+use serde_json::{Value, json};
+use switchboard::catalog::resolve::nearest;
+use switchboard::config::install::{NAME, Target};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
-use switchboard::install::{FileChange, Owner, Plan, Reason, Servers, Staying};
+use switchboard::install::{Added, FileChange, Owner, Plan, Reason, Servers, Staying};
 use switchboard::render::words::{clean_line, list, plural};
 
-use crate::args::install::{HostName, Install};
+use crate::args::install::{GOOSE, Install};
 use crate::boot::App;
 use crate::diff;
 use crate::exit::Exit;
@@ -24,8 +26,14 @@ const NAMES: usize = 20;
 #[error("nobody can be asked whether these files may be changed")]
 struct NobodyToAsk;
 
+#[derive(Debug, thiserror::Error)]
+#[error("there is no host `{host}`")]
+struct UnknownHost {
+    host: String,
+}
+
 pub(super) async fn install(app: &App, wish: Install) -> Outcome {
-    let HostName(target) = wish.host;
+    let Some(target) = Target::from_word(&wish.host) else { return paste(app, &wish.host) };
     let servers = if wish.move_servers { Servers::Move } else { Servers::Stay };
     let plan = app.installer().install(target, servers).map_err(explain::install)?;
     for Staying { name, reason } in &plan.stay {
@@ -54,6 +62,9 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
             target.title()
         ));
     }
+    for added in &plan.added {
+        app.printer.note(&explained(added, target));
+    }
     if wish.dry_run {
         app.printer.note("nothing was written");
         return Ok(Exit::Done);
@@ -62,7 +73,61 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
     carry_out(app, &plan, wish.yes, &(done + &with_moved(&plan))).await
 }
 
-pub(super) async fn uninstall(app: &App, HostName(target): HostName, yes: bool) -> Outcome {
+/// For a host whose file we do not change: what to put into it.
+fn paste(app: &App, host: &str) -> Outcome {
+    let command = app.installer().command().map_err(explain::install)?;
+    if host == GOOSE {
+        app.printer.note(
+            "Goose keeps its extensions in YAML, which Switchboard does not edit; add this to \
+             `~/.config/goose/config.yaml`",
+        );
+        app.printer.text(&goose(&command))?;
+        return Ok(Exit::Usage);
+    }
+    let close = nearest(host, Target::all().map(|target| target.as_str().to_owned()));
+    let close = close.first().map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
+    app.printer.note(&format!(
+        "Switchboard does not know the host `{}`{close}; add this to its MCP configuration",
+        clean_line(host, 100)
+    ));
+    let entry = json!({ NAME: { "command": command, "args": ["serve"] } });
+    app.printer.json(&json!({ "mcpServers": entry }))?;
+    Ok(Exit::Usage)
+}
+
+fn goose(command: &str) -> String {
+    // A string of JSON is one of YAML.
+    let command = Value::from(command);
+    format!(
+        "extensions:\n  {NAME}:\n    enabled: true\n    type: stdio\n    name: {NAME}\n    \
+         cmd: {command}\n    args: [serve, --host, {GOOSE}]\n    timeout: 300\n"
+    )
+}
+
+/// What was written besides the command, then why.
+fn explained(added: &Added, target: Target) -> String {
+    match added {
+        Added::Key { key, why } => format!("`{key}`: {why}"),
+        Added::Variables(names) => {
+            let names: Vec<_> =
+                names.iter().map(|name| format!("`{}`", clean_line(name, 100))).collect();
+            let names = list(&names, NAMES);
+            let title = target.title();
+            format!("passed on: {names}; {title} starts a server without other variables")
+        }
+    }
+}
+
+pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> Outcome {
+    let Some(target) = Target::from_word(host) else {
+        let close = nearest(host, Target::all().map(|target| target.as_str().to_owned()));
+        let host = clean_line(host, 100).into_owned();
+        let failure = Failure::new(Code::BadRequest, Subject::Request, UnknownHost { host });
+        return Err(match close.is_empty() {
+            true => failure.into(),
+            false => failure.hint(Hint::DidYouMean(close)).into(),
+        });
+    };
     let plan = app.installer().uninstall(target).map_err(explain::install)?;
     let title = target.title();
     if plan.is_nothing() {
@@ -88,7 +153,9 @@ fn show(app: &App, plan: &Plan) {
     }
     for file in others {
         let shown = match file.owner {
-            Owner::Host(target) => diff::of_host(&file.edited(), target, app.printer.err),
+            Owner::Host(target) | Owner::Settings(target) => {
+                diff::of_host(&file.edited(), target, app.printer.err)
+            }
             Owner::User | Owner::Package => diff::text(&file.edited(), app.printer.err),
         };
         app.printer.note(&shown);

@@ -37,7 +37,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),
         Command::Install(wish) => install::install(app, wish).await,
-        Command::Uninstall { host, yes } => install::uninstall(app, host, yes).await,
+        Command::Uninstall { host, yes } => install::uninstall(app, &host, yes).await,
         Command::Edit(edit) => edit::run(app, edit).await,
         Command::Setup => setup::setup(app).await,
         Command::Connect { server: None, format } if format.json => Err(setup::no_name().into()),

@@ -14,7 +14,7 @@ use switchboard_server::{HostKind, Offer, stdio, warning_of_many};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::serve::{Serve, SpecialHost};
+use crate::args::serve::Serve;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
@@ -54,20 +54,19 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let mut signals = Signals::listen();
     gateway.list_missing_in_background();
     gateway.follow(app.load_options(), loaded.good);
-    let host = match how.host {
-        None => HostKind::Any,
-        Some(SpecialHost::Pi) => HostKind::Pi,
-    };
+    let host = how.host.as_deref().map_or(HostKind::Any, HostKind::named);
     let stop = CancellationToken::new();
     let offer = match (&how.transparent, gateway.settings().toolset) {
         (Some(server), _) => Offer::Mirror(gateway.usable(server)?.to_string()),
         (None, Toolset::Direct) => Offer::Direct,
         (None, Toolset::Granular) => Offer::Granular,
+        (None, Toolset::Auto) => Offer::Auto,
         (None, Toolset::Proxy) => Offer::Proxy,
+        (None, Toolset::Pair) => Offer::Pair,
     };
     let mut announcing = JoinSet::new();
     // Pi is told by the face.
-    if host == HostKind::Any {
+    if host != HostKind::Pi {
         if let Some(warning) = warning_of_many(&gateway, &offer) {
             app.printer.warn(&warning);
         }

@@ -52,6 +52,7 @@ fn hints(code: Code) -> Vec<Hint> {
         Code::ApprovalRequired => vec![Hint::AskUser, Hint::Allow("files/read_?".to_owned())],
         Code::ApprovalDenied => vec![Hint::LiftDenial("files/read_?".to_owned())],
         Code::ToolChanged => vec![Hint::ListTools(files())],
+        Code::NotReadOnly => vec![Hint::UseWriteTool(Some("files_write".to_owned()))],
         Code::ToolBlocked => vec![Hint::Accept(files())],
         Code::ConnectFailed => vec![
             Hint::CheckCommand("npx".to_owned()),
@@ -174,6 +175,11 @@ fn every_code_is_reported_with_its_remedies() {
       caused by: what stood in the way
 
     hint: see what changed with `switchboard pins files` and accept it with `switchboard pins accept files`
+    --
+    error: what was attempted (not_read_only)
+      caused by: what stood in the way
+
+    hint: use `mcp_write` in its place
     --
     error: what was attempted (no_instructions)
       caused by: what stood in the way

@@ -6,7 +6,7 @@ use switchboard::catalog::account::{Account, Cost};
 use switchboard::catalog::pin::DriftCount;
 use switchboard::catalog::search::Fit;
 use switchboard::config::values::{Lifecycle, Toolset};
-use switchboard::reply::{SearchHit, TrustLevel};
+use switchboard::reply::{ReachedBy, SearchHit, TrustLevel};
 
 use super::*;
 
@@ -24,6 +24,7 @@ fn line(shown: &str, server: &str, description: &str) -> ToolLine {
         tool,
         description: description.into(),
         pin: Pin::Same,
+        reached_by: ReachedBy::SameTool,
     }
 }
 

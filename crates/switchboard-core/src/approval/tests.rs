@@ -23,7 +23,7 @@ fn checked(name: &str, annotations: &str) -> Checked {
 }
 
 fn asks(rules: &Rules, grants: &Grants, checked: Checked) -> bool {
-    matches!(decide(rules, grants, checked), Decision::Ask(_))
+    matches!(decide(rules, grants, Access::Full, checked), Decision::Ask(_))
 }
 
 fn patterns(texts: &[&str]) -> Vec<String> {
@@ -44,10 +44,12 @@ fn check(settings: Settings, server: ServerEntry, expected: &str) {
         ("delete", r#"{"destructiveHint":true}"#),
         ("silent", "{}"),
     ]
-    .map(|(name, hints)| match decide(&rules, &Grants::default(), checked(name, hints)) {
-        Decision::Free(_) => '+',
-        Decision::Ask(_) => '?',
-        Decision::Refused(_) => '-',
+    .map(|(name, hints)| {
+        match decide(&rules, &Grants::default(), Access::Full, checked(name, hints)) {
+            Decision::Free(_) => '+',
+            Decision::Ask(_) => '?',
+            Decision::Refused(_) => '-',
+        }
     });
     assert_eq!(String::from_iter(seen), expected, "{rules:?}");
 }
@@ -149,14 +151,15 @@ fn a_denial_names_its_pattern_and_beats_what_was_granted() {
     let mut grants = Grants::default();
     question(&free, &grants, checked("a", "{}")).settle(Answer::Server, &mut grants).unwrap();
     let rules = Rules::new(&ServerEntry::default(), &settings);
-    let Decision::Refused(refusal) = decide(&rules, &grants, checked("a", "{}")) else {
+    let Decision::Refused(refusal) = decide(&rules, &grants, Access::Full, checked("a", "{}"))
+    else {
         panic!("a refusal");
     };
     assert_eq!(refusal.cause, RefusalCause::Denied { pattern: "*/a".to_owned() });
 }
 
 fn question(rules: &Rules, grants: &Grants, checked: Checked) -> Question {
-    match decide(rules, grants, checked) {
+    match decide(rules, grants, Access::Full, checked) {
         Decision::Ask(question) => question,
         other => panic!("a question, not {other:?}"),
     }
@@ -218,7 +221,7 @@ fn a_tool_that_is_not_what_was_accepted_is_blocked_where_the_user_says_so() {
         for pin in [Pin::Same, Pin::Changed, Pin::New, Pin::Unknown] {
             let mut checked = checked("a", "{}");
             checked.target.pin = pin;
-            let refused = match decide(&rules, &Grants::default(), checked) {
+            let refused = match decide(&rules, &Grants::default(), Access::Full, checked) {
                 Decision::Refused(refusal) => Some(refusal.cause),
                 Decision::Free(_) | Decision::Ask(_) => None,
             };
@@ -239,4 +242,62 @@ fn a_pattern_for_one_server_says_nothing_about_another_whose_name_begins_alike()
     let settings = Settings { allow: vec![pattern_of(&other.target)], ..settings };
     let rules = Rules::new(&ServerEntry::default(), &settings);
     assert!(!asks(&rules, &Grants::default(), other));
+}
+
+/// The reading of annotations is judged by another one.
+mod read_only_access {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn hint() -> impl Strategy<Value = Value> {
+        let odd = [json!(null), json!("true"), json!(1), json!([true]), json!({ "a": true })];
+        prop_oneof![
+            4 => Just(json!(true)),
+            2 => Just(json!(false)),
+            1 => proptest::sample::select(odd.to_vec()),
+        ]
+    }
+
+    fn annotations() -> impl Strategy<Value = Value> {
+        let names = ["readOnlyHint", "destructiveHint", "idempotentHint", "readonlyHint", "title"];
+        let names = proptest::sample::select(names.to_vec());
+        proptest::collection::btree_map(names, hint(), 0..5).prop_map(|members| json!(members))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn no_rule_and_no_grant_opens_a_write(
+            declared in annotations(),
+            policy in 0..4_usize,
+            allow in any::<bool>(),
+            granted in any::<bool>(),
+        ) {
+            let policies = [
+                ApprovePolicy::None,
+                ApprovePolicy::Destructive,
+                ApprovePolicy::Writes,
+                ApprovePolicy::All,
+            ];
+            let allow = if allow { vec!["*".to_owned()] } else { Vec::new() };
+            let settings = Settings { approve: policies[policy], allow, ..Settings::default() };
+            let rules = Rules::new(&ServerEntry::default(), &settings);
+            let mut grants = Grants::default();
+            if granted {
+                grants.servers.insert(ServerName::new("files").unwrap(), rules.definition);
+            }
+            let reads = declared["readOnlyHint"] == true && declared["destructiveHint"] != true;
+            let checked = checked("tool", &declared.to_string());
+            match decide(&rules, &grants, Access::ReadOnly, checked) {
+                Decision::Refused(refusal) => {
+                    prop_assert_eq!(refusal.cause, RefusalCause::NotReadOnly);
+                    prop_assert!(!reads);
+                }
+                Decision::Free(_) | Decision::Ask(_) => prop_assert!(reads),
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::search::{self, Document, Fit, Hit, Page, Ranking};
 use super::{Catalog, Item, Kind, Listing, ResolveError, Resolved};
 use crate::name::ServerName;
 use crate::pattern::{Case, Pattern, PatternError};
-use crate::reply::{Description, SearchHit, SearchPage, ToolLine, ToolPage};
+use crate::reply::{Description, ReachedBy, SearchHit, SearchPage, ToolLine, ToolPage};
 use crate::request::{Matching, PageRequest, SearchRequest, Signatures};
 use crate::schema;
 
@@ -133,6 +133,19 @@ impl ToolLine {
             tool: item.entry.name.as_str().to_owned(),
             description: item.entry.description.clone(),
             pin: item.pin,
+            reached_by: ReachedBy::SameTool,
+        }
+    }
+}
+
+impl Catalog {
+    /// Marks the tools of an answer of `mcp`, where it only reads, that `mcp_write` calls.
+    pub fn mark_writes<'a>(&self, lines: impl Iterator<Item = &'a mut ToolLine>) {
+        for line in lines {
+            let found = self.shown(&line.shown);
+            if !found.is_some_and(|tool| tool.entry.annotations.only_reads()) {
+                line.reached_by = ReachedBy::WriteTool;
+            }
         }
     }
 }

@@ -2,48 +2,33 @@
 //!
 //! Texts come in and go out; every byte that need not change stays.
 
+pub mod form;
+mod grants;
 pub mod moving;
 pub mod pi;
 mod toml;
 
 use std::fmt;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
-use super::canonical::{Canon, Canonical};
+use self::form::{Form, Launch, Listing, Off, Passing};
 use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::edit::{self, Change, Edit, EditError};
 use super::hosts::Host;
 use super::layers::{Source, Tier};
 use super::server::is_gateway;
 use super::syntax::{self, HOST_FILE_BYTES, Syntax};
-use super::values::choice;
 
 /// What our entry is called in every host.
 pub const NAME: &str = "switchboard";
 
-choice! {
-    /// A host that can be given our entry.
-    pub enum Target {
-        ClaudeCode = "claude-code",
-        Cursor = "cursor",
-        VsCode = "vscode",
-        Codex = "codex",
-        ClaudeDesktop = "claude-desktop",
-        Zed = "zed",
-        GeminiCli = "gemini-cli",
-        Windsurf = "windsurf",
-        Pi = "pi",
-    }
-}
-
-/// How a host is told not to start a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Off {
-    /// By a key of its entry.
-    Flag(&'static str, bool),
-    /// It knows no such key in this file: the entry is taken out.
-    TakenOut,
+/// A host that can be given our entry, or our package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    Host(Host),
+    /// It has a package of ours, and its servers stand in a file of our own form.
+    Pi,
 }
 
 /// Whether a host has our entry.
@@ -55,18 +40,50 @@ pub enum Presence {
     NameTaken,
 }
 
+/// What our entry is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    pub command: &'a str,
+    /// The environment variables that servers need.
+    pub variables: &'a [String],
+    /// The host's version, as far as it is known.
+    pub version: Option<[u32; 2]>,
+}
+
+/// A text with our entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    pub text: String,
+    pub added: Vec<Added>,
+}
+
+/// Something that was written besides the command, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    Key {
+        key: String,
+        why: &'static str,
+    },
+    /// Environment variables that the host hands on.
+    Variables(Vec<String>),
+}
+
 impl Target {
-    /// `None` for Pi, whose servers stand in a file of our own form.
+    pub fn all() -> impl Iterator<Item = Target> {
+        Host::ALL.into_iter().map(Target::Host).chain([Target::Pi])
+    }
+
+    pub fn from_word(word: &str) -> Option<Target> {
+        Target::all().find(|target| target.as_str() == word)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.host().map_or("pi", Host::as_str)
+    }
+
     pub fn host(self) -> Option<Host> {
         match self {
-            Target::ClaudeCode => Some(Host::ClaudeCode),
-            Target::Cursor => Some(Host::Cursor),
-            Target::VsCode => Some(Host::VsCode),
-            Target::Codex => Some(Host::Codex),
-            Target::ClaudeDesktop => Some(Host::ClaudeDesktop),
-            Target::Zed => Some(Host::Zed),
-            Target::GeminiCli => Some(Host::GeminiCli),
-            Target::Windsurf => Some(Host::Windsurf),
+            Target::Host(host) => Some(host),
             Target::Pi => None,
         }
     }
@@ -80,19 +97,13 @@ impl Target {
         self.host().map_or(Syntax::Jsonc, Host::syntax)
     }
 
+    fn form(self) -> &'static Form {
+        self.host().map_or(const { &Form::USUAL }, Host::form)
+    }
+
     /// The key of the file under which its servers stand.
     pub(super) fn holder(self) -> &'static str {
-        match self {
-            Target::VsCode => "servers",
-            Target::Codex => "mcp_servers",
-            Target::Zed => "context_servers",
-            Target::ClaudeCode
-            | Target::Cursor
-            | Target::ClaudeDesktop
-            | Target::GeminiCli
-            | Target::Windsurf
-            | Target::Pi => "mcpServers",
-        }
+        self.form().holder
     }
 
     /// The keys of its files that may be shown.
@@ -101,45 +112,46 @@ impl Target {
         settings.iter().copied().chain([self.holder()]).collect()
     }
 
-    fn off(self) -> Off {
-        match self {
-            Target::Codex | Target::Zed => Off::Flag("enabled", false),
-            Target::Windsurf => Off::Flag("disabled", true),
-            // Cursor and Gemini CLI keep elsewhere what is switched off.
-            Target::ClaudeCode
-            | Target::Cursor
-            | Target::VsCode
-            | Target::ClaudeDesktop
-            | Target::GeminiCli
-            | Target::Pi => Off::TakenOut,
-        }
+    /// Whether it starts servers without the variables that its file does not name.
+    pub fn filters_variables(self) -> bool {
+        self.form().passing != Passing::Everything
     }
 
-    /// Our entry in the host's form.
-    fn entry(self, command: &str) -> Json {
-        match self {
-            Target::ClaudeCode | Target::VsCode => {
-                json!({ "type": "stdio", "command": command, "args": ["serve"] })
-            }
-            Target::Zed => json!({ "source": "custom", "command": command, "args": ["serve"] }),
-            Target::Cursor
-            | Target::Codex
-            | Target::ClaudeDesktop
-            | Target::GeminiCli
-            | Target::Windsurf
-            | Target::Pi => json!({ "command": command, "args": ["serve"] }),
-        }
+    /// Whether its file can name variables to hand on.
+    pub fn can_name_variables(self) -> bool {
+        matches!(self.form().passing, Passing::Listed(_) | Passing::Named { .. })
+    }
+
+    /// Whether a variable that it hands on is empty, or a reference, where it is not set.
+    pub fn fills_in_variables(self) -> bool {
+        matches!(self.form().passing, Passing::Named { .. })
+    }
+
+    /// Whether it has a second file that says something about us.
+    pub fn has_settings(self) -> bool {
+        !self.form().settings.is_empty()
+    }
+
+    fn args(self) -> [&'static str; 3] {
+        ["serve", "--host", self.as_str()]
     }
 
     fn apply(self, text: &str, edits: &[Edit]) -> Result<String, EditError> {
-        match self.syntax() {
-            Syntax::Jsonc => edit::apply(text, edits),
-            Syntax::Toml => toml::apply(text, edits),
+        match (self.syntax(), self.form().listing) {
+            (Syntax::Jsonc, _) => edit::apply(text, edits),
+            (Syntax::Toml, Listing::ByName) => toml::apply(text, edits, None),
+            (Syntax::Toml, Listing::Array) => toml::apply(text, edits, Some(self.holder())),
         }
     }
 
     fn at(self, name: &str, change: Change) -> Edit {
         Edit::new([self.holder(), name], change)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -154,32 +166,143 @@ pub fn presence(target: Target, text: &str) -> Result<Presence, EditError> {
     })
 }
 
-/// The text with our entry in it, which runs `command`. One that is there stays as it is.
-pub fn put_in(target: Target, text: &str, command: &str) -> Result<String, EditError> {
-    if presence(target, text)? == Presence::Installed {
-        return Ok(text.to_owned());
+/// The text with our entry in it. One that is there stays, and gets what it lacks.
+pub fn put_in(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, EditError> {
+    let root = root(target, text)?;
+    let servers = servers_in(target, &root)?;
+    let mut ours = servers.iter().filter(|(_, entry)| is_ours(entry)).peekable();
+    let (mut edits, mut added) = (Vec::new(), Vec::new());
+    if ours.peek().is_none() {
+        let form = target.form();
+        let entry = form.entry(setup.command, &target.args(), setup.variables);
+        edits.push(target.at(NAME, Change::Set(entry)));
+        added.extend(form.then.iter().map(|extra| Added::key(&[extra.key], extra.why)));
+        if target.can_name_variables() && !setup.variables.is_empty() {
+            added.push(Added::Variables(setup.variables.to_vec()));
+        }
     }
-    let mut edits = vec![target.at(NAME, Change::Set(target.entry(command)))];
-    if target == Target::GeminiCli && edit::value_at(text, &ALLOWED)?.is_some() {
-        edits.push(Edit::new(ALLOWED, Change::AddItem(NAME.into())));
+    for (name, entry) in ours {
+        renew(target, (name, entry), setup, (&mut edits, &mut added));
+    }
+    for (grant, edit) in grants::additions(&root, target.form().grants, setup.version) {
+        added.push(Added::key(grant.at, grant.why));
+        edits.push(edit);
+    }
+    Ok(Put { text: target.apply(text, &edits)?, added })
+}
+
+/// What an entry of ours lacks: a later version knows more than the one that wrote it.
+fn renew(
+    target: Target,
+    (name, entry): (&str, &Json),
+    setup: &Setup<'_>,
+    (edits, added): (&mut Vec<Edit>, &mut Vec<Added>),
+) {
+    let at = |path: &[&str], change| {
+        let path = [target.holder(), name].into_iter().chain(path.iter().copied());
+        Edit { at: path.map(str::to_owned).collect(), change }
+    };
+    let (_, args) = command_line(entry);
+    if !args.iter().any(|arg| ["--host", "--http", "--transparent"].contains(arg)) {
+        let path: &[&str] = match (entry.get("command"), target.form().launch) {
+            (Some(Json::Array(_)), _) => &["command"],
+            (Some(Json::Object(_)), _) => &["command", "args"],
+            (None, Launch::Nested(key)) => &[key, "args"],
+            (Some(_) | None, _) => &["args"],
+        };
+        let words = ["--host", target.as_str()];
+        edits.extend(words.map(|word| at(path, Change::AddItem(word.into()))));
+    }
+    for extra in target.form().then.iter().filter(|extra| entry.get(extra.key).is_none()) {
+        edits.push(at(&[extra.key], Change::Set(extra.value.json())));
+        added.push(Added::key(&[extra.key], extra.why));
+    }
+    let passed = passed_on(target, entry);
+    let missing = setup.variables.iter().filter(|variable| !passed.contains(&variable.as_str()));
+    let missing: Vec<String> = missing.cloned().collect();
+    for variable in &missing {
+        match target.form().passing {
+            Passing::Listed(key) => {
+                edits.push(at(&[key], Change::AddItem(variable.as_str().into())))
+            }
+            Passing::Named { key, .. } => {
+                let value = target.form().passing.value(variable).unwrap_or_default();
+                edits.push(at(&[key, variable], Change::Set(value.into())));
+            }
+            Passing::Everything | Passing::Literals => {}
+        }
+    }
+    if target.can_name_variables() && !missing.is_empty() {
+        added.push(Added::Variables(missing));
+    }
+}
+
+/// The text without our entry, and without what was not there `before` us.
+pub fn take_out(target: Target, text: &str, before: &str) -> Result<String, EditError> {
+    let root = root(target, text)?;
+    let servers = servers_in(target, &root)?;
+    let ours = servers.iter().filter(|(_, entry)| is_ours(entry));
+    let mut edits: Vec<Edit> = ours.map(|(name, _)| target.at(name, Change::Remove)).collect();
+    if !edits.is_empty() {
+        let before = self::root(target, before)?;
+        edits.extend(grants::removals(&root, &before, target.form().grants));
     }
     target.apply(text, &edits)
 }
 
-/// The text without our entry.
-pub fn take_out(target: Target, text: &str) -> Result<String, EditError> {
+/// The host's settings with what lets our tools be used.
+pub fn grant(target: Target, settings: &str) -> Result<Put, EditError> {
+    let root = root(target, settings)?;
+    let additions = grants::additions(&root, target.form().settings, None);
+    let (added, edits): (Vec<Added>, Vec<Edit>) =
+        additions.into_iter().map(|(grant, edit)| (Added::key(grant.at, grant.why), edit)).unzip();
+    Ok(Put { text: target.apply(settings, &edits)?, added })
+}
+
+/// The same without what was not there `before`.
+pub fn revoke(target: Target, settings: &str, before: &str) -> Result<String, EditError> {
+    let (now, before) = (root(target, settings)?, root(target, before)?);
+    target.apply(settings, &grants::removals(&now, &before, target.form().settings))
+}
+
+/// The variables of a list that our entry in a host does not hand on, if it is there.
+pub fn withheld(
+    target: Target,
+    text: &str,
+    variables: &[String],
+) -> Result<Vec<String>, EditError> {
     let servers = servers(target, text)?;
-    let ours = servers.iter().filter(|(_, entry)| is_ours(entry));
-    let mut edits: Vec<Edit> = ours.map(|(name, _)| target.at(name, Change::Remove)).collect();
-    if target == Target::GeminiCli && !edits.is_empty() {
-        edits.push(Edit::new(ALLOWED, Change::RemoveItem(NAME.into())));
+    let Some(entry) = servers.values().find(|entry| is_ours(entry)) else { return Ok(Vec::new()) };
+    let passed = passed_on(target, entry);
+    let withheld = variables.iter().filter(|name| !passed.contains(&name.as_str()));
+    Ok(withheld.filter(|_| target.filters_variables()).cloned().collect())
+}
+
+/// The variables that every host hands on.
+pub const ALWAYS_PASSED_ON: [&str; 7] =
+    ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+
+/// The variables that an entry names, beside those that every host hands on.
+fn passed_on(target: Target, entry: &Json) -> Vec<&str> {
+    let names = match target.form().passing {
+        Passing::Listed(key) => Some(key),
+        Passing::Named { .. } | Passing::Everything | Passing::Literals => None,
+    };
+    let listed = names.and_then(|key| entry.get(key)?.as_array()).into_iter().flatten();
+    let listed = listed.filter_map(|name| name.get("name").unwrap_or(name).as_str());
+    let set = entry.get("env").and_then(Json::as_object).into_iter().flatten();
+    listed.chain(set.map(|(name, _)| name.as_str())).chain(ALWAYS_PASSED_ON).collect()
+}
+
+impl Added {
+    fn key(at: &[&str], why: &'static str) -> Added {
+        Added::Key { key: at.join("."), why }
     }
-    target.apply(text, &edits)
 }
 
 /// The text with these servers switched off.
 pub fn switch_off(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
-    let edit = |name: &String| match target.off() {
+    let edit = |name: &String| match target.form().off {
         Off::Flag(key, value) => Edit::new([target.holder(), name, key], Change::Set(value.into())),
         Off::TakenOut => target.at(name, Change::Remove),
     };
@@ -197,7 +320,7 @@ pub fn switch_back(
     let (now, then) = (servers(target, text)?, servers(target, before)?);
     let mut edits = Vec::new();
     for name in names {
-        match (target.off(), now.get(name), then.get(name)) {
+        match (target.form().off, now.get(name), then.get(name)) {
             (Off::TakenOut, None, Some(entry)) => {
                 edits.push(target.at(name, Change::Set(entry.clone())));
             }
@@ -213,11 +336,29 @@ pub fn switch_back(
     target.apply(text, &edits)
 }
 
-/// Only the servers that it names are used, if it is there.
-const ALLOWED: [&str; 2] = ["mcp", "allowed"];
-
 /// The entries of the file as they stand there.
 fn servers(target: Target, text: &str) -> Result<Map<String, Json>, EditError> {
+    servers_in(target, &root(target, text)?)
+}
+
+fn servers_in(target: Target, root: &Json) -> Result<Map<String, Json>, EditError> {
+    let wrong = |expected| EditError::WrongType { key: target.holder().to_owned(), expected };
+    match (root.get(target.holder()), target.form().listing) {
+        (None, _) => Ok(Map::new()),
+        (Some(Json::Object(servers)), Listing::ByName) => Ok(servers.clone()),
+        (Some(Json::Array(servers)), Listing::Array) => {
+            let named = servers
+                .iter()
+                .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry.clone())));
+            Ok(named.collect())
+        }
+        (Some(_), Listing::ByName) => Err(wrong("an object")),
+        (Some(_), Listing::Array) => Err(wrong("an array of tables")),
+    }
+}
+
+/// The whole file, which is an object.
+fn root(target: Target, text: &str) -> Result<Json, EditError> {
     let mut found = None;
     let source = Source { path: "".into(), tier: Tier::User };
     let problems = syntax::read((text, target.syntax()), &source, HOST_FILE_BYTES, |_, root| {
@@ -230,30 +371,28 @@ fn servers(target: Target, text: &str) -> Result<Map<String, Json>, EditError> {
         };
         return Err(EditError::Syntax { line: line as usize, column: column as usize, clause });
     }
-    let mut root = match found {
-        None => Map::new(),
-        Some(Json::Object(root)) => root,
-        Some(_) => {
-            return Err(EditError::WrongType { key: "(root)".to_owned(), expected: "an object" });
-        }
-    };
-    match root.shift_remove(target.holder()) {
-        None => Ok(Map::new()),
-        Some(Json::Object(servers)) => Ok(servers),
-        Some(_) => {
-            Err(EditError::WrongType { key: target.holder().to_owned(), expected: "an object" })
-        }
+    match found {
+        None => Ok(Json::Object(Map::new())),
+        Some(root @ Json::Object(_)) => Ok(root),
+        Some(_) => Err(EditError::WrongType { key: "(root)".to_owned(), expected: "an object" }),
     }
 }
 
 /// Whether an entry starts this gateway, in any form of a command that hosts have.
 fn is_ours(entry: &Json) -> bool {
+    let (command, args) = command_line(entry);
+    is_gateway(command, args.into_iter())
+}
+
+fn command_line(entry: &Json) -> (&str, Vec<&str>) {
+    let entry = entry.get("transport").filter(|inner| inner.is_object()).unwrap_or(entry);
     let (command, args) = match entry.get("command") {
         Some(Json::Object(command)) => (command.get("path"), command.get("args")),
+        Some(line @ Json::Array(_)) => (line.get(0), Some(line)),
         command => (command, entry.get("args")),
     };
     let args = args.and_then(Json::as_array).into_iter().flatten();
-    is_gateway(command.and_then(Json::as_str).unwrap_or_default(), args.filter_map(Json::as_str))
+    (command.and_then(Json::as_str).unwrap_or_default(), args.filter_map(Json::as_str).collect())
 }
 
 #[cfg(test)]

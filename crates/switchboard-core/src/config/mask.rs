@@ -3,7 +3,7 @@
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
-use super::install::Target;
+use super::install::{NAME, Target};
 use super::layers::{Source, Tier};
 use super::secrecy::{self, HIDDEN};
 use super::syntax::{self, Syntax};
@@ -95,6 +95,9 @@ struct Mask {
     strings: Vec<(usize, usize, Option<String>)>,
 }
 
+/// What we write into a host's file beside the servers.
+const OURS: [&str; 3] = [NAME, "mcp__switchboard", "always"];
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Open,
@@ -111,6 +114,7 @@ impl Mask {
                 let shown = match within {
                     Within::Open => secrecy::line(&literal.value),
                     Within::Secrets => secrecy::value(&literal.value),
+                    Within::Foreign if OURS.contains(&&*literal.value) => literal.value.to_string(),
                     Within::Foreign => HIDDEN.to_owned(),
                 };
                 self.string(value, &literal.value, shown);
@@ -161,18 +165,19 @@ impl Mask {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::hosts::Host;
 
     #[test]
     fn of_a_hosts_file_only_the_servers_are_shown() {
         let json = r#"{ "primaryApiKey": "s3cret", "projects": { "/p": { "env": ["${A}"] } },
             "mcpServers": { "a": { "command": "a", "env": { "T": "s3cret" } } } }"#;
-        insta::assert_snapshot!(masked_of_host(json, Target::ClaudeCode).unwrap(), @r#"
+        insta::assert_snapshot!(masked_of_host(json, Target::Host(Host::ClaudeCode)).unwrap(), @r#"
         { "primaryApiKey": "…", "projects": { "/p": { "env": ["…"] } },
                     "mcpServers": { "a": { "command": "a", "env": { "T": "…" } } } }
         "#);
         let toml = "[mcp_servers.a]\ncommand = 'a'\n[x]\ny = \"\"\"one\ntwo\"\"\"\n\
             [mcp_servers.a.http_headers]\nT = 's3cret'\n";
-        let shown = masked_of_host(toml, Target::Codex).unwrap();
+        let shown = masked_of_host(toml, Target::Host(Host::Codex)).unwrap();
         insta::assert_snapshot!(shown, @r#"
         [mcp_servers.a]
         command = 'a'

@@ -15,8 +15,8 @@ use super::reader::{Read, Reader};
 use super::schema::row_schema;
 use super::show;
 use super::values::{
-    AdHocConnections, ApprovePolicy, CollapsedLines, CredentialStore, DirectTools, FooterStatus,
-    IdleTimeout, OutputGuard, Pins, ResultRendering, ToolPrefix, ToolRule, Toolset,
+    AdHocConnections, Advertise, ApprovePolicy, CollapsedLines, CredentialStore, DirectTools,
+    FooterStatus, IdleTimeout, OutputGuard, Pins, ResultRendering, ToolPrefix, ToolRule, Toolset,
 };
 
 /// One row a setting: Rust name, type, key in the file, who may set it, reader, default.
@@ -111,9 +111,10 @@ settings! {
     direct_tools: DirectTools = "directTools", User, direct_tools, DirectTools::None;
     freeze_direct_tools: bool = "freezeDirectTools", User, boolean, false;
     warn_on_large_direct_tools: bool = "warnOnLargeDirectTools", User, boolean, true;
-    toolset: Toolset = "toolset", User, choice, Toolset::Proxy;
+    toolset: Toolset = "toolset", User, choice, Toolset::Auto;
     search_calls: bool = "searchCalls", User, boolean, true;
-    digest: bool = "digest", Anyone, boolean, false;
+    digest: bool = "digest", User, boolean, true;
+    advertise_resources: Advertise = "advertiseResources", User, choice, Advertise::Auto;
     first_listing: bool = "firstListing", User, boolean, true;
     approve: ApprovePolicy = "approve", User, choice, ApprovePolicy::Destructive;
     approve_tools: ToolRule = "approveTools", User, tool_rule, ToolRule::None;

@@ -204,7 +204,7 @@ proptest! {
             merged(&[(tier, &text)], &|_| true);
         }
         mask::masked(&text);
-        mask::masked_of_host(&text, Target::Codex);
+        mask::masked_of_host(&text, Target::Host(Host::Codex));
     }
 
     #[test]

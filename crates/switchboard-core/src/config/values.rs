@@ -195,8 +195,20 @@ choice! {
 }
 
 choice! {
+    /// Whether hosts are told that there are resources.
+    pub enum Advertise {
+        Auto = "auto",
+        On = "on",
+        Off = "off",
+    }
+}
+
+choice! {
+    /// Which tools a host is shown.
     pub enum Toolset {
+        Auto = "auto",
         Proxy = "proxy",
+        Pair = "pair",
         Direct = "direct",
         Granular = "granular",
     }

@@ -19,8 +19,19 @@ impl Limits {
     pub const DEFAULT: Limits = Limits { max_bytes: 51_200, max_lines: 2_000 };
     pub const OFF: Limits = Limits { max_bytes: usize::MAX, max_lines: usize::MAX };
 
-    /// Below this there is no room for the two lines that say what was left out.
-    pub const LEAST: Limits = Limits { max_bytes: 320, max_lines: 4 };
+    /// Below this there is no room for the three lines that say what was left out.
+    pub const LEAST: Limits = Limits { max_bytes: 480, max_lines: 5 };
+
+    /// The default made smaller for a host that would cut it; what a user chose stays.
+    #[must_use]
+    pub fn fitted(self, host_bytes: Option<usize>) -> Limits {
+        match host_bytes {
+            Some(most) if self.max_bytes == Limits::DEFAULT.max_bytes => {
+                Limits { max_bytes: self.max_bytes.min(most), ..self }
+            }
+            Some(_) | None => self,
+        }
+    }
 
     /// Raised to [`Limits::LEAST`].
     pub(super) fn workable(&self) -> Limits {
@@ -178,15 +189,15 @@ fn shortened(whole: &str, limits: &Limits, id: &str, remedy: &str) -> String {
     /// What the line in the middle may take.
     const MARKER_BYTES: usize = 110;
     let lines = Lines::of(whole, limits);
-    let foot = format!(
-        "[result: {id} · {} · {} · read more with {remedy}]",
-        words::plural(lines.count(), "line"),
-        words::bytes(whole.len()),
-    );
-    // Two lines of ours, three line breaks.
-    let bytes = limits.max_bytes.saturating_sub(foot.len() + MARKER_BYTES + 3);
-    let line_breaks = limits.max_lines.saturating_sub(2);
-    let (head_bytes, head_lines) = (bytes / 10 * 7, (line_breaks / 10 * 7).max(1));
+    let (count, size) = (words::plural(lines.count(), "line"), words::bytes(whole.len()));
+    // Hosts that cut an answer keep its beginning: the id stands there, too.
+    let top = format!("[result: {id} · {count} · {size}]");
+    let foot = format!("[result: {id} · {count} · {size} · read more with {remedy}]");
+    // Three lines of ours, four line breaks.
+    let ours = top.len() + foot.len() + MARKER_BYTES + 4;
+    let bytes = limits.max_bytes.saturating_sub(ours);
+    let line_breaks = limits.max_lines.saturating_sub(3);
+    let (head_bytes, head_lines) = (bytes / 10 * 7, (line_breaks * 7 / 10).max(1));
 
     let body = whole.strip_suffix('\n').unwrap_or(whole);
     let head = head(body, head_bytes, head_lines);
@@ -203,7 +214,7 @@ fn shortened(whole: &str, limits: &Limits, id: &str, remedy: &str) -> String {
     } else {
         format!("[… {size} left out, from within the line at offset {last} …]")
     };
-    format!("{head}\n{left_out}\n{tail}\n{foot}")
+    format!("{top}\n{head}\n{left_out}\n{tail}\n{foot}")
 }
 
 /// The longest beginning in the budget; whole lines, unless that would waste half of it.

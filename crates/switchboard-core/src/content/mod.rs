@@ -63,11 +63,34 @@ pub struct Media<'o> {
     pub data: Cow<'o, str>,
 }
 
-/// Whether the host takes audio blocks.
+/// How a host gets a kind of block that is no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audio {
+pub enum MediaForm {
+    /// As it is.
     Native,
+    /// As a note that names a private file.
     Stored,
+}
+
+/// How a host gets results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResultForm {
+    /// Bytes of text that reach the model whole; `None` where the host cuts nothing.
+    pub max_bytes: Option<usize>,
+    pub images: MediaForm,
+    pub audio: MediaForm,
+    pub spacing: Spacing,
+}
+
+impl Default for ResultForm {
+    fn default() -> ResultForm {
+        ResultForm {
+            max_bytes: None,
+            images: MediaForm::Native,
+            audio: MediaForm::Native,
+            spacing: Spacing::Compact,
+        }
+    }
 }
 
 /// What becomes of the white space in a text that is JSON.
@@ -253,20 +276,19 @@ impl<'a> CallOutput<'a> {
     }
 
     /// What to write to files and [`settle`](CallOutput::settle), before [`guard::guard`].
-    pub fn spills(&self, audio: Audio) -> Vec<Spill<'_>> {
+    pub fn spills(&self, form: &ResultForm) -> Vec<Spill<'_>> {
         let mut spills = Vec::new();
         for (index, block) in self.blocks.iter().enumerate() {
-            let stored = match (block, audio) {
-                (Block::Blob { media, .. }, _) | (Block::Audio(media), Audio::Stored) => media,
-                (Block::Audio(_), Audio::Native)
-                | (
-                    Block::Text { .. }
-                    | Block::Note(_)
-                    | Block::Aside(_)
-                    | Block::Json(_)
-                    | Block::Image(_),
-                    _,
-                ) => continue,
+            let stored = match block {
+                Block::Blob { media, .. } => media,
+                Block::Audio(media) if form.audio == MediaForm::Stored => media,
+                Block::Image(media) if form.images == MediaForm::Stored => media,
+                Block::Text { .. }
+                | Block::Note(_)
+                | Block::Aside(_)
+                | Block::Json(_)
+                | Block::Image(_)
+                | Block::Audio(_) => continue,
             };
             let Media { mime, data } = stored.view(&self.raw);
             spills.push(Spill { block: index, extension: map::extension(mime), mime, data });
@@ -287,20 +309,19 @@ impl<'a> CallOutput<'a> {
             (Block::Blob { uri, media }, Settled::Omitted(reason)) => {
                 map::omitted(uri, &media.mime, reason)
             }
+            (Block::Image(media), Settled::SavedTo(path)) => {
+                format!("[Image: {}]\nSaved to {path}", media.mime)
+            }
+            (Block::Image(media), Settled::Omitted(reason)) => {
+                format!("[Image: {}]\nOmitted: {reason}", media.mime)
+            }
             (Block::Audio(media), Settled::SavedTo(path)) => {
                 format!("[Audio content: {}]\nSaved to {path}", media.mime)
             }
             (Block::Audio(media), Settled::Omitted(reason)) => {
                 format!("[Audio content: {}]\nOmitted: {reason}", media.mime)
             }
-            (
-                Block::Text { .. }
-                | Block::Note(_)
-                | Block::Aside(_)
-                | Block::Json(_)
-                | Block::Image(_),
-                _,
-            ) => return,
+            (Block::Text { .. } | Block::Note(_) | Block::Aside(_) | Block::Json(_), _) => return,
         };
         *block = Block::Aside(note);
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::details::{self, Asked};
 use super::guard::{Capped, Guarded, Limits, guard, line_count};
-use super::{Audio, BlobError, CallOutput, Part, Settled};
+use super::{BlobError, CallOutput, MediaForm, Part, ResultForm, Settled};
 
 /// The content array, a line per block.
 fn shown(output: &CallOutput<'_>) -> String {
@@ -260,12 +260,12 @@ mod spills {
     fn blobs_and_unplayable_sounds_go_to_files() {
         let mut output = CallOutput::of_call(BOTH);
         let plans = |output: &CallOutput<'_>, audio| {
-            let spills = output.spills(audio);
+            let spills = output.spills(&ResultForm { audio, ..ResultForm::default() });
             spills.iter().map(|s| (s.block, s.extension, s.decode().unwrap())).collect::<Vec<_>>()
         };
         let hi = || b"hi".to_vec();
-        assert_eq!(plans(&output, Audio::Native), [(1, "pdf", hi())]);
-        assert_eq!(plans(&output, Audio::Stored), [(1, "pdf", hi()), (2, "mp3", hi())]);
+        assert_eq!(plans(&output, MediaForm::Native), [(1, "pdf", hi())]);
+        assert_eq!(plans(&output, MediaForm::Stored), [(1, "pdf", hi()), (2, "mp3", hi())]);
 
         output.settle(0, Settled::SavedTo("/never"));
         output.settle(1, Settled::SavedTo("/r/1.pdf"));
@@ -289,7 +289,11 @@ mod spills {
             {"type":"resource","resource":{"uri":"a:b","blob":"aGl","mimeType":"application/pdf"}}
             ]}"#;
         let mut output = CallOutput::of_call(SHOT);
-        assert_eq!(output.spills(Audio::Native)[0].decode(), Ok(b"hi".to_vec()), "stray bits");
+        assert_eq!(
+            output.spills(&ResultForm::default())[0].decode(),
+            Ok(b"hi".to_vec()),
+            "stray bits"
+        );
         output.settle(3, Settled::SavedTo("/r/1.pdf"));
         let mut content = String::new();
         output.select("7\n".to_owned()).write_content(&mut content);
@@ -303,7 +307,7 @@ mod spills {
                 r#"{{"content":[{{"type":"resource","resource":{{"uri":"a:b","blob":"{data}"}}}}]}}"#
             );
             let output = CallOutput::of_call(raw);
-            assert_eq!(output.spills(Audio::Native)[0].decode(), expected);
+            assert_eq!(output.spills(&ResultForm::default())[0].decode(), expected);
         };
         check("aG\\nk=", Ok(b"hi".to_vec()));
         check("a*", Err(BlobError::NotBase64));
@@ -350,14 +354,14 @@ mod guarding {
         let limits = Limits { max_lines: 12, ..Limits::DEFAULT };
         let output = over(texts(&[text.join("\n")]), &limits).with_id("r7");
         assert_snapshot!(output.text(), @r"
+        [result: r7 · 5,000 lines · 47.7 KiB]
         line 1
         line 2
         line 3
         line 4
         line 5
         line 6
-        line 7
-        [… 4,990 lines, 47.7 KiB left out, from offset 7 …]
+        [… 4,991 lines, 47.7 KiB left out, from offset 6 …]
         line 4998
         line 4999
         line 5000
@@ -371,7 +375,7 @@ mod guarding {
         let output = over(texts(&[vec![line.as_str(); 1_000].join("\n")]), &Limits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
         let (ours, whole): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with('['));
-        assert_eq!(ours.len(), 2);
+        assert_eq!(ours.len(), 3);
         assert!(whole.len() > 500 && whole.iter().all(|shown| *shown == line));
     }
 
@@ -381,9 +385,10 @@ mod guarding {
         let text = output.text();
         assert!(text.len() <= 51_200 && text.len() > 50_000, "{}", text.len());
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 4);
-        assert_eq!(lines[1], "[… 67.4 KiB left out, from within the line at offset 17 …]");
-        assert!(lines[0].len() > 2 * lines[2].len());
+        assert_eq!(lines.len(), 5);
+        assert_eq!(lines[0], "[result: r1 · 60 lines · 117.2 KiB]");
+        assert_eq!(lines[2], "[… 67.4 KiB left out, from within the line at offset 17 …]");
+        assert!(lines[1].len() > 2 * lines[3].len());
     }
 
     #[test]
@@ -391,7 +396,7 @@ mod guarding {
         let output =
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &Limits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
-        assert!(text.starts_with("ok\nBEGINxxx") && text.contains("xxxEND\nok\n[result: r1 "));
+        assert!(text.contains("]\nok\nBEGINxxx") && text.contains("xxxEND\nok\n[result: r1 "));
         assert!(text.contains("within the line at offset 18 "));
     }
 
@@ -425,7 +430,8 @@ mod guarding {
             })
             .collect();
         assert_eq!(kinds, ["png", "text", "gif"]);
-        assert!(output.text().starts_with("a\n{\"big\":\"xxx"));
+        assert!(output.text().starts_with("[result: r1 "));
+        assert!(output.text().contains("]\na\n{\"big\":\"xxx"));
     }
 
     #[test]
@@ -523,6 +529,9 @@ mod guarding {
                     let (body, foot) = text.rsplit_once('\n').unwrap();
                     let id_is_last = foot.starts_with(&format!("[result: {id} "));
                     prop_assert!(id_is_last, "{}", foot);
+                    let (top, body) = body.split_once('\n').unwrap();
+                    let id_is_first = top.starts_with(&format!("[result: {id} "));
+                    prop_assert!(id_is_first, "{}", top);
                     let (head, rest) = body.split_once("\n[… ").unwrap();
                     let (_, tail) = rest.split_once(" …]\n").unwrap();
                     prop_assert!(original.starts_with(head));

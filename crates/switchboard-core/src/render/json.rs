@@ -231,6 +231,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::ReadLog(server) => json!({ "readLog": server.as_str() }),
         Hint::Setting(name) => json!({ "setting": name }),
         Hint::AskUser => json!("askUser"),
+        Hint::UseWriteTool(tool) => json!({ "useWriteTool": tool }),
         Hint::Allow(pattern) => json!({ "allow": pattern }),
         Hint::Accept(server) => json!({ "accept": server.as_str() }),
         Hint::LiftDenial(pattern) => json!({ "liftDenial": pattern }),

@@ -61,6 +61,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         Hint::ReadLog(server) => format!("read its log with {}", on("logs", server.as_str())),
         Hint::Setting(name) => format!("raise the setting `{name}`"),
         Hint::AskUser => speech.say_yes(),
+        Hint::UseWriteTool(_) => "use `mcp_write` in its place".to_owned(),
         Hint::Allow(pattern) => format!("allow it for good with {}", on("allow", pattern)),
         Hint::Accept(server) => {
             let (look, accept) = (on("pins", server.as_str()), on("pins accept", server.as_str()));
@@ -157,7 +158,7 @@ fn indented(block: &str) -> String {
 }
 
 /// Text as one word of a shell; a word that was cut would mean something else.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     let text = clean_line(text, MESSAGE);
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     if text.chars().all(plain) {

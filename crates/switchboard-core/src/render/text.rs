@@ -6,16 +6,18 @@ pub(super) mod found;
 use std::fmt::Write;
 
 use super::lead::lead;
+use super::remedy::word;
 use super::words::{clean_block, clean_line, duration, list, plural};
 use crate::budget::{self, Budget, cut};
 use crate::catalog::pin::{DriftCount, Pin};
 use crate::failure::{Failure, Hint};
 use crate::name::ServerName;
 use crate::reply::{
-    Clue, Guessed, Output, Overview, Reply, ServerLine, ServerStatus, Stage, ToolLine, ToolPage,
-    Underway,
+    Clue, Guessed, Output, Overview, ReachedBy, Reply, ServerLine, ServerStatus, Stage, ToolLine,
+    ToolPage, Underway,
 };
 use crate::request::PARAMETERS;
+use crate::tool_card::WRITE_NAME;
 
 const LINE: usize = 80;
 const DESCRIPTION: usize = 240;
@@ -220,9 +222,15 @@ fn drift(drift: DriftCount) -> Option<String> {
     Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
 }
 
-/// ` (changed)` behind the name of a tool that is not what was accepted.
-fn mark(pin: Pin) -> String {
-    pin.mark().map(|mark| format!(" ({mark})")).unwrap_or_default()
+/// Behind the name of a tool: ` (changed)` if it is not what was accepted, ` (mcp_write)` if that is
+/// what calls it.
+fn marks(tool: &ToolLine) -> String {
+    let by = match tool.reached_by {
+        ReachedBy::SameTool => None,
+        ReachedBy::WriteTool => Some(WRITE_NAME),
+    };
+    let marks = tool.pin.mark().into_iter().chain(by);
+    marks.map(|mark| format!(" ({mark})")).collect()
 }
 
 fn tools(out: &mut String, page: &ToolPage) {
@@ -264,8 +272,8 @@ fn tools(out: &mut String, page: &ToolPage) {
 
 fn tool_line(tool: &ToolLine) -> String {
     match lead(&tool.description, LINE) {
-        about if about.is_empty() => format!("{}{}", tool.shown, mark(tool.pin)),
-        about => format!("{}{}: {about}", tool.shown, mark(tool.pin)),
+        about if about.is_empty() => format!("{}{}", tool.shown, marks(tool)),
+        about => format!("{}{}: {about}", tool.shown, marks(tool)),
     }
 }
 
@@ -307,7 +315,7 @@ fn not_listed(out: &mut String, servers: &[ServerName]) {
     let names: Vec<String> = servers.iter().map(server_name).collect();
     let _ = writeln!(
         out,
-        "{} not listed yet: {} (mcp({{ connect: \"{first}\" }}))",
+        "{} not listed yet: {} (mcp({{ server: \"{first}\" }}) connects and lists it)",
         plural(servers.len(), "server"),
         list(&names, NAMES)
     );
@@ -375,10 +383,14 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::ReadLog(server) => format!("The log of `{server}` may say more"),
         Hint::Setting(name) => format!("The user can raise the setting `{name}`"),
         Hint::AskUser => "Ask the user; this host cannot ask for you".to_owned(),
-        Hint::Allow(pattern) => format!(
-            "The user can allow it for good: `{}` in the setting `allow`",
-            clean_line(pattern, LINE)
+        Hint::Allow(pattern) => {
+            format!("The user can allow it with this command: switchboard allow {}", word(pattern))
+        }
+        Hint::UseWriteTool(Some(tool)) => format!(
+            "Call it with {WRITE_NAME}({{ tool: \"{}\", args: {{…}} }})",
+            clean_line(tool, LINE)
         ),
+        Hint::UseWriteTool(None) => format!("Use {WRITE_NAME} with the same parameters"),
         Hint::Accept(server) => {
             format!("Ask the user to look at what changed in `{server}` and to accept it")
         }
@@ -442,6 +454,7 @@ mod tests {
             tool: "talk".to_owned(),
             description: flood.clone(),
             pin: Pin::Same,
+            reached_by: ReachedBy::SameTool,
         };
         let description = Description {
             line,

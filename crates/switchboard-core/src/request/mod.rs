@@ -72,6 +72,30 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whether it changes something of the user's without calling a tool; calls are judged by what
+    /// their tool declares.
+    pub fn changes_state(&self) -> bool {
+        match self {
+            Request::SignIn { .. }
+            | Request::CompleteSignIn { .. }
+            | Request::Disconnect { .. } => true,
+            Request::Status
+            | Request::List { .. }
+            | Request::Search(_)
+            | Request::Describe { .. }
+            | Request::Instructions { .. }
+            | Request::Call(_)
+            | Request::Connect { .. }
+            | Request::Result { .. }
+            | Request::Resources { .. }
+            | Request::ReadResource { .. }
+            | Request::Prompts { .. }
+            | Request::Prompt { .. } => false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     pub offset: usize,

@@ -31,8 +31,8 @@ const fn row(name: &'static str, kind: Kind, place: Place, about: &'static str) 
 
 /// Every parameter, in the order in which the card shows them.
 pub const PARAMETERS: &[Parameter] = &[
-    row("search", Kind::Text, Place::Card, "words; best tools first, with signatures"),
-    row("tool", Kind::Text, Place::Card, "name of the tool to call"),
+    row("search", Kind::Text, Place::Card, "words; best tools first"),
+    row("tool", Kind::Text, Place::Card, "tool to call"),
     row("args", Kind::Arguments, Place::Card, "its arguments"),
     row("describe", Kind::Text, Place::Card, "a tool's parameters in full"),
     row("server", Kind::Text, Place::Card, "list its tools, or narrow the above to it"),

@@ -240,7 +240,7 @@ async fn a_person_at_the_terminal_sees_the_call_and_only_a_clear_yes_makes_it() 
             assert!(plain.contains(words), "{words} in {plain}");
         }
         let hint = "allow it for good with `switchboard allow demo/delete_everything`";
-        assert_eq!(plain.contains(hint), code == 0, "{plain}");
+        assert!(plain.contains(hint), "{plain}");
     }
     let denied = r#"{ "settings": { "deny": ["demo/*"] }, "mcpServers": {
         "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;

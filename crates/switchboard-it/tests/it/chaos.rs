@@ -39,13 +39,13 @@ fn call_of(id: usize, size: usize) -> String {
 
 #[tokio::test]
 async fn a_client_that_reads_late_gets_every_answer_and_costs_little_memory() {
-    const CALLS: usize = 200;
+    const CALLS: usize = 400;
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let (mut child, mut stdin) = unheard(&installed).await;
     let pid = child.id().unwrap();
     let sending = tokio::spawn(async move {
         for id in 0..CALLS {
-            stdin.write_all(call_of(id, 40_000).as_bytes()).await.unwrap();
+            stdin.write_all(call_of(id, 19_000).as_bytes()).await.unwrap();
         }
         stdin
     });
@@ -56,7 +56,7 @@ async fn a_client_that_reads_late_gets_every_answer_and_costs_little_memory() {
         let line = lines.next_line().await.unwrap().expect("an answer to each");
         let frame: Value = serde_json::from_str(&line).unwrap();
         if let Some(id) = frame["id"].as_u64() {
-            assert_eq!(text(&frame).len(), 40_000);
+            assert_eq!(text(&frame).len(), 19_000);
             seen[usize::try_from(id).unwrap()] += 1;
         }
     }

@@ -321,6 +321,6 @@ async fn what_is_configured_is_connected_unasked_and_what_changes_something_asks
     story.ask("mcp_call_tool", call("read_file")).await;
     assert_eq!(story.client.user.asked.len(), 0);
     let refused = story.ask("mcp_call_tool", call("write_file")).await;
-    assert!(refused.starts_with("(error) Error: approval_denied: "), "{refused}");
+    assert!(refused.starts_with("(error) Error: approval_required: "), "{refused}");
     assert_eq!(story.client.user.asked.len(), 1);
 }

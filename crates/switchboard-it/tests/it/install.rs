@@ -1,6 +1,10 @@
 //! Our entry in the files of hosts, their servers moved into ours, and all of it taken back.
 
+mod allowing;
+mod directories;
 mod pi;
+mod sequences;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +31,7 @@ const CLAUDE: &str = ".claude.json";
 const USER: &str = "switchboard/mcp.json";
 
 /// The user's file of each host in the home of the fixture; Pi gets a package instead.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 17] = [
     ("claude-code", CLAUDE),
     ("cursor", ".cursor/mcp.json"),
     ("vscode", ".config/Code/User/mcp.json"),
@@ -36,6 +40,45 @@ const FILES: [(&str, &str); 8] = [
     ("zed", ".config/zed/settings.json"),
     ("gemini-cli", ".gemini/settings.json"),
     ("windsurf", ".codeium/windsurf/mcp_config.json"),
+    ("opencode", ".config/opencode/opencode.json"),
+    ("copilot-cli", ".copilot/mcp-config.json"),
+    ("qwen-code", ".qwen/settings.json"),
+    ("cline", ".cline/data/settings/cline_mcp_settings.json"),
+    ("vibe", ".vibe/config.toml"),
+    ("kiro", ".kiro/settings/mcp.json"),
+    ("amp", ".config/amp/settings.json"),
+    ("crush", ".config/crush/crush.json"),
+    (
+        "roo",
+        ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+    ),
+];
+
+/// Files of hosts that the fixture has none of.
+const MORE_FILES: [(&str, &str); 8] = [
+    (
+        ".copilot/mcp-config.json",
+        r#"{ "mcpServers": { "cop": { "type": "local", "command": "cop", "args": [], "tools": ["*"] } } }"#,
+    ),
+    (
+        ".qwen/settings.json",
+        r#"{ "model": { "name": "x" }, "mcpServers": { "qw": { "command": "qw" } } }"#,
+    ),
+    (
+        ".cline/data/settings/cline_mcp_settings.json",
+        r#"{ "mcpServers": { "cl": { "transport": { "type": "stdio", "command": "cl" } } } }"#,
+    ),
+    (
+        ".vibe/config.toml",
+        "model = 1 # mine\n\n[[mcp_servers]]\nname = \"vi\"\ntransport = \"stdio\"\ncommand = \"vi-mcp\"\n",
+    ),
+    (
+        ".kiro/settings/mcp.json",
+        r#"{ "mcpServers": { "ki": { "command": "ki", "disabled": false } } }"#,
+    ),
+    (".config/amp/settings.json", r#"{ "amp.mcpServers": { "am": { "command": "am" } } }"#),
+    (".config/crush/crush.json", r#"{ "mcp": { "cr": { "type": "stdio", "command": "cr" } } }"#),
+    (FILES[16].1, r#"{ "mcpServers": { "ro": { "command": "ro" } } }"#),
 ];
 
 impl Machine {
@@ -43,6 +86,9 @@ impl Machine {
     fn with_hosts(config: &str) -> Machine {
         let NineHosts { installed, project } = NineHosts::new();
         let machine = Machine::of(installed, project);
+        for (file, text) in MORE_FILES {
+            machine.installed.write(file, text);
+        }
         machine.installed.write(USER, config);
         machine
     }
@@ -112,8 +158,16 @@ impl Machine {
         found
     }
 
+    /// The only record of a host, or the place where an earlier version had it.
     fn record(&self, host: &str) -> PathBuf {
-        self.home.join(format!("switchboard/state/installed-{host}.json"))
+        let directory = self.home.join("switchboard/state/installed");
+        let entries = fs::read_dir(directory).into_iter().flatten();
+        let mut records = entries.map(|entry| entry.unwrap().path()).filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with(&format!("{host}-")) && name.ends_with(".json")
+        });
+        let earlier = self.home.join(format!("switchboard/state/installed-{host}.json"));
+        records.next().unwrap_or(earlier)
     }
 
     fn presence(&self, host: &str, file: &str) -> Presence {

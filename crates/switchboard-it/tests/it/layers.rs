@@ -172,7 +172,8 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
         let servers = files.clone().flat_map(|file| &file.servers).map(|server| &*server.name);
         let mark = if host.imported { "imported" } else { "found" };
         let servers = servers.collect::<Vec<_>>().join(" ");
-        lines.push(format!("{} {mark} in {}: {servers}", host.host, files.count()));
+        let line = format!("{} {mark} in {}: {servers}", host.host, files.count());
+        lines.push(line.trim_end().to_owned());
     }
     for conflict in found.conflicts(&Host::ALL) {
         let places = conflict.places.iter().map(|at| format!(" {}:{}", at.path, at.line));
@@ -189,6 +190,14 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
     windsurf found in 2: notion slack notion surf
     zed imported in 1: postgres mermaid
     gemini-cli found in 2: maps events weather project-gemini
+    copilot-cli found in 0:
+    qwen-code found in 0:
+    cline found in 0:
+    vibe found in 0:
+    kiro found in 0:
+    amp found in 0:
+    crush found in 0:
+    roo found in 0:
     github: [HOME]/.claude.json:7 [HOME]/.claude/mcp.json:1 [HOME]/.cursor/mcp.json:8
     notion: [HOME]/.codeium/windsurf/mcp_config.json:3 [HOME]/.windsurf/mcp.json:1
     "#);

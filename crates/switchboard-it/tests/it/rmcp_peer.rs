@@ -239,8 +239,8 @@ async fn an_rmcp_server_works_behind_us() {
     ✓ adder (2 tools)
 
     Parameters of mcp:
-    - search: words; best tools first, with signatures
-    - tool: name of the tool to call
+    - search: words; best tools first
+    - tool: tool to call
     - args: its arguments
     - describe: a tool's parameters in full
     - server: list its tools, or narrow the above to it

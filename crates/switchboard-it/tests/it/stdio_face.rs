@@ -277,12 +277,22 @@ async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
         accept(json!({ "decision": "maybe" })),
         accept(json!({})),
         json!({ "action": "accept" }),
+    ] {
+        assert_eq!(check(able(), no, "approval_denied").await, 1);
+    }
+    let command = "switchboard allow demo/delete_everything";
+    for nobody in [
         json!({ "action": "decline" }),
         json!({ "action": "cancel", "content": { "decision": "once" } }),
         json!({}),
         json!("yes"),
     ] {
-        assert_eq!(check(able(), no, "approval_denied").await, 1);
+        let expected = format!(
+            "approval_required: `demo_delete_everything` needs the user's approval: \
+             nobody answered\nAsk the user; this host cannot ask for you\n\
+             The user can allow it with this command: {command}"
+        );
+        assert_eq!(check(able(), nobody, &expected).await, 1);
     }
     let once = accept(json!({ "decision": "once" }));
     assert_eq!(check(json!({}), once, "approval_required").await, 0);

@@ -4,7 +4,7 @@ use serde_json::json;
 use switchboard_wire::peer::{Limits, Outlet, detached};
 
 use super::*;
-use crate::answer::Errors;
+use crate::answer::ResultStyle;
 
 fn args(value: Value) -> Args {
     Args::parse(&value.to_string()).unwrap()
@@ -17,7 +17,7 @@ fn client() -> (Peer, Outlet) {
 
 fn result(answer: &Answer) -> Value {
     let mut out = String::new();
-    answer.write(&mut out, Errors::Flagged);
+    answer.write(&mut out, ResultStyle::Plain);
     serde_json::from_str(&out).unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use hashbrown::HashMap;
 use switchboard_core::config::layers::Config;
@@ -137,6 +137,7 @@ impl GatewayBuilder {
             log_levels: LogLevels::default(),
             notices: Notices::default(),
             pulse: watch::Sender::new(()),
+            first_listing: Mutex::default(),
             follower: OnceLock::new(),
             tasks,
             sessions: AtomicU64::new(0),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use switchboard_core::config::install::Target;
 use switchboard_core::config::install::pi::{self, Found, PACKAGE, Put, Surroundings};
 
+use super::archive::Archive;
 use super::error::InstallError;
 use super::record::{Kept, Record};
 use super::{FileChange, Installer, Owner, Plan, changed, files_before, refused, text};
@@ -18,6 +19,11 @@ pub(crate) const BINARY: &str = "binary.json";
 /// Pi's settings of this user.
 pub(crate) fn settings(locations: &Paths) -> PathBuf {
     locations.others.pi.join("settings.json")
+}
+
+/// The files in which an installation may be: the settings, or the servers of earlier versions.
+pub(super) fn files(locations: &Paths) -> Vec<PathBuf> {
+    vec![settings(locations), locations.others.pi.join("mcp.json")]
 }
 
 /// Whether it was our entry among Pi's servers that was installed, as earlier versions did.
@@ -51,7 +57,7 @@ pub(crate) fn with<T>(locations: &Paths, work: impl FnOnce(Surroundings<'_>) -> 
 
 impl Installer<'_> {
     /// The package first, then the settings that lead to it.
-    pub(super) fn install_in_pi(&self) -> Result<Plan, InstallError> {
+    pub(super) fn install_in_pi(&self, archive: Archive) -> Result<Plan, InstallError> {
         let path = settings(self.locations);
         let now = text(&path)?;
         let put_in = |settings: &Option<String>| {
@@ -60,10 +66,10 @@ impl Installer<'_> {
                 .map_err(|cause| refused(&path, cause))
         };
         let mut put = put_in(&now)?;
-        let old = self.record_file(Target::Pi).read()?;
-        let (servers, mut record) = match old {
-            Some(old) if is_of_servers(&old) => (files_before(Target::Pi, &old)?, None),
-            old => (Vec::new(), old),
+        let old = archive.record(Target::Pi, &files(self.locations)).cloned();
+        let ((servers, ledger), forget, mut record) = match old {
+            Some(old) if is_of_servers(&old) => (files_before(&archive, &old)?, Some(old), None),
+            old => ((Vec::new(), None), None, old),
         };
         // What an earlier time did is taken back first, so that one undo leads to the beginning;
         // but nothing is moved about in settings that need no change.
@@ -73,17 +79,24 @@ impl Installer<'_> {
                 Some(old) => with(self.locations, |with| old.settings_before(now.clone(), with))?,
             };
             put = put_in(&before)?;
-            record = Some(Record::of_host(Kept::new(&path, before, Some(&put.text))));
+            let host = Kept::new(&path, before, Some(&put.text));
+            record = Some(Record::of_host(Target::Pi, host));
         }
         let Put { text, displaced, in_our_directory } = put;
         let mut files = if in_our_directory { self.package()? } else { Vec::new() };
         let after = Some(text);
         files.push(FileChange { path, owner: Owner::Host(Target::Pi), before: now, after });
         files.extend(servers);
-        Ok(Plan { files: changed(files), displaced, record, ..Plan::nothing(Target::Pi) })
+        let files = changed(files);
+        let plan = Plan::nothing(archive);
+        Ok(Plan { files, displaced, record, forget, ledger, ..plan })
     }
 
-    pub(super) fn uninstall_from_pi(&self, record: Option<Record>) -> Result<Plan, InstallError> {
+    pub(super) fn uninstall_from_pi(
+        &self,
+        archive: Archive,
+        record: Option<Record>,
+    ) -> Result<Plan, InstallError> {
         let path = record.as_ref().map(|record| record.host.path.clone());
         let path = path.unwrap_or_else(|| settings(self.locations));
         let now = text(&path)?;
@@ -104,11 +117,14 @@ impl Installer<'_> {
         let directory = self.locations.pi_package();
         let mut files =
             vec![FileChange { path, owner: Owner::Host(Target::Pi), before: now, after }];
-        if !left.iter().any(|source| Path::new(source) == directory) {
+        // Another directory of Pi may lead there, too.
+        let is_used = archive.has_another(record.as_ref(), Target::Pi);
+        if !is_used && !left.iter().any(|source| Path::new(source) == directory) {
             files.extend(leftovers(&directory, &[]));
         }
         let leaves_ours = !left.is_empty();
-        Ok(Plan { files: changed(files), leaves_ours, ..Plan::nothing(Target::Pi) })
+        let plan = Plan::nothing(archive);
+        Ok(Plan { files: changed(files), leaves_ours, forget: record, ..plan })
     }
 
     /// The files of the package as they shall be; others that lie there go.

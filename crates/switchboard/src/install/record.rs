@@ -1,45 +1,69 @@
-//! What is needed to take an installation back: the files as they were, and what was moved.
+//! What is needed to take one installation back: the host's files as they were, and what was moved.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use switchboard_core::config::edit::{self, Change, Edit};
 use switchboard_core::config::install::pi::{self, Surroundings};
 use switchboard_core::config::install::{self, Target};
 
 use super::error::InstallError;
 use super::refused;
-use crate::paths::{self, Unread};
-use crate::shared_file::{SharedFile, UpdateError};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One installation: our entry in one file of a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
+    #[serde(with = "by_name")]
+    pub(super) target: Target,
     pub(super) host: Kept,
-    /// `None` if our file was not changed.
-    pub(super) ours: Option<Kept>,
+    /// The host's settings, if something was added to them.
+    #[serde(default)]
+    pub(super) settings: Option<Kept>,
+    /// The file of ours that servers were moved to; `None` if none was moved.
+    pub(super) user: Option<PathBuf>,
     /// The servers that were switched off in the host.
     pub(super) moved: Vec<String>,
-    /// Those of them that were copied into our file, as they were written.
-    pub(super) copied: Map<String, Value>,
 }
 
 /// A file before it was changed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kept {
     pub(super) path: PathBuf,
     /// `None` if there was none.
-    before: Option<String>,
+    pub(super) before: Option<String>,
     /// The hash of what we wrote.
-    after: Option<String>,
+    pub(super) after: Option<String>,
 }
 
 impl Kept {
     pub(super) fn new(path: &Path, before: Option<String>, after: Option<&str>) -> Kept {
         Kept { path: path.to_path_buf(), before, after: after.map(hash) }
+    }
+
+    /// After the file was changed again by us.
+    pub(super) fn then(&self, now: Option<&str>, after: &str) -> Kept {
+        match self.untouched(now) {
+            Some(_) => Kept { after: Some(hash(after)), ..self.clone() },
+            // What others changed would be lost with what we wrote.
+            None => self.clone(),
+        }
+    }
+
+    /// A host's settings without what we added.
+    pub(super) fn settings_before(
+        &self,
+        target: Target,
+        now: Option<String>,
+    ) -> Result<Option<String>, InstallError> {
+        if let Some(before) = self.untouched(now.as_deref()) {
+            return Ok(before);
+        }
+        let Some(now) = now else { return Ok(None) };
+        let before = self.before.as_deref().unwrap_or_default();
+        let without = install::revoke(target, &now, before);
+        without.map(Some).map_err(|cause| refused(&self.path, cause))
     }
 
     /// The old content, if nobody but us changed the file; what is there has to be looked through
@@ -52,23 +76,19 @@ impl Kept {
 
 impl Record {
     /// Of one file, with no server moved.
-    pub(super) fn of_host(host: Kept) -> Record {
-        Record { host, ours: None, moved: Vec::new(), copied: Map::new() }
+    pub(super) fn of_host(target: Target, host: Kept) -> Record {
+        Record { target, host, settings: None, user: None, moved: Vec::new() }
     }
 
     /// The host's file without what we did to it.
-    pub(super) fn host_before(
-        &self,
-        target: Target,
-        now: Option<String>,
-    ) -> Result<Option<String>, InstallError> {
+    pub(super) fn host_before(&self, now: Option<String>) -> Result<Option<String>, InstallError> {
         if let Some(before) = self.host.untouched(now.as_deref()) {
             return Ok(before);
         }
         let Some(now) = now else { return Ok(None) };
         let before = self.host.before.as_deref().unwrap_or_default();
-        let without = install::take_out(target, &now)
-            .and_then(|text| install::switch_back(target, &text, before, &self.moved));
+        let without = install::take_out(self.target, &now, before)
+            .and_then(|text| install::switch_back(self.target, &text, before, &self.moved));
         without.map(Some).map_err(|cause| refused(&self.host.path, cause))
     }
 
@@ -86,70 +106,23 @@ impl Record {
         let without = pi::take_back(&now, before, with);
         without.map(Some).map_err(|cause| refused(&self.host.path, cause))
     }
-
-    /// Our file without the copies that nobody changed.
-    pub(super) fn user_before(&self, now: Option<String>) -> Result<Option<String>, InstallError> {
-        let Some(kept) = &self.ours else { return Ok(now) };
-        if let Some(before) = kept.untouched(now.as_deref()) {
-            return Ok(before);
-        }
-        let Some(now) = now else { return Ok(None) };
-        let refused = |cause| refused(&kept.path, cause);
-        let before = kept.before.as_deref().unwrap_or_default();
-        let mut edits = Vec::new();
-        for (name, copied) in &self.copied {
-            let (key, entry) = crate::edit::entry_of(&now, name).map_err(refused)?;
-            if entry.as_ref() == Some(copied) {
-                // A flag may have stood there.
-                let (_, old) = crate::edit::entry_of(before, name).map_err(refused)?;
-                edits.push(Edit::new([key, name], old.map_or(Change::Remove, Change::Set)));
-            }
-        }
-        edit::apply(&now, &edits).map(Some).map_err(refused)
-    }
 }
 
-fn hash(text: &str) -> String {
+pub(super) fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where the record of one host lies.
-pub(super) struct RecordFile {
-    path: PathBuf,
-}
+mod by_name {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use switchboard_core::config::install::Target;
 
-impl RecordFile {
-    pub(super) fn at(path: PathBuf) -> RecordFile {
-        RecordFile { path }
+    pub(super) fn serialize<S: Serializer>(target: &Target, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(target.as_str())
     }
 
-    pub(super) fn read(&self) -> Result<Option<Record>, InstallError> {
-        let path = self.path.clone();
-        let bytes = match paths::read_private(&self.path) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return Ok(None),
-            Err(Unread::Exposed) => return Err(InstallError::Foreign { path }),
-            Err(Unread::Io(cause)) => return Err(InstallError::Record { path, cause }),
-        };
-        serde_json::from_slice(&bytes).map(Some).map_err(|_| InstallError::Foreign { path })
-    }
-
-    pub(super) fn write(&self, record: &Record) -> Result<(), InstallError> {
-        let bytes = serde_json::to_vec(record).map_err(|cause| InstallError::Record {
-            path: self.path.clone(),
-            cause: cause.into(),
-        })?;
-        self.done(SharedFile::ours(self.path.clone()).update(|_| Ok(Some(bytes.clone()))))
-    }
-
-    pub(super) fn remove(&self) -> Result<(), InstallError> {
-        self.done(SharedFile::ours(self.path.clone()).remove(|_| Ok(())))
-    }
-
-    fn done(&self, done: Result<(), UpdateError<InstallError>>) -> Result<(), InstallError> {
-        done.map_err(|error| match error {
-            UpdateError::Io(cause) => InstallError::Record { path: self.path.clone(), cause },
-            UpdateError::Change(error) => error,
-        })
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Target, D::Error> {
+        let word = String::deserialize(from)?;
+        Target::from_word(&word).ok_or_else(|| D::Error::custom("unknown host"))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchboard_core::approval::Approved;
+use switchboard_core::approval::{Access, Approved};
 use switchboard_core::catalog::Kind;
 use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
@@ -76,11 +76,19 @@ pub struct Caller {
     pub(crate) progress: Progress,
     /// What it says to the server beside the request itself: members of `_meta`.
     pub(crate) meta: Option<Arc<Args>>,
+    pub(crate) access: Access,
 }
 
 impl Caller {
     pub(crate) fn of(listener: Listener) -> Caller {
-        Caller { listener, progress: None, meta: None }
+        Caller { listener, progress: None, meta: None, access: Access::Full }
+    }
+
+    /// It reaches nothing that does not declare itself read-only.
+    #[must_use]
+    pub fn read_only(mut self) -> Caller {
+        self.access = Access::ReadOnly;
+        self
     }
 
     /// The server gets these members of `_meta`.

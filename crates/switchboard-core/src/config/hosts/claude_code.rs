@@ -4,10 +4,33 @@ use jsonc_parser::ast::Value;
 
 use super::draft::usual;
 use super::variables::Dialect;
-use super::{HostFile, names};
+use super::{HostFile, Row, names};
+use crate::config::install::form::{Extra, Form, Grant, Word};
+use crate::config::syntax::Syntax;
+
+pub(super) const ROW: Row = Row {
+    title: "Claude Code",
+    syntax: Syntax::Jsonc,
+    read,
+    install: Form {
+        first: &[("type", Word::Text("stdio"))],
+        then: &[Extra {
+            key: "alwaysLoad",
+            value: Word::True,
+            why: "Claude Code shows the tool in its first request, not only after a tool search",
+        }],
+        settings: &[Grant::item(
+            &["permissions", "allow"],
+            "mcp__switchboard",
+            "Claude Code runs the tool without a question of its own; Switchboard asks before a \
+             call that changes something",
+        )],
+        ..Form::USUAL
+    },
+};
 
 /// `projects` has a section for each directory, which is nearer than the top level.
-pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
+fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     let project = file.project;
     let section = root
         .as_object()

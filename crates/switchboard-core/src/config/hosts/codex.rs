@@ -2,11 +2,43 @@
 
 use jsonc_parser::ast::Value;
 
-use super::HostFile;
 use super::draft::{Meaning, usual};
 use super::variables::Dialect;
+use super::{HostFile, Row};
+use crate::config::install::form::{Extra, Form, Grant, Needs, Off, Passing, Word};
+use crate::config::syntax::Syntax;
 
-pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
+/// In code mode, Codex shows a model the tools of these servers alone. Before 0.142 the table is a
+/// parse error of the whole file.
+const DIRECT_NAMESPACE: Grant = Grant {
+    needs: Needs::Version([0, 142]),
+    ..Grant::item(
+        &["features", "code_mode", "direct_only_tool_namespaces"],
+        "mcp__switchboard",
+        "in code mode, Codex shows the tool in its first request",
+    )
+};
+
+pub(super) const ROW: Row = Row {
+    title: "Codex",
+    syntax: Syntax::Toml,
+    read,
+    install: Form {
+        holder: "mcp_servers",
+        off: Off::Flag("enabled", false),
+        then: &[Extra {
+            key: "default_tools_approval_mode",
+            value: Word::Text("approve"),
+            why: "Codex runs the tool without a question of its own; Switchboard asks before a \
+                  call that changes something",
+        }],
+        passing: Passing::Listed("env_vars"),
+        grants: &[DIRECT_NAMESPACE],
+        ..Form::USUAL
+    },
+};
+
+fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "mcp_servers", Dialect::Ours, meaning);
 }
 

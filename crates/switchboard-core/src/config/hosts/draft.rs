@@ -42,6 +42,8 @@ pub(super) enum Meaning {
     StartMilliseconds,
     RequestSeconds,
     RequestMilliseconds,
+    /// An object with the usual keys.
+    Nested,
     /// A file of variables, which we do not read.
     FileOfVariables,
     /// For the host alone.
@@ -138,6 +140,14 @@ impl Draft {
             Meaning::StartMilliseconds => self.start(milliseconds(reader, key, value)?),
             Meaning::RequestSeconds => self.request(seconds(reader, key, value)?),
             Meaning::RequestMilliseconds => self.request(milliseconds(reader, key, value)?),
+            Meaning::Nested => {
+                for part in reader.members(key, value)? {
+                    let means = usual(part.name);
+                    if means != Meaning::Nothing && !matches!(part.value, Value::NullKeyword(_)) {
+                        self.take(reader, &part, means)?;
+                    }
+                }
+            }
             Meaning::FileOfVariables => {
                 let key = member.key.clone();
                 reader.warn(value.start(), DiagnosticKind::FileOfVariables { key });
@@ -151,7 +161,9 @@ impl Draft {
     /// Whatever was set and has no origin yet comes from here.
     fn note_origins(&mut self, means: Meaning, at: &Origin) {
         let keys: &[&'static str] = match means {
-            Meaning::Field(_) | Meaning::FileOfVariables | Meaning::Nothing => &[],
+            Meaning::Field(_) | Meaning::Nested | Meaning::FileOfVariables | Meaning::Nothing => {
+                &[]
+            }
             Meaning::Headers | Meaning::HeadersFromVariables => &["headers"],
             Meaning::Env | Meaning::PassedOn => &["env"],
             Meaning::Program => &["command", "args", "env"],
@@ -261,8 +273,8 @@ fn passed_on(
         let named = element.as_object().and_then(|object| object.get("name"));
         let name = named.map_or(element, |property| &property.value);
         let name = string(reader, &format!("{key}[{index}]"), name)?;
-        // One that is not set is not passed on; that is no mistake.
-        let value = Template::new(format!("${{{name}:-}}"));
+        // One that is not set is missed where it is needed.
+        let value = Template::new(format!("${{{name}}}"));
         pairs.push((name, value));
     }
     Ok(pairs)

@@ -4,8 +4,33 @@ use jsonc_parser::ast::Value;
 
 use super::draft::{Meaning, usual};
 use super::variables::Dialect;
-use super::{HostFile, names};
+use super::{HostFile, Row, names};
+use crate::config::install::form::{Extra, Form, Grant, Needs, Passing, Word};
+use crate::config::syntax::Syntax;
 use crate::config::values::TransportType;
+
+/// Only the servers that it names are used, if it is there.
+pub(super) const ALLOWED: Grant = Grant {
+    needs: Needs::Present,
+    ..Grant::item(&["mcp", "allowed"], "switchboard", "only servers in this list are started")
+};
+
+pub(super) const ROW: Row = Row {
+    title: "Gemini CLI",
+    syntax: Syntax::Jsonc,
+    read,
+    install: Form {
+        then: &[Extra {
+            key: "trust",
+            value: Word::True,
+            why: "Gemini CLI runs the tool without a question of its own; Switchboard asks before \
+                  a call that changes something",
+        }],
+        passing: Passing::Named { key: "env", opening: "$", closing: "" },
+        grants: &[ALLOWED],
+        ..Form::USUAL
+    },
+};
 
 pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "mcpServers", Dialect::Dollar, meaning);

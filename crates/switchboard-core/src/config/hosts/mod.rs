@@ -3,14 +3,22 @@
 //! Each host has a module that knows where its servers stand and what its keys mean; what only the
 //! host itself needs is passed over without a word.
 
+mod amp;
 mod claude_code;
 mod claude_desktop;
+mod cline;
 mod codex;
+mod copilot_cli;
+mod crush;
 mod cursor;
 mod draft;
 mod gemini_cli;
+mod kiro;
 mod opencode;
+mod qwen_code;
+mod roo;
 mod variables;
+mod vibe;
 mod vscode;
 mod windsurf;
 mod zed;
@@ -19,12 +27,14 @@ use std::collections::HashSet;
 use std::fmt;
 
 use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
 
 use super::canonical::{Canon, Canonical};
 use super::diagnostic::DiagnosticKind;
+use super::install::form::Form;
 use super::layers::{Origin, Source, Tier};
 use super::parse::{ParsedFile, ParsedServer, has_room};
-use super::reader::Reader;
+use super::reader::{Member, Reader, join};
 use super::syntax::{self, HOST_FILE_BYTES, OWN_FILE_BYTES, Syntax};
 use super::values::choice;
 use crate::name::ServerName;
@@ -43,11 +53,19 @@ choice! {
         Windsurf = "windsurf",
         Zed = "zed",
         GeminiCli = "gemini-cli",
+        CopilotCli = "copilot-cli",
+        QwenCode = "qwen-code",
+        Cline = "cline",
+        Vibe = "vibe",
+        Kiro = "kiro",
+        Amp = "amp",
+        Crush = "crush",
+        Roo = "roo",
     }
 }
 
 impl Host {
-    pub const ALL: [Host; 9] = [
+    pub const ALL: [Host; 17] = [
         Host::ClaudeCode,
         Host::ClaudeDesktop,
         Host::Cursor,
@@ -57,36 +75,58 @@ impl Host {
         Host::Windsurf,
         Host::Zed,
         Host::GeminiCli,
+        Host::CopilotCli,
+        Host::QwenCode,
+        Host::Cline,
+        Host::Vibe,
+        Host::Kiro,
+        Host::Amp,
+        Host::Crush,
+        Host::Roo,
     ];
 
     /// Its name as its makers write it.
     pub fn title(self) -> &'static str {
-        match self {
-            Host::ClaudeCode => "Claude Code",
-            Host::ClaudeDesktop => "Claude Desktop",
-            Host::Cursor => "Cursor",
-            Host::VsCode => "VS Code",
-            Host::Codex => "Codex",
-            Host::OpenCode => "OpenCode",
-            Host::Windsurf => "Windsurf",
-            Host::Zed => "Zed",
-            Host::GeminiCli => "Gemini CLI",
-        }
+        self.row().title
     }
 
     pub(super) fn syntax(self) -> Syntax {
+        self.row().syntax
+    }
+
+    pub(super) fn form(self) -> &'static Form {
+        &self.row().install
+    }
+
+    fn row(self) -> &'static Row {
         match self {
-            Host::Codex => Syntax::Toml,
-            Host::ClaudeCode
-            | Host::ClaudeDesktop
-            | Host::Cursor
-            | Host::VsCode
-            | Host::OpenCode
-            | Host::Windsurf
-            | Host::Zed
-            | Host::GeminiCli => Syntax::Jsonc,
+            Host::ClaudeCode => &claude_code::ROW,
+            Host::ClaudeDesktop => &claude_desktop::ROW,
+            Host::Cursor => &cursor::ROW,
+            Host::VsCode => &vscode::ROW,
+            Host::Codex => &codex::ROW,
+            Host::OpenCode => &opencode::ROW,
+            Host::Windsurf => &windsurf::ROW,
+            Host::Zed => &zed::ROW,
+            Host::GeminiCli => &gemini_cli::ROW,
+            Host::CopilotCli => &copilot_cli::ROW,
+            Host::QwenCode => &qwen_code::ROW,
+            Host::Cline => &cline::ROW,
+            Host::Vibe => &vibe::ROW,
+            Host::Kiro => &kiro::ROW,
+            Host::Amp => &amp::ROW,
+            Host::Crush => &crush::ROW,
+            Host::Roo => &roo::ROW,
         }
     }
+}
+
+/// What there is to know of a host's file.
+struct Row {
+    title: &'static str,
+    syntax: Syntax,
+    read: fn(&mut HostFile<'_, '_>, &Value<'_>),
+    install: Form,
 }
 
 /// Reads one file of a host, as it holds in the directory `project`. Our own entry in it is passed
@@ -99,17 +139,7 @@ pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFi
     let mut servers = Vec::new();
     let diagnostics = syntax::read((text, host.syntax()), source, limit, |reader, root| {
         let mut file = HostFile { host, project, reader, servers: Vec::new() };
-        match host {
-            Host::ClaudeCode => claude_code::read(&mut file, root),
-            Host::ClaudeDesktop => claude_desktop::read(&mut file, root),
-            Host::Cursor => cursor::read(&mut file, root),
-            Host::VsCode => vscode::read(&mut file, root),
-            Host::Codex => codex::read(&mut file, root),
-            Host::OpenCode => opencode::read(&mut file, root),
-            Host::Windsurf => windsurf::read(&mut file, root),
-            Host::Zed => zed::read(&mut file, root),
-            Host::GeminiCli => gemini_cli::read(&mut file, root),
-        }
+        (host.row().read)(&mut file, root);
         servers = file.servers;
     });
     ParsedFile { servers, host: Some(host), diagnostics, ..ParsedFile::default() }
@@ -140,22 +170,61 @@ impl HostFile<'_, '_> {
             return;
         };
         for member in members {
-            if self.servers.iter().any(|server| server.name == member.name) {
-                continue;
-            }
-            if !has_room(&self.servers, self.reader, (key, member.offset)) {
+            if !self.server((key, &member), dialect, meaning) {
                 return;
             }
-            if let Err(problem) = ServerName::new(member.name) {
-                let key = member.key.clone();
-                self.reader.error(member.offset, DiagnosticKind::BadName { key, problem });
-                continue;
+        }
+    }
+
+    /// The same for an array of objects, each with a `name`.
+    fn listed(
+        &mut self,
+        root: &Value<'_>,
+        key: &'static str,
+        dialect: Dialect,
+        meaning: fn(&str) -> Meaning,
+    ) {
+        let Some(property) = root.as_object().and_then(|root| root.get(key)) else {
+            return;
+        };
+        let Value::Array(array) = &property.value else {
+            self.reader.wrong_type(key, &property.value, "an array of tables");
+            return;
+        };
+        for value in &array.elements {
+            let name = value.as_object().and_then(|entry| entry.get_string("name"));
+            let Some(name) = name.map(|name| name.value.as_ref()) else { continue };
+            let member = Member { name, key: join(key, name), value, offset: value.range().start };
+            if !self.server((key, &member), dialect, meaning) {
+                return;
             }
-            let draft = Draft::read(self, &member, dialect, meaning);
-            let Some(entry) = draft.and_then(Draft::finish) else { continue };
+        }
+    }
+
+    /// Reads one server; false if there is no room for more.
+    fn server(
+        &mut self,
+        (key, member): (&'static str, &Member<'_>),
+        dialect: Dialect,
+        meaning: fn(&str) -> Meaning,
+    ) -> bool {
+        if self.servers.iter().any(|server| server.name == member.name) {
+            return true;
+        }
+        if !has_room(&self.servers, self.reader, (key, member.offset)) {
+            return false;
+        }
+        if let Err(problem) = ServerName::new(member.name) {
+            let key = member.key.clone();
+            self.reader.error(member.offset, DiagnosticKind::BadName { key, problem });
+            return true;
+        }
+        let draft = Draft::read(self, member, dialect, meaning);
+        if let Some(entry) = draft.and_then(Draft::finish) {
             let origin = self.reader.origin(member.offset);
             self.servers.push(ParsedServer { name: member.name.to_owned(), entry, origin });
         }
+        true
     }
 
     /// Marks the servers that are off as disabled, because of what stands at `origin`.

@@ -16,6 +16,8 @@ pub(super) enum Dialect {
     Editor,
     /// `$VAR` beside `${VAR}`.
     Dollar,
+    /// The same, and `$(command)`.
+    Shell,
     /// `{file:path}` beside `{env:VAR}`.
     Braces,
 }
@@ -56,6 +58,7 @@ impl Variables<'_> {
     fn foreign<'v>(&self, text: &'v str) -> Option<&'v str> {
         let openings: &[&str] = match self.dialect {
             Dialect::Ours | Dialect::Dollar => &[],
+            Dialect::Shell => &["$("],
             Dialect::Editor => &["${input:", "${command:", "${config:", "${file"],
             Dialect::Braces => &["{file:"],
         };
@@ -80,7 +83,7 @@ impl Variables<'_> {
     }
 
     fn translated(&self, text: &str) -> String {
-        if self.dialect == Dialect::Dollar {
+        if matches!(self.dialect, Dialect::Dollar | Dialect::Shell) {
             return with_braces(text);
         }
         // A path that looks like a variable would be taken for one.

@@ -2,12 +2,21 @@
 
 use jsonc_parser::ast::Value;
 
-use super::HostFile;
 use super::draft::usual;
 use super::variables::Dialect;
+use super::{HostFile, Row};
+use crate::config::install::form::{Form, Word};
+use crate::config::syntax::Syntax;
+
+pub(super) const ROW: Row = Row {
+    title: "VS Code",
+    syntax: Syntax::Jsonc,
+    read,
+    install: Form { holder: "servers", first: &[("type", Word::Text("stdio"))], ..Form::USUAL },
+};
 
 /// `mcpServers` is what other hosts write, and people copy it.
-pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
+fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "servers", Dialect::Editor, usual);
     file.servers(root, "mcpServers", Dialect::Editor, usual);
 }

@@ -2,11 +2,20 @@
 
 use jsonc_parser::ast::Value;
 
-use super::HostFile;
 use super::draft::{Meaning, usual};
 use super::variables::Dialect;
+use super::{HostFile, Row};
+use crate::config::install::form::{Form, Off};
+use crate::config::syntax::Syntax;
 
-pub(super) fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
+pub(super) const ROW: Row = Row {
+    title: "Windsurf",
+    syntax: Syntax::Jsonc,
+    read,
+    install: Form { off: Off::Flag("disabled", true), ..Form::USUAL },
+};
+
+fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "mcpServers", Dialect::Editor, meaning);
 }
 

@@ -22,14 +22,30 @@ const TABLES: &str = "# mine\nmodel = \"x\" # stays\n\n[mcp_servers.files]\ncomm
     env = { T = \"x\" }\n\n# theirs\n[mcp_servers.docs]\nurl = \"https://docs.example/mcp\"\n\n\
     [projects.\"/p\"]\ntrust_level = \"trusted\"\n";
 
+const ARRAY: &str = "# mine\nactive_model = \"x\" # stays\n\n[[mcp_servers]]\nname = \"files\"\n\
+    transport = \"stdio\"\ncommand = \"files-mcp\"\nenv = { T = \"x\" }\n\n# theirs\n\
+    [[mcp_servers]]\nname = \"docs\"\ntransport = \"streamable-http\"\n\
+    url = \"https://docs.example/mcp\"\n\n[tools.bash]\npermission = \"ask\"\n";
+
 fn targets() -> impl Iterator<Item = Target> {
-    Target::WORDS.iter().map(|word| Target::from_word(word).unwrap())
+    Target::all()
+}
+
+/// Our entry with a command and no more.
+fn put_in(target: Target, text: &str, command: &str) -> Result<String, EditError> {
+    let setup = Setup { command, variables: &[], version: None };
+    super::put_in(target, text, &setup).map(|put| put.text)
+}
+
+fn take_out(target: Target, text: &str) -> Result<String, EditError> {
+    super::take_out(target, text, "")
 }
 
 fn sample(target: Target) -> String {
-    match target.syntax() {
-        Syntax::Toml => TABLES.to_owned(),
-        Syntax::Jsonc => SERVERS.replace("HOLDER", target.holder()),
+    match (target.syntax(), target.form().listing) {
+        (Syntax::Toml, Listing::Array) => ARRAY.to_owned(),
+        (Syntax::Toml, Listing::ByName) => TABLES.to_owned(),
+        (Syntax::Jsonc, _) => SERVERS.replace("HOLDER", target.holder()),
     }
 }
 
@@ -72,18 +88,45 @@ fn our_entry_goes_into_an_empty_file_of_every_host() {
         let with = put_in(target, "", "switchboard").unwrap();
         assert_eq!(active(target, &with), (vec![], Presence::Installed), "{target}: {with}");
     }
-    insta::assert_snapshot!(put_in(Target::Codex, "", "switchboard").unwrap(), @r#"
+    insta::assert_snapshot!(put_in(Target::Host(Host::Codex), "", "switchboard").unwrap(), @r#"
     [mcp_servers.switchboard]
     command = "switchboard"
-    args = ["serve"]
+    args = ["serve", "--host", "codex"]
+    default_tools_approval_mode = "approve"
     "#);
-    insta::assert_snapshot!(put_in(Target::Zed, "", "switchboard").unwrap(), @r#"
+    insta::assert_snapshot!(put_in(Target::Host(Host::Vibe), "", "switchboard").unwrap(), @r#"
+    [[mcp_servers]]
+    name = "switchboard"
+    transport = "stdio"
+    command = "switchboard"
+    args = ["serve", "--host", "vibe"]
+
+    [tools.switchboard_mcp]
+    permission = "always"
+
+    [tools.switchboard_mcp_write]
+    permission = "always"
+    "#);
+    insta::assert_snapshot!(put_in(Target::Host(Host::Cline), "", "switchboard").unwrap(), @r#"
+    {
+      "mcpServers": {
+        "switchboard": {
+          "transport": {
+            "type": "stdio",
+            "command": "switchboard",
+            "args": ["serve", "--host", "cline"]
+          }
+        }
+      }
+    }
+    "#);
+    insta::assert_snapshot!(put_in(Target::Host(Host::Zed), "", "switchboard").unwrap(), @r#"
     {
       "context_servers": {
         "switchboard": {
           "source": "custom",
           "command": "switchboard",
-          "args": ["serve"]
+          "args": ["serve", "--host", "zed"]
         }
       }
     }
@@ -92,8 +135,8 @@ fn our_entry_goes_into_an_empty_file_of_every_host() {
 
 #[test]
 fn codex_tables_are_changed_in_their_place() {
-    let with = put_in(Target::Codex, TABLES, "switchboard").unwrap();
-    let off = switch_off(Target::Codex, &with, &["docs".to_owned()]).unwrap();
+    let with = put_in(Target::Host(Host::Codex), TABLES, "switchboard").unwrap();
+    let off = switch_off(Target::Host(Host::Codex), &with, &["docs".to_owned()]).unwrap();
     insta::assert_snapshot!(off, @r#"
     # mine
     model = "x" # stays
@@ -109,7 +152,8 @@ fn codex_tables_are_changed_in_their_place() {
 
     [mcp_servers.switchboard]
     command = "switchboard"
-    args = ["serve"]
+    args = ["serve", "--host", "codex"]
+    default_tools_approval_mode = "approve"
 
     [projects."/p"]
     trust_level = "trusted"
@@ -119,11 +163,11 @@ fn codex_tables_are_changed_in_their_place() {
 #[test]
 fn codex_servers_in_any_form_of_toml_take_a_change() {
     let check = |text: &str, expected: &str| {
-        let with = put_in(Target::Codex, text, "switchboard").unwrap();
-        assert_eq!(presence(Target::Codex, &with), Ok(Presence::Installed), "{with}");
-        let off = switch_off(Target::Codex, text, &["a".to_owned()]).unwrap();
+        let with = put_in(Target::Host(Host::Codex), text, "switchboard").unwrap();
+        assert_eq!(presence(Target::Host(Host::Codex), &with), Ok(Presence::Installed), "{with}");
+        let off = switch_off(Target::Host(Host::Codex), text, &["a".to_owned()]).unwrap();
         assert_eq!(off, expected);
-        assert_eq!(active(Target::Codex, &off).0, Vec::<String>::new(), "{off}");
+        assert_eq!(active(Target::Host(Host::Codex), &off).0, Vec::<String>::new(), "{off}");
     };
     check(
         "[mcp_servers.a]\ncommand = \"a\"\nenabled = true # mine\n",
@@ -142,25 +186,122 @@ fn codex_servers_in_any_form_of_toml_take_a_change() {
 #[test]
 fn a_list_of_allowed_servers_gets_our_name() {
     let text = r#"{ "mcp": { "allowed": ["a"] } }"#;
-    let with = put_in(Target::GeminiCli, text, "switchboard").unwrap();
+    let with = put_in(Target::Host(Host::GeminiCli), text, "switchboard").unwrap();
     assert!(with.contains(r#""allowed": ["a", "switchboard"]"#), "{with}");
-    assert!(take_out(Target::GeminiCli, &with).unwrap().contains(r#""allowed": ["a"]"#));
+    assert!(
+        take_out(Target::Host(Host::GeminiCli), &with).unwrap().contains(r#""allowed": ["a"]"#)
+    );
+}
+
+#[test]
+fn an_entry_without_our_arguments_is_ours_and_gets_what_it_lacks() {
+    for target in targets() {
+        let fresh = put_in(target, "", "switchboard").unwrap();
+        for args in [
+            format!(r#""serve", "--host", "{target}""#),
+            format!("\"serve\",\n            \"--host\",\n            \"{target}\""),
+        ] {
+            let older = fresh.replace(&args, r#""serve""#);
+            assert_eq!(presence(target, &older), Ok(Presence::Installed), "{target}: {older}");
+            let renewed = put_in(target, &older, "other").unwrap();
+            assert!(renewed.contains(r#""--host""#), "{target}: {renewed}");
+            assert!(!renewed.contains("other"), "{target}: {renewed}");
+        }
+    }
+    let text = r#"{ "mcpServers": { "mine": { "command": "switchboard", "args": ["serve", "--transparent", "x"], "trust": false } } }"#;
+    assert_eq!(put_in(Target::Host(Host::GeminiCli), text, "x").unwrap(), text);
+}
+
+#[test]
+fn variables_are_passed_on_in_the_hosts_form() {
+    let variables = ["MY_TOKEN".to_owned(), "OTHER".to_owned()];
+    let with = |target, text: &str, variables: &[String]| {
+        let setup = Setup { command: "switchboard", variables, version: None };
+        super::put_in(target, text, &setup).unwrap()
+    };
+    let check = |host, expected: &[&str]| {
+        let target = Target::Host(host);
+        let first = with(target, "", &variables[..1]);
+        assert!(first.added.contains(&Added::Variables(vec!["MY_TOKEN".to_owned()])));
+        assert_eq!(withheld(target, &first.text, &variables), Ok(vec!["OTHER".to_owned()]));
+        let both = with(target, &first.text, &variables);
+        assert_eq!(both.added, [Added::Variables(vec!["OTHER".to_owned()])]);
+        assert_eq!(withheld(target, &both.text, &variables), Ok(vec![]), "{}", both.text);
+        expected.iter().for_each(|part| assert!(both.text.contains(part), "{}", both.text));
+        assert_eq!(with(target, &both.text, &variables[..1]).text, both.text);
+    };
+    check(Host::Codex, &[r#"env_vars = ["MY_TOKEN", "OTHER"]"#]);
+    check(Host::GeminiCli, &[r#""MY_TOKEN": "$MY_TOKEN""#, r#""OTHER": "$OTHER""#]);
+    check(Host::Roo, &[r#""MY_TOKEN": "${env:MY_TOKEN}""#]);
+    for host in [Host::QwenCode, Host::Vibe] {
+        assert_eq!(
+            with(Target::Host(host), "", &variables).text,
+            with(Target::Host(host), "", &[]).text
+        );
+    }
+    let vibe = with(Target::Host(Host::Vibe), "", &[]).text;
+    assert_eq!(withheld(Target::Host(Host::Vibe), &vibe, &variables).unwrap(), variables);
+    let qwen = with(Target::Host(Host::QwenCode), "", &[]).text;
+    assert_eq!(withheld(Target::Host(Host::QwenCode), &qwen, &variables), Ok(vec![]));
+}
+
+#[test]
+fn codex_is_told_of_our_namespace_where_its_version_knows_it() {
+    let target = Target::Host(Host::Codex);
+    let with = |text: &str, version| {
+        let setup = Setup { command: "switchboard", variables: &[], version };
+        super::put_in(target, text, &setup).unwrap().text
+    };
+    let namespaces = r#"direct_only_tool_namespaces = ["mcp__switchboard"]"#;
+    for older in [None, Some([0, 141])] {
+        assert!(!with("", older).contains("code_mode"), "{older:?}");
+    }
+    let current = with("", Some([0, 142]));
+    assert!(current.contains(&format!("[features.code_mode]\n{namespaces}\n")), "{current}");
+    assert_eq!(super::take_out(target, &current, "").unwrap(), "");
+    let theirs =
+        "[features.code_mode]\nenabled = true\ndirect_only_tool_namespaces = [\"mcp__x\"]\n";
+    let both = with(theirs, Some([1, 0]));
+    assert!(both.contains(r#"["mcp__x", "mcp__switchboard"]"#), "{both}");
+    assert_eq!(super::take_out(target, &both, theirs).unwrap(), theirs);
+    for taken in ["[features]\ncode_mode = true\n", "features = 3\n"] {
+        assert!(!with(taken, Some([0, 166])).contains("namespaces"), "{taken}");
+    }
+}
+
+#[test]
+fn claude_code_is_told_to_allow_our_tools_and_theirs_stay() {
+    let target = Target::Host(Host::ClaudeCode);
+    let check = |before: &str, part: &str| {
+        let Put { text, added } = grant(target, before).unwrap();
+        assert_eq!(added.len(), 1);
+        assert!(text.contains(part), "{text}");
+        assert_eq!(grant(target, &text).unwrap(), Put { text: text.clone(), added: vec![] });
+        let value = |text: &str| root(target, text).unwrap();
+        assert_eq!(value(&revoke(target, &text, before).unwrap()), value(before), "{text}");
+    };
+    check("", r#""allow": ["mcp__switchboard"]"#);
+    check("{\n  \"model\": \"x\"\n}\n", r#""model": "x""#);
+    check(r#"{ "permissions": { "deny": ["WebFetch"] } }"#, r#""deny": ["WebFetch"]"#);
+    check(r#"{ "permissions": { "allow": ["Read"] } }"#, r#"["Read", "mcp__switchboard"]"#);
+    let own = r#"{ "permissions": { "allow": ["mcp__switchboard"] } }"#;
+    assert_eq!(revoke(target, own, own).unwrap(), own);
 }
 
 #[test]
 fn a_text_that_cannot_be_changed_is_refused() {
     let refusal = |target, text| put_in(target, text, "x").unwrap_err().to_string();
-    insta::assert_snapshot!(refusal(Target::Cursor, "{ \"mcpServers\": "), @"line 1, column 17: expected value after colon in object property");
-    insta::assert_snapshot!(refusal(Target::Cursor, "[]"), @"`(root)` must be an object before it can be changed");
-    insta::assert_snapshot!(refusal(Target::VsCode, "{ \"servers\": 3 }"), @"`servers` must be an object before it can be changed");
-    insta::assert_snapshot!(refusal(Target::Codex, "a = 1\nb = = 2\n"), @"line 2, column 5: extra `=`, expected nothing");
+    insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "{ \"mcpServers\": "), @"line 1, column 17: expected value after colon in object property");
+    insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "[]"), @"`(root)` must be an object before it can be changed");
+    insta::assert_snapshot!(refusal(Target::Host(Host::VsCode), "{ \"servers\": 3 }"), @"`servers` must be an object before it can be changed");
+    insta::assert_snapshot!(refusal(Target::Host(Host::Codex), "a = 1\nb = = 2\n"), @"line 2, column 5: extra `=`, expected nothing");
     let taken = r#"{ "mcpServers": { "switchboard": { "command": "telephone" } } }"#;
-    assert_eq!(presence(Target::Cursor, taken), Ok(Presence::NameTaken));
+    assert_eq!(presence(Target::Host(Host::Cursor), taken), Ok(Presence::NameTaken));
 }
 
 #[test]
 fn what_somebody_changed_in_between_stays() {
-    let target = Target::Cursor;
+    let target = Target::Host(Host::Cursor);
     let before = sample(target);
     let names = ["files".to_owned(), "docs".to_owned()];
     let theirs = r#"{ "mcpServers": { "files": { "command": "newer" } } }"#;
@@ -168,7 +309,7 @@ fn what_somebody_changed_in_between_stays() {
     assert!(back.contains("newer") && !back.contains("files-mcp"), "{back}");
     assert!(back.contains("docs.example"), "{back}");
     let gone = "[mcp_servers.other]\ncommand = \"x\"\n";
-    assert_eq!(switch_back(Target::Codex, gone, TABLES, &names), Ok(gone.to_owned()));
+    assert_eq!(switch_back(Target::Host(Host::Codex), gone, TABLES, &names), Ok(gone.to_owned()));
 }
 
 #[test]
@@ -180,7 +321,7 @@ fn servers_of_a_host_come_in_our_form_and_only_if_they_mean_the_same() {
         };
         others(target, text).unwrap().into_iter().map(line).collect::<Vec<_>>().join("\n")
     };
-    insta::assert_snapshot!(shown(Target::Codex, r#"
+    insta::assert_snapshot!(shown(Target::Host(Host::Codex), r#"
         [mcp_servers.switchboard]
         command = "/usr/bin/switchboard"
         args = ["serve"]
@@ -197,9 +338,9 @@ fn servers_of_a_host_come_in_our_form_and_only_if_they_mean_the_same() {
         enabled = false
     "#), @r#"
     a {"url":"https://a","headers":{"X":"${Y}"},"auth":"bearer","bearerTokenEnv":"T","startTimeoutMs":20000}
-    b {"command":"b","env":{"K":"${K:-}"},"includeTools":["x"],"disabled":true}
+    b {"command":"b","env":{"K":"${K}"},"includeTools":["x"],"disabled":true}
     "#);
-    insta::assert_snapshot!(shown(Target::VsCode, r#"{ "servers": {
+    insta::assert_snapshot!(shown(Target::Host(Host::VsCode), r#"{ "servers": {
         "a": { "type": "stdio", "command": "${workspaceFolder}/a", "env": {} },
         "b": { "command": "b", "env": { "K": "${input:key}" } }
     } }"#), @r#"

@@ -1,41 +1,107 @@
 //! The same edits on TOML, where comments and order survive, too.
 
 use serde_json::Value as Json;
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
 use crate::config::edit::{Change, Edit, EditError};
 use crate::config::syntax::lower_first;
 
-/// The text after all `edits`, in order.
-pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
+/// The text after all `edits`, in order. What stands under the key `listed` is an array of tables,
+/// each with a `name`.
+pub(super) fn apply(text: &str, edits: &[Edit], listed: Option<&str>) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse().map_err(|error| syntax(text, &error))?;
     // What is not changed is not printed anew.
     if edits.is_empty() {
         return Ok(text.to_owned());
     }
     for Edit { at, change } in edits {
-        let Some((last, above)) = at.split_last() else { continue };
-        let Some(table) = find(document.as_table_mut(), above, change)? else { continue };
-        match change {
-            Change::Set(value) => set(table, last, value),
-            Change::Remove => drop(table.remove(last)),
-            // No list of a host in TOML is changed.
-            Change::AddItem(_) | Change::RemoveItem(_) => {}
+        let root = document.as_table_mut();
+        match at.split_first() {
+            Some((key, below)) if Some(key.as_str()) == listed => {
+                change_listed(root, key, below, change)?;
+            }
+            Some(_) | None => change_at(root, at, change)?,
         }
     }
     Ok(document.to_string())
 }
 
+fn change_at(root: &mut dyn TableLike, at: &[String], change: &Change) -> Result<(), EditError> {
+    let Some((last, above)) = at.split_last() else { return Ok(()) };
+    let Some(table) = find(root, above, change)? else { return Ok(()) };
+    match change {
+        Change::Set(value) => set(table, last, value),
+        Change::Remove => drop(table.remove(last)),
+        Change::AddItem(item) => {
+            if !table.contains_key(last) {
+                table.insert(last, Item::Value(Array::new().into()));
+            }
+            let array = array(table, last)?;
+            if !array.iter().any(|present| present.as_str() == item.as_str()) {
+                array.extend(plain(item));
+            }
+        }
+        Change::RemoveItem(item) if table.contains_key(last) => {
+            array(table, last)?.retain(|present| present.as_str() != item.as_str());
+        }
+        Change::RemoveItem(_) => {}
+    }
+    Ok(())
+}
+
+fn array<'t>(table: &'t mut dyn TableLike, key: &str) -> Result<&'t mut Array, EditError> {
+    let wrong = || EditError::WrongType { key: key.to_owned(), expected: "an array" };
+    table.get_mut(key).and_then(Item::as_array_mut).ok_or_else(wrong)
+}
+
+/// A change of a table in an array, or of the array itself.
+fn change_listed(
+    root: &mut Table,
+    key: &str,
+    below: &[String],
+    change: &Change,
+) -> Result<(), EditError> {
+    let Some((name, within)) = below.split_first() else { return Ok(()) };
+    if !root.contains_key(key) {
+        root.insert(key, Item::ArrayOfTables(ArrayOfTables::new()));
+    }
+    let wrong = EditError::WrongType { key: key.to_owned(), expected: "an array of tables" };
+    let tables = root.get_mut(key).and_then(Item::as_array_of_tables_mut).ok_or(wrong)?;
+    let is_named = |table: &Table| table.get("name").and_then(Item::as_str) == Some(name);
+    match (within, change) {
+        ([], Change::Remove) => tables.retain(|table| !is_named(table)),
+        ([], Change::Set(value)) => {
+            let mut made = Table::new();
+            set(&mut made, "name", &Json::from(name.as_str()));
+            for (key, value) in value.as_object().into_iter().flatten() {
+                set(&mut made, key, value);
+            }
+            tables.retain(|table| !is_named(table));
+            tables.push(made);
+        }
+        ([], Change::AddItem(_) | Change::RemoveItem(_)) => {}
+        (within, change) => {
+            if let Some(table) = tables.iter_mut().find(|table| is_named(table)) {
+                change_at(table, within, change)?;
+            }
+        }
+    }
+    if tables.is_empty() {
+        root.remove(key);
+    }
+    Ok(())
+}
+
 /// The table at a path; tables on the way are made where something is to be put there.
 fn find<'t>(
-    root: &'t mut Table,
+    root: &'t mut dyn TableLike,
     path: &[String],
     change: &Change,
 ) -> Result<Option<&'t mut dyn TableLike>, EditError> {
-    let mut table: &mut dyn TableLike = root;
+    let mut table = root;
     for key in path {
         if !table.contains_key(key) {
-            if !matches!(change, Change::Set(_)) {
+            if matches!(change, Change::Remove | Change::RemoveItem(_)) {
                 return Ok(None);
             }
             let mut made = Table::new();

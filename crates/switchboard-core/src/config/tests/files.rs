@@ -178,7 +178,8 @@ fn an_unknown_import_is_an_error_that_names_the_known_ones() {
         USER,
         r#"{"imports": ["emacs"]}"#,
         "f:1:14: error: `imports[0]` must be one of `claude-code`, `claude-desktop`, `cursor`, \
-`vscode`, `codex`, `opencode`, `windsurf`, `zed`, `gemini-cli`, found `emacs`",
+`vscode`, `codex`, `opencode`, `windsurf`, `zed`, `gemini-cli`, `copilot-cli`, `qwen-code`, `cline`, \
+`vibe`, `kiro`, `amp`, `crush`, `roo`, found `emacs`",
     );
 }
 

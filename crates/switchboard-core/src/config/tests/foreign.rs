@@ -137,7 +137,7 @@ args = ["serve"]
     files
       command:4 "npx"
       args:5 ["-y","server-files"]
-      env:6 {"TOKEN":"${TOKEN:-}","OTHER":"${OTHER:-}","LOG":"…"}
+      env:6 {"TOKEN":"${TOKEN}","OTHER":"${OTHER}","LOG":"…"}
       requestTimeoutMs:8 120000
       startTimeoutMs:7 1000
       includeTools:9 ["read"]
@@ -351,5 +351,115 @@ proptest! {
         for diagnostic in hosts::parse(host, &text, &source("f", PROJECT), ROOT).diagnostics {
             prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
         }
+    }
+}
+
+#[test]
+fn copilot_cli_and_qwen_code_write_variables_with_a_dollar() {
+    let text = r#"{ "mcpServers": {
+      "files": { "type": "local", "command": "npx", "args": ["$DIR"], "tools": ["*"], "timeout": 900 }
+    } }"#;
+    insta::assert_snapshot!(read(Host::CopilotCli, text), @r#"
+    files
+      command:2 "npx"
+      args:2 ["${DIR}"]
+      type:2 "stdio"
+      requestTimeoutMs:2 900
+    "#);
+    let text = r#"{ "mcpServers": { "docs": { "httpUrl": "https://docs.example/mcp", "trust": true },
+      "off": { "command": "off" } }, "mcp": { "excluded": ["off"] } }"#;
+    insta::assert_snapshot!(read(Host::QwenCode, text), @r#"
+    docs
+      url:1 "https://docs.example/mcp"
+      type:1 "streamable-http"
+    off
+      command:2 "off"
+      disabled:2 true
+    "#);
+}
+
+#[test]
+fn cline_nests_what_to_run_and_older_files_do_not() {
+    let text = r#"{ "mcpServers": {
+      "new": { "transport": { "type": "stdio", "command": "npx", "args": ["x"], "env": { "T": "${env:T}" } }, "disabled": true },
+      "remote": { "transport": { "type": "streamableHttp", "url": "https://docs.example/mcp" } },
+      "old": { "command": "node", "args": ["x.js"], "timeout": 30 },
+      "bad": { "transport": 3 }
+    } }"#;
+    insta::assert_snapshot!(read(Host::Cline, text), @r#"
+    new
+      command:2 "npx"
+      args:2 ["x"]
+      env:2 {"T":"${env:T}"}
+      type:2 "stdio"
+      disabled:2 true
+    remote
+      url:3 "https://docs.example/mcp"
+      type:3 "streamable-http"
+    old
+      command:4 "node"
+      args:4 ["x.js"]
+      requestTimeoutMs:4 30000
+    f:5:29: error: `mcpServers.bad.transport` must be an object, found a number
+    "#);
+}
+
+#[test]
+fn vibe_has_an_array_of_tables() {
+    let text = r#"
+[[mcp_servers]]
+name = "files"
+transport = "stdio"
+command = ["npx", "-y", "files"]
+startup_timeout_sec = 20.0
+
+[[mcp_servers]]
+name = "docs"
+transport = "streamable-http"
+url = "https://docs.example/mcp"
+api_key_env = "DOCS_KEY"
+disabled = true
+
+[[mcp_servers]]
+command = "nameless"
+"#;
+    insta::assert_snapshot!(read(Host::Vibe, text), @r#"
+    files
+      command:5 "npx"
+      args:5 ["-y","files"]
+      type:4 "stdio"
+      startTimeoutMs:6 20000
+    docs
+      url:11 "https://docs.example/mcp"
+      type:10 "streamable-http"
+      auth:12 "bearer"
+      bearerTokenEnv:12 "DOCS_KEY"
+      disabled:13 true
+    "#);
+}
+
+#[test]
+fn crush_fills_in_commands_and_we_cannot() {
+    let text = r#"{ "mcp": {
+      "files": { "type": "stdio", "command": "node", "env": { "T": "$TOKEN" }, "timeout": 60 },
+      "docs": { "type": "http", "url": "https://docs.example/mcp", "headers": { "A": "$(echo a)" } }
+    } }"#;
+    insta::assert_snapshot!(read(Host::Crush, text), @r#"
+    files
+      command:2 "node"
+      env:2 {"T":"${TOKEN}"}
+      type:2 "stdio"
+      requestTimeoutMs:2 60000
+    f:3:86: warning: `mcp.docs.headers` asks for `$(echo a)`, which only Crush can fill in: this server is left out
+    "#);
+}
+
+#[test]
+fn kiro_amp_and_roo_take_the_usual_entry() {
+    for (host, holder) in
+        [(Host::Kiro, "mcpServers"), (Host::Amp, "amp.mcpServers"), (Host::Roo, "mcpServers")]
+    {
+        let text = format!(r#"{{ "{holder}": {{ "files": {{ "command": "npx" }} }} }}"#);
+        assert_eq!(read(host, &text), "files\n  command:1 \"npx\"", "{host}");
     }
 }

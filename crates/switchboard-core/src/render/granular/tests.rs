@@ -11,7 +11,7 @@ use crate::connection::{Order, Wanted};
 use crate::failure::Subject;
 use crate::name::ServerName;
 use crate::notice::Kind;
-use crate::reply::{SearchHit, ToolLine};
+use crate::reply::{ReachedBy, SearchHit, ToolLine};
 
 fn server(name: &str) -> ServerName {
     ServerName::new(name).unwrap()
@@ -24,6 +24,7 @@ fn line(tool: &str, description: &str) -> ToolLine {
         tool: tool.to_owned(),
         description: description.to_owned(),
         pin: Pin::Same,
+        reached_by: ReachedBy::SameTool,
     }
 }
 

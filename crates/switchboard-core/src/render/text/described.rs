@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::{LINE, about_pin, server_name};
 use crate::budget::cut;
 use crate::render::words::{clean_block, clean_line};
-use crate::reply::Description;
+use crate::reply::{Description, ReachedBy};
+use crate::tool_card::WRITE_NAME;
 
 /// What a server's own words about a tool weigh.
 const PROSE: usize = 12_000;
@@ -26,6 +27,9 @@ pub(super) fn described(description: &Description) -> String {
         let _ = write!(out, " ({})", cut(facts.join(", "), DECLARED));
     }
     out.push('\n');
+    if line.reached_by == ReachedBy::WriteTool {
+        let _ = writeln!(out, "call it with {WRITE_NAME}");
+    }
     if let Some(about) = about_pin(line.pin) {
         let _ = writeln!(out, "attention: {about}");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{LINE, cut, mark, not_listed, pending, tool_line};
+use super::{LINE, cut, marks, not_listed, pending, tool_line};
 use crate::budget::{self, Budget, weight};
 use crate::catalog::guess::NotCalled;
 use crate::catalog::search::Fit;
@@ -107,7 +107,7 @@ fn full_hits(page: &SearchPage) -> usize {
 
 /// Signature, what it does, and what its parameters mean.
 fn in_full(hit: &SearchHit, words: Words) -> String {
-    let mut out = format!("{}{}\n", hit.signature, mark(hit.line.pin));
+    let mut out = format!("{}{}\n", hit.signature, marks(&hit.line));
     let about = lead(&hit.line.description, words.description);
     if !about.is_empty() {
         let _ = writeln!(out, "  {about}");

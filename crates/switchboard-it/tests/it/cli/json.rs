@@ -68,7 +68,7 @@ async fn programs_read_what_tools_cost_and_people_get_a_table() {
     assert_eq!(number("saved"), number("direct") - number("shown"));
     assert_eq!(number("card"), number("shown"));
     assert_eq!(tokens["notListed"], json!(["all", "broken"]));
-    assert_eq!((&tokens["toolset"], &tokens["estimated"]), (&json!("proxy"), &json!(true)));
+    assert_eq!((&tokens["toolset"], &tokens["estimated"]), (&json!("auto"), &json!(true)));
 
     let ran = installed.run(["status", "--tokens"]).await;
     let lines = ran.stdout.lines().filter(|line| line.ends_with("?  not listed yet"));

@@ -36,8 +36,8 @@ async fn a_shell_starts_only_if_the_user_said_yes() {
     let ask = || json!({});
     for (settings, capabilities, answer, code) in [
         (ask(), json!({}), yes.clone(), "approval_required"),
-        (ask(), able(), json!({ "action": "decline" }), "approval_denied"),
-        (ask(), able(), json!({ "action": "cancel" }), "approval_denied"),
+        (ask(), able(), json!({ "action": "decline" }), "approval_required"),
+        (ask(), able(), json!({ "action": "cancel" }), "approval_required"),
         (ask(), able(), json!({ "action": "accept" }), "approval_denied"),
         (
             ask(),

@@ -219,3 +219,24 @@ async fn without_a_record_our_package_goes_and_pis_own_mcp_is_back() {
     assert_eq!(machine.settings(), json!({ "packages": [], "extensions": [] }));
     assert!(!machine.home.join(PACKAGE).exists());
 }
+
+#[tokio::test]
+async fn the_package_stays_while_another_directory_of_pi_loads_it() {
+    let machine = Machine::with_pi(BEFORE);
+    machine.installed.write("other/settings.json", BEFORE);
+    let before = machine.files();
+    let run = async |directory: &str, words: &str| {
+        let mut command = machine.command(words);
+        let ran = command.env("PI_CODING_AGENT_DIR", machine.home.join(directory)).output().await;
+        assert_eq!(ran.unwrap().status.code(), Some(0), "{directory}: {words}");
+    };
+    for directory in [".pi/agent", "other"] {
+        run(directory, "install pi --yes").await;
+    }
+    run("other", "uninstall pi --yes").await;
+    assert_eq!(machine.read("other/settings.json"), BEFORE);
+    assert!(machine.home.join(PACKAGE).join("package.json").exists());
+    assert!(machine.read(SETTINGS).contains(PACKAGE));
+    run(".pi/agent", "uninstall pi --yes").await;
+    assert_eq!(machine.files(), before);
+}

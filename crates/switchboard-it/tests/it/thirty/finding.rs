@@ -83,7 +83,7 @@ async fn b02_nothing_is_connected_before_it_is_needed_and_the_cache_answers_mean
 
         >>> { "search": "sum" }
         No tool matches "sum".
-        1 server not listed yet: demo (mcp({ connect: "demo" }))
+        1 server not listed yet: demo (mcp({ server: "demo" }) connects and lists it)
         "#,
     )
     .await;

@@ -215,10 +215,7 @@ async fn b28_what_needs_a_yes_needs_it_on_every_path_and_nobody_is_no() {
     let denied = said(&mut client, zoom).await;
     assert!(denied.starts_with("[error]\napproval_denied"), "{denied}");
     let question = client.user.asked[0]["message"].as_str().unwrap();
-    assert_eq!(
-        question,
-        "Allow the tool `zoom` of the server `demo` to run?\n\nArguments:\n{\n  \"by\": 1\n}"
-    );
+    assert_eq!(question, "Allow `zoom` of `demo`?\nby: 1");
     assert_eq!(world.fixture("demo").ledger().calls, []);
 }
 

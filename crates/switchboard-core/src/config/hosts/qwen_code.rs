@@ -1,0 +1,22 @@
+//! Qwen Code: the form of Gemini CLI, from which it descends.
+
+use super::Row;
+use super::gemini_cli::{self, ALLOWED};
+use crate::config::install::form::{Extra, Form, Word};
+use crate::config::syntax::Syntax;
+
+pub(super) const ROW: Row = Row {
+    title: "Qwen Code",
+    syntax: Syntax::Jsonc,
+    read: gemini_cli::read,
+    install: Form {
+        then: &[Extra {
+            key: "trust",
+            value: Word::True,
+            why: "Qwen Code runs the tool without a question of its own; Switchboard asks before \
+                  a call that changes something",
+        }],
+        grants: &[ALLOWED],
+        ..Form::USUAL
+    },
+};

@@ -1,0 +1,253 @@
+//! What is known of the hosts that speak to us: one row a host, with its evidence.
+//!
+//! A host is known by `clientInfo.name` or by `serve --host NAME`. All that a face does differently
+//! for a host follows from its row; a host without a row gets [`UNKNOWN`].
+
+use crate::content::MediaForm;
+
+/// A host, as far as it decides what it is shown and how it gets results.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HostProfile {
+    /// As `serve --host` and `install` write it.
+    pub name: &'static str,
+    /// As its makers write it.
+    pub title: &'static str,
+    /// What it calls itself in `clientInfo.name`.
+    pub client: ClientName,
+    /// Bytes of text that reach the model whole. Hosts count characters, which are never more.
+    pub result_bytes: Option<usize>,
+    /// How the model gets to see our tools.
+    pub loading: ToolLoading,
+    pub gate: HostGate,
+    /// The members of `_meta` on a tool that the host honours.
+    pub tool_meta: &'static [ToolMeta],
+    /// Whether the host gives its model tools of its own as soon as a server offers resources: the
+    /// tokens that they cost.
+    pub resource_tools: Option<u16>,
+    /// What it answers to an elicitation when nobody is there.
+    pub headless_elicitation: HeadlessAnswer,
+    /// Whether the form of an approval names a default, which saves keys and accepts nothing alone.
+    pub preselects: bool,
+    /// Stored where the model would get their bytes as text.
+    pub images: MediaForm,
+    pub audio: MediaForm,
+    /// Whether it adds `additionalProperties: false`: the model can name the card's parameters only.
+    pub closes_schemas: bool,
+    /// How it was found out.
+    pub evidence: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientName {
+    Exactly(&'static str),
+    StartsWith(&'static str),
+    /// It says nothing that tells it from others.
+    None,
+}
+
+/// When the definitions of our tools are in the model's prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolLoading {
+    FromTheStart,
+    /// Behind the host's own tool search, unless a tool or an entry says otherwise.
+    DeferredUnlessMarked,
+    /// Behind the host's own tool search.
+    Deferred,
+}
+
+/// Which calls a host puts to its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostGate {
+    /// None, or all alike.
+    IgnoresAnnotations,
+    /// It looks at `readOnlyHint`, in its plan mode or always: it is shown the pair of tools.
+    ByAnnotations,
+}
+
+/// A member of `_meta` on a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolMeta {
+    /// The definition is in the prompt from the start.
+    AlwaysLoad,
+    /// Results of up to so many characters are not replaced by a preview.
+    MaxResultChars(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadlessAnswer {
+    Cancel,
+    Decline,
+    /// It offers no elicitation.
+    CannotAsk,
+}
+
+/// A host of which nothing is known.
+pub const UNKNOWN: HostProfile = HostProfile {
+    name: "other",
+    title: "any other host",
+    client: ClientName::None,
+    result_bytes: Some(20_000),
+    loading: ToolLoading::FromTheStart,
+    gate: HostGate::IgnoresAnnotations,
+    tool_meta: &[],
+    resource_tools: None,
+    headless_elicitation: HeadlessAnswer::CannotAsk,
+    preselects: false,
+    images: MediaForm::Native,
+    audio: MediaForm::Native,
+    closes_schemas: false,
+    evidence: "the smallest limit of a widely used host",
+};
+
+/// Every host that is known, in the order of the page that shows them.
+pub const PROFILES: &[HostProfile] = &[
+    HostProfile {
+        name: "claude-code",
+        title: "Claude Code",
+        client: ClientName::Exactly("claude-code"),
+        result_bytes: Some(50_000),
+        loading: ToolLoading::DeferredUnlessMarked,
+        gate: HostGate::ByAnnotations,
+        tool_meta: &[ToolMeta::AlwaysLoad, ToolMeta::MaxResultChars(100_000)],
+        resource_tools: Some(465),
+        headless_elicitation: HeadlessAnswer::Cancel,
+        preselects: true,
+        evidence: "2.1.325",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "codex",
+        title: "Codex",
+        client: ClientName::Exactly("codex-mcp-client"),
+        result_bytes: Some(36_000),
+        loading: ToolLoading::Deferred,
+        gate: HostGate::ByAnnotations,
+        resource_tools: Some(367),
+        headless_elicitation: HeadlessAnswer::Decline,
+        evidence: "0.166.0",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "gemini-cli",
+        title: "Gemini CLI",
+        client: ClientName::Exactly("gemini-cli-mcp-client"),
+        result_bytes: Some(38_000),
+        gate: HostGate::ByAnnotations,
+        resource_tools: Some(221),
+        evidence: "0.61.0",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "opencode",
+        title: "OpenCode",
+        client: ClientName::Exactly("opencode"),
+        result_bytes: Some(50_000),
+        resource_tools: Some(274),
+        closes_schemas: true,
+        evidence: "1.18.33",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "qwen-code",
+        title: "Qwen Code",
+        client: ClientName::StartsWith("qwen-cli-mcp-client"),
+        result_bytes: Some(28_000),
+        loading: ToolLoading::Deferred,
+        evidence: "0.24.4",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "copilot-cli",
+        title: "Copilot CLI",
+        client: ClientName::Exactly("copilot-cli"),
+        result_bytes: Some(19_500),
+        gate: HostGate::ByAnnotations,
+        headless_elicitation: HeadlessAnswer::Decline,
+        evidence: "1.0.102",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "cline",
+        title: "Cline",
+        client: ClientName::StartsWith("@cline/"),
+        // It counts the JSON of the result, in which line breaks and quotes are two characters.
+        result_bytes: Some(5_000),
+        images: MediaForm::Stored,
+        evidence: "3.0.65",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "vibe",
+        title: "Mistral Vibe",
+        // The default of the Python SDK; whoever else uses it gets smaller pages.
+        client: ClientName::Exactly("mcp"),
+        result_bytes: Some(14_000),
+        loading: ToolLoading::Deferred,
+        evidence: "3.0.2",
+        ..UNKNOWN
+    },
+    HostProfile {
+        name: "pi",
+        title: "Pi",
+        client: ClientName::None,
+        result_bytes: None,
+        audio: MediaForm::Stored,
+        evidence: "1.5.0, with our extension",
+        ..UNKNOWN
+    },
+];
+
+impl HostProfile {
+    /// The host that `serve --host` names; one without a row is like any other.
+    pub fn named(name: &str) -> &'static HostProfile {
+        PROFILES.iter().find(|profile| profile.name == name).unwrap_or(&UNKNOWN)
+    }
+
+    /// The host that calls itself so in `clientInfo.name`.
+    pub fn of_client(name: &str) -> &'static HostProfile {
+        let known = PROFILES.iter().find(|profile| match profile.client {
+            ClientName::Exactly(own) => name == own,
+            ClientName::StartsWith(own) => name.starts_with(own),
+            ClientName::None => false,
+        });
+        known.unwrap_or(&UNKNOWN)
+    }
+
+    /// Whether it sees `mcp` and `mcp_write` where nothing else is configured.
+    pub fn wants_pair(&self) -> bool {
+        self.gate == HostGate::ByAnnotations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_name_finds_its_host() {
+        for (client, name) in [
+            ("claude-code", "claude-code"),
+            ("codex-mcp-client", "codex"),
+            ("gemini-cli-mcp-client", "gemini-cli"),
+            ("opencode", "opencode"),
+            ("qwen-cli-mcp-client-switchboard", "qwen-code"),
+            ("copilot-cli", "copilot-cli"),
+            ("@cline/core", "cline"),
+            ("mcp", "vibe"),
+        ] {
+            assert_eq!(HostProfile::of_client(client).name, name);
+        }
+        for other in ["", "claude-code-2", "Codex-mcp-client", "pi", "other", "mcp-client"] {
+            assert_eq!(HostProfile::of_client(other), &UNKNOWN, "{other}");
+        }
+    }
+
+    #[test]
+    fn every_row_can_be_named_and_has_evidence() {
+        for profile in PROFILES {
+            assert_eq!(HostProfile::named(profile.name), profile);
+            assert!(!profile.evidence.is_empty());
+        }
+        assert_eq!(HostProfile::named("cursor"), &UNKNOWN);
+    }
+}

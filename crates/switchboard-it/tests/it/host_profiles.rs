@@ -1,0 +1,182 @@
+//! What each host is shown and sent, by its profile.
+
+use serde_json::{Value, json};
+use switchboard::host_profile::{HostProfile, PROFILES, UNKNOWN};
+use switchboard_it::client::{Client, text};
+use switchboard_it::harness::{World, stored_id};
+use switchboard_server::HostKind;
+
+use crate::pair::{host, used};
+
+/// The first answer to a client that calls itself so.
+async fn greeting(world: &World, client: &str) -> Value {
+    let mut connection = world.silent_client(HostKind::Any);
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": client, "version": "1" },
+    });
+    connection.ask("initialize", params).await["result"].clone()
+}
+
+fn world(settings: Value) -> World {
+    let config = json!({
+        "settings": settings,
+        "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } },
+    });
+    World::with(&config.to_string()).start()
+}
+
+#[tokio::test(start_paused = true)]
+async fn instructions_name_the_tool_and_the_servers_for_the_whole_session() {
+    let world = world(json!({}));
+    let mut client = world.silent_client(HostKind::Any);
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+                         "clientInfo": { "name": "kit", "version": "1" } });
+    let hello = client.ask("initialize", params.clone()).await;
+    let before = hello["result"]["instructions"].as_str().unwrap().to_owned();
+    assert!(before.contains("mcp({search: \"words\"})"), "{before}");
+    assert!(before.ends_with(" Servers: demo."), "{before}");
+    world.call("demo_echo", json!({ "text": "" })).await.unwrap();
+    let again = client.ask("initialize", params).await;
+    assert_eq!(again["result"]["instructions"], before, "the prompt cache holds");
+    let listed = greeting(&world, "kit").await["instructions"].as_str().unwrap().to_owned();
+    assert!(listed.contains(" Servers: demo (echo, add, "), "{listed}");
+    assert!(!listed.contains("Use echo"), "words of servers stay out: {listed}");
+    let pair = greeting(&world, "codex-mcp-client").await;
+    assert!(pair["instructions"].as_str().unwrap().contains("mcp_write"), "{pair}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn setting_turns_the_digest_off() {
+    let world = world(json!({ "digest": false }));
+    let hello = greeting(&world, "kit").await;
+    assert!(!hello["instructions"].as_str().unwrap().contains("Servers:"), "{hello}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn resources_are_not_offered_to_hosts_that_pay_for_them() {
+    let offers = async |settings: Value, client: &str| {
+        greeting(&world(settings), client).await["capabilities"]["resources"].is_object()
+    };
+    for costly in ["claude-code", "codex-mcp-client", "gemini-cli-mcp-client", "opencode"] {
+        assert!(!offers(json!({}), costly).await, "{costly}");
+        assert!(offers(json!({ "advertiseResources": "on" }), costly).await, "{costly}");
+    }
+    for free in ["kit", "qwen-cli-mcp-client-x", "copilot-cli", "@cline/core"] {
+        assert!(offers(json!({}), free).await, "{free}");
+        assert!(!offers(json!({ "advertiseResources": "off" }), free).await, "{free}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn claude_code_is_told_to_load_the_tools_at_once() {
+    let world = world(json!({}));
+    let mut client = world.client_of(host("claude-code"), json!({})).await;
+    let listed = client.ask("tools/list", json!({})).await;
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        assert_eq!(tool["_meta"]["anthropic/alwaysLoad"], true, "{tool}");
+        assert_eq!(tool["_meta"]["anthropic/maxResultSizeChars"], 100_000, "{tool}");
+    }
+    let mut client = world.client(json!({})).await;
+    let listed = client.ask("tools/list", json!({})).await;
+    assert_eq!(listed["result"]["tools"][0]["_meta"], Value::Null);
+}
+
+/// Reads a result to its end as the answers say, and gives all lines in order.
+async fn followed(client: &mut Client, first: &str) -> Vec<String> {
+    let id = stored_id(first).unwrap().to_owned();
+    assert!(first.starts_with(&format!("[result: {id} ")), "{first:.80}");
+    assert!(first.lines().last().unwrap().starts_with(&format!("[result: {id} ")));
+    let (head, rest) = first.split_once("\n[… ").unwrap();
+    let mut lines: Vec<String> = head.lines().skip(1).map(str::to_owned).collect();
+    let from = rest.split_once("from offset ").unwrap().1;
+    let mut next = Some(from.split(' ').next().unwrap().parse::<usize>().unwrap());
+    while let Some(offset) = next {
+        let (page, _) = used(client, "mcp", json!({ "result": id, "offset": offset })).await;
+        let (body, foot) = page.rsplit_once('\n').unwrap();
+        lines.extend(body.lines().map(str::to_owned));
+        next = foot
+            .split_once("next offset: ")
+            .map(|(_, at)| at.trim_end_matches(']').parse().unwrap());
+    }
+    lines
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_line_of_a_long_result_is_read_within_the_limit_of_each_host() {
+    let world = world(json!({}));
+    for profile in PROFILES.iter().chain([&UNKNOWN]) {
+        let kind = if profile.name == "pi" { HostKind::Pi } else { host(profile.name) };
+        let mut client = world.client_of(kind, json!({})).await;
+        let tool = if profile.wants_pair() { "mcp_write" } else { "mcp" };
+        let big = json!({ "tool": "demo_big", "args": { "bytes": 200_000 } });
+        let (shown, _) = used(&mut client, tool, big).await;
+        let most = profile.result_bytes.unwrap_or(51_200);
+        assert!(shown.len() <= most && shown.len() > most / 2, "{}: {}", profile.name, shown.len());
+        let lines = followed(&mut client, &shown).await;
+        let expected: Vec<String> =
+            (1..=lines.len()).map(|number| format!("line {number} of a long answer")).collect();
+        assert_eq!(lines[..7_448], expected[..7_448], "{}", profile.name);
+        assert_eq!(lines.len(), 7_449, "{}", profile.name);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn limit_that_the_user_sets_takes_precedence() {
+    let world = world(json!({ "outputGuard": { "maxBytes": 70_000, "maxLines": 9_000 } }));
+    let mut client = world.client_of(host("cline"), json!({})).await;
+    let big = json!({ "tool": "demo_big", "args": { "bytes": 60_000 } });
+    let (shown, _) = used(&mut client, "mcp", big).await;
+    assert_eq!(shown.len(), 60_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn image_becomes_a_file_where_the_model_would_get_its_bytes_as_text() {
+    let world = world(json!({}));
+    for (name, stored) in [("cline", true), ("opencode", false)] {
+        let mut client = world.client_of(host(name), json!({})).await;
+        let call = json!({ "name": "mcp", "arguments": { "tool": "demo_image" } });
+        let answer = client.ask("tools/call", call).await;
+        let kind = &answer["result"]["content"][0]["type"];
+        assert_eq!(kind == "text", stored, "{name}: {answer}");
+        if stored {
+            let note = text(&answer);
+            let path = note.strip_prefix("[Image: image/png]\nSaved to ").unwrap();
+            assert!(std::path::Path::new(path).is_file(), "{note}");
+        }
+    }
+}
+
+#[test]
+fn every_profile_has_a_page_that_a_line_fits_into() {
+    for profile in PROFILES.iter().chain([&UNKNOWN]) {
+        let HostProfile { result_bytes, name, .. } = profile;
+        assert!(result_bytes.is_none_or(|bytes| (4_000..=51_200).contains(&bytes)), "{name}");
+    }
+}
+
+/// A host that searches as soon as it has started us.
+#[tokio::test(start_paused = true)]
+async fn first_search_waits_for_listings_that_are_under_way() {
+    let slow = |delay: u32| {
+        format!(
+            "[faults]\nstart_delay_ms = {delay}\n[[tools]]\nname = 'sum'\n\
+             description = 'Sums two numbers.'\n"
+        )
+    };
+    for (delay, found) in [(2_500, true), (5_000, false)] {
+        let world = World::of("kit", "kit").script("kit", &slow(delay)).start();
+        let mut client = world.client(json!({})).await;
+        world.gateway.list_missing_in_background();
+        let begun = tokio::time::Instant::now();
+        let (said, _) = used(&mut client, "mcp", json!({ "search": "sum two numbers" })).await;
+        assert_eq!(said.contains("kit_sum"), found, "{delay}: {said}");
+        let waited = begun.elapsed().as_millis();
+        assert!(waited <= 3_050, "{waited} ms");
+        // Once is enough: a server that hangs does not hold up every search.
+        let begun = tokio::time::Instant::now();
+        used(&mut client, "mcp", json!({ "search": "sum" })).await;
+        assert!(begun.elapsed().as_millis() < 50, "{delay}");
+    }
+}

@@ -1,0 +1,236 @@
+//! Everything that is written down about installations: a record for each file of a host, and a
+//! ledger for each file of the user's that servers were copied into.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use switchboard_core::config::install::Target;
+
+use super::error::InstallError;
+use super::ledger::{Copy, Ledger};
+use super::record::{Kept, Record, hash};
+use super::text;
+use crate::paths::{self, Paths, Unread};
+use crate::shared_file::{self, SharedFile, UpdateError};
+
+/// No machine has more installations; a directory with more entries is not ours.
+const MOST_FILES: usize = 1_000;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Archive {
+    records: Vec<Record>,
+    ledgers: Vec<Ledger>,
+    /// Records of earlier versions, one for each host; they are among `records` in today's form.
+    older: Vec<PathBuf>,
+}
+
+impl Archive {
+    pub(super) fn read(locations: &Paths) -> Result<Archive, InstallError> {
+        let directory = locations.installed();
+        let mut archive = Archive::default();
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).take(MOST_FILES).collect();
+        files.retain(|path| path.extension().is_some_and(|kind| kind == "json"));
+        files.sort_unstable();
+        for path in files {
+            let is_ledger =
+                path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(LEDGER));
+            if is_ledger {
+                archive.ledgers.extend(read_file::<Ledger>(&path)?);
+            } else {
+                archive.records.extend(read_file::<Record>(&path)?);
+            }
+        }
+        archive.read_older(locations)?;
+        Ok(archive)
+    }
+
+    /// The installation in one of these files.
+    pub(super) fn record(&self, target: Target, files: &[PathBuf]) -> Option<&Record> {
+        let mut files = files.iter().map(|file| identity(file));
+        files.find_map(|file| {
+            self.records
+                .iter()
+                .find(|record| record.target == target && identity(&record.host.path) == file)
+        })
+    }
+
+    /// Whether a host has an installation in another file.
+    pub(super) fn has_another(&self, record: Option<&Record>, target: Target) -> bool {
+        self.records.iter().any(|other| other.target == target && Some(other) != record)
+    }
+
+    /// The files of a host that have an installation.
+    pub(super) fn files(&self, target: Target) -> impl Iterator<Item = PathBuf> {
+        let records = self.records.iter().filter(move |record| record.target == target);
+        records.map(|record| record.host.path.clone())
+    }
+
+    pub(super) fn ledger(&self, file: &Path) -> Option<&Ledger> {
+        let file = identity(file);
+        self.ledgers.iter().find(|ledger| identity(&ledger.path) == file)
+    }
+
+    /// The servers that all installations but one need in a file of the user's.
+    pub(super) fn held(&self, file: &Path, but: Option<&Record>) -> HashSet<&str> {
+        let file = identity(file);
+        let others = self.records.iter().filter(|record| Some(*record) != but);
+        let others = others
+            .filter(|record| record.user.as_deref().is_some_and(|user| identity(user) == file));
+        others.flat_map(|record| &record.moved).map(String::as_str).collect()
+    }
+
+    /// Writes what earlier versions wrote down in today's form.
+    pub(super) fn renew(&self, locations: &Paths) -> Result<(), InstallError> {
+        if self.older.is_empty() {
+            return Ok(());
+        }
+        self.ledgers.iter().try_for_each(|ledger| write_ledger(locations, ledger))?;
+        self.records.iter().try_for_each(|record| write_record(locations, record))?;
+        self.older.iter().try_for_each(|path| remove_file(path))
+    }
+
+    fn read_older(&mut self, locations: &Paths) -> Result<(), InstallError> {
+        let mut all = Vec::new();
+        for target in Target::all() {
+            let path = locations.installed_earlier(target);
+            let Some(older) = read_file::<OlderRecord>(&path)? else { continue };
+            self.older.push(path);
+            // What was written since replaces it.
+            if self.record(target, std::slice::from_ref(&older.host.path)).is_none() {
+                all.push((target, older));
+            }
+        }
+        let mut files: Vec<PathBuf> = all.iter().filter_map(|(_, older)| older.user()).collect();
+        files.sort_unstable();
+        files.dedup();
+        for file in files {
+            if self.ledger(&file).is_some() {
+                continue;
+            }
+            let of_file = all.iter().map(|(_, older)| older);
+            let of_file = of_file.filter(|older| older.user().as_ref() == Some(&file));
+            self.ledgers.push(older_ledger(&file, of_file.collect())?);
+        }
+        self.records.extend(all.into_iter().map(|(target, older)| {
+            let user = older.user().filter(|_| !older.moved.is_empty());
+            Record { target, host: older.host, settings: None, user, moved: older.moved }
+        }));
+        Ok(())
+    }
+}
+
+const LEDGER: &str = "copies-";
+
+/// What earlier versions wrote.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OlderRecord {
+    host: Kept,
+    ours: Option<Kept>,
+    moved: Vec<String>,
+    copied: Map<String, Value>,
+}
+
+impl OlderRecord {
+    fn user(&self) -> Option<PathBuf> {
+        self.ours.as_ref().map(|kept| kept.path.clone())
+    }
+}
+
+/// The ledger of a file that several hosts' servers were copied into, one host after the other: each
+/// record has the file as the one before left it.
+fn older_ledger(file: &Path, mut records: Vec<&OlderRecord>) -> Result<Ledger, InstallError> {
+    let now = text(file)?;
+    let mut base = now.clone();
+    let mut copies = Vec::new();
+    while let Some(at) = records.iter().position(|record| {
+        record.ours.as_ref().is_some_and(|kept| kept.after == base.as_deref().map(hash))
+    }) {
+        let record = records.remove(at);
+        base = record.ours.as_ref().and_then(|kept| kept.before.clone());
+        copies.splice(0..0, copies_of(record));
+    }
+    if records.is_empty() {
+        return Ok(Ledger::of(file, base, copies).unchanged_since(now.as_deref()));
+    }
+    let first = records.first().and_then(|record| record.ours.as_ref()?.before.clone());
+    copies.extend(records.into_iter().flat_map(copies_of));
+    Ok(Ledger::of(file, first, copies))
+}
+
+fn copies_of(record: &OlderRecord) -> impl Iterator<Item = Copy> {
+    record.copied.iter().filter_map(|(name, entry)| {
+        Some(Copy { name: name.clone(), entry: entry.as_object()?.clone() })
+    })
+}
+
+pub(super) fn write_record(locations: &Paths, record: &Record) -> Result<(), InstallError> {
+    write_file(&record_file(locations, record), record)
+}
+
+pub(super) fn remove_record(locations: &Paths, record: &Record) -> Result<(), InstallError> {
+    remove_file(&record_file(locations, record))
+}
+
+pub(super) fn record_file(locations: &Paths, record: &Record) -> PathBuf {
+    let name = format!("{}-{}.json", record.target, short(&record.host.path));
+    locations.installed().join(name)
+}
+
+pub(super) fn write_ledger(locations: &Paths, ledger: &Ledger) -> Result<(), InstallError> {
+    write_file(&ledger_file(locations, ledger), ledger)
+}
+
+pub(super) fn remove_ledger(locations: &Paths, ledger: &Ledger) -> Result<(), InstallError> {
+    remove_file(&ledger_file(locations, ledger))
+}
+
+fn ledger_file(locations: &Paths, ledger: &Ledger) -> PathBuf {
+    locations.installed().join(format!("{LEDGER}{}.json", short(&ledger.path)))
+}
+
+/// One file has one name, however it is reached.
+fn identity(path: &Path) -> PathBuf {
+    shared_file::end_of_links(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn short(path: &Path) -> String {
+    let hash = hash(&identity(path).to_string_lossy());
+    hash.get(..16).unwrap_or(&hash).to_owned()
+}
+
+fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, InstallError> {
+    let of = || path.to_path_buf();
+    let bytes = match paths::read_private(path) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(Unread::Exposed) => return Err(InstallError::Foreign { path: of() }),
+        Err(Unread::Io(cause)) => return Err(InstallError::Record { path: of(), cause }),
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(|_| InstallError::Foreign { path: of() })
+}
+
+fn write_file(path: &Path, content: &impl Serialize) -> Result<(), InstallError> {
+    let bytes = serde_json::to_vec(content)
+        .map_err(|cause| InstallError::Record { path: path.to_path_buf(), cause: cause.into() })?;
+    done(path, SharedFile::ours(path.to_path_buf()).update(|_| Ok(Some(bytes.clone()))))
+}
+
+fn remove_file(path: &Path) -> Result<(), InstallError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    done(path, SharedFile::ours(path.to_path_buf()).remove(|_| Ok(())))
+}
+
+fn done(path: &Path, done: Result<(), UpdateError<InstallError>>) -> Result<(), InstallError> {
+    done.map_err(|error| match error {
+        UpdateError::Io(cause) => InstallError::Record { path: path.to_path_buf(), cause },
+        UpdateError::Change(error) => error,
+    })
+}

@@ -1,0 +1,109 @@
+//! What an installation would change: shown before it is written.
+
+use std::path::PathBuf;
+
+use switchboard_core::config::install::{Added, Target};
+
+use super::archive::Archive;
+use super::ledger::Ledger;
+use super::record::Record;
+use crate::edit::Edited;
+
+/// What happens to the servers that a host has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Servers {
+    Stay,
+    /// They are copied into our file and switched off in the host.
+    Move,
+}
+
+/// What would be written. Nothing is until [`Installer::carry_out`].
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The files that change, in the order in which they are written.
+    pub files: Vec<FileChange>,
+    /// The servers that are switched off in the host, or on again.
+    pub moved: Vec<String>,
+    /// The servers that stay in the host although all were to be moved.
+    pub stay: Vec<Staying>,
+    /// The packages that go because ours is after the same commands.
+    pub displaced: Vec<String>,
+    /// What is written besides the command, and why.
+    pub added: Vec<Added>,
+    /// Whether the host still has an entry of ours afterwards: one that it had before we came.
+    pub leaves_ours: bool,
+    /// What was written down when it was planned.
+    pub(super) archive: Archive,
+    /// What shall be written down.
+    pub(super) record: Option<Record>,
+    /// What shall be written down no more.
+    pub(super) forget: Option<Record>,
+    /// The copies in the user's file, if that has or had any.
+    pub(super) ledger: Option<Ledger>,
+}
+
+impl Plan {
+    /// Whether everything is so already.
+    pub fn is_nothing(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// A file before and after; `None` means that there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    pub path: PathBuf,
+    pub owner: Owner,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    Host(Target),
+    /// The host's, with its settings.
+    Settings(Target),
+    User,
+    /// It is one of the package that Pi loads.
+    Package,
+}
+
+impl FileChange {
+    pub fn edited(&self) -> Edited {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Edited { path: self.path.clone(), before: text(&self.before), after: text(&self.after) }
+    }
+}
+
+/// A server that was not moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staying {
+    pub name: String,
+    pub reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Our own file has another server of that name.
+    Conflict,
+    /// Only the host can start it.
+    OnlyInHost,
+}
+
+impl Plan {
+    pub(super) fn nothing(archive: Archive) -> Plan {
+        Plan {
+            files: Vec::new(),
+            moved: Vec::new(),
+            stay: Vec::new(),
+            displaced: Vec::new(),
+            added: Vec::new(),
+            leaves_ours: false,
+            archive,
+            record: None,
+            forget: None,
+            ledger: None,
+        }
+    }
+}

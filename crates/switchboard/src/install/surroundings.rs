@@ -1,0 +1,160 @@
+//! What an installation finds on this machine: files, our own program, the host's version, and the
+//! environment variables that servers need.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use switchboard_core::config::hosts::Host;
+use switchboard_core::config::install::{ALWAYS_PASSED_ON, NAME, Target};
+use switchboard_core::config::layers::{Config, Tier, Trust};
+use switchboard_core::config::snippet;
+use switchboard_core::config::trust::reach;
+
+use super::Installer;
+use super::error::InstallError;
+use super::pi;
+use crate::edit::error::EditError;
+use crate::edit::{Editor, Scope};
+use crate::env::{Environment, OWN_VARIABLES};
+use crate::load::{LoadError, load};
+use crate::paths;
+use crate::sources;
+
+impl Installer<'_> {
+    pub(super) fn user_file(&self) -> Result<PathBuf, InstallError> {
+        let editor = Editor::new(self.environment, self.locations, self.options.clone());
+        let path = editor.file(Scope::User);
+        if self.options.config.is_some() && !path.exists() {
+            return Err(EditError::from(LoadError::Missing { path }).into());
+        }
+        Ok(path)
+    }
+
+    /// The user's file of a host: the first one that is there, of those that differ by platform or
+    /// have two names.
+    pub(super) fn file_of(&self, target: Target) -> PathBuf {
+        let mut files = self.files_of(target);
+        let choice = match target {
+            Target::Host(Host::ClaudeDesktop | Host::VsCode | Host::Roo) => {
+                Some(usize::from(cfg!(target_os = "macos")))
+            }
+            Target::Host(Host::OpenCode | Host::Amp) => Some(0),
+            Target::Host(_) | Target::Pi => None,
+        };
+        let found = choice.and_then(|_| files.iter().position(|path| path.exists()));
+        files.swap_remove(found.or(choice).unwrap_or(0))
+    }
+
+    /// The files of a host in which an installation may be.
+    pub(super) fn files_of(&self, target: Target) -> Vec<PathBuf> {
+        let Some(host) = target.host() else { return pi::files(self.locations) };
+        let files = sources::of_host(self.locations, &self.options.project, host);
+        let files = files.into_iter().filter(|file| file.tier == Tier::User);
+        files.map(|file| file.path).collect()
+    }
+
+    /// What a host runs: our name if that leads here, else our path.
+    pub fn command(&self) -> Result<String, InstallError> {
+        let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
+        if self.on_path(program).is_some() {
+            return Ok(NAME.to_owned());
+        }
+        // Under another name we would not know ourselves again, and start ourselves.
+        if program.file_stem().is_none_or(|name| name != NAME) {
+            return Err(InstallError::Renamed { program: program.to_path_buf() });
+        }
+        program.to_str().map(str::to_owned).ok_or(InstallError::NoProgram)
+    }
+
+    /// Where our name leads to this program, if it does.
+    pub(super) fn on_path(&self, program: &Path) -> Option<PathBuf> {
+        let path = self.environment.variable("PATH").unwrap_or_default();
+        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
+        let found = folders.map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file());
+        let real = |path: &Path| path.canonicalize().ok();
+        found.filter(|found| real(found) == real(program))
+    }
+
+    /// The file of a host that has its settings, if we write into that.
+    pub(super) fn settings_of(&self, target: Target) -> Option<PathBuf> {
+        let claude = || self.locations.others.claude.join("settings.json");
+        target.has_settings().then(claude)
+    }
+
+    /// The variables that a host has to hand on: those that the user's servers name, with what is
+    /// copied now, and those that lead us to our own files.
+    pub(super) fn variables<'e>(
+        &self,
+        target: Target,
+        copies: impl Iterator<Item = (&'e str, &'e Map<String, Value>)>,
+    ) -> Result<Vec<String>, InstallError> {
+        if !target.can_name_variables() {
+            return Ok(Vec::new());
+        }
+        let loaded = load(self.environment, self.locations, &self.options)
+            .map_err(|error| InstallError::from(EditError::from(error)))?;
+        let mut names = needed(&loaded.config, self.environment);
+        for (name, entry) in copies {
+            let copied = snippet::check(name, entry, Tier::User).ok();
+            names.extend(copied.into_iter().flat_map(|entry| reach(&entry).variables));
+        }
+        Ok(names.into_iter().filter(|name| !ALWAYS_PASSED_ON.contains(&name.as_str())).collect())
+    }
+
+    /// The host's version, where that decides what its file may hold. Nothing is run: the path of an
+    /// installed program, or the package around it, says it.
+    pub(super) fn version_of(&self, target: Target) -> Option<[u32; 2]> {
+        let program = match target {
+            Target::Host(Host::Codex) => "codex",
+            Target::Host(_) | Target::Pi => return None,
+        };
+        let path = self.environment.variable("PATH").unwrap_or_default();
+        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
+        let mut found = folders.map(|folder| Path::new(folder).join(program));
+        let found = found.find(|path| path.is_file())?.canonicalize().ok()?;
+        let of_package = |folder: &Path| {
+            let bytes = paths::read_regular(&folder.join("package.json")).ok()??;
+            let manifest: Value = serde_json::from_slice(&bytes).ok()?;
+            version(manifest.get("version")?.as_str()?)
+        };
+        let of_folder = |folder: &Path| version(folder.file_name()?.to_str()?);
+        let folders = found.ancestors().skip(1).take(DEEPEST_PACKAGE);
+        folders.into_iter().find_map(|folder| of_folder(folder).or_else(|| of_package(folder)))
+    }
+}
+
+/// How far above a program its package begins.
+const DEEPEST_PACKAGE: usize = 5;
+
+/// The first two numbers of a version of three.
+fn version(text: &str) -> Option<[u32; 2]> {
+    let release = text.split(['-', '+']).next()?;
+    let numbers: Vec<u32> = release.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
+    match *numbers {
+        [major, minor, _] => Some([major, minor]),
+        _ => None,
+    }
+}
+
+/// The variables that the user's servers name, and those of ours that are set.
+pub(crate) fn needed(config: &Config, environment: &Environment) -> BTreeSet<String> {
+    let users = config.servers.values().filter(|server| server.trust == Trust::UserFile);
+    let named = users.flat_map(|server| reach(&server.definition).variables);
+    let own = OWN_VARIABLES.iter().filter(|name| environment.variable(name).is_some());
+    named.chain(own.map(|name| (*name).to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_three_numbers() {
+        assert_eq!(version("0.166.0"), Some([0, 166]));
+        assert_eq!(version("0.166.0-linux-x64"), Some([0, 166]));
+        for other in ["", "codex", "1.2", "1.2.3.4", "v1.2.3", "1.x.0"] {
+            assert_eq!(version(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The configuration file of Qwen Code.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| switchboard_properties::check("qwen-code", input));
