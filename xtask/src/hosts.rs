@@ -31,6 +31,9 @@ const HOSTS: [Package; 8] = [
 /// The hosts that CI runs.
 const MAIN_HOSTS: [&str; 3] = ["claude-code", "codex", "gemini-cli"];
 
+/// The tests of the fake model, which are run before it is relied on.
+const MODEL: &str = "model";
+
 /// The scenarios that CI runs; each is a file of tests.
 const MAIN_SCENARIOS: [&str; 5] = ["seen", "loop", "whole", "write", "exit"];
 
@@ -157,7 +160,8 @@ fn drive(hosts: &[&str], scenarios: &[&str]) -> Result<(), InstallError> {
         place(),
         hosts.join(",").into(),
     ];
-    args.extend(scenarios.iter().map(|scenario| source.join(format!("{scenario}.test.mjs"))));
+    let tests = [&[MODEL], scenarios].concat();
+    args.extend(tests.iter().map(|test| source.join(format!("{test}.test.mjs"))));
     Ok(succeed(root(), node(), args)?)
 }
 
@@ -236,7 +240,7 @@ mod tests {
             };
             assert!(root().join(SOURCE).join("packages").join(name).join(pins).is_file(), "{name}");
         }
-        for name in MAIN_SCENARIOS.into_iter().chain(MORE_SCENARIOS) {
+        for name in MAIN_SCENARIOS.into_iter().chain(MORE_SCENARIOS).chain([MODEL]) {
             assert!(root().join(SOURCE).join(format!("{name}.test.mjs")).is_file(), "{name}");
         }
     }

@@ -3,13 +3,13 @@
 //   name         as `switchboard install` and `serve --host` know it
 //   label        the same, with the kind of model where a host treats models differently
 //   hasPair      whether it is shown `mcp_write` beside `mcp`
+//   tells        all that it tells of a server, where it shows neither definitions nor instructions
 //   isError      whether a result is marked as an error, where the host can
 //   errorCopies  how often it repeats the text of an error by itself
 //   program      the command line that starts it
 //   environment  its variables
 //   settings     writes what it needs to talk to the fake model
 //   servers      writes entries of MCP servers in its own form
-//   byHand       writes what `switchboard install` does, where that does not know the host yet
 //   headless     the arguments, and standard input, for a prompt
 //   variable     the part of an entry that passes a variable on to a server
 //   terminal     its terminal UI: what to write and type there, and what is seen

@@ -1,20 +1,23 @@
 // Runs the tests with real hosts. Usage: node run.mjs SWITCHBOARD PACKAGES HOST,… FILE…
 //
-// As root everything runs in a network namespace that has nothing but 127.0.0.1.
+// Where that is possible, everything runs in a network namespace that has nothing but 127.0.0.1.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
 const [switchboard, packages, names, ...files] = process.argv.slice(2);
 
-if (process.getuid() === 0 && !process.env.HOSTS_ISOLATED) {
+const isIsolated = process.env.HOSTS_ISOLATED !== undefined;
+const canIsolate = () => spawnSync("unshare", ["-n", "ip", "link", "set", "lo", "up"]).status === 0;
+
+if (!isIsolated && canIsolate()) {
   const inside = ["-n", "sh", "-c", 'ip link set lo up && exec "$@"', "-", process.execPath, ...process.argv.slice(1)];
   const child = spawn("unshare", inside, { stdio: "inherit", env: { ...process.env, HOSTS_ISOLATED: "1" } });
   child.once("exit", (code) => { process.exitCode = code ?? 1; });
 } else {
-  if (!process.env.HOSTS_ISOLATED) console.log("not root: the hosts can reach the network");
+  if (!isIsolated) console.log("no network namespace (needs root): the hosts can reach the network");
   // Each file is a process of its own, which inherits these.
   process.env.HOSTS_SWITCHBOARD = switchboard;
   process.env.HOSTS_PACKAGES = packages;

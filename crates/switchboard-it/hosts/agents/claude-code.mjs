@@ -3,7 +3,6 @@
 import { join } from "node:path";
 
 import { mergeJson, shaped } from "../home.mjs";
-import { gateway } from "./gateway.mjs";
 import { DOWN, ENTER, RIGHT } from "./keys.mjs";
 
 export const claudeCode = {
@@ -25,19 +24,15 @@ export const claudeCode = {
     const mcpServers = shaped(entries, (entry) => ({ type: "stdio", ...entry, env: {} }));
     mergeJson(join(home, ".claude.json"), { mcpServers });
   },
-  byHand: (world) => {
-    claudeCode.servers(world, { switchboard: gateway(world, { alwaysLoad: true }) });
-    mergeJson(join(world.home, ".claude/settings.json"), { permissions: { allow: ["mcp__switchboard"] } });
-  },
   terminal: {
     args: [],
     ready: /\? for shortcuts|shift\+tab to cycle/,
     questions: [/requests your input/, /Do you want to proceed\?/],
     keys: [
-      [/❯ \*? *Decision: ▸/, RIGHT],
+      [/❯ ✔ Decision: (▸ )?Allow once/, DOWN],
+      [/❯ [*✔] Decision: ▸/, RIGHT],
       [/❯ ◯ Deny/, DOWN],
       [/❯ [◯◉●] Allow once/, ENTER],
-      [/❯ ✔ Decision: Allow once/, DOWN],
       [/❯ Accept/, ENTER],
       [/❯ 1\. Yes/, ENTER],
     ],

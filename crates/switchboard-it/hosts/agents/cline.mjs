@@ -6,7 +6,6 @@ import { promisify } from "node:util";
 
 import { mergeJson, shaped } from "../home.mjs";
 import { commandOf } from "../launch.mjs";
-import { gateway } from "./gateway.mjs";
 
 export const cline = {
   name: "cline",
@@ -26,7 +25,6 @@ export const cline = {
     const mcpServers = shaped(entries, (entry) => ({ transport: { type: "stdio", ...entry } }));
     mergeJson(join(home, ".cline/data/settings/cline_mcp_settings.json"), { mcpServers });
   },
-  byHand: (world) => cline.servers(world, { switchboard: gateway(world) }),
   headless: (prompt) => ({ args: [prompt] }),
   ways: {},
 };

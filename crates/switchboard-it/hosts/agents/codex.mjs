@@ -4,7 +4,6 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { writeText } from "../home.mjs";
-import { gateway } from "./gateway.mjs";
 import { DOWN, ENTER } from "./keys.mjs";
 
 const PROGRAM = "codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
@@ -37,9 +36,6 @@ stream_max_retries = 0
       appendFileSync(file(world), `\n[mcp_servers.${name}]\n${lines.join("")}`);
     }
   },
-  byHand(world) {
-    this.servers(world, { switchboard: gateway(world, { default_tools_approval_mode: "approve" }) });
-  },
   variable: (name) => ({ env_vars: [name] }),
   terminal: {
     args: [],
@@ -64,8 +60,11 @@ const CODE_MODE = {
   carry: { tool: "exec", args: (tool, args) => `text(await tools.mcp__switchboard__${tool}(${args}))` },
 };
 
+// Results that code passes on have a mark; those of plain calls have none, since the API knows none.
+const isErrorInCode = ({ as, text }) => as.type !== "custom_tool_call_output" || /"isError":true/.test(text);
+
 export const KINDS = [
   codex({ label: "codex", model: "gpt-5.5", ways: TOOL_SEARCH }),
-  codex({ label: "codex-code-mode", model: "gpt-6-sol", ways: CODE_MODE, isError: ({ text }) => /"isError":true/.test(text) }),
+  codex({ label: "codex-code-mode", model: "gpt-6-sol", ways: CODE_MODE, isError: isErrorInCode }),
   codex({ label: "codex-plain", model: "unknown", ways: {} }),
 ];

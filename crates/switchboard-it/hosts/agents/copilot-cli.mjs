@@ -3,7 +3,6 @@
 import { join } from "node:path";
 
 import { mergeJson, shaped } from "../home.mjs";
-import { gateway } from "./gateway.mjs";
 import { DOWN, ENTER } from "./keys.mjs";
 
 export const copilotCli = {
@@ -16,6 +15,7 @@ export const copilotCli = {
     COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`,
     COPILOT_PROVIDER_API_KEY: "fake",
     COPILOT_MODEL: "gpt-4.1",
+    COPILOT_PROVIDER_MAX_PROMPT_TOKENS: "1000000", // Else it summarizes long conversations.
     COPILOT_OFFLINE: "true",
     COPILOT_AUTO_UPDATE: "false",
   }),
@@ -24,7 +24,6 @@ export const copilotCli = {
     const mcpServers = shaped(entries, (entry) => ({ tools: ["*"], type: "local", ...entry }));
     mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers });
   },
-  byHand: (world) => copilotCli.servers(world, { switchboard: gateway(world) }),
   terminal: {
     args: ["--disable-client-telemetry"],
     ready: /Manual Approval/,

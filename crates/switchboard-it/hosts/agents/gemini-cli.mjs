@@ -3,7 +3,6 @@
 import { join } from "node:path";
 
 import { mergeJson, shaped } from "../home.mjs";
-import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".gemini/settings.json");
 
@@ -29,7 +28,6 @@ export const geminiCli = {
   servers: (world, entries) => {
     mergeJson(file(world), { mcpServers: shaped(entries, (entry) => ({ ...entry, trust: true })) });
   },
-  byHand: (world) => geminiCli.servers(world, { switchboard: gateway(world) }),
   variable: (name) => ({ env: { [name]: `$${name}` } }),
   headless: (prompt) => ({ args: ["-m", "gemini-2.5-pro", "-p", prompt] }),
   ways: {},

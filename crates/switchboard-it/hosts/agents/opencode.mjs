@@ -3,7 +3,6 @@
 import { join } from "node:path";
 
 import { mergeJson, shaped } from "../home.mjs";
-import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".config/opencode/opencode.json");
 
@@ -37,7 +36,6 @@ export const opencode = {
   servers: (world, entries) => {
     mergeJson(file(world), { mcp: shaped(entries, ({ command, args }) => ({ type: "local", command: [command, ...args] })) });
   },
-  byHand: (world) => opencode.servers(world, { switchboard: gateway(world) }),
   // An argument would be quoted.
   headless: (prompt) => ({ args: ["run"], stdin: prompt }),
   ways: {},

@@ -3,7 +3,6 @@
 import { join } from "node:path";
 
 import { mergeJson, shaped } from "../home.mjs";
-import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".qwen/settings.json");
 
@@ -11,6 +10,7 @@ export const qwenCode = {
   name: "qwen-code",
   label: "qwen-code",
   hasPair: false,
+  errorCopies: 2, // It shows the whole result of a failed call, and its content once more.
   // The program itself: the wrapper of the package does not pass signals on.
   program: (packaged) => [process.execPath, packaged("qwen-code/node_modules/@qwen-code/qwen-code/cli.js")],
   environment: ({ model }) => ({
@@ -23,7 +23,6 @@ export const qwenCode = {
   servers: (world, entries) => {
     mergeJson(file(world), { mcpServers: shaped(entries, (entry) => ({ ...entry, trust: true })) });
   },
-  byHand: (world) => qwenCode.servers(world, { switchboard: gateway(world) }),
   headless: (prompt) => ({ args: ["--auth-type", "openai", "-p", prompt] }),
   ways: {
     load: { tool: "tool_search", ask: (query) => ({ query }), args: { query: "select:mcp__switchboard__mcp" } },

@@ -4,7 +4,6 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { writeText } from "../home.mjs";
-import { gateway } from "./gateway.mjs";
 
 const file = ({ home }) => join(home, ".vibe/config.toml");
 const code = (tool, args) => `async function main() { return await tools.mcp_switchboard.${tool}(${args}) }`;
@@ -13,6 +12,7 @@ export const vibe = {
   name: "vibe",
   label: "vibe",
   hasPair: false,
+  tells: /### Searchable connector groups[^#<]*- mcp_switchboard\b/, // It shows no more of any server.
   isError: ({ text }) => /^run_typescript failed/.test(text),
   errorCopies: 2, // It shows the stack of the exception, which begins with the message.
   program: (packaged) => [packaged("vibe/venv/bin/vibe")],
@@ -44,10 +44,6 @@ command = "${command}"
 args = ${JSON.stringify(args)}
 `);
     }
-  },
-  byHand: (world) => {
-    vibe.servers(world, { switchboard: gateway(world) });
-    appendFileSync(file(world), `\n[tools.switchboard_mcp]\npermission = "always"\n`);
   },
   headless: (prompt) => ({ args: ["--trust", "-p", prompt] }),
   ways: {
