@@ -23,6 +23,12 @@ export const servers = ({ project }) => ({
   files: { command: process.execPath, args: [server("server-filesystem"), project] },
 });
 
+// Where programs are found: ours, the host's, by whose package `install` knows its version, and Node.
+const searched = (host) => {
+  const programs = [SWITCHBOARD, ...host.program(packaged).filter((word) => word.startsWith("/")).slice(0, 1), process.execPath];
+  return [...programs.map((program) => dirname(program)), "/usr/local/bin", "/usr/bin", "/bin"];
+};
+
 // Calls `use` with a home in which `host` is configured as `setup` says: `none`, `direct` or `installed`
 // (see below). In the end no process may be left, but for those that `host` leaves itself. `place` is the
 // home's own path, where that matters.
@@ -34,7 +40,7 @@ export const inHome = (host, { name, setup = installed, place }, use) =>
     const world = { host, home, project, model, log: join(LOGS, `${name}-${host.label}.log`) };
     world.env = {
       HOME: home,
-      PATH: [dirname(SWITCHBOARD), dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(":"),
+      PATH: searched(host).join(":"),
       LANG: "C.UTF-8",
       TERM: "xterm-256color",
       DO_NOT_TRACK: "1",
