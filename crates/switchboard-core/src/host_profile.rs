@@ -24,6 +24,8 @@ pub struct HostProfile {
     /// Whether the host gives its model tools of its own as soon as a server offers resources: the
     /// tokens that they cost.
     pub resource_tools: Option<u16>,
+    /// About how many tokens the digest of the servers may have in its prompt.
+    pub digest_tokens: usize,
     /// What it answers to an elicitation when nobody is there.
     pub headless_elicitation: HeadlessAnswer,
     /// Whether the form of an approval names a default, which saves keys and accepts nothing alone.
@@ -91,6 +93,7 @@ pub const UNKNOWN: HostProfile = HostProfile {
     gate: HostGate::IgnoresAnnotations,
     tool_meta: &[],
     resource_tools: None,
+    digest_tokens: 48,
     headless_elicitation: HeadlessAnswer::CannotAsk,
     preselects: false,
     images: MediaForm::Native,
@@ -135,6 +138,8 @@ pub const PROFILES: &[HostProfile] = &[
         result_bytes: Some(38_000),
         gate: HostGate::ByAnnotations,
         resource_tools: Some(221),
+        // It adds a parameter to every tool and a frame to the instructions, 140 tokens in all.
+        digest_tokens: 12,
         evidence: "0.61.0",
         ..UNKNOWN
     },
@@ -212,6 +217,11 @@ impl HostProfile {
             ClientName::None => false,
         });
         known.unwrap_or(&UNKNOWN)
+    }
+
+    /// Whether the definitions of our tools are in the model's prompt from the start.
+    pub fn shows_cards(&self) -> bool {
+        self.loading != ToolLoading::Deferred
     }
 
     /// Whether it sees `mcp` and `mcp_write` where nothing else is configured.

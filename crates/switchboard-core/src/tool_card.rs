@@ -18,17 +18,17 @@ const TITLE: &str = "MCP servers";
 /// The everyday words are there for the tool searches of hosts: they find `mcp` by its description.
 const DESCRIPTION: &str = "Find and call tools of all MCP servers: read a file, send a message, \
     sum two numbers, query data. \
-    First mcp({search: \"create issue\"}), then mcp({tool: \"github_create_issue\", args: {…}}). \
+    First mcp({search: \"create issue\"}), then mcp({tool: \"github_create_issue\", args}). \
     mcp({}) shows servers and more.";
 
 const READ_DESCRIPTION: &str = "Find tools of all MCP servers (read a file, send a message, \
     sum two numbers) and call those that only read. \
-    First mcp({search: \"list issues\"}), then mcp({tool: \"github_list_issues\", args: {…}}). \
+    First mcp({search: \"list issues\"}), then mcp({tool: \"github_list_issues\", args}). \
     mcp({}) shows more.";
 
 const WRITE_TITLE: &str = "MCP servers: write";
 
-const WRITE_DESCRIPTION: &str = "Call a tool that mcp found and that may write.";
+const WRITE_DESCRIPTION: &str = "Call any tool that mcp found.";
 
 /// The parameters mean what they mean in `mcp`, beside which this card always stands.
 const WRITE_PROPERTIES: &str = "\"tool\":{\"type\":\"string\"},\"args\":{\"type\":\"object\"}";
@@ -108,11 +108,12 @@ fn property(parameter: &Parameter) -> String {
         Kind::Count => "integer",
         Kind::Arguments => "object",
     };
-    format!(
-        "\"{}\":{{\"type\":\"{kind}\",\"description\":{}}}",
-        parameter.name,
-        quoted(parameter.about)
-    )
+    let about = match parameter.name {
+        // The example in the description of the tool says it.
+        "tool" | "args" => String::new(),
+        _ => format!(",\"description\":{}", quoted(parameter.about)),
+    };
+    format!("\"{}\":{{\"type\":\"{kind}\"{about}}}", parameter.name)
 }
 
 fn quoted(text: &str) -> String {

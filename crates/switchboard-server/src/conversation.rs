@@ -159,7 +159,7 @@ impl Conversation {
     /// What a client is told at the start, beside the tools.
     fn instructions(&self, view: View) -> Option<&str> {
         let Face::Proxy(_) = &self.face else { return None };
-        let text = self.instructions.get_or_init(|| self.session.introduction(view.cards));
+        let text = self.instructions.get_or_init(|| self.session.introduction(view.profile));
         Some(text)
     }
 

@@ -12,6 +12,7 @@ use switchboard_core::config::layers::PendingCause;
 use switchboard_core::content::CallOutput;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
+use switchboard_core::host_profile::HostProfile;
 use switchboard_core::introduction::{self, DigestServer};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{
@@ -19,7 +20,6 @@ use switchboard_core::reply::{
     ToolPage, TrustLevel,
 };
 use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
-use switchboard_core::tool_card::Cards;
 
 use tokio::time::Instant;
 
@@ -51,9 +51,9 @@ pub(crate) fn overview(session: &Session) -> Overview {
 }
 
 /// The `instructions` of this gateway as a server, with a digest unless the settings forbid it.
-pub(crate) fn introduction(session: &Session, cards: Cards) -> String {
+pub(crate) fn introduction(session: &Session, host: &HostProfile) -> String {
     if !session.gateway.settings().digest {
-        return introduction::instructions(cards, None);
+        return introduction::instructions(host, None);
     }
     let catalog = session.catalog();
     let usable = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
@@ -69,7 +69,7 @@ pub(crate) fn introduction(session: &Session, cards: Cards) -> String {
                 .map(|_| catalog.tools_of(name).map(|tool| tool.entry.name.as_str()).collect()),
         })
         .collect();
-    introduction::instructions(cards, Some(&servers))
+    introduction::instructions(host, Some(&servers))
 }
 
 pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {

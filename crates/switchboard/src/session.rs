@@ -8,10 +8,10 @@ use hashbrown::HashMap;
 use switchboard_core::approval::{Access, Grants};
 use switchboard_core::catalog::Catalog;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
+use switchboard_core::host_profile::HostProfile;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{Overview, Reply};
 use switchboard_core::request::Request;
-use switchboard_core::tool_card::Cards;
 
 use crate::call;
 use crate::explain;
@@ -144,8 +144,8 @@ impl Session {
     }
 
     /// What a host tells its model of us at the start, from what is known now.
-    pub fn introduction(&self, cards: Cards) -> String {
-        modes::introduction(self, cards)
+    pub fn introduction(&self, host: &HostProfile) -> String {
+        modes::introduction(self, host)
     }
 
     /// What this session may use, as far as it is known now.

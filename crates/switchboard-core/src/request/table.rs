@@ -31,11 +31,11 @@ const fn row(name: &'static str, kind: Kind, place: Place, about: &'static str) 
 
 /// Every parameter, in the order in which the card shows them.
 pub const PARAMETERS: &[Parameter] = &[
-    row("search", Kind::Text, Place::Card, "words; best tools first"),
+    row("search", Kind::Text, Place::Card, "words"),
     row("tool", Kind::Text, Place::Card, "tool to call"),
     row("args", Kind::Arguments, Place::Card, "its arguments"),
-    row("describe", Kind::Text, Place::Card, "a tool's parameters in full"),
-    row("server", Kind::Text, Place::Card, "list its tools, or narrow the above to it"),
+    row("describe", Kind::Text, Place::Card, "tool to describe"),
+    row("server", Kind::Text, Place::Card, "list its tools, or narrow to it"),
     row("result", Kind::Text, Place::Card, "read on in a stored result"),
     row("offset", Kind::Count, Place::Card, "where the page begins"),
     row("limit", Kind::Count, Place::OffCard, "size of the page"),

@@ -13,6 +13,7 @@ const file = ({ home }) => join(home, ".codex/config.toml");
 const codex = (kind) => ({
   name: "codex",
   hasPair: true,
+  ownTools: ["list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"],
   program: (packaged) => [packaged(PROGRAM)],
   environment: () => ({ FAKE_KEY: "fake" }),
   settings: (world) => writeText(file(world), `model = "${kind.model}"

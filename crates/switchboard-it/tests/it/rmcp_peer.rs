@@ -239,11 +239,11 @@ async fn an_rmcp_server_works_behind_us() {
     ✓ adder (2 tools)
 
     Parameters of mcp:
-    - search: words; best tools first
+    - search: words
     - tool: tool to call
     - args: its arguments
-    - describe: a tool's parameters in full
-    - server: list its tools, or narrow the above to it
+    - describe: tool to describe
+    - server: list its tools, or narrow to it
     - result: read on in a stored result
     - offset: where the page begins
     - limit: size of the page
