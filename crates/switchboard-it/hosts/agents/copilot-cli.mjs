@@ -31,7 +31,7 @@ export const copilotCli = {
     keys: [[/❯ 1\. Yes/, ENTER], [/❯ Deny/, DOWN], [/❯ Allow once/, ENTER]],
     settings: ({ home, project }) => mergeJson(join(home, ".copilot/config.json"), { trusted_folders: [project], banner: "never" }),
   },
-  // Its own gate for tools that write has no setting that lasts, only this flag.
+  // Its own gate for tools that write keeps approvals for one directory each, in permissions-config.json.
   headless: (prompt, { writes }) => ({
     args: ["--disable-client-telemetry", ...(writes ? ["--allow-tool", "switchboard"] : []), "-p", prompt],
   }),
