@@ -25,7 +25,8 @@ export const copilotCli = {
     mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers });
   },
   terminal: {
-    args: ["--disable-client-telemetry"],
+    // Without the permission it asks itself, too, until its user chooses "don't ask again" in the directory.
+    args: ["--disable-client-telemetry", "--allow-tool", "switchboard"],
     ready: /Manual Approval/,
     questions: [/Do you want to use this tool\?/, /switchboard needs information/],
     keys: [[/❯ 1\. Yes/, ENTER], [/❯ Deny/, DOWN], [/❯ Allow once/, ENTER]],
