@@ -99,7 +99,7 @@ pub const UNKNOWN: HostProfile = HostProfile {
     images: MediaForm::Native,
     audio: MediaForm::Native,
     closes_schemas: false,
-    evidence: "the smallest limit of a widely used host",
+    evidence: "–",
 };
 
 /// Every host that is known, in the order of the page that shows them.
@@ -177,7 +177,7 @@ pub const PROFILES: &[HostProfile] = &[
         title: "Cline",
         client: ClientName::StartsWith("@cline/"),
         // It counts the JSON of the result, in which line breaks and quotes are two characters.
-        result_bytes: Some(5_000),
+        result_bytes: Some(3_900),
         images: MediaForm::Stored,
         evidence: "3.0.65",
         ..UNKNOWN

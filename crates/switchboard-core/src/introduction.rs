@@ -21,7 +21,7 @@ const BESIDE_CARD: &str = "`mcp` reaches all MCP servers.";
 
 /// Where the model has to load the tool before it sees its definition.
 const ALONE: &str = "The tool `mcp` reaches all MCP servers of this user: \
-    mcp({search: \"words\"}) finds tools, mcp({tool, args}) calls one.";
+    mcp({search: \"words\"}) finds tools and says how to call them.";
 
 /// A server as the digest shows it.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ mod tests {
         ];
         insta::assert_snapshot!(instructions(&UNKNOWN, Some(&servers)), @"`mcp` reaches all MCP servers. Servers: files (read_file, write_file), notes (My notes), new, bare.");
         let codex = HostProfile::named("codex");
-        insta::assert_snapshot!(instructions(codex, None), @r#"The tool `mcp` reaches all MCP servers of this user: mcp({search: "words"}) finds tools, mcp({tool, args}) calls one."#);
+        insta::assert_snapshot!(instructions(codex, None), @r#"The tool `mcp` reaches all MCP servers of this user: mcp({search: "words"}) finds tools and says how to call them."#);
         assert_eq!(instructions(codex, Some(&[])), instructions(codex, None));
     }
 

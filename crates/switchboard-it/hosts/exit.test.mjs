@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { HOSTS } from "./hosts.mjs";
 import { inHome, nothingLeft } from "./home.mjs";
 import { start } from "./launch.mjs";
-import { eventually, processesOf } from "./processes.mjs";
+import { eventually, processesOf } from "../pi/processes.mjs";
 import { calls } from "./received.mjs";
 
 const START_MS = 60_000;

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 import { withModel } from "./model/server.mjs";
-import { end, eventually, processesOf } from "./processes.mjs";
+import { end, eventually, processesOf } from "../pi/processes.mjs";
 
 // The program under test, the folder that holds the packages of each host, and the one for logs.
 const { HOSTS_SWITCHBOARD: SWITCHBOARD, HOSTS_PACKAGES: PACKAGES, HOSTS_LOGS: LOGS } = process.env;

@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import { HOSTS } from "./hosts.mjs";
 import { inHome } from "./home.mjs";
-import { end, processesOf } from "./processes.mjs";
+import { end, processesOf } from "../pi/processes.mjs";
 import { onTerminal, squeezed } from "./terminal.mjs";
 
 const CONTENT = "written by a model";

@@ -1,21 +1,20 @@
 // Homes for Pi: a directory with its settings, the model, the servers, and a project to work in.
 
 import { execFile } from "node:child_process";
-import {
-  mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import { withModel } from "./model.mjs";
+import { end, eventually, processesOf } from "./processes.mjs";
+
+export { eventually, processesOf };
 
 // Where the program and the extension under test are.
 export const SWITCHBOARD = process.env.PI_TEST_SWITCHBOARD;
 export const EXTENSION = process.env.PI_TEST_EXTENSION;
-
-const PATIENCE_MS = 30_000;
 
 export const beside = (path) => join(dirname(fileURLToPath(import.meta.url)), path);
 export const installed = (path) => beside(join("node_modules", path));
@@ -101,38 +100,5 @@ export function told({ home }) {
   }
 }
 
-// Waits until `holds` does, looking again and again; `now` tells what there is instead.
-export async function eventually(what, holds, now = () => "") {
-  for (const end = performance.now() + PATIENCE_MS; !holds(); ) {
-    if (performance.now() > end) throw new Error(`never came true: ${what}; ${JSON.stringify(now())}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-// The processes that were started in a home, as the kernel tells: their environment has it, or they
-// work in it.
-export function processesOf({ home }) {
-  const own = (pid) => {
-    try {
-      const environment = readFileSync(`/proc/${pid}/environ`, "utf8");
-      const works = readlinkSync(`/proc/${pid}/cwd`);
-      if (!environment.includes(home) && !works.startsWith(home)) return [];
-      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
-      return command.length > 0 ? [{ pid, command }] : []; // A zombie has none.
-    } catch {
-      return []; // It ended while we looked, or is another user's.
-    }
-  };
-  return readdirSync("/proc").filter((entry) => /^\d+$/.test(entry)).flatMap((pid) => own(Number(pid)));
-}
-
 // The gateways that run in a home.
 export const gatewaysOf = (world) => processesOf(world).filter(({ command }) => command[1] === "serve");
-
-function end(pid) {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It ended by itself.
-  }
-}

@@ -1,6 +1,7 @@
 //! What the requests of one client have in common, or those of all clients that are not told apart,
 //! and how a request of either era is answered.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
@@ -40,7 +41,7 @@ pub(crate) struct Conversation {
     pub(crate) style: ResultStyle,
     offer: Offer,
     clients: Clients,
-    /// What clients are told at the start, the same for as long as this lasts.
+    /// What the one client is told at the start, the same for as long as this lasts.
     instructions: OnceLock<String>,
 }
 
@@ -109,7 +110,7 @@ impl Conversation {
         };
         let face = Face::of(offer, gateway);
         let host = ClientHost::new(client.clone(), face.manner()).with_spacing(face.spacing());
-        kind.profile().into_iter().for_each(|profile| host.is(profile));
+        kind.profile().into_iter().for_each(|profile| host.set_profile(profile));
         let session = match face.manner() {
             Manner::OneOfMany => gateway.session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
@@ -140,7 +141,7 @@ impl Conversation {
         let named = client.map(HostProfile::of_client);
         let profile = match self.clients {
             Clients::One => {
-                named.into_iter().for_each(|profile| self.host.is(profile));
+                named.into_iter().for_each(|profile| self.host.set_profile(profile));
                 self.host.profile()
             }
             Clients::Many => named.unwrap_or(&UNKNOWN),
@@ -157,15 +158,18 @@ impl Conversation {
     }
 
     /// What a client is told at the start, beside the tools.
-    fn instructions(&self, view: View) -> Option<&str> {
+    fn instructions(&self, view: View) -> Option<Cow<'_, str>> {
         let Face::Proxy(_) = &self.face else { return None };
-        let text = self.instructions.get_or_init(|| self.session.introduction(view.profile));
-        Some(text)
+        let made = || self.session.introduction(view.profile);
+        Some(match self.clients {
+            Clients::One => Cow::Borrowed(self.instructions.get_or_init(made)),
+            Clients::Many => Cow::Owned(made()),
+        })
     }
 
     /// What is offered to this client.
     fn offered(&self, view: View) -> Map<String, Value> {
-        proxy::offer(&self.session, view, self.instructions(view))
+        proxy::offer(&self.session, view, self.instructions(view).as_deref())
     }
 
     /// What is shown beside the one tool, where it is shown.
@@ -345,7 +349,7 @@ impl Conversation {
             Face::Mirror(mirror) => mirror.server().and_then(|own| catalog.own_tool(own, tool)),
             Face::Proxy(direct) if ![tool_card::NAME, tool_card::WRITE_NAME].contains(&tool) => {
                 let target = direct.target(gateway, tool).ok();
-                target.and_then(|id| catalog.own_tool(&id.server, id.tool.as_str()))
+                target.and_then(|shown| catalog.own_tool(&shown.id.server, shown.id.tool.as_str()))
             }
             Face::Proxy(_) | Face::Granular => None,
         };

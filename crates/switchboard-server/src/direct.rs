@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use switchboard::Gateway;
+use switchboard::approval::Access;
 use switchboard::catalog::Catalog;
 use switchboard::catalog::direct::{Choice, DirectList, DirectTool};
 use switchboard::config::values::{DirectTools, Toolset};
@@ -57,10 +58,25 @@ struct Listed {
     /// What the list comes to, in a number.
     number: u64,
     /// What a name meant in that list is what it means in a call.
-    names: HashMap<Arc<str>, ToolId>,
+    names: HashMap<Arc<str>, Shown>,
     /// Whether the client knows that there is another list. Until it asks for that, it need not hear
     /// of further changes.
     stale: bool,
+}
+
+/// A tool as a client was shown it.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    pub(crate) id: ToolId,
+    /// Read-only if it was shown so: a host may have let it run because of that.
+    pub(crate) access: Access,
+}
+
+impl From<DirectTool> for Shown {
+    fn from(tool: DirectTool) -> Shown {
+        let access = if tool.only_reads { Access::ReadOnly } else { Access::Full };
+        Shown { id: tool.id, access }
+    }
 }
 
 /// What is said of an offer with so many tools beside `mcp` that a model feels them, unless the user
@@ -133,25 +149,25 @@ impl Direct {
         answer.push_str("]}");
         let answer = Raw::from_json(answer);
         let number = number(&tools);
-        let names = tools.into_iter().map(|tool| (tool.shown, tool.id)).collect();
+        let names = tools.into_iter().map(|tool| (Arc::clone(&tool.shown), tool.into())).collect();
         let frozen = self.frozen.then(|| answer.clone());
         state.listed = Some(Listed { frozen, number, names, stale: false });
         answer
     }
 
     /// The tool that a name means: as the client was shown it, or as it would be now.
-    pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<ToolId, RpcError> {
+    pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<Shown, RpcError> {
         let state = self.state();
         let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
-        if let Some(id) = shown {
-            return Ok(id.clone());
+        if let Some(shown) = shown {
+            return Ok(shown.clone());
         }
         let mut tools = self.present(gateway, &state.found).tools;
         if let Some(at) = tools.iter().position(|tool| *tool.shown == *name) {
-            return Ok(tools.swap_remove(at).id);
+            return Ok(tools.swap_remove(at).into());
         }
         let message = if tools.is_empty() {
-            format!("there is one tool here, `{}`", tool_card::NAME)
+            format!("no other tool is here than `{}`", tool_card::NAME)
         } else {
             format!("no tool `{}` is listed here", clean_line(name, 64))
         };

@@ -100,7 +100,7 @@ impl ClientHost {
     }
 
     /// Takes note of which host it is part of; what was known before holds.
-    pub(crate) fn is(&self, profile: &'static HostProfile) {
+    pub(crate) fn set_profile(&self, profile: &'static HostProfile) {
         let _known_before = self.profile.set(profile);
     }
 
@@ -207,7 +207,7 @@ impl ClientHost {
         }
         let hello = params.and_then(|params| params.parse::<Hello<'_>>().ok());
         let name = hello.as_ref().and_then(|hello| hello.client_info["name"].as_str());
-        self.is(name.map_or(&UNKNOWN, HostProfile::of_client));
+        self.set_profile(name.map_or(&UNKNOWN, HostProfile::of_client));
         let declared = hello.and_then(|hello| hello.capabilities).map_or("{}", RawValue::get);
         let _learnt_once = self.abilities.set(abilities(declared).unwrap_or_default());
     }
@@ -229,7 +229,7 @@ impl ClientHost {
         }
         let params = question::of_approval(question, self.longest, self.profile());
         let (answer, thought) = self.put(params).await?;
-        question::decision(&answer, thought, self.longest)
+        question::decision(&answer, thought, (self.longest, self.profile()))
     }
 
     async fn ask_to_connect(&self, wanted: &Wanted) -> Result<Consent, CannotAsk> {

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use switchboard::approval::Access;
 use switchboard::config::values::Advertise;
-use switchboard::failure::Failure;
+use switchboard::failure::{Code, Failure};
 use switchboard::relay::{Lookup, Reference};
 use switchboard::reply::Reply;
 use switchboard::request::{self, Arguments, CallRequest, Request};
@@ -17,7 +18,7 @@ use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer, as_the_server_said};
 use crate::conversation::View;
-use crate::direct::Direct;
+use crate::direct::{Direct, Shown};
 use crate::levels::Levelled;
 use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_progress};
 
@@ -200,8 +201,9 @@ async fn call_tool(
         (Cards::Pair, tool_card::WRITE_NAME) => true,
         (Cards::One | Cards::Pair, _) => false,
     };
+    let mut access = Access::Full;
     if view.cards == Cards::Pair && call.name == tool_card::NAME {
-        caller = caller.read_only();
+        access = Access::ReadOnly;
     }
     let (request, ignored) = if ours {
         match request::parse(call.arguments) {
@@ -209,11 +211,15 @@ async fn call_tool(
             Err(error) => return Ok(Answer::Failure(explain::request_error(error))),
         }
     } else {
-        let target = direct.target(session.gateway(), &call.name)?;
+        let Shown { id: target, access: shown } = direct.target(session.gateway(), &call.name)?;
+        access = shown;
         let args = Passed::read(params)?.arguments()?;
         let (tool, server) = (target.tool.to_string(), Some(target.server.to_string()));
         (Request::Call(CallRequest::new(tool, server, args)), Vec::new())
     };
+    if access == Access::ReadOnly {
+        caller = caller.read_only();
+    }
     let outcome = match (call.meta.and_then(|meta| meta.progress_token), progress) {
         (Some(token), Some(client)) => {
             let call = |caller| session.handle_as(request, caller);
@@ -226,6 +232,11 @@ async fn call_tool(
     }
     Ok(match outcome {
         Ok(reply) => Answer::Reply(reply, ignored),
+        Err(failure) if !ours && failure.code == Code::NotReadOnly => {
+            Answer::Failure(explain::no_longer_read_only(failure))
+        }
+        // A sign-in changes something, so one who only reads does not begin it.
+        Err(failure) if access == Access::ReadOnly => Answer::Failure(failure),
         Err(failure) => Answer::Failure(session.offering_sign_in(failure).await),
     })
 }

@@ -222,8 +222,12 @@ fn form(
 pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
-    longest: Longest,
+    (longest, host): (Longest, &HostProfile),
 ) -> Result<Answer, CannotAsk> {
+    // Keys that were meant for something else accept what was chosen beforehand.
+    if host.preselects && thought < READING_TIME {
+        return Err(CannotAsk::NobodyAnswered);
+    }
     let chosen = chosen(answer, thought)?;
     let choice = choices(longest).find(|(name, _, _)| chosen.as_deref() == Some(*name));
     Ok(choice.map_or(Answer::No, |(_, _, answer)| answer))
@@ -256,6 +260,8 @@ fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> 
 
 #[cfg(test)]
 mod tests {
+    use switchboard::host_profile::UNKNOWN;
+
     use super::*;
 
     #[test]
@@ -310,7 +316,7 @@ mod tests {
 
     fn decided(answer: &str, seconds: f32) -> Result<Answer, CannotAsk> {
         let answer = Raw::from_json(answer.to_owned());
-        decision(&answer, Duration::from_secs_f32(seconds), Longest::Session)
+        decision(&answer, Duration::from_secs_f32(seconds), (Longest::Session, &UNKNOWN))
     }
 
     fn accept(decision: &str) -> String {
@@ -336,7 +342,11 @@ mod tests {
         {
             let answer = Raw::from_json(accept(chosen));
             let thought = Duration::from_secs(5);
-            assert_eq!(decision(&answer, thought, Longest::Once), Ok(expected), "{chosen}");
+            assert_eq!(
+                decision(&answer, thought, (Longest::Once, &UNKNOWN)),
+                Ok(expected),
+                "{chosen}"
+            );
         }
     }
 
@@ -347,7 +357,13 @@ mod tests {
         assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), nobody);
         assert_eq!(decided(r#"{"action":"decline"}"#, 1.0), Ok(Answer::No));
         assert_eq!(decided("[]", 5.0), nobody);
-        // A yes is a yes, however fast.
+        // A yes is a yes, however fast, unless it was chosen beforehand.
         assert_eq!(decided(&accept("once"), 0.005), Ok(Answer::Once));
+        let claude_code = HostProfile::named("claude-code");
+        let yes = Raw::from_json(accept("once"));
+        let hasty = Duration::from_millis(300);
+        let slow = Duration::from_secs(2);
+        assert_eq!(decision(&yes, hasty, (Longest::Session, claude_code)), nobody);
+        assert_eq!(decision(&yes, slow, (Longest::Session, claude_code)), Ok(Answer::Once));
     }
 }

@@ -73,6 +73,10 @@ enum Cause {
     NotReadOnly(String),
     #[error("`mcp` only reads here")]
     ReadsOnly,
+    #[error(
+        "`{0}` was listed as read-only and does not declare that any more: list the tools again"
+    )]
+    NoLongerReadOnly(String),
     #[error("the server no longer has `{0}`")]
     Gone(String),
     #[error("the server has no tool `{0}`")]
@@ -472,6 +476,16 @@ pub(crate) fn never_listed(server: &ServerName) -> Failure {
 pub(crate) fn denied(target: &Resolved) -> Failure {
     Failure::new(Code::ApprovalDenied, tool(target), Cause::Denied(target.shown.to_string()))
         .hint(Hint::Allow(approval::pattern_of(target)))
+}
+
+/// A tool under its own name that was shown as read-only and is not any more.
+pub fn no_longer_read_only(mut failure: Failure) -> Failure {
+    if let Subject::Tool { shown, server } = &failure.subject {
+        failure.hints = vec![Hint::ListTools(server.clone())];
+        failure.cause = Arc::new(Cause::NoLongerReadOnly(shown.clone()));
+        failure.code = Code::ToolChanged;
+    }
+    failure
 }
 
 /// A request that changes something, of a caller that only reads.

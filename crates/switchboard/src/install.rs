@@ -58,12 +58,15 @@ impl<'a> Installer<'a> {
         if target == Target::Pi {
             return self.install_in_pi(archive);
         }
-        let path = self.file_of(target);
+        // A host may read several files: the one that has our entry already is the one that counts.
+        let recorded = archive.record(target, &self.files_of(target));
+        let recorded = recorded.map(|old| old.host.path.clone()).filter(|path| path.exists());
+        let path = recorded.unwrap_or_else(|| self.file_of(target));
         let now = text(&path)?;
         let refused = |cause| refused(&path, cause);
         let there = install::presence(target, now.as_deref().unwrap_or_default());
         let is_there = there.map_err(refused)? == Presence::Installed;
-        let old = archive.record(target, &self.files_of(target));
+        let old = archive.record(target, std::slice::from_ref(&path));
         // What an earlier time did is taken back first, so that one undo leads to the beginning.
         let host = match old {
             Some(old) if !is_there || servers == Servers::Move => old.host_before(now.clone())?,
@@ -143,7 +146,7 @@ impl<'a> Installer<'a> {
     fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
         let path = self.file_of(target);
         let Some(now) = text(&path)? else { return Ok(Vec::new()) };
-        let after = install::take_out(target, &now, "").map_err(|cause| refused(&path, cause))?;
+        let after = install::take_out(target, &now).map_err(|cause| refused(&path, cause))?;
         let mut files = Vec::new();
         if let Some(settings) = self.settings_of(target).filter(|_| after != now)
             && let Some(now) = text(&settings)?

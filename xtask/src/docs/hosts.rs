@@ -26,10 +26,11 @@ pub(super) fn page() -> Result<String, DocsError> {
     out.push_str(
         "\n*Tools shown*: hosts that look at `readOnlyHint` get two tools. Through `mcp` only tools \
          are reached that declare `readOnlyHint: true`; `mcp_write` reaches all.\n\
-         Clients of revision 2026-07-28 over HTTP share one session and get `mcp` alone.\n\
+         Clients of revision 2026-07-28 over HTTP share one session and get `mcp` alone, unless \
+         `toolset` is `pair`.\n\
          *Loaded*: when the definitions are in the model's prompt.\n\
          *Page of a result*: bytes of text that reach the model whole; `outputGuard.maxBytes` \
-         takes precedence if you set it.\n\
+         takes precedence if you set it to anything else than 51,200.\n\
          *Resources offered*: a host that adds tools of its own for resources is not told of them, \
          because `mcp` reads them, too; `advertiseResources` takes precedence.\n",
     );

@@ -43,6 +43,8 @@ pub struct DirectTool {
     pub shown: Arc<str>,
     /// As an element of `tools/list`.
     pub definition: String,
+    /// Whether that says that it only reads.
+    pub only_reads: bool,
 }
 
 /// In the order of servers' names, and within a server in its own order.
@@ -70,6 +72,7 @@ impl Catalog {
                 id: id(&item),
                 shown: Arc::clone(item.shown),
                 definition,
+                only_reads: item.entry.annotations.only_reads(),
             });
         }
         list

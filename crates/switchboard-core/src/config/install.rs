@@ -237,16 +237,23 @@ fn renew(
     }
 }
 
-/// The text without our entry, and without what was not there `before` us.
-pub fn take_out(target: Target, text: &str, before: &str) -> Result<String, EditError> {
+/// The text without our entry and what belongs to it, if the entry is there.
+pub fn take_out(target: Target, text: &str) -> Result<String, EditError> {
+    match presence(target, text)? {
+        Presence::Installed => take_back(target, text, ""),
+        Presence::Absent | Presence::NameTaken => Ok(text.to_owned()),
+    }
+}
+
+/// The text without what an installation wrote that is known to have taken place: our entry, and
+/// what lets our tools be used, as far as it was not there `before`.
+pub fn take_back(target: Target, text: &str, before: &str) -> Result<String, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
     let ours = servers.iter().filter(|(_, entry)| is_ours(entry));
     let mut edits: Vec<Edit> = ours.map(|(name, _)| target.at(name, Change::Remove)).collect();
-    if !edits.is_empty() {
-        let before = self::root(target, before)?;
-        edits.extend(grants::removals(&root, &before, target.form().grants));
-    }
+    let before = self::root(target, before)?;
+    edits.extend(grants::removals(&root, &before, target.form().grants));
     target.apply(text, &edits)
 }
 

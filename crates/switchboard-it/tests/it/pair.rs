@@ -157,3 +157,28 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
     assert_eq!(tools(&mut client).await.len(), 1);
     assert!(!used(&mut client, "mcp", json!({ "tool": "garden_water" })).await.1);
 }
+
+/// A host may have let the tool run because of what it was shown.
+#[tokio::test(start_paused = true)]
+async fn direct_tool_that_was_shown_as_read_only_stays_so() {
+    let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");
+    let config = r#"{ "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"],
+        "directTools": true } } }"#;
+    let world = World::with(config)
+        .script("kit", &look("readOnlyHint = true"))
+        .script("kit", &look("title = 'Looks'"))
+        .start();
+    world.gateway.list_missing(|_, _, _| {}).await;
+    let mut client = world.client_of(host("codex"), json!({})).await;
+    let tools = tools(&mut client).await;
+    assert_eq!(tools[2]["annotations"]["readOnlyHint"], true, "{tools:?}");
+    client.ask("tools/call", json!({ "name": "kit_look", "arguments": {} })).await;
+    assert_eq!(world.fixture("kit").ledger().calls.len(), 1);
+    // The next connection brings another definition.
+    let disconnected = switchboard::request::Request::Disconnect { server: "kit".to_owned() };
+    world.session.handle(disconnected).await.unwrap();
+    let (text, is_error) = used(&mut client, "kit_look", json!({})).await;
+    assert!(is_error && text.starts_with("tool_changed: "), "{text}");
+    assert!(text.contains("was listed as read-only"), "{text}");
+    assert_eq!(world.fixture("kit").ledger().calls.len(), 1);
+}

@@ -87,7 +87,7 @@ impl Record {
         }
         let Some(now) = now else { return Ok(None) };
         let before = self.host.before.as_deref().unwrap_or_default();
-        let without = install::take_out(self.target, &now, before)
+        let without = install::take_back(self.target, &now, before)
             .and_then(|text| install::switch_back(self.target, &text, before, &self.moved));
         without.map(Some).map_err(|cause| refused(&self.host.path, cause))
     }

@@ -116,9 +116,15 @@ impl Installer<'_> {
         let of_package = |folder: &Path| {
             let bytes = paths::read_regular(&folder.join("package.json")).ok()??;
             let manifest: Value = serde_json::from_slice(&bytes).ok()?;
+            let name = manifest.get("name")?.as_str()?;
+            if !name.starts_with("@openai/codex") {
+                return None;
+            }
             version(manifest.get("version")?.as_str()?)
         };
-        let of_folder = |folder: &Path| version(folder.file_name()?.to_str()?);
+        let is_ours = |folder: &Path| folder.to_string_lossy().contains(program);
+        let of_folder =
+            |folder: &Path| version(folder.file_name()?.to_str()?).filter(|_| is_ours(folder));
         let folders = found.ancestors().skip(1).take(DEEPEST_PACKAGE);
         folders.into_iter().find_map(|folder| of_folder(folder).or_else(|| of_package(folder)))
     }

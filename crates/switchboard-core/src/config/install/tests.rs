@@ -38,7 +38,7 @@ fn put_in(target: Target, text: &str, command: &str) -> Result<String, EditError
 }
 
 fn take_out(target: Target, text: &str) -> Result<String, EditError> {
-    super::take_out(target, text, "")
+    super::take_out(target, text)
 }
 
 fn sample(target: Target) -> String {
@@ -258,12 +258,12 @@ fn codex_is_told_of_our_namespace_where_its_version_knows_it() {
     }
     let current = with("", Some([0, 142]));
     assert!(current.contains(&format!("[features.code_mode]\n{namespaces}\n")), "{current}");
-    assert_eq!(super::take_out(target, &current, "").unwrap(), "");
+    assert_eq!(super::take_out(target, &current).unwrap(), "");
     let theirs =
         "[features.code_mode]\nenabled = true\ndirect_only_tool_namespaces = [\"mcp__x\"]\n";
     let both = with(theirs, Some([1, 0]));
     assert!(both.contains(r#"["mcp__x", "mcp__switchboard"]"#), "{both}");
-    assert_eq!(super::take_out(target, &both, theirs).unwrap(), theirs);
+    assert_eq!(take_back(target, &both, theirs).unwrap(), theirs);
     for taken in ["[features]\ncode_mode = true\n", "features = 3\n"] {
         assert!(!with(taken, Some([0, 166])).contains("namespaces"), "{taken}");
     }

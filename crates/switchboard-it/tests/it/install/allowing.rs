@@ -68,11 +68,21 @@ async fn an_entry_of_an_earlier_version_is_brought_up_to_date() {
 
 #[tokio::test]
 async fn codex_gets_our_namespace_only_in_a_version_that_knows_it() {
-    for (version, expected) in [("0.141.0", false), ("0.166.0-linux-x64", true)] {
+    for (name, version, expected) in [
+        ("@openai/codex", "0.141.0", false),
+        ("@openai/codex", "0.166.0", true),
+        ("@openai/codex-linux-x64", "0.166.0-linux-x64", true),
+        // Any directory above a program may have a package of its own.
+        ("my-project", "1.0.0", false),
+    ] {
         let machine = Machine::bare();
         let package = machine.home.join("lib/codex");
         fs::create_dir_all(package.join("bin")).unwrap();
-        fs::write(package.join("package.json"), json!({ "version": version }).to_string()).unwrap();
+        fs::write(
+            package.join("package.json"),
+            json!({ "name": name, "version": version }).to_string(),
+        )
+        .unwrap();
         fs::write(package.join("bin/codex.js"), "").unwrap();
         symlink(package.join("bin/codex.js"), machine.home.join("bin/codex")).unwrap();
         let before = machine.files();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard::config::install::Presence;
 
 use super::{CLAUDE, Machine, USER, keys};
@@ -85,10 +85,10 @@ async fn records_of_earlier_versions_still_undo() {
         let is = texts();
         let kept =
             |path, was: &str, is: &str| json!({ "path": path, "before": was, "after": sha256(is) });
-        let record: serde_json::Value =
+        let record: Value =
             serde_json::from_str(&fs::read_to_string(machine.record(host)).unwrap()).unwrap();
-        let ours: serde_json::Value = serde_json::from_str(&is[1]).unwrap();
-        let had: serde_json::Value = serde_json::from_str(&was[1]).unwrap();
+        let ours: Value = serde_json::from_str(&is[1]).unwrap();
+        let had: Value = serde_json::from_str(&was[1]).unwrap();
         let copied = ours["mcpServers"].as_object().unwrap().iter();
         let copied = copied.filter(|(name, _)| had["mcpServers"].get(name.as_str()).is_none());
         let record = json!({
@@ -137,4 +137,44 @@ async fn the_configuration_directory_goes_with_the_last_server_in_it() {
 fn sha256(text: &str) -> String {
     use sha2::{Digest, Sha256};
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// OpenCode reads both files; the one that has our entry is the one that counts.
+#[tokio::test]
+async fn second_file_of_a_host_does_not_take_over_an_installation() {
+    let machine = Machine::bare();
+    let (first, second) = (".config/opencode/opencode.jsonc", ".config/opencode/opencode.json");
+    let server = json!({ "mcp": { "files": { "type": "local", "command": ["files-mcp"] } } });
+    machine.installed.write(first, &server.to_string());
+    let run = async |words: &str| {
+        let ran = machine.command(words).output().await.unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    run("install opencode --move --yes").await;
+    assert_eq!(keys(&machine.read(USER), "mcpServers"), ["files"]);
+    machine.installed.write(second, "{}");
+    run("install opencode --yes").await;
+    assert_eq!(keys(&machine.read(USER), "mcpServers"), ["files"], "a moved server is not lost");
+    run("uninstall opencode --yes").await;
+    assert_eq!(machine.read(first), server.to_string());
+    assert_eq!(machine.read(second), "{}");
+}
+
+#[tokio::test]
+async fn uninstall_takes_back_permissions_although_the_entry_is_gone() {
+    let machine = Machine::bare();
+    let file = ".gemini/settings.json";
+    machine.installed.write(file, r#"{ "mcp": { "allowed": ["a"] } }"#);
+    let run = async |words: &str| {
+        let ran = machine.command(words).output().await.unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    run("install gemini-cli --yes").await;
+    let mut settings: Value = serde_json::from_str(&machine.read(file)).unwrap();
+    assert_eq!(settings["mcp"]["allowed"], json!(["a", "switchboard"]));
+    settings["mcpServers"] = json!({});
+    machine.installed.write(file, &settings.to_string());
+    run("uninstall gemini-cli --yes").await;
+    let settings: Value = serde_json::from_str(&machine.read(file)).unwrap();
+    assert_eq!(settings["mcp"]["allowed"], json!(["a"]));
 }
