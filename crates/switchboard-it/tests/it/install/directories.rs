@@ -95,7 +95,7 @@ async fn records_of_earlier_versions_still_undo() {
             "host": kept(&file, &was[0], &is[0]),
             "ours": kept(&user, &was[1], &is[1]),
             "moved": record["moved"],
-            "copied": copied.map(|(k, v)| (k.clone(), v.clone())).collect::<serde_json::Value>(),
+            "copied": copied.map(|(k, v)| (k.clone(), v.clone())).collect::<Value>(),
         });
         older.push((host, record));
     }
