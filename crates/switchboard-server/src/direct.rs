@@ -166,11 +166,7 @@ impl Direct {
         if let Some(at) = tools.iter().position(|tool| *tool.shown == *name) {
             return Ok(tools.swap_remove(at).into());
         }
-        let message = if tools.is_empty() {
-            format!("no other tool is here than `{}`", tool_card::NAME)
-        } else {
-            format!("no tool `{}` is listed here", clean_line(name, 64))
-        };
+        let message = format!("no tool `{}` is listed here", clean_line(name, 64));
         Err(RpcError::new(INVALID_PARAMS, message))
     }
 

@@ -110,7 +110,7 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
     {"jsonrpc":"2.0","id":15,"method":"tools/call"}
       15 {"code":-32602,"message":"`params` is missing"}
     {"jsonrpc":"2.0","id":16,"method":"tools/call","params":{"name":"demo_add"}}
-      16 {"code":-32602,"message":"there is one tool here, `mcp`"}
+      16 {"code":-32602,"message":"no tool `demo_add` is listed here"}
     {"jsonrpc":"2.0","id":17,"method":"tools/call","params":[1]}
       17 {"code":-32602,"message":"`params` does not read: invalid type: integer `1`, expected a string at line 1 column 2"}
     {"jsonrpc":"2.0","id":18,"method":"prompts/get","params":{"name":"nothing"}}
