@@ -26,7 +26,7 @@ pub struct HostProfile {
     pub resource_tools: Option<u16>,
     /// About how many tokens the digest of the servers may have in its prompt.
     pub digest_tokens: usize,
-    /// What it answers to an elicitation when nobody is there.
+    /// What it answers to an elicitation in a headless run.
     pub headless_elicitation: HeadlessAnswer,
     /// Whether the form of an approval names a default, which saves keys and accepts nothing alone.
     pub preselects: bool,
@@ -185,7 +185,7 @@ pub const PROFILES: &[HostProfile] = &[
     HostProfile {
         name: "vibe",
         title: "Mistral Vibe",
-        // The default of the Python SDK; whoever else uses it gets smaller pages.
+        // The default of the Python SDK: its other clients get smaller pages, too.
         client: ClientName::Exactly("mcp"),
         result_bytes: Some(14_000),
         loading: ToolLoading::Deferred,

@@ -21,7 +21,7 @@ for (const host of HOSTS) {
           "HOLD",
         ]);
         const isThere = () => world.model.held > 0 || child.exitCode !== null;
-        await eventually("the model thinks", isThere, () => calls(world.model), START_MS);
+        await eventually("the request is under way", isThere, () => calls(world.model), START_MS);
         const running = processesOf(world).map(({ command }) => command.join(" "));
         assert.ok(running.some((command) => /switchboard serve/.test(command)), `no gateway among ${running.join("\n")}`);
         child.kill(signal);

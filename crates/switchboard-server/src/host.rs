@@ -146,7 +146,7 @@ impl ClientHost {
         RequestUnderWay { host, under_way }
     }
 
-    /// The newest request that can be asked for roots, if that is how this client is asked.
+    /// The newest request whose client offers roots; `None` for session-based clients.
     fn request_with_roots(&self) -> Option<Arc<ClientHost>> {
         if self.abilities.get().is_some() {
             return None;

@@ -21,7 +21,7 @@ use switchboard_wire::{Raw, RpcError};
 /// How much of a server's message is shown.
 const SHOWN_MESSAGE: usize = 4_000;
 
-/// Nobody reads a question and declines it in less.
+/// The time in which a person can read a question; a decline before that comes from the host.
 const READING_TIME: Duration = Duration::from_secs(1);
 
 /// The choice that a form names as its default, where a host shows that and still waits for a key.
@@ -226,7 +226,7 @@ pub(crate) fn decision(
 ) -> Result<Answer, CannotAsk> {
     // Keys that were meant for something else accept what was chosen beforehand.
     if host.preselects && thought < READING_TIME {
-        return Err(CannotAsk::NobodyAnswered);
+        return Err(CannotAsk::Unanswered);
     }
     let chosen = chosen(answer, thought)?;
     let choice = choices(longest).find(|(name, _, _)| chosen.as_deref() == Some(*name));
@@ -250,11 +250,11 @@ fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> 
         #[serde(default)]
         content: Value,
     }
-    let Elicited { action, content } = answer.parse().map_err(|_| CannotAsk::NobodyAnswered)?;
+    let Elicited { action, content } = answer.parse().map_err(|_| CannotAsk::Unanswered)?;
     match action.as_str() {
         "accept" => Ok(content["decision"].as_str().map(str::to_owned)),
         "decline" if thought >= READING_TIME => Ok(None),
-        _ => Err(CannotAsk::NobodyAnswered),
+        _ => Err(CannotAsk::Unanswered),
     }
 }
 
@@ -351,19 +351,19 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_or_instantly_declined_form_means_nobody_answered() {
-        let nobody = Err(CannotAsk::NobodyAnswered);
-        assert_eq!(decided(r#"{"action":"cancel"}"#, 60.0), nobody);
-        assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), nobody);
+    fn cancelled_or_instantly_declined_form_is_unanswered() {
+        let unanswered = Err(CannotAsk::Unanswered);
+        assert_eq!(decided(r#"{"action":"cancel"}"#, 60.0), unanswered);
+        assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), unanswered);
         assert_eq!(decided(r#"{"action":"decline"}"#, 1.0), Ok(Answer::No));
-        assert_eq!(decided("[]", 5.0), nobody);
+        assert_eq!(decided("[]", 5.0), unanswered);
         // A yes is a yes, however fast, unless it was chosen beforehand.
         assert_eq!(decided(&accept("once"), 0.005), Ok(Answer::Once));
         let claude_code = HostProfile::named("claude-code");
         let yes = Raw::from_json(accept("once"));
         let hasty = Duration::from_millis(300);
         let slow = Duration::from_secs(2);
-        assert_eq!(decision(&yes, hasty, (Longest::Session, claude_code)), nobody);
+        assert_eq!(decision(&yes, hasty, (Longest::Session, claude_code)), unanswered);
         assert_eq!(decision(&yes, slow, (Longest::Session, claude_code)), Ok(Answer::Once));
     }
 }

@@ -19,7 +19,7 @@ pub enum CannotAsk {
     #[error("there is nobody to ask")]
     NobodyThere,
     #[error("nobody answered")]
-    NobodyAnswered,
+    Unanswered,
 }
 
 /// The user's word about a connection.

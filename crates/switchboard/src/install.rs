@@ -58,7 +58,7 @@ impl<'a> Installer<'a> {
         if target == Target::Pi {
             return self.install_in_pi(archive);
         }
-        // A host may read several files: the one that has our entry already is the one that counts.
+        // A host may read several files: the installed one takes precedence.
         let recorded = archive.record(target, &self.files_of(target));
         let recorded = recorded.map(|old| old.host.path.clone()).filter(|path| path.exists());
         let path = recorded.unwrap_or_else(|| self.file_of(target));
@@ -229,7 +229,7 @@ impl<'a> Installer<'a> {
     }
 
     /// Writes what was planned: what is needed to take it back, then the files in their order. If
-    /// somebody changed one of them since, nothing is written.
+    /// one of them was edited since, nothing is written.
     pub fn carry_out(&self, plan: &Plan) -> Result<(), InstallError> {
         let directory = self.locations.installed();
         let of_directory = |cause| InstallError::Record { path: directory.clone(), cause };

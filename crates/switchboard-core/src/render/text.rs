@@ -222,8 +222,7 @@ fn drift(drift: DriftCount) -> Option<String> {
     Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
 }
 
-/// Behind the name of a tool: ` (changed)` if it is not what was accepted, ` (mcp_write)` if that is
-/// what calls it.
+/// Behind the name of a tool: ` (changed)` on a pin mismatch, ` (mcp_write)` if `mcp` cannot call it.
 fn marks(tool: &ToolLine) -> String {
     let by = match tool.reached_by {
         ReachedBy::SameTool => None,

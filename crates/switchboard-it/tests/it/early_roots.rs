@@ -53,7 +53,7 @@ async fn known(client: &mut Client, capabilities: &Value, roots: &Value) -> (Str
 async fn server_gets_the_roots_of_the_request_that_connected_it() {
     let world = World::of("kit", "kit").script("kit", SCRIPT).start();
     let roots = json!([{ "uri": "file:///mine" }]);
-    // The first, shared connection belongs to nobody; it shows that the server asks.
+    // The first, shared connection has no session; it shows that the server requests roots.
     world.gateway.list_missing(|_, _, _| {}).await;
     let mut client = world.silent_client(HostKind::Any);
     let (said, questions) = known(&mut client, &json!({ "roots": {} }), &roots).await;

@@ -42,7 +42,7 @@ async fn instructions_name_the_tool_and_the_servers_for_the_whole_session() {
     assert_eq!(again["result"]["instructions"], before, "the prompt cache holds");
     let listed = greeting(&world, "kit").await["instructions"].as_str().unwrap().to_owned();
     assert!(listed.contains(" Servers: demo (echo, add, "), "{listed}");
-    assert!(!listed.contains("Use echo"), "words of servers stay out: {listed}");
+    assert!(!listed.contains("Use echo"), "the instructions of a server stay out: {listed}");
     let deferred = greeting(&world, "codex-mcp-client").await;
     let instructions = deferred["instructions"].as_str().unwrap();
     assert!(instructions.contains("mcp({search: \"words\"}) finds tools"), "{deferred}");

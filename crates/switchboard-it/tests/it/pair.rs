@@ -124,7 +124,7 @@ async fn sign_in_through_mcp_is_refused_where_it_only_reads() {
     assert!(!text.starts_with("not_read_only"), "{text}");
 }
 
-/// The tool was shown as read-only, so it stays so, whoever a later request claims to come from.
+/// The tool was shown as read-only, so it stays so, whatever `clientInfo` a later request has.
 #[tokio::test(start_paused = true)]
 async fn stateless_client_keeps_its_first_name() {
     let world = garden();

@@ -281,7 +281,7 @@ async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
         assert_eq!(check(able(), no, "approval_denied").await, 1);
     }
     let command = "switchboard allow demo/delete_everything";
-    for nobody in [
+    for unanswered in [
         json!({ "action": "decline" }),
         json!({ "action": "cancel", "content": { "decision": "once" } }),
         json!({}),
@@ -292,7 +292,7 @@ async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
              nobody answered\nAsk the user; this host cannot ask for you\n\
              The user can allow it with this command: {command}"
         );
-        assert_eq!(check(able(), nobody, &expected).await, 1);
+        assert_eq!(check(able(), unanswered, &expected).await, 1);
     }
     let once = accept(json!({ "decision": "once" }));
     assert_eq!(check(json!({}), once, "approval_required").await, 0);

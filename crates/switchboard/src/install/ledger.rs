@@ -23,8 +23,8 @@ pub(super) struct Ledger {
     base: Option<String>,
     /// Its directory was made for it.
     pub(super) made_directory: bool,
-    /// Hashes of the file before and after we last wrote it. With any other content, somebody else
-    /// changed it.
+    /// Hashes of the file before and after we last wrote it. Any other content is an
+    /// edit by hand.
     known: Vec<Option<String>>,
     layout: Layout,
     /// In the order in which they were added.
@@ -45,7 +45,7 @@ pub(super) struct Copy {
 enum Layout {
     /// Added to `base` one after the other: the text follows from both.
     Appended,
-    /// Somebody else edited the file between two of ours.
+    /// The file was edited by hand between two of our writes.
     Mixed,
 }
 
@@ -66,19 +66,19 @@ impl Ledger {
         Ledger { made_directory, known, ..Ledger::of(path, now, Vec::new()) }
     }
 
-    /// Of a file that somebody may have changed since.
+    /// Of a file that may have been edited since.
     pub(super) fn of(path: &Path, base: Option<String>, copies: Vec<Copy>) -> Ledger {
         let (path, layout) = (path.to_path_buf(), Layout::Appended);
         Ledger { path, base, made_directory: false, known: Vec::new(), layout, copies }
     }
 
-    /// The same where nobody did.
+    /// The same for a file that was not edited since.
     pub(super) fn unchanged_since(mut self, now: Option<&str>) -> Ledger {
         self.known.push(now.map(hash));
         self
     }
 
-    /// With what somebody else changed meanwhile: a copy that is not as we wrote it is the user's.
+    /// Takes over edits by hand: a copy that differs from what we wrote belongs to the user.
     pub(super) fn follow(mut self, now: Option<&str>) -> Result<Ledger, EditError> {
         if self.known.contains(&now.map(hash)) || now == self.base.as_deref() {
             return Ok(self);

@@ -22,8 +22,7 @@ pub(super) const ROW: Row = Row {
         settings: &[Grant::item(
             &["permissions", "allow"],
             "mcp__switchboard",
-            "Claude Code runs the tool without a question of its own; Switchboard asks before a \
-             call that changes something",
+            "Claude Code does not ask for approval: Switchboard asks before destructive calls",
         )],
         ..Form::USUAL
     },

@@ -29,8 +29,7 @@ pub(super) const ROW: Row = Row {
         then: &[Extra {
             key: "default_tools_approval_mode",
             value: Word::Text("approve"),
-            why: "Codex runs the tool without a question of its own; Switchboard asks before a \
-                  call that changes something",
+            why: "Codex does not ask for approval: Switchboard asks before destructive calls",
         }],
         passing: Passing::Listed("env_vars"),
         grants: &[DIRECT_NAMESPACE],

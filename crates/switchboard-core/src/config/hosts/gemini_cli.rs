@@ -23,8 +23,7 @@ pub(super) const ROW: Row = Row {
         then: &[Extra {
             key: "trust",
             value: Word::True,
-            why: "Gemini CLI runs the tool without a question of its own; Switchboard asks before \
-                  a call that changes something",
+            why: "Gemini CLI does not ask for approval: Switchboard asks before destructive calls",
         }],
         passing: Passing::Named { key: "env", opening: "$", closing: "" },
         grants: &[ALLOWED],

@@ -13,8 +13,7 @@ pub(super) const ROW: Row = Row {
         then: &[Extra {
             key: "trust",
             value: Word::True,
-            why: "Qwen Code runs the tool without a question of its own; Switchboard asks before \
-                  a call that changes something",
+            why: "Qwen Code does not ask for approval: Switchboard asks before destructive calls",
         }],
         grants: &[ALLOWED],
         ..Form::USUAL

@@ -30,8 +30,8 @@ pub(super) const ROW: Row = Row {
     },
 };
 
-const WHY: &str = "Mistral Vibe runs the tool without a question of its own; Switchboard asks before \
-                   a call that changes something";
+const WHY: &str =
+    "Mistral Vibe does not ask for approval: Switchboard asks before destructive calls";
 
 fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.listed(root, "mcp_servers", Dialect::Ours, meaning);

@@ -57,7 +57,7 @@ async fn an_entry_of_an_earlier_version_is_brought_up_to_date() {
     let older = r#"{ "mcpServers": { "switchboard": { "command": "switchboard", "args": ["serve"], "note": 1 } } }"#;
     machine.installed.write(".gemini/settings.json", older);
     let said = machine.done("install gemini-cli --yes").await;
-    assert!(said.contains("`trust`: Gemini CLI runs the tool without a question"), "{said}");
+    assert!(said.contains("`trust`: Gemini CLI does not ask for approval"), "{said}");
     let now: Value = serde_json::from_str(&machine.read(".gemini/settings.json")).unwrap();
     let entry = &now["mcpServers"]["switchboard"];
     assert_eq!(entry["args"], json!(["serve", "--host", "gemini-cli"]));

@@ -139,7 +139,7 @@ fn sha256(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// OpenCode reads both files; the one that has our entry is the one that counts.
+/// OpenCode reads both files; the installed one takes precedence.
 #[tokio::test]
 async fn second_file_of_a_host_does_not_take_over_an_installation() {
     let machine = Machine::bare();

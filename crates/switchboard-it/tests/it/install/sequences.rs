@@ -163,7 +163,7 @@ impl World {
         assert_eq!(directory.exists(), self.user_before.is_some(), "after {history:#?}");
     }
 
-    /// Somebody writes into the user's file.
+    /// An edit by hand of the user's file.
     fn edit(&self, rng: &mut Rng) {
         let Ok(text) = fs::read_to_string(&self.user) else {
             return put(
