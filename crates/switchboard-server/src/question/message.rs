@@ -60,33 +60,41 @@ struct Summary {
 
 impl Summary {
     fn of(args: &Args) -> Summary {
-        let members: Vec<(String, String)> = args
-            .values()
-            .iter()
-            .map(|(name, value)| {
-                let value = value.to_string();
-                (clean_line(name, NAME).into_owned(), clean_line(&value, SHOWN_ARGUMENTS).into())
-            })
-            .collect();
-        if members.is_empty() {
+        // As the server gets them: numbers to the digit.
+        let mut exact = args.clone();
+        let written = args.values().keys().map(|name| {
+            let value = exact.take(name).and_then(|value| serde_json::to_string(&value).ok());
+            (name, value.unwrap_or_default())
+        });
+        let written: Vec<(&String, String)> = written.collect();
+        if written.is_empty() {
             return Summary { text: "It takes no arguments.".to_owned(), is_whole: true };
         }
         let room = COLUMNS * ARGUMENT_LINES;
-        let names: usize = members.iter().map(|(name, _)| name.chars().count() + 4).sum();
-        let widths = shared(
-            room.saturating_sub(names),
-            members.iter().map(|(_, value)| value.chars().count()).collect(),
-        );
-        let mut is_whole = args.values().values().all(|v| v.to_string().len() <= SHOWN_ARGUMENTS);
-        let mut parts = Vec::new();
-        for ((name, value), width) in members.iter().zip(widths) {
-            let shown = clipped(value, width);
-            is_whole &= shown == *value && args.values().contains_key(name);
-            parts.push(format!("{name}: {shown}"));
-        }
-        let text = clipped(&parts.join(", "), room);
-        is_whole &= text.chars().count() < room;
-        Summary { text: wrapped(&text), is_whole }
+        let cleaned: Vec<(String, String)> = written
+            .iter()
+            .map(|(name, value)| {
+                let value = clean_line(value, SHOWN_ARGUMENTS).into_owned();
+                (clean_line(name, NAME).into_owned(), value)
+            })
+            .collect();
+        let names: usize = cleaned.iter().map(|(name, _)| name.chars().count() + 4).sum();
+        let needs = cleaned.iter().map(|(_, value)| value.chars().count()).collect();
+        let widths = shared(room.saturating_sub(names), needs);
+        let shown = cleaned.into_iter().zip(widths);
+        let shown: Vec<(String, String)> =
+            shown.map(|((name, value), width)| (name, clipped(&value, width))).collect();
+        // What was cleaned or clipped is shown in full below.
+        let same = |((name, value), (shown_name, shown_value)): (
+            &(&String, String),
+            &(String, String),
+        )| { *name == shown_name && value == shown_value };
+        let is_whole = written.iter().zip(&shown).all(same);
+        let parts: Vec<String> =
+            shown.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let text = parts.join(", ");
+        let is_whole = is_whole && text.chars().count() <= room;
+        Summary { text: wrapped(&clipped(&text, room)), is_whole }
     }
 }
 
@@ -134,6 +142,17 @@ mod tests {
         assert_eq!(text, r#"path: "/tmp/new.txt", content: "new", n: 7"#);
         assert!(is_whole);
         assert_eq!(summary("{}").0, "It takes no arguments.");
+    }
+
+    /// What is approved is what runs, so nothing is shown otherwise than it is.
+    #[test]
+    fn summary_that_differs_from_the_arguments_is_not_whole() {
+        let (text, is_whole) = summary(r#"{"n":1.00,"id":12345678901234567890123}"#);
+        assert_eq!(text, "n: 1.00, id: 12345678901234567890123");
+        assert!(is_whole);
+        assert!(!summary(r#"{"text":"two  blanks"}"#).1);
+        assert!(!summary("{\"text\":\"\u{202e}\"}").1);
+        assert!(!summary(r#"{"a_parameter_with_a_very_long_name":1}"#).1);
     }
 
     #[test]
