@@ -2,8 +2,9 @@
 
 use std::error::Error;
 
+use switchboard::Session;
 use switchboard::content::details::{self, Asked, ErrorType, Fault};
-use switchboard::content::{CallOutput, push_json_string};
+use switchboard::content::{CallOutput, ResultForm, push_json_string};
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
 use switchboard::reply::{Origin, Output, Reply};
@@ -14,8 +15,6 @@ use switchboard_wire::{Raw, RpcError};
 pub(crate) enum Answer {
     /// What a server gave, word for word, or what we wrote ourselves.
     Json(Raw),
-    /// What the `mcp` tool found, and the parameters that it passed over.
-    Reply(Reply, Vec<&'static str>),
     /// What went wrong in a tool: a result that a model can read.
     Failure(Failure),
     /// What a server gave, and a line of ours below it.
@@ -55,7 +54,6 @@ impl Answer {
     pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
         match self {
             Answer::Json(json) => out.push_str(json.as_str()),
-            Answer::Reply(found, ignored) => reply(out, found, ignored, style),
             Answer::Failure(wrong) => failure(out, wrong, None, style),
             Answer::Output(output, note) => output_result(out, output, note.as_deref(), style),
             Answer::Text(text, code) => words(out, text, *code, style),
@@ -63,24 +61,36 @@ impl Answer {
     }
 }
 
-/// The result of the `mcp` tool for a reply; `ignored` names parameters that were passed over.
-fn reply(out: &mut String, reply: &Reply, ignored: &[&'static str], style: ResultStyle) {
-    let note = note(ignored);
-    match reply {
-        Reply::Output(output) => output_result(out, output, note.as_deref(), style),
-        _ => {
-            let mut text = render::text::reply(reply);
-            if let Some(note) = note {
-                text.push_str("\n\n");
-                text.push_str(&note);
-            }
-            text_result(out, &text);
-            out.push('}');
-        }
+/// A text of the `mcp` tool, as much of it as the host lets pass; `note` stands below.
+pub(crate) async fn text(
+    session: &Session,
+    reply: &Reply,
+    note: Option<String>,
+    form: ResultForm,
+) -> Answer {
+    let mut text = render::text::reply(reply);
+    if let Some(note) = note {
+        text.push_str("\n\n");
+        text.push_str(&note);
     }
+    // A page of a stored result has its size already.
+    if !matches!(reply, Reply::Stored { .. }) {
+        text = session.fitted(text, form).await;
+    }
+    Answer::Text(text, None)
 }
 
-fn note(ignored: &[&'static str]) -> Option<String> {
+/// What went wrong in the `mcp` tool, as much of it as the host lets pass.
+pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm) -> Answer {
+    let text = render::text::failure(&failure);
+    if form.max_bytes.is_none_or(|most| text.len() <= most) {
+        return Answer::Failure(failure);
+    }
+    Answer::Text(session.fitted(text, form).await, Some(failure.code))
+}
+
+/// Names the parameters that were passed over.
+pub(crate) fn note(ignored: &[&'static str]) -> Option<String> {
     if ignored.is_empty() {
         return None;
     }

@@ -220,6 +220,7 @@ async fn call_tool(
     if access == Access::ReadOnly {
         caller = caller.read_only();
     }
+    let form = caller.result_form();
     let outcome = match (call.meta.and_then(|meta| meta.progress_token), progress) {
         (Some(token), Some(client)) => {
             let call = |caller| session.handle_as(request, caller);
@@ -230,13 +231,21 @@ async fn call_tool(
     if let Ok(Reply::Found(page)) = &outcome {
         direct.take_note(session.gateway(), page);
     }
-    Ok(match outcome {
-        Ok(reply) => Answer::Reply(reply, ignored),
-        Err(failure) if !ours && failure.code == Code::NotReadOnly => {
-            Answer::Failure(explain::no_longer_read_only(failure))
+    let failure = match outcome {
+        Ok(Reply::Output(output)) => return Ok(Answer::Output(output, answer::note(&ignored))),
+        Ok(reply) => {
+            let note = answer::note(&ignored);
+            return Ok(Box::pin(answer::text(session, &reply, note, form)).await);
         }
+        Err(failure) => failure,
+    };
+    let failure = if !ours && failure.code == Code::NotReadOnly {
+        explain::no_longer_read_only(failure)
+    } else if access == Access::ReadOnly {
         // A sign-in changes something, so one who only reads does not begin it.
-        Err(failure) if access == Access::ReadOnly => Answer::Failure(failure),
-        Err(failure) => Answer::Failure(session.offering_sign_in(failure).await),
-    })
+        failure
+    } else {
+        session.offering_sign_in(failure).await
+    };
+    Ok(Box::pin(answer::wrong(session, failure, form)).await)
 }

@@ -128,7 +128,7 @@ fn finish(
     filter: Option<Filter>,
     caller: &Caller,
 ) -> impl Future<Output = Box<Output>> {
-    let form = caller.listener.host.result_form();
+    let form = caller.result_form();
     let json = raw.into_string();
     let content = match target.entry.kind {
         Kind::Tool => CallOutput::of_call(json),

@@ -337,7 +337,7 @@ pub(crate) async fn result(
     view: ResultView,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let form = caller.listener.host.result_form();
+    let form = caller.result_form();
     let page =
         session.results.read(&id, view, form).await.map_err(|error| explain::result(error, &id))?;
     Ok(Reply::Stored { id, page })
@@ -472,7 +472,7 @@ async fn output(
     content: CallOutput<'static>,
     caller: &Caller,
 ) -> Result<Reply, Failure> {
-    let form = caller.listener.host.result_form();
+    let form = caller.result_form();
     let (content, result) = session.results.guard(content, form).await;
     let output = Output {
         origin,

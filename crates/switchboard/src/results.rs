@@ -124,6 +124,18 @@ impl Results {
         }
     }
 
+    /// The same for an answer of ours that the host would cut. Such answers have budgets of their
+    /// own, so a smaller limit for results does not count for them.
+    pub(crate) async fn guard_text(self: &Arc<Self>, text: String, form: ResultForm) -> String {
+        let limits = self.limits.fitted(form.max_bytes);
+        if text.len() <= limits.max_bytes.max(form.max_bytes.unwrap_or(usize::MAX)) {
+            return text;
+        }
+        let whole = Arc::new(Whole::of_text(text));
+        let id = self.keep(Arc::clone(&whole)).await;
+        whole.shortened(&limits, id.as_deref().unwrap_or("not kept"))
+    }
+
     /// The same for what a filter gives for it. What a tool says of an error is shown as it is. The
     /// whole is kept whenever somebody may want to try another filter.
     pub(crate) async fn select(

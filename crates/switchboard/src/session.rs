@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use switchboard_core::approval::{Access, Grants};
 use switchboard_core::catalog::Catalog;
+use switchboard_core::content::ResultForm;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::host_profile::HostProfile;
 use switchboard_core::name::ServerName;
@@ -94,6 +95,12 @@ impl Session {
             }
             Ok(_) | Err(_) => failure,
         }
+    }
+
+    /// A text for the model, cut to what the caller's host lets pass. The whole is kept like a
+    /// large result.
+    pub async fn fitted(&self, text: String, form: ResultForm) -> String {
+        self.results.guard_text(text, form).await
     }
 
     /// The session itself as one who asks.

@@ -96,6 +96,16 @@ impl Whole {
         Whole { text: text.into_owned(), json }
     }
 
+    /// A text of ours.
+    pub fn of_text(text: String) -> Whole {
+        Whole { text, json: Json::None }
+    }
+
+    /// Head and tail of the text, within the limits for an id of up to 64 bytes.
+    pub fn shortened(&self, limits: &Limits, id: &str) -> String {
+        shortened(&self.text, &limits.workable(), id, "result, offset, limit or grep")
+    }
+
     pub fn json(&self) -> Option<&str> {
         match &self.json {
             Json::None => None,

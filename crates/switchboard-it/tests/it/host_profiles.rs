@@ -123,6 +123,56 @@ async fn every_line_of_a_long_result_is_read_within_the_limit_of_each_host() {
     }
 }
 
+/// A server whose description of one tool, instructions and list are longer than most pages.
+fn wordy() -> World {
+    let properties: Vec<String> = (0..200)
+        .map(|n| {
+            let about = format!("What the option number {n} of this tool is for, at some length.");
+            format!("\"option_{n}\": {{ \"type\": \"string\", \"description\": \"{about}\" }}")
+        })
+        .collect();
+    let advice: String =
+        (0..200).map(|n| format!("Rule {n}: look before the tool is called.\n")).collect();
+    let mut script = format!(
+        "[server]\ninstructions = '''{advice}'''\n[[tools]]\nname = 'vast'\n\
+         input_schema = '{{ \"type\": \"object\", \"properties\": {{ {} }} }}'\n",
+        properties.join(", ")
+    );
+    for n in 0..150 {
+        let about = format!("Counts stars of galaxy {n} by night, through the largest telescope.");
+        script.push_str(&format!("[[tools]]\nname = 'star_{n}'\ndescription = '{about}'\n"));
+    }
+    World::of("kit", "kit").script("kit", &script).start()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_answer_of_ours_is_longer_than_the_page_of_a_host() {
+    let world = wordy();
+    world.ask(r#"{ "connect": "kit" }"#).await;
+    for profile in PROFILES.iter().filter(|profile| profile.name != "pi").chain([&UNKNOWN]) {
+        let mut client = world.client_of(host(profile.name), json!({})).await;
+        let tool = if profile.wants_pair() { "mcp_write" } else { "mcp" };
+        let most = profile.result_bytes.unwrap();
+        for request in [
+            r#"{ "describe": "kit_vast" }"#,
+            r#"{ "instructions": "kit" }"#,
+            r#"{ "search": "count stars", "limit": 100 }"#,
+        ] {
+            let whole = world.ask(request).await;
+            let about = format!("{} {request}", profile.name);
+            let arguments = serde_json::from_str(request).unwrap();
+            let (shown, _) = used(&mut client, tool, arguments).await;
+            assert!(shown.len() <= most, "{about}: {}", shown.len());
+            if whole.len() <= most {
+                assert_eq!(shown, whole, "{about}");
+            } else {
+                assert_eq!(followed(&mut client, &shown).await.join("\n"), whole, "{about}");
+            }
+            assert!(profile.name != "cline" || whole.len() > most, "{about}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn limit_that_the_user_sets_takes_precedence() {
     let world = world(json!({ "outputGuard": { "maxBytes": 70_000, "maxLines": 9_000 } }));

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_core::approval::{Access, Approved};
 use switchboard_core::catalog::Kind;
+use switchboard_core::content::ResultForm;
 use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::{INVALID_PARAMS, write_text};
@@ -89,6 +90,11 @@ impl Caller {
     pub fn read_only(mut self) -> Caller {
         self.access = Access::ReadOnly;
         self
+    }
+
+    /// How its host gets results.
+    pub fn result_form(&self) -> ResultForm {
+        self.listener.host.result_form()
     }
 
     /// The server gets these members of `_meta`.
