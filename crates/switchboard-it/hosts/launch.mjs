@@ -1,7 +1,6 @@
 // Starts hosts: headless with a prompt, bounded in time.
 
-import { spawn } from "node:child_process";
-
+import { watch } from "../pi/processes.mjs";
 import { note, packaged } from "./home.mjs";
 
 const PATIENCE_MS = 90_000;
@@ -12,25 +11,17 @@ export const commandOf = ({ host }, args) => [...host.program(packaged), ...args
 export function start(world, lines, options = {}) {
   const prompt = ["Do this, a line each turn.", ...lines].join("\n");
   const { args, stdin } = world.host.headless(prompt, options);
-  const [program, ...words] = commandOf(world, args);
-  const child = spawn(program, words, { env: world.env, cwd: world.project, stdio: ["pipe", "pipe", "pipe"] });
+  const surroundings = { env: world.env, cwd: world.project, stdio: ["pipe", "pipe", "pipe"] };
+  // Not `close`: a daemon that a host leaves may keep the pipes open.
+  const bounds = { patienceMs: PATIENCE_MS, event: "exit" };
+  const { child, ended } = watch(commandOf(world, args), surroundings, bounds);
   child.stdin.on("error", () => {}); // It ended before it read everything.
   child.stdin.end(stdin ?? "");
-  const written = { stdout: "", stderr: "" };
-  for (const stream of Object.keys(written)) {
-    child[stream].setEncoding("utf8").on("data", (text) => { written[stream] += text; });
-  }
-  const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
-  const ended = new Promise((resolve, reject) => {
-    child.once("error", reject);
-    // Not `close`: a daemon that a host leaves may keep the pipes open.
-    child.once("exit", (code, signal) => {
-      clearTimeout(timer);
-      note(world, "host", { prompt, code, signal, ...written });
-      resolve({ code, signal, ...written });
-    });
+  const noted = ended.then((ran) => {
+    note(world, "host", { prompt, ...ran });
+    return ran;
   });
-  return { child, ended };
+  return { child, ended: noted };
 }
 
 // Runs one prompt to its end, with no flag that skips permissions.

@@ -8,7 +8,8 @@ import { test } from "node:test";
 import { HOSTS } from "./hosts.mjs";
 import { inHome } from "./home.mjs";
 import { end, processesOf } from "../pi/processes.mjs";
-import { onTerminal, squeezed } from "./terminal.mjs";
+import { squeezed } from "../pi/screen.mjs";
+import { onTerminal } from "./terminal.mjs";
 
 const CONTENT = "written by a model";
 

@@ -1,8 +1,7 @@
 // Pi, in each version that is supported, and the ways to run it.
 
-import { spawn } from "node:child_process";
-
 import { beside, installed } from "./home.mjs";
+import { watch } from "./processes.mjs";
 
 export const VERSIONS = {
   "1.5.0": beside("pi-1.5.0/package/dist/bundle/cli.js"),
@@ -17,28 +16,15 @@ export const commandOf = (version, args) =>
 
 // Starts Pi; `ended` comes true with what it wrote and how it ended.
 export function start(version, { env, project }, args, stdin = "ignore") {
-  return watch(commandOf(version, args), { env, cwd: project }, stdin);
+  return run(commandOf(version, args), { env, cwd: project }, stdin);
 }
 
 // Runs a command of Pi that has no session, such as `install`.
 export const administer = (version, { env, project }, ...args) =>
-  watch([process.execPath, VERSIONS[version], ...args], { env, cwd: project }, "ignore").ended;
+  run([process.execPath, VERSIONS[version], ...args], { env, cwd: project }, "ignore").ended;
 
-function watch([program, ...args], options, stdin) {
-  const child = spawn(program, args, { ...options, stdio: [stdin, "pipe", "pipe"] });
-  const written = { stdout: "", stderr: "" };
-  for (const stream of Object.keys(written)) {
-    child[stream].setEncoding("utf8").on("data", (text) => { written[stream] += text; });
-  }
-  const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
-  const ended = new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code, signal) => {
-      clearTimeout(timer);
-      resolve({ code, signal, ...written });
-    });
-  });
-  return { child, ended };
+function run(command, options, stdin) {
+  return watch(command, { ...options, stdio: [stdin, "pipe", "pipe"] }, { patienceMs: PATIENCE_MS });
 }
 
 // Runs one prompt in print mode.

@@ -1,5 +1,6 @@
-// The processes of a home, and waiting for them without a fixed time.
+// Programs bounded in time, the processes of a home, and waiting for them without a fixed time.
 
+import { spawn } from "node:child_process";
 import { readFileSync, readdirSync, readlinkSync } from "node:fs";
 
 const PATIENCE_MS = 30_000;
@@ -34,4 +35,22 @@ export function end(pid, signal = "SIGKILL") {
   } catch {
     // It ended by itself.
   }
+}
+
+// Starts a program; `ended` comes true on `event` with what it wrote and how it ended.
+export function watch([program, ...args], options, { patienceMs, event = "close" }) {
+  const child = spawn(program, args, options);
+  const written = { stdout: "", stderr: "" };
+  for (const stream of Object.keys(written)) {
+    child[stream].setEncoding("utf8").on("data", (text) => { written[stream] += text; });
+  }
+  const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+  const ended = new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once(event, (code, signal) => {
+      clearTimeout(timer);
+      resolve({ code, signal, ...written });
+    });
+  });
+  return { child, ended };
 }
