@@ -4,7 +4,6 @@ use switchboard::approval::{Answer, Question, pattern_of};
 use switchboard::catalog::Kind;
 use switchboard::failure::Hint;
 use switchboard::host::{Asked, CannotAsk, Host};
-use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
 
 use crate::printer::Printer;
@@ -87,8 +86,8 @@ fn described(question: &Question, printer: Printer) -> String {
     if args.len() > SHOWN_BYTES {
         text.push_str(&format!("\n  ({} of arguments, not all are shown)", bytes(args.len())));
     }
-    if let Some(about) = about_pin(target.pin) {
-        text.push_str(&format!("\n  {} {about}", palette.warning("attention:")));
+    for caution in target.cautions() {
+        text.push_str(&format!("\n  {} {caution}", palette.warning("attention:")));
     }
     text
 }

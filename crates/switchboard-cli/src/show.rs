@@ -4,7 +4,6 @@ pub(crate) mod account;
 
 use std::fmt::Write;
 
-use switchboard::catalog::pin::Pin;
 use switchboard::name::ServerName;
 use switchboard::render::words::{clean_block, clean_line, list, plural};
 use switchboard::reply::{
@@ -126,7 +125,7 @@ pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
 /// One line of the terminal: the name whole, and of the description what fits.
 fn tool_line(tool: &ToolLine, look: Look) -> String {
     let name = clean_line(&tool.shown, NAME);
-    let mark = mark(tool.pin, look.palette);
+    let mark = marks(tool, look.palette);
     let room = look.columns.saturating_sub(name.chars().count() + 2).max(SOME_WORDS);
     match clean_line(&tool.description, room) {
         about if about.is_empty() => format!("{}{mark}", look.palette.name(name)),
@@ -134,9 +133,8 @@ fn tool_line(tool: &ToolLine, look: Look) -> String {
     }
 }
 
-/// Stands behind the name of a tool that is not what was accepted.
-fn mark(pin: Pin, palette: Palette) -> String {
-    pin.mark().map(|mark| format!(" {}", palette.warning(format!("({mark})")))).unwrap_or_default()
+fn marks(tool: &ToolLine, palette: Palette) -> String {
+    tool.marks().map(|mark| format!(" {}", palette.warning(format!("({mark})")))).collect()
 }
 
 fn found(out: &mut String, page: &SearchPage, look: Look) {
@@ -147,7 +145,7 @@ fn found(out: &mut String, page: &SearchPage, look: Look) {
         }
         let signature = signature(&hit.signature, &hit.line.shown, look.palette);
         let about = clean_line(&hit.line.description, PARAGRAPH);
-        let mark = mark(hit.line.pin, look.palette);
+        let mark = marks(&hit.line, look.palette);
         let _ = writeln!(out, "{signature}{mark}\n  {about}");
     }
 }
@@ -178,7 +176,8 @@ fn described(out: &mut String, description: &Description, palette: Palette) {
         let _ = writeln!(out, "\n{}\n{returns}", palette.heading("Returns"));
     }
     let mut facts = vec![("server", line.server.as_str()), ("tool", line.tool.as_str())];
-    facts.extend(render::text::about_pin(line.pin).map(|about| ("attention", about)));
+    let cautions = line.cautions();
+    facts.extend(cautions.iter().map(|caution| ("attention", caution.as_str())));
     facts.extend(description.title.as_deref().map(|title| ("title", title)));
     facts.extend(description.resource.as_deref().map(|uri| ("reads", uri)));
     facts.extend(description.annotations.as_deref().map(|claims| ("declares", claims)));

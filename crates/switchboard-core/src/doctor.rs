@@ -16,7 +16,7 @@ use crate::config::layers::{Config, PendingCause};
 use crate::config::server::ServerEntry;
 use crate::config::values::Template;
 use crate::failure::{Code, Failure, Hint};
-use crate::name::{ServerName, fold};
+use crate::name::{ServerName, look};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,10 @@ pub enum Log {
 pub enum Fault {
     #[error("{}:{}:{}: {}", .0.path.as_deref().unwrap_or_default(), .0.line, .0.column, .0.kind)]
     Config(Diagnostic),
-    #[error("its name differs from `{other}` only in letter case, or in `-` for `_`")]
+    #[error("its name looks like `{other}`")]
     CollidingNames { other: String },
+    #[error("its tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
+    ForeignPrefix { tool: String, shown: String, other: String },
     #[error("the entry disables it")]
     Disabled,
     #[error("it comes from this project and {cause}")]
@@ -141,6 +143,7 @@ impl Finding {
                 vec![Hint::Edit { path, line: *line }]
             }
             Fault::CollidingNames { .. } => vec![Hint::Rename],
+            Fault::ForeignPrefix { .. } => Vec::new(),
             Fault::Disabled => about(Hint::Enable),
             Fault::Untrusted { .. } => about(Hint::Trust),
             Fault::MissingVariable { name, .. } => vec![Hint::SetVariable(name.clone())],
@@ -181,6 +184,7 @@ impl Fault {
             Fault::Pi(fault) => fault.level(),
             Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
             | Fault::CollidingNames { .. }
+            | Fault::ForeignPrefix { .. }
             | Fault::NotPassedOn { .. }
             | Fault::Untrusted { .. }
             | Fault::DamagedCache { .. }
@@ -212,6 +216,7 @@ impl Fault {
         match self {
             Fault::Config(diagnostic) => config_code(&diagnostic.kind),
             Fault::CollidingNames { .. } => "colliding_names",
+            Fault::ForeignPrefix { .. } => "foreign_prefix",
             Fault::Disabled => "disabled",
             Fault::Untrusted { .. } => "untrusted",
             Fault::MissingVariable { .. } => "missing_variable",
@@ -328,10 +333,10 @@ fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
 
 fn names(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut folded: BTreeMap<String, &str> = BTreeMap::new();
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     let pending = config.pending.iter().map(|pending| pending.name.as_str());
     for name in config.servers.keys().map(String::as_str).chain(pending) {
-        let other = *folded.entry(fold(name)).or_insert(name);
+        let other = *seen.entry(look(name)).or_insert(name);
         if other != name {
             let other = other.to_owned();
             findings.push(Finding::of(name, Fault::CollidingNames { other }));

@@ -1,5 +1,8 @@
 //! Names of servers and tools: what they are, how they are shown, and when two spellings mean one.
 
+mod look;
+mod prefix;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +11,9 @@ use sha2::{Digest, Sha256};
 
 use crate::config::values::ToolPrefix;
 use crate::render::words::is_unseen;
+
+pub(crate) use look::look;
+pub use prefix::{Owner, Prefixes};
 
 /// Longest name that hosts accept for a tool.
 const SHOWN_LIMIT: usize = 64;
@@ -112,15 +118,20 @@ impl ToolId {
         names
     }
 
-    /// Distinguishes tools whose shown names would be equal; depends on nothing but the id.
+    /// Distinguishes tools whose shown names would be equal.
     fn mark(&self, digits: usize) -> String {
-        let mut hash = Sha256::new();
-        hash.update((self.server.as_str().len() as u64).to_le_bytes());
-        hash.update(self.server.as_str());
-        hash.update(self.tool.as_str());
-        let hex = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        hex.chars().take(digits).collect()
+        digest(self.server.as_str(), self.tool.as_str(), digits)
     }
+}
+
+/// Depends on nothing but both names; the length keeps `a`, `bc` and `ab`, `c` apart.
+fn digest(server: &str, tool: &str, digits: usize) -> String {
+    let mut hash = Sha256::new();
+    hash.update((server.len() as u64).to_le_bytes());
+    hash.update(server);
+    hash.update(tool);
+    let hex = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    hex.chars().take(digits).collect()
 }
 
 impl ToolPrefix {
@@ -175,17 +186,79 @@ pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     if full.len() <= SHOWN_LIMIT { full } else { marked(&full, id, 8) }
 }
 
-/// Shown names for a set of tools: no two are equal, and none depends on the order of the set.
-pub fn shown_names(tools: &[(ToolId, ToolPrefix)]) -> Vec<String> {
-    let names: Vec<String> = tools.iter().map(|(id, mode)| shown(id, *mode)).collect();
-    let mut holders: HashMap<&str, usize> = HashMap::with_capacity(names.len());
-    for name in &names {
-        *holders.entry(name).or_default() += 1;
+/// The name of a tool among all tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownName {
+    pub name: String,
+    /// The server whose prefix the tool's usual name bears, so that it has another one.
+    pub claims: Option<ServerName>,
+}
+
+/// Shown names for a set of tools: no two are equal, none depends on the order of the set, and none
+/// bears the prefix of another server.
+pub fn shown_names(tools: &[(ToolId, ToolPrefix)], prefixes: &Prefixes) -> Vec<ShownName> {
+    let mut settled: HashMap<(&ServerName, ToolPrefix), bool> = HashMap::new();
+    let mut names = Vec::with_capacity(tools.len());
+    for (id, mode) in tools {
+        let settled = *settled
+            .entry((&id.server, *mode))
+            .or_insert_with(|| prefixes.is_settled(&id.server, *mode));
+        names.push(permitted(id, *mode, prefixes, settled));
     }
-    let unique = |(name, (id, _)): (&String, &(ToolId, ToolPrefix))| {
-        if holders.get(name.as_str()) == Some(&1) { name.clone() } else { marked(name, id, 12) }
+    let mut holders: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    for shown in &names {
+        *holders.entry(&shown.name).or_default() += 1;
+    }
+    let is_unique = |shown: &ShownName| holders.get(shown.name.as_str()) == Some(&1);
+    let uniques: Vec<bool> = names.iter().map(is_unique).collect();
+    let tools = tools.iter().zip(uniques);
+    let distinct = names.into_iter().zip(tools).map(|(mut shown, ((id, _), is_unique))| {
+        if !is_unique {
+            shown.name = marked(&shown.name, id, 12);
+            if !prefixes.permits(&shown.name, &id.server) {
+                shown.name = marked(&under_unique_prefix(id), id, 12);
+            }
+        }
+        shown
+    });
+    distinct.collect()
+}
+
+/// The usual name, unless it bears the prefix of another server.
+fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) -> ShownName {
+    let usual = shown(id, mode);
+    // A name that was cut may bear no prefix at any more.
+    let bears_own = |name: &str| prefixes.owner(name) == Owner::Server(id.server.clone());
+    let is_permitted = match mode {
+        _ if settled && starts_with_prefix(&usual, &mode.prefix(&id.server)) => true,
+        // As its server spells it, the name may look like another's.
+        ToolPrefix::None => {
+            prefixes.permits(&usual, &id.server)
+                && (id.tool.as_str().is_ascii() || prefixes.permits(id.tool.as_str(), &id.server))
+        }
+        ToolPrefix::Server | ToolPrefix::Short | ToolPrefix::Mcp => bears_own(&usual),
     };
-    names.iter().zip(tools).map(unique).collect()
+    if is_permitted {
+        return ShownName { name: usual, claims: None };
+    }
+    let other = |name: &str| match prefixes.owner(name) {
+        Owner::Server(owner) => Some(owner).filter(|owner| *owner != id.server),
+        Owner::Contested(servers) => servers.into_iter().find(|owner| *owner != id.server),
+        Owner::Nobody => None,
+    };
+    let claims = other(&usual).or_else(|| other(id.tool.as_str()));
+    let named = shown(id, ToolPrefix::Server);
+    let name = if bears_own(&named) { named } else { under_unique_prefix(id) };
+    ShownName { name, claims }
+}
+
+fn starts_with_prefix(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
+}
+
+fn under_unique_prefix(id: &ToolId) -> String {
+    let full = format!("{}_{}", prefix::unique(&id.server), plain(id.tool.as_str()));
+    if full.len() <= SHOWN_LIMIT { full } else { marked(&full, id, 8) }
 }
 
 fn marked(name: &str, id: &ToolId, digits: usize) -> String {
@@ -201,117 +274,4 @@ pub fn fold(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn id(server: &str, tool: &str) -> ToolId {
-        ToolId { server: ServerName::new(server).unwrap(), tool: ToolName::new(tool).unwrap() }
-    }
-
-    fn check(server: &str, tool: &str, expected: [&str; 4]) {
-        let id = id(server, tool);
-        assert_eq!(ToolPrefix::ALL.map(|mode| shown(&id, mode)), expected);
-    }
-
-    #[test]
-    fn each_mode_puts_its_prefix_before_the_name() {
-        check("demo", "add", ["demo_add", "demo_add", "add", "mcp__demo_add"]);
-        check("gh-mcp", "get", ["gh-mcp_get", "gh_get", "get", "mcp__gh-mcp_get"]);
-        check("mcp", "x", ["mcp_x", "mcp_x", "x", "mcp__mcp_x"]);
-    }
-
-    #[test]
-    fn a_name_that_carries_its_prefix_gets_no_second_one() {
-        check("demo", "demo_add", ["demo_add", "demo_add", "demo_add", "mcp__demo_demo_add"]);
-        check(
-            "demo",
-            "demolish",
-            ["demo_demolish", "demo_demolish", "demolish", "mcp__demo_demolish"],
-        );
-    }
-
-    #[test]
-    fn characters_that_hosts_refuse_are_replaced() {
-        check("a b", "x.y", ["a_b_x_y", "a_b_x_y", "x_y", "mcp__a_b_x_y"]);
-        check(
-            "s",
-            "größe",
-            ["s_gr_f6__df_e", "s_gr_f6__df_e", "gr_f6__df_e", "mcp__s_gr_f6__df_e"],
-        );
-    }
-
-    #[test]
-    fn tools_that_would_share_a_name_are_both_marked() {
-        let tools = [(id("a", "b_c"), ToolPrefix::Server), (id("a_b", "c"), ToolPrefix::Server)];
-        let names = shown_names(&tools);
-        assert!(names.iter().all(|name| name.starts_with("a_b_c_")), "{names:?}");
-        assert_ne!(names[0], names[1]);
-    }
-
-    #[test]
-    fn hostile_names_are_refused() {
-        assert_eq!(ToolName::new(" "), Err(NameError::Empty));
-        assert_eq!(ToolName::new("a\u{1b}[31m"), Err(NameError::Control));
-        assert_eq!(ToolName::new(&"x".repeat(257)), Err(NameError::TooLong));
-    }
-
-    #[test]
-    fn a_servers_name_looks_like_what_it_is() {
-        let check = |name: &str, expected: Option<NameError>| {
-            assert_eq!(ServerName::new(name).err(), expected, "{name:?}");
-        };
-        for fine in ["git hub", "größe", "Сервер", "サーバー", "सर्वर", "خادم", "🦀"]
-        {
-            check(fine, None);
-        }
-        check(" github", Some(NameError::Blank));
-        check("github ", Some(NameError::Blank));
-        for hidden in [
-            "\u{3164}", "\u{2800}", "\u{115f}", "\u{200b}", "\u{ad}", "\u{a0}", "\u{3000}",
-            "\u{202e}",
-        ] {
-            check(&format!("git{hidden}hub"), Some(NameError::Unseen));
-        }
-    }
-
-    fn any_id() -> impl Strategy<Value = ToolId> {
-        let name = prop_oneof!["[a-b_.-]{1,4}", "[a-zA-Z0-9_.-]{1,90}", "\\PC{1,20}"];
-        (name.clone(), name).prop_filter_map("a valid name", |(server, tool)| {
-            Some(ToolId {
-                server: ServerName::new(&server).ok()?,
-                tool: ToolName::new(&tool).ok()?,
-            })
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn shown_names_are_distinct_short_and_independent_of_order(
-            ids in proptest::collection::hash_set(any_id(), 1..40),
-            mode in proptest::sample::select(&ToolPrefix::ALL[..]),
-        ) {
-            let mut tools: Vec<_> = ids.into_iter().map(|id| (id, mode)).collect();
-            let names = shown_names(&tools);
-            let distinct: HashSet<_> = names.iter().collect();
-            prop_assert_eq!(distinct.len(), tools.len());
-            prop_assert!(names.iter().all(|name| name.len() <= SHOWN_LIMIT));
-            prop_assert!(names.iter().all(|name| name.chars().all(
-                |c| c.is_ascii_alphanumeric() || c == '_' || c == '-')));
-            let before: HashMap<_, _> = tools.iter().cloned().zip(names).map(
-                |((id, _), name)| (id, name)).collect();
-            tools.reverse();
-            for ((id, _), name) in tools.iter().zip(shown_names(&tools)) {
-                prop_assert_eq!(&before[id], &name);
-            }
-        }
-
-        #[test]
-        fn folding_twice_changes_nothing_more(name in "\\PC{1,40}") {
-            prop_assert_eq!(fold(&fold(&name)), fold(&name));
-        }
-    }
-}
+mod tests;

@@ -197,6 +197,8 @@ pub struct ToolLine {
     pub tool: String,
     pub description: String,
     pub pin: Pin,
+    /// The server whose prefix the tool's own name bears; it is not this one.
+    pub claims: Option<ServerName>,
     pub reached_by: ReachedBy,
 }
 

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use switchboard_core::config::values::ToolPrefix;
-use switchboard_core::name::{ServerName, ToolId, ToolName, fold, shown_names};
+use switchboard_core::name::{Owner, Prefixes, ServerName, ToolId, ToolName, fold, shown_names};
 
 /// Lines are taken as servers and tools by turns. No two tools share a shown name, a name depends on
-/// the set alone and not on its order, and hosts take every one.
+/// the set alone and not on its order, none bears the prefix of another server, and hosts take every
+/// one.
 pub(crate) fn are_distinct_and_found_again(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let lines: Vec<&str> = text.lines().take(64).collect();
@@ -17,19 +18,30 @@ pub(crate) fn are_distinct_and_found_again(input: &[u8]) {
             Some(ToolId { server: server.ok()?, tool: tool.ok()? })
         })
         .collect();
+    let prefixes = Prefixes::new(ids.iter().map(|id| &id.server));
     for mode in ToolPrefix::ALL {
         let tools: Vec<(ToolId, ToolPrefix)> = ids.iter().map(|id| (id.clone(), mode)).collect();
         let named: BTreeMap<String, ToolId> =
-            shown_names(&tools).into_iter().zip(ids.iter().cloned()).collect();
+            shown(&tools, &prefixes).zip(ids.iter().cloned()).collect();
         assert_eq!(named.len(), ids.len(), "two tools share a name");
         let reversed: Vec<_> = tools.into_iter().rev().collect();
-        for (name, (id, _)) in shown_names(&reversed).into_iter().zip(&reversed) {
+        for (name, (id, _)) in shown(&reversed, &prefixes).zip(&reversed) {
             assert_eq!(named.get(&name), Some(id), "{name}");
         }
-        for name in named.keys() {
+        for (name, id) in &named {
+            let owner = prefixes.owner(name);
+            let free = mode == ToolPrefix::None && owner == Owner::Nobody;
+            assert!(free || owner == Owner::Server(id.server.clone()), "{name} {owner:?}");
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             assert!(name.len() <= 64 && name.chars().all(plain), "{name}");
             assert_eq!(fold(&fold(name)), fold(name));
         }
     }
+}
+
+fn shown(
+    tools: &[(ToolId, ToolPrefix)],
+    prefixes: &Prefixes,
+) -> impl Iterator<Item = String> + use<> {
+    shown_names(tools, prefixes).into_iter().map(|shown| shown.name)
 }

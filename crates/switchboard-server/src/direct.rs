@@ -159,7 +159,9 @@ impl Direct {
     pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<Shown, RpcError> {
         let state = self.state();
         let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
-        if let Some(shown) = shown {
+        // A server that was configured since may own the prefix of the name.
+        let permitted = |shown: &&Shown| gateway.catalog().permits(name, &shown.id.server);
+        if let Some(shown) = shown.filter(permitted) {
             return Ok(shown.clone());
         }
         let mut tools = self.present(gateway, &state.found).tools;

@@ -48,8 +48,8 @@ pub(crate) async fn answer_method(
     match method {
         "prompts/list" => {
             let catalog = session.gateway().catalog();
-            let rows = catalog.offered().flat_map(|listing| &listing.prompts);
-            Ok(answer::list("prompts", rows.map(|prompt| &*prompt.raw)))
+            let rows: Vec<String> = catalog.prompts().map(|item| item.definition()).collect();
+            Ok(answer::list("prompts", rows.iter().map(String::as_str)))
         }
         "prompts/get" => {
             let named: Named<'_> = read(params)?;
@@ -122,8 +122,11 @@ async fn complete(
         Of::Resource { uri } => Reference::Resource(uri),
     };
     let failed = |failure: Failure| as_the_server_said(&failure);
-    let server = session.owner(&reference).map_err(failed)?;
-    let Passed { params, .. } = Passed::read(params)?;
+    let (server, name) = session.owner(&reference).map_err(failed)?;
+    let Passed { mut params, .. } = Passed::read(params)?;
+    if let Reference::Prompt(_) = reference {
+        params.insert("ref", json!({ "type": "ref/prompt", "name": name }));
+    }
     let answer = session.look_up(&server, Lookup::Completion, params, caller).await;
     answer.map(Answer::Json).map_err(failed)
 }

@@ -423,7 +423,7 @@ fn facts(
     }
 }
 
-fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
+pub(crate) fn shelf(definition: &ServerEntry, settings: &Settings, standing: Standing) -> Shelf {
     let prefix = definition.tool_prefix.unwrap_or(settings.tool_prefix);
     let direct = definition.direct_tools.clone();
     let of_all =
@@ -441,7 +441,7 @@ fn about(definition: &ServerEntry) -> Option<String> {
     Some(about.chars().take(ABOUT).collect())
 }
 
-fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
+pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
     // Its tools are found by what the configuration says about their server, too.
     let mut keywords = definition.search_keywords.clone().unwrap_or_default();
     keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));

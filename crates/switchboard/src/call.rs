@@ -314,12 +314,7 @@ async fn confirm(
     if current.entry.same_definition(&old.entry) && current.pin == old.pin {
         return Ok(approved);
     }
-    let new = Resolved {
-        server: old.server.clone(),
-        shown: Arc::clone(current.shown),
-        entry: Arc::clone(current.entry),
-        pin: current.pin,
-    };
+    let new = current.resolved();
     if approved.by() == By::User || definition == Definition::MustStay {
         return Err(explain::tool_changed(&new));
     }

@@ -2,6 +2,7 @@
 
 mod hosts;
 mod pi;
+mod prefixes;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -52,6 +53,7 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
     findings.extend(directories.map(|fault| Finding { server: None, fault }));
     findings.extend(pi::examine(&with, locations, loaded));
     findings.extend(hosts::examine(environment, locations, loaded));
+    findings.extend(prefixes::examine(locations, loaded));
     for (name, server) in &loaded.config.servers {
         if server.definition.is_disabled() {
             continue;

@@ -2,6 +2,7 @@
 
 mod auth;
 mod dial;
+mod lookup;
 
 use std::error::Error;
 use std::path::Path;
@@ -12,8 +13,8 @@ use switchboard_core::approval::{self, Refusal, RefusalCause};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::pin::Pin;
-use switchboard_core::catalog::resolve::{ArgumentsError, nearest};
-use switchboard_core::catalog::{Catalog, Kind, ResolveError, Resolved};
+use switchboard_core::catalog::resolve::ArgumentsError;
+use switchboard_core::catalog::{Kind, ResolveError, Resolved};
 use switchboard_core::config::edit;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::Origin;
@@ -41,6 +42,9 @@ use crate::upstream::CallError;
 pub(crate) use auth::{auth, no_sign_in};
 pub(crate) use dial::{connect, lease};
 use dial::{http_code, http_hints};
+pub(crate) use lookup::{
+    ambiguous_resource, prompt, unknown_prompt, unknown_resource, unknown_tool,
+};
 
 /// Causes that are born here.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -87,6 +91,8 @@ enum Cause {
     UnknownPrompt(String),
     #[error("several servers have the prompt `{0}`")]
     AmbiguousPrompt(String),
+    #[error("several servers have the resource `{0}`")]
+    AmbiguousResource(String),
     #[error("the connection `{0}` needs the user's approval")]
     NeedsConsent(ServerName, #[source] CannotAsk),
     #[error("the user said no to the connection `{0}`")]
@@ -542,33 +548,6 @@ pub(crate) fn tool_gone(target: &Resolved) -> Failure {
         .hint(Hint::ListTools(target.server.clone()))
 }
 
-pub(crate) fn unknown_resource(uri: &str, catalog: &Catalog) -> Failure {
-    let failure =
-        Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(shown(uri)));
-    let known = catalog.offered().flat_map(|listing| &listing.resources);
-    close_to(uri, known.map(|resource| resource.uri.clone()), failure)
-}
-
-pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
-    let failure =
-        Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(shown(name)));
-    let known = catalog.offered().flat_map(|listing| &listing.prompts);
-    close_to(name, known.map(|prompt| prompt.name.clone()), failure)
-}
-
-/// With the nearest of the names that there are.
-fn close_to(name: &str, known: impl Iterator<Item = String>, failure: Failure) -> Failure {
-    match nearest(name, known) {
-        close if close.is_empty() => failure,
-        close => failure.hint(Hint::DidYouMean(close)),
-    }
-}
-
-pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {
-    let subject = Subject::Server(server.clone());
-    Failure::new(Code::UnknownTool, subject, Cause::NoSuchTool(shown(name)))
-}
-
 fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(200).collect()
 }
@@ -576,13 +555,6 @@ fn shown(name: &str) -> String {
 /// What asking a server for a list, or the like, came to.
 pub(crate) fn lookup(error: CallError, server: &ServerName) -> Failure {
     request(error, server)
-}
-
-pub(crate) fn ambiguous_prompt(name: &str, owners: &[&ServerName]) -> Failure {
-    let owners = owners.iter().map(|owner| owner.to_string()).collect();
-    let name = name.chars().filter(|c| !c.is_control()).take(200).collect();
-    Failure::new(Code::AmbiguousTool, Subject::Request, Cause::AmbiguousPrompt(name))
-        .hint(Hint::Choose(owners))
 }
 
 fn tool(target: &Resolved) -> Subject {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use switchboard_core::approval::Access;
 use switchboard_core::catalog::guess::NotCalled;
+use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::search::Fit;
 use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
@@ -387,7 +388,7 @@ pub(crate) async fn read_resource(
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog();
     let scope = in_scope(&catalog, server)?;
-    let listed_by = owner_of_resource(&catalog, &scope, uri);
+    let listed_by = owner_of_resource(&catalog, &scope, uri)?;
     // A server may serve more than it lists, so a named one is asked in any case.
     let owner = listed_by.or(scope.first().filter(|_| server.is_some()));
     let owner = owner.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
@@ -401,23 +402,33 @@ pub(crate) async fn read_resource(
     output(session, (Origin::Resource, target.server, uri), content, caller).await
 }
 
-/// The server that lists `uri`, or else a template that it can come of.
+/// The server that lists `uri`, or else a template that it can come of. Where several do, none is
+/// taken for another.
 fn owner_of_resource<'a>(
     catalog: &Catalog,
     scope: &'a [ServerName],
     uri: &str,
-) -> Option<&'a ServerName> {
-    let lists = |server: &&ServerName, listed: fn(&Listing, &str) -> bool| {
-        catalog.listing(server).is_some_and(|listing| listed(listing, uri))
+) -> Result<Option<&'a ServerName>, Failure> {
+    let listing = |listed: fn(&Listing, &str) -> bool| -> Vec<&'a ServerName> {
+        let lists = |server: &&ServerName| catalog.listing(server).is_some_and(|l| listed(l, uri));
+        scope.iter().filter(lists).collect()
     };
-    let itself = |l: &Listing, uri: &str| l.resources.iter().any(|resource| resource.uri == uri);
-    let template = |l: &Listing, uri: &str| l.templates.iter().any(|t| t.admits(uri));
-    let mut owners = scope.iter();
-    owners.clone().find(|s| lists(s, itself)).or_else(|| owners.find(|s| lists(s, template)))
+    let mut owners = listing(|l, uri| l.resources.iter().any(|resource| resource.uri == uri));
+    if owners.is_empty() {
+        owners = listing(|l, uri| l.templates.iter().any(|template| template.admits(uri)));
+    }
+    match owners[..] {
+        [] => Ok(None),
+        [owner] => Ok(Some(owner)),
+        _ => Err(explain::ambiguous_resource(uri, &owners)),
+    }
 }
 
-/// The server whose resource, resource template or prompt is meant.
-pub(crate) fn owner(session: &Session, of: &Reference<'_>) -> Result<ServerName, Failure> {
+/// The server whose resource, resource template or prompt is meant, and what it calls that.
+pub(crate) fn owner(
+    session: &Session,
+    of: &Reference<'_>,
+) -> Result<(ServerName, String), Failure> {
     let catalog = session.catalog();
     let scope = in_scope(&catalog, None)?;
     match of {
@@ -425,27 +436,27 @@ pub(crate) fn owner(session: &Session, of: &Reference<'_>) -> Result<ServerName,
             let named = |l: &Listing| l.templates.iter().any(|t| t.uri_template == *uri);
             let by_name =
                 scope.iter().find(|server| catalog.listing(server).is_some_and(|l| named(l)));
-            let owner = by_name.or_else(|| owner_of_resource(&catalog, &scope, uri));
-            owner.cloned().ok_or_else(|| explain::unknown_resource(uri, &catalog))
+            let owner = match by_name {
+                Some(owner) => Some(owner),
+                None => owner_of_resource(&catalog, &scope, uri)?,
+            };
+            let owner = owner.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
+            Ok((owner.clone(), (*uri).to_owned()))
         }
-        Reference::Prompt(name) => owner_of_prompt(&catalog, &scope, name).cloned(),
+        Reference::Prompt(name) => {
+            let found = find_prompt(&catalog, name, None)?;
+            Ok((found.server.clone(), found.prompt.name.clone()))
+        }
     }
 }
 
-fn owner_of_prompt<'a>(
-    catalog: &Catalog,
-    scope: &'a [ServerName],
+fn find_prompt<'a>(
+    catalog: &'a Catalog,
     name: &str,
-) -> Result<&'a ServerName, Failure> {
-    let lists_it = |server: &&ServerName| {
-        catalog.listing(server).is_some_and(|l| l.prompts.iter().any(|p| p.name == name))
-    };
-    let owners: Vec<&ServerName> = scope.iter().filter(lists_it).collect();
-    match owners[..] {
-        [] => Err(explain::unknown_prompt(name, catalog)),
-        [owner] => Ok(owner),
-        _ => Err(explain::ambiguous_prompt(name, &owners)),
-    }
+    within: Option<&ServerName>,
+) -> Result<PromptItem<'a>, Failure> {
+    let found = catalog.find_prompt(name, within).map_err(explain::prompt)?;
+    found.ok_or_else(|| explain::unknown_prompt(name, catalog))
 }
 
 pub(crate) async fn prompt(
@@ -456,10 +467,12 @@ pub(crate) async fn prompt(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog();
-    let scope = in_scope(&catalog, server)?;
-    let owner = owner_of_prompt(&catalog, &scope, name)?;
-    let target =
-        catalog.prompt(owner, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
+    let within = server.map(|server| catalog.active_server(server)).transpose();
+    let within = within.map_err(explain::resolve)?;
+    let PromptItem { server, prompt, .. } = find_prompt(&catalog, name, within.as_ref())?;
+    let target = catalog
+        .prompt(server, &prompt.name)
+        .ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
     let checked = Checked { target, args };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_prompt(raw.into_string());

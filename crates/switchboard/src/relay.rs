@@ -101,14 +101,14 @@ pub enum Reference<'a> {
 }
 
 impl Session {
-    /// The server that something belongs to.
-    pub fn owner(&self, of: &Reference<'_>) -> Result<ServerName, Failure> {
+    /// The server that something belongs to, and what that server calls it.
+    pub fn owner(&self, of: &Reference<'_>) -> Result<(ServerName, String), Failure> {
         modes::owner(self, of)
     }
 
     /// Hears of changes of a resource from now on.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
-        let server = self.owner(&Reference::Resource(uri))?;
+        let (server, _) = self.owner(&Reference::Resource(uri))?;
         let params = Args::of("uri", Value::from(uri));
         self.subscribe_at(&server, uri, params, self.caller()).await.map(drop)
     }

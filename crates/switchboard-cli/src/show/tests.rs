@@ -9,6 +9,7 @@ use switchboard::config::values::{Lifecycle, Toolset};
 use switchboard::reply::{ReachedBy, SearchHit, TrustLevel};
 
 use super::*;
+use switchboard::catalog::pin::Pin;
 
 const PLAIN: Look = Look { palette: Palette::Plain, columns: 60 };
 
@@ -24,6 +25,7 @@ fn line(shown: &str, server: &str, description: &str) -> ToolLine {
         tool,
         description: description.into(),
         pin: Pin::Same,
+        claims: None,
         reached_by: ReachedBy::SameTool,
     }
 }

@@ -15,6 +15,7 @@ fn target(name: &str, annotations: &str, description: &str) -> Resolved {
         shown: Arc::from(format!("files_{name}")),
         entry: Arc::new(Entry::tool(&raw).unwrap()),
         pin: Pin::Same,
+        claims: None,
     }
 }
 

@@ -9,7 +9,6 @@ use super::pin::Pin;
 use super::{Catalog, Item};
 use crate::config::values::{DirectTools, Pins};
 use crate::name::{ServerName, ToolId};
-use crate::render::text::about_pin;
 use crate::render::words::{clean_block, clean_line};
 use crate::schema::as_parameters;
 use crate::tool_card;
@@ -121,16 +120,16 @@ fn id(item: &Item<'_>) -> ToolId {
 
 /// The schema, where hosts can take it, and the annotations as the server wrote them. An output schema would promise structured
 /// results, which a result that is cut to fit cannot keep.
-fn definition(Item { shown, entry, pin, .. }: &Item<'_>) -> String {
+fn definition(item: &Item<'_>) -> String {
+    let Item { shown, entry, .. } = item;
     let annotations = entry.raw_annotations().filter(|raw| raw.starts_with('{'));
     let claimed = annotations.and_then(|raw| serde_json::from_str::<Value>(raw).ok());
     let claimed = claimed.as_ref().and_then(|claimed| claimed.get("title")?.as_str());
     let title = entry.title.as_deref().or(claimed).unwrap_or(entry.name.as_str());
     let about = clean_block(&entry.description, LONGEST_DESCRIPTION);
-    let description = match about_pin(*pin) {
-        None => about.into_owned(),
-        Some(mark) => format!("({mark}) {about}").trim_end().to_owned(),
-    };
+    let cautions: String =
+        item.resolved().cautions().iter().map(|caution| format!("({caution}) ")).collect();
+    let description = format!("{cautions}{about}").trim_end().to_owned();
     let mut out = format!(
         "{{\"name\":{},\"title\":{},\"description\":{},\"inputSchema\":{}",
         Value::from(&***shown),

@@ -133,6 +133,7 @@ impl ToolLine {
             tool: item.entry.name.as_str().to_owned(),
             description: item.entry.description.clone(),
             pin: item.pin,
+            claims: item.claims.cloned(),
             reached_by: ReachedBy::SameTool,
         }
     }
@@ -157,7 +158,7 @@ impl Resolved {
         let output = self.entry.output_schema();
         let output_value = output.and_then(|schema| serde_json::from_str(schema).ok());
         let (server, shown, entry) = (&self.server, &self.shown, &self.entry);
-        let item = Item { server, shown, entry, pin: self.pin };
+        let item = Item { server, shown, entry, pin: self.pin, claims: self.claims.as_deref() };
         Description {
             line: ToolLine::of(&item),
             title: self.entry.title.clone(),

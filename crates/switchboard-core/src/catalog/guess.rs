@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::resolve::{ArgumentsError, Checked, Resolved, carries, resolved};
+use super::resolve::{ArgumentsError, Checked, Resolved};
 use super::{Catalog, Item};
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
@@ -103,12 +103,12 @@ impl Catalog {
         if wanted.len() > LONGEST_NAME {
             return None;
         }
-        let within = within.map(|server| self.active_server(server)).transpose().ok()?;
-        let named = self.shelves().map(|(server, _)| server);
-        let named: Vec<_> = named.filter(|server| carries(&wanted, server)).collect();
+        let within = match within {
+            Some(server) => Some(self.active_server(server).ok()?),
+            None => self.owner(name).ok()?,
+        };
         let mut near: Vec<(Slip<'_>, Item<'_>)> = self
             .scope(within.as_ref())
-            .filter(|item| named.is_empty() || named.contains(&item.server))
             .filter_map(|item| Some((slips(&item, &wanted)?, item)))
             .collect();
         near.sort_by_key(|(slip, _)| slip.edits);
@@ -116,7 +116,7 @@ impl Catalog {
         let rival = near.get(1).is_some_and(|(other, _)| other.edits <= slip.edits + 1);
         let own = fold(best.entry.name.as_str());
         let is_slip = slip.edits <= tolerated(&own) && figures(slip.typed) == figures(&own);
-        (is_slip && !rival).then(|| resolved(best))
+        (is_slip && !rival).then(|| best.resolved())
     }
 }
 

@@ -155,7 +155,7 @@ impl Listing {
             resources,
             hidden: hidden.into_iter().map(|resource| resource.uri).collect(),
             templates: raw.resource_templates.iter().filter_map(|raw| read_template(raw)).collect(),
-            prompts: raw.prompts.iter().filter_map(|raw| read_prompt(raw)).collect(),
+            prompts: distinct(raw.prompts.iter().filter_map(|raw| read_prompt(raw))),
             instructions: raw.instructions.clone(),
             server_name: raw.server_name.clone(),
             server_version: raw.server_version.clone(),
@@ -291,6 +291,12 @@ impl ResourceTemplate {
             Some(last) => last.is_empty() || uri.ends_with(last),
         }
     }
+}
+
+/// The first of each name: the others could not be asked for.
+fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
+    let mut seen = HashSet::new();
+    prompts.filter(|prompt| seen.insert(prompt.name.clone())).collect()
 }
 
 fn read_prompt(raw: &RawValue) -> Option<Prompt> {

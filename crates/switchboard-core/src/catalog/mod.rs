@@ -8,6 +8,7 @@ pub mod find;
 pub mod guess;
 pub mod listing;
 pub mod pin;
+pub mod prompts;
 pub mod resolve;
 pub mod sealed;
 pub mod search;
@@ -19,7 +20,7 @@ use hashbrown::HashMap;
 
 use crate::config::layers::PendingCause;
 use crate::config::values::{DirectTools, ToolPrefix};
-use crate::name::{ServerName, ToolId, shown_names};
+use crate::name::{Prefixes, ServerName, ShownName, ToolId, shown_names};
 
 pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
@@ -65,6 +66,11 @@ pub struct Catalog {
     /// Shown names, in the order of the listing's entries.
     shown: HashMap<ServerName, Vec<Arc<str>>>,
     drifting: Vec<ServerName>,
+    /// Shown names of prompts, in the order of the listing.
+    prompt_names: HashMap<ServerName, Vec<Arc<str>>>,
+    prefixes: Prefixes,
+    /// By shown name: the server whose prefix the tool's own name bears. Mostly empty.
+    claims: HashMap<Arc<str>, ServerName>,
 }
 
 /// A tool together with the name that it is shown with.
@@ -74,6 +80,8 @@ pub struct Item<'a> {
     pub shown: &'a Arc<str>,
     pub entry: &'a Arc<Entry>,
     pub pin: Pin,
+    /// The server whose prefix the tool's own name bears.
+    pub claims: Option<&'a ServerName>,
 }
 
 impl Catalog {
@@ -89,13 +97,20 @@ impl Catalog {
         }
         let drifting = shelves.iter().filter(|(_, shelf)| !shelf.drift().is_none());
         let drifting = drifting.map(|(name, _)| name.clone()).collect();
-        let mut catalog = Catalog { shelves, drifting, ..Catalog::default() };
-        for ((server, entry, pin), name) in entries.into_iter().zip(shown_names(&tools)) {
+        let prefixes = Prefixes::new(shelves.keys());
+        let names = shown_names(&tools, &prefixes);
+        let mut catalog = Catalog { shelves, drifting, prefixes, ..Catalog::default() };
+        for ((server, entry, pin), ShownName { name, claims }) in entries.into_iter().zip(names) {
             let shown: Arc<str> = Arc::from(name);
             catalog.shown.entry(server.clone()).or_default().push(Arc::clone(&shown));
-            let resolved = Resolved { server, shown: Arc::clone(&shown), entry, pin };
+            if let Some(claimed) = &claims {
+                catalog.claims.insert(Arc::clone(&shown), claimed.clone());
+            }
+            let claims = claims.map(Box::new);
+            let resolved = Resolved { server, shown: Arc::clone(&shown), entry, pin, claims };
             catalog.by_shown.insert(shown, resolved);
         }
+        catalog.name_prompts();
         catalog
     }
 
@@ -127,12 +142,13 @@ impl Catalog {
     /// The tools of one server, in its own order.
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
         let found = self.shelves.get_key_value(server).zip(self.shown.get(server));
-        found.into_iter().flat_map(|((server, shelf), names)| {
+        found.into_iter().flat_map(move |((server, shelf), names)| {
             shelf.entries().zip(names).map(move |((entry, pin), shown)| Item {
                 server,
                 shown,
                 entry,
                 pin,
+                claims: self.claims.get(shown),
             })
         })
     }
@@ -270,3 +286,6 @@ impl Shelf {
         entries.zip(self.pins.iter().copied())
     }
 }
+
+#[cfg(test)]
+mod hijack;

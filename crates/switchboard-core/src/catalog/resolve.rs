@@ -7,7 +7,7 @@ use super::{Catalog, Entry, Item, Kind, Listing, Standing, search};
 use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
-use crate::name::{ServerName, ToolId, fold, shown};
+use crate::name::{Owner, ServerName, ToolId, fold, shown};
 use crate::schema::Mismatch;
 
 /// Names that a miss offers instead.
@@ -20,6 +20,9 @@ pub struct Resolved {
     pub shown: Arc<str>,
     pub entry: Arc<Entry>,
     pub pin: Pin,
+    /// The server whose prefix the tool's own name bears: it is shown with another one. Boxed,
+    /// because each call holds a `Resolved`.
+    pub claims: Option<Box<ServerName>>,
 }
 
 /// Arguments that fit the tool's schema.
@@ -114,22 +117,45 @@ impl Catalog {
         }
         Err(ResolveError::NotFound {
             name: clip(name),
-            suggestions: self.suggestions(name, within.as_ref()),
+            suggestions: self.suggestions(name, within.or(self.owner(name)?).as_ref()),
             unlisted: self.not_listed_yet(),
         })
     }
 
-    /// The tool whose name this is, in whatever spelling.
+    /// The tool whose name this is, in whatever spelling. A name with the prefix of a server is a
+    /// name of that server, whether it has such a tool, has not been listed or is disabled.
     pub fn named(
         &self,
         name: &str,
         within: Option<&ServerName>,
     ) -> Result<Option<Resolved>, ResolveError> {
+        let owner = match within {
+            Some(server) => Some(server.clone()),
+            None => self.owner(name)?,
+        };
         match self.by_shown.get(name) {
-            Some(exact) if within.is_none_or(|server| *server == exact.server) => {
+            Some(exact) if owner.as_ref().is_none_or(|server| *server == exact.server) => {
                 Ok(Some(exact.clone()))
             }
-            Some(_) | None => self.forgiving(name, within),
+            Some(_) | None => self.forgiving(name, owner.as_ref()),
+        }
+    }
+
+    /// Whether the name bears no prefix but that of this server.
+    pub fn permits(&self, name: &str, server: &ServerName) -> bool {
+        self.prefixes.permits(name, server)
+    }
+
+    /// The server whose prefix the name bears.
+    pub(super) fn owner(&self, name: &str) -> Result<Option<ServerName>, ResolveError> {
+        match self.prefixes.owner(name) {
+            Owner::Nobody => Ok(None),
+            Owner::Server(server) => Ok(Some(server)),
+            Owner::Contested(servers) => {
+                let choices = servers.iter().flat_map(|server| self.tools_of(server));
+                let choices = choices.take(10).map(|item| item.shown.to_string()).collect();
+                Err(ResolveError::Ambiguous { name: clip(name), choices })
+            }
         }
     }
 
@@ -147,7 +173,7 @@ impl Catalog {
         let reads =
             |item: &Item<'_>| matches!(&item.entry.kind, Kind::Resource { uri: u } if u == uri);
         if let Some(item) = self.tools_of(server).find(reads) {
-            return Some(resolved(&item));
+            return Some(item.resolved());
         }
         let entry = Entry::resource(uri, uri.to_owned(), None, None).ok()?;
         Some(self.beside_the_tools(server, entry))
@@ -157,7 +183,7 @@ impl Catalog {
     pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named =
             |item: &Item<'_>| item.entry.kind == Kind::Tool && item.entry.name.as_str() == name;
-        self.tools_of(server).find(named).map(|item| resolved(&item))
+        self.tools_of(server).find(named).map(|item| item.resolved())
     }
 
     /// The prompt `name` of a server.
@@ -169,7 +195,8 @@ impl Catalog {
         let prefix = self.shelf(server).map(|shelf| shelf.prefix).unwrap_or_default();
         let id = ToolId { server: server.clone(), tool: entry.name.clone() };
         let shown = Arc::from(shown(&id, prefix));
-        Resolved { server: server.clone(), shown, entry: Arc::new(entry), pin: Pin::Same }
+        let (server, entry, pin) = (server.clone(), Arc::new(entry), Pin::Same);
+        Resolved { server, shown, entry, pin, claims: None }
     }
 
     /// Spellings in falling order of closeness; the first that fits any tool decides.
@@ -191,7 +218,7 @@ impl Catalog {
             let found: Vec<&Item<'_>> = items.iter().filter(|item| fits(item)).collect();
             match found[..] {
                 [] => {}
-                [only] => return Ok(Some(resolved(only))),
+                [only] => return Ok(Some(only.resolved())),
                 _ => {
                     let choices = found.iter().take(10).map(|item| item.shown.to_string());
                     return Err(ResolveError::Ambiguous {
@@ -211,32 +238,24 @@ impl Catalog {
         fold(&shown(&id, prefix)) == folded
     }
 
-    /// The server whose prefix the name carries, if that server has never been listed.
+    /// The server whose prefix the name bears, if that server has never been listed.
     fn unlisted_owner(
         &self,
         name: &str,
         within: Option<&ServerName>,
     ) -> Result<Option<ServerName>, ResolveError> {
-        let folded = fold(name);
-        let mut owners: Vec<&ServerName> = match within {
-            Some(server) => vec![server],
-            None => {
-                self.shelves().map(|(name, _)| name).filter(|name| carries(&folded, name)).collect()
-            }
+        let owner = match within {
+            Some(server) => Some(server.clone()),
+            None => self.owner(name)?,
         };
-        // `git_hub_x` belongs to `git_hub` rather than to `git`.
-        owners.sort_by_key(|server| std::cmp::Reverse(server.as_str().len()));
-        for server in owners {
-            let Some(shelf) = self.shelf(server) else { continue };
-            let server = server.clone();
-            match shelf.standing {
-                Standing::Disabled => return Err(ResolveError::Disabled(server)),
-                Standing::Pending(cause) => return Err(ResolveError::Pending { server, cause }),
-                Standing::Active if shelf.listing.is_none() => return Ok(Some(server)),
-                Standing::Active => {}
-            }
+        let Some(server) = owner else { return Ok(None) };
+        let Some(shelf) = self.shelf(&server) else { return Ok(None) };
+        match shelf.standing {
+            Standing::Disabled => Err(ResolveError::Disabled(server)),
+            Standing::Pending(cause) => Err(ResolveError::Pending { server, cause }),
+            Standing::Active if shelf.listing.is_none() => Ok(Some(server)),
+            Standing::Active => Ok(None),
         }
-        Ok(None)
     }
 
     fn suggestions(&self, name: &str, within: Option<&ServerName>) -> Vec<String> {
@@ -274,28 +293,27 @@ impl Catalog {
     }
 }
 
-/// Whether a folded name begins with the prefix of this server, in any of its forms.
-pub(super) fn carries(folded: &str, server: &ServerName) -> bool {
-    [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp].iter().any(|mode| {
-        let prefix = fold(&mode.prefix(server));
-        folded.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('_'))
-    })
-}
-
-/// The item as a value of its own.
-pub(super) fn resolved(item: &Item<'_>) -> Resolved {
-    Resolved {
-        server: item.server.clone(),
-        shown: Arc::clone(item.shown),
-        entry: Arc::clone(item.entry),
-        pin: item.pin,
+impl Item<'_> {
+    /// The tool as a value of its own.
+    pub fn resolved(&self) -> Resolved {
+        Resolved {
+            server: self.server.clone(),
+            shown: Arc::clone(self.shown),
+            entry: Arc::clone(self.entry),
+            pin: self.pin,
+            claims: self.claims.cloned().map(Box::new),
+        }
     }
 }
 
-/// The name under every prefix mode, and `get_` for a resource's `read_`; folded.
+/// The name under every prefix mode, with `__` behind the prefix as some hosts have it, and `get_`
+/// for a resource's `read_`; folded.
 fn other_spellings(item: &Item<'_>) -> impl Iterator<Item = String> {
     let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
-    let names = ToolPrefix::ALL.into_iter().map(move |mode| fold(&shown(&id, mode)));
+    let names = ToolPrefix::ALL.into_iter().flat_map(move |mode| {
+        let joined = format!("{}__{}", mode.prefix(&id.server), id.tool);
+        [fold(&shown(&id, mode)), fold(&joined)]
+    });
     let is_resource = matches!(item.entry.kind, Kind::Resource { .. });
     names.flat_map(move |name| {
         let older = is_resource.then(|| name.replacen("read_", "get_", 1));

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::caution::behind_name;
 use super::lead::lead;
 use super::text::{self, found::budget_of};
 use super::words::{clean_line, list, plural};
@@ -117,9 +118,7 @@ pub fn tools(all: &[ToolsFrom]) -> String {
         out.push_str(&title);
         for (index, tool) in from.tools.iter().enumerate() {
             let mut row = format!("\n  - {}", clean_line(&tool.tool, NAME));
-            if let Some(mark) = tool.pin.mark() {
-                let _ = write!(row, " ({mark})");
-            }
+            row.push_str(&behind_name(tool.marks()));
             let about = lead(&tool.description, DESCRIPTION);
             if !about.is_empty() {
                 let _ = write!(row, ": {about}");
@@ -165,7 +164,7 @@ pub fn found(page: &SearchPage) -> String {
         let name = clean_line(&hit.line.tool, NAME);
         let parameters = hit.signature.strip_prefix(&hit.line.shown).unwrap_or_default();
         let parameters = if index < FULL_HITS { parameters } else { "" };
-        let mark = hit.line.pin.mark().map(|mark| format!(" ({mark})")).unwrap_or_default();
+        let mark = behind_name(hit.line.marks());
         let about = lead(&hit.line.description, ABOUT_HIT);
         let row = format!("{name}{parameters}{mark} from '{}'\n  {about}\n\n", hit.line.server);
         if !room.take(&row) {

@@ -160,6 +160,9 @@ fn tool(line: &ToolLine) -> Map<String, Value> {
     if let Some(mark) = line.pin.mark() {
         value.insert("pin".into(), json!(mark));
     }
+    if let Some(server) = &line.claims {
+        value.insert("prefixOf".into(), json!(server.as_str()));
+    }
     value
 }
 

@@ -4,6 +4,7 @@ pub mod prompts;
 
 use std::fmt::Write;
 
+use super::caution::behind_name;
 use super::lead::lead;
 use super::remedy::{self, Speech};
 use super::text::found::budget_of;
@@ -248,9 +249,8 @@ fn tool_line(tool: &ToolLine) -> String {
     }
 }
 
-/// Behind a tool that is not what was accepted.
 fn mark(tool: &ToolLine) -> String {
-    tool.pin.mark().map(|mark| format!(" ({mark})")).unwrap_or_default()
+    behind_name(tool.marks())
 }
 
 fn unseen(out: &mut String, not_listed: &[ServerName], pending: &[ServerName]) {

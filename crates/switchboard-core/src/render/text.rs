@@ -5,6 +5,7 @@ pub(super) mod found;
 
 use std::fmt::Write;
 
+use super::caution::behind_name;
 use super::lead::lead;
 use super::remedy::word;
 use super::words::{clean_block, clean_line, duration, list, plural};
@@ -226,10 +227,9 @@ fn drift(drift: DriftCount) -> Option<String> {
 fn marks(tool: &ToolLine) -> String {
     let by = match tool.reached_by {
         ReachedBy::SameTool => None,
-        ReachedBy::WriteTool => Some(WRITE_NAME),
+        ReachedBy::WriteTool => Some(WRITE_NAME.to_owned()),
     };
-    let marks = tool.pin.mark().into_iter().chain(by);
-    marks.map(|mark| format!(" ({mark})")).collect()
+    behind_name(tool.marks().chain(by))
 }
 
 fn tools(out: &mut String, page: &ToolPage) {
@@ -318,16 +318,6 @@ fn not_listed(out: &mut String, servers: &[ServerName]) {
         plural(servers.len(), "server"),
         list(&names, NAMES)
     );
-}
-
-/// What it means that a tool is not what was accepted.
-pub fn about_pin(pin: Pin) -> Option<&'static str> {
-    match pin {
-        Pin::Same => None,
-        Pin::Changed => Some("its definition changed since it was accepted"),
-        Pin::New => Some("it is new since its server was first listed"),
-        Pin::Unknown => Some("what it was when it was accepted cannot be read"),
-    }
 }
 
 /// The text of a failure: what went wrong, why, and what to do about it.
@@ -453,6 +443,7 @@ mod tests {
             tool: "talk".to_owned(),
             description: flood.clone(),
             pin: Pin::Same,
+            claims: None,
             reached_by: ReachedBy::SameTool,
         };
         let description = Description {

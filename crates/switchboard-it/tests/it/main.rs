@@ -42,6 +42,7 @@ mod pair;
 mod pi_face;
 mod pi_list;
 mod pins;
+mod prefixes;
 mod processes;
 mod question;
 mod reaper;

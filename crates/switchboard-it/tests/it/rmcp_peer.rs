@@ -112,8 +112,9 @@ async fn uses_everything(client: &RunningService<RoleClient, Approver>) {
     assert!(image.content.iter().any(|block| block.as_image().is_some()));
 
     let prompts = client.list_all_prompts().await.unwrap();
-    assert_eq!(prompts.iter().map(|prompt| &*prompt.name).collect::<Vec<_>>(), ["greet", "plain"]);
-    client.get_prompt(GetPromptRequestParams::new("plain")).await.unwrap();
+    let names: Vec<&str> = prompts.iter().map(|prompt| &*prompt.name).collect();
+    assert_eq!(names, ["demo_greet", "demo_plain"]);
+    client.get_prompt(GetPromptRequestParams::new("demo_plain")).await.unwrap();
     let resources = client.list_all_resources().await.unwrap();
     let uri = resources[0].uri.clone();
     client.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap();

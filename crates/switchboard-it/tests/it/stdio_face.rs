@@ -337,7 +337,7 @@ async fn prompts_and_resources_pass_through() {
     }
     insta::assert_snapshot!(table, @r##"
     prompts/list
-      {"prompts":[{"name":"greet","title":"Greeting","description":"Greets somebody.","arguments":[{"name":"who","description":"Whom to greet","required":true}]},{"name":"plain","arguments":[]}]}
+      {"prompts":[{"name":"demo_greet","title":"Greeting","description":"Greets somebody.","arguments":[{"name":"who","description":"Whom to greet","required":true}]},{"name":"demo_plain","arguments":[]}]}
     prompts/get
       {"messages":[{"role":"user","content":{"type":"text","text":"Say hello to Ada."}}],"description":"Greets somebody."}
     resources/list

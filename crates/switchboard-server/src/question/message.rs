@@ -5,7 +5,6 @@
 
 use switchboard::catalog::{Kind, Resolved};
 use switchboard::exact::Args;
-use switchboard::render::text::about_pin;
 use switchboard::render::words::{bytes, clean_block, clean_line};
 
 /// How much of a call's arguments is shown in all.
@@ -26,8 +25,8 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
         clean_line(target.entry.name.as_str(), NAME),
         clean_line(target.server.as_str(), NAME),
     );
-    if let Some(about) = about_pin(target.pin) {
-        message.push_str(&format!(" Attention: {about}."));
+    for caution in target.cautions() {
+        message.push_str(&format!(" Attention: {caution}."));
     }
     if let Kind::Resource { uri } = &target.entry.kind {
         message.push_str(&format!("\nIt reads {}", clean_line(uri, SHOWN_ARGUMENTS)));

@@ -91,8 +91,8 @@ fn no_server_has_a_name_of_ours_or_of_another_server() {
     let shelves = vec![bare("a", &taken), bare("b", &["search"]), plain("mcp", &["status"])];
     let list = list(shelves, &DirectTools::All);
     let names = names(&list);
-    let (ours, marked) = names.split_at(2);
-    assert_eq!(ours, ["mcp-x", "mcpx"]);
+    let (prefixed, marked) = names.split_at(4);
+    assert_eq!(prefixed, ["a_mcp_connect", "a_mcp_x", "a_mcp-x", "mcpx"]);
     assert!(marked.iter().all(|name| name.starts_with("search_")), "{marked:?}");
     assert_eq!(marked.len(), 2);
     assert_ne!(marked[0], marked[1]);

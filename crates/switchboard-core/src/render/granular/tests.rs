@@ -24,6 +24,7 @@ fn line(tool: &str, description: &str) -> ToolLine {
         tool: tool.to_owned(),
         description: description.to_owned(),
         pin: Pin::Same,
+        claims: None,
         reached_by: ReachedBy::SameTool,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::{LINE, about_pin, server_name};
+use super::{LINE, server_name};
 use crate::budget::cut;
 use crate::render::words::{clean_block, clean_line};
 use crate::reply::{Description, ReachedBy};
@@ -30,8 +30,8 @@ pub(super) fn described(description: &Description) -> String {
     if line.reached_by == ReachedBy::WriteTool {
         let _ = writeln!(out, "call it with {WRITE_NAME}");
     }
-    if let Some(about) = about_pin(line.pin) {
-        let _ = writeln!(out, "attention: {about}");
+    for caution in line.cautions() {
+        let _ = writeln!(out, "attention: {caution}");
     }
     if let Some(uri) = &description.resource {
         let _ = writeln!(out, "reads the resource {}", clean_line(uri, LINE * 2));

@@ -1,0 +1,181 @@
+//! A call reaches the server whose prefix its name bears, or none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::config::layers::PendingCause;
+use crate::exact::Args;
+use crate::name::Owner;
+
+const SERVERS: &[&str] = &[
+    "github",
+    "GitHub",
+    "git",
+    "git-hub",
+    "git_hub",
+    "github-mcp",
+    "githubmcp",
+    "g\u{456}thub",
+    "evil",
+    "e v",
+    "e.v",
+    "mcp",
+    "mcp__github",
+    "a",
+    "a_b",
+    "m",
+    "rn",
+];
+
+const TOOLS: &[&str] = &[
+    "create_issue",
+    "hub_create_issue",
+    "github_create_issue",
+    "GitHub-create_issue",
+    "github/create_issue",
+    "mcp__github__create_issue",
+    "g\u{456}thub_create_issue",
+    "b_c",
+    "c",
+    "a_b_c",
+    "git_hub_x",
+    "x",
+    "mcp_x",
+    "github\u{ff3f}x",
+    "rn_x",
+];
+
+/// A server with its tools, in any state.
+fn any_server() -> impl Strategy<Value = (&'static str, ToolPrefix, u8, Vec<&'static str>)> {
+    let tools = proptest::collection::vec(select(TOOLS), 0..6);
+    (select(SERVERS), select(&ToolPrefix::ALL[..]), 0_u8..5, tools)
+}
+
+fn shelf((server, prefix, state, tools): &(&str, ToolPrefix, u8, Vec<&str>)) -> Shelf {
+    let standing = match state {
+        0 => Standing::Disabled,
+        1 => Standing::Pending(PendingCause::New),
+        _ => Standing::Active,
+    };
+    let shelf = Shelf::new(*prefix, standing);
+    if *state == 2 {
+        return shelf;
+    }
+    let tool = |name: &&str| {
+        let text = json!({
+            "name": name,
+            "inputSchema": { "type": "object" },
+            "annotations": { "readOnlyHint": true },
+        });
+        RawValue::from_string(text.to_string()).unwrap()
+    };
+    let raw = RawListing { tools: tools.iter().map(tool).collect(), ..RawListing::default() };
+    let policy = ListingPolicy { prefix: *prefix, max_tools: 100, ..ListingPolicy::default() };
+    let listing = Listing::build(ServerName::new(server).unwrap(), &raw, &policy);
+    shelf.with_listing(Arc::new(listing))
+}
+
+/// A name as a model could type it.
+fn any_call() -> impl Strategy<Value = String> {
+    let joined = (select(SERVERS), select(&["_", "/", "-", ".", " ", "__"][..]), select(TOOLS))
+        .prop_map(|(server, separator, tool)| format!("{server}{separator}{tool}"));
+    let outer = joined.clone().prop_map(|name| format!("mcp__{name}"));
+    let shouted = joined.clone().prop_map(|name| name.to_uppercase());
+    let slip = joined.clone().prop_map(|name| name.replacen('i', "j", 1));
+    prop_oneof![4 => joined, 1 => outer, 1 => shouted, 1 => slip, 2 => select(TOOLS).prop_map(str::to_owned)]
+}
+
+/// Whose prefix a name bears, told without the code under test: every prefix of every server is
+/// tried, and the longest decides. Several owners mean that the name is nobody's.
+fn bearers(catalog: &Catalog, name: &str) -> Vec<ServerName> {
+    let alike = |text: &str| {
+        let text = text.to_lowercase().replace('\u{456}', "i").replace('\u{ff3f}', "_");
+        text.replace(['-', '.', ' ', '/', ':'], "_").replace('m', "rn")
+    };
+    let name = alike(name);
+    let mut best = (0, Vec::new());
+    for (server, _) in catalog.shelves() {
+        // As it is typed, and as shown names have it.
+        let typed = [server.as_str().to_owned(), server.as_str().replace('\u{456}', "_456_")];
+        for own in typed.map(|own| alike(&own)) {
+            let short = own.strip_suffix(&alike("mcp")).map(|stem| stem.trim_end_matches('_'));
+            let short = short.filter(|stem| !stem.is_empty()).unwrap_or(&own).to_owned();
+            for prefix in [format!("{}{own}", alike("mcp__")), own, short] {
+                if !name.starts_with(&format!("{prefix}_")) || prefix.len() < best.0 {
+                    continue;
+                }
+                if prefix.len() > best.0 {
+                    best = (prefix.len(), Vec::new());
+                }
+                best.1.push(server.clone());
+            }
+        }
+    }
+    best.1
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+    #[test]
+    fn call_reaches_the_server_whose_prefix_its_name_bears(
+        servers in proptest::collection::vec(any_server(), 1..6),
+        calls in proptest::collection::vec(any_call(), 1..8),
+    ) {
+        let shelves = servers.iter().map(|one| (ServerName::new(one.0).unwrap(), shelf(one)));
+        let catalog = Catalog::new(BTreeMap::from_iter(shelves));
+        for name in &calls {
+            let bearers = bearers(&catalog, name);
+            let mut reached = Vec::new();
+            if let Ok(resolution) = catalog.resolve(name, None) {
+                reached.push(match resolution {
+                    Resolution::Tool(tool) => tool.server,
+                    Resolution::Unlisted(server) => server,
+                });
+            }
+            let guessed = catalog.misspelt(name, None);
+            let guessed = guessed.and_then(|tool| tool.check_unnamed(Args::default()).ok());
+            reached.extend(guessed.map(|checked| checked.target.server));
+            let searched = catalog.named(name, None).ok().flatten();
+            reached.extend(searched.map(|tool| tool.server));
+            for server in reached {
+                prop_assert!(
+                    bearers.is_empty() || bearers.contains(&server),
+                    "{} went to {}, and is of {:?}", name, server, bearers
+                );
+            }
+        }
+        for item in catalog.tools() {
+            let bearers = bearers(&catalog, item.shown);
+            prop_assert!(
+                bearers.is_empty() || bearers.contains(item.server),
+                "{} is shown for {}, and is of {:?}", item.shown, item.server, bearers
+            );
+            let called = match catalog.resolve(item.shown, None) {
+                Ok(Resolution::Tool(tool)) => Some(tool.server),
+                Ok(Resolution::Unlisted(_)) | Err(_) => None,
+            };
+            prop_assert_eq!(called.as_ref(), Some(item.server), "{} cannot be called", item.shown);
+        }
+    }
+}
+
+#[test]
+fn owner_is_told_by_the_catalog_of_all_servers() {
+    let catalog = Catalog::new(BTreeMap::from_iter([
+        (ServerName::new("github").unwrap(), shelf(&("github", ToolPrefix::Server, 0, vec![]))),
+        (ServerName::new("evil").unwrap(), shelf(&("evil", ToolPrefix::None, 3, vec!["github_x"]))),
+    ]));
+    let github = ServerName::new("github").unwrap();
+    assert_eq!(catalog.prefixes.owner("github_x"), Owner::Server(github.clone()));
+    let refused = catalog.resolve("github_x", None);
+    assert!(matches!(refused, Err(ResolveError::Disabled(server)) if server == github));
+    let tool = catalog.tools().next().unwrap();
+    assert_eq!(&**tool.shown, "evil_github_x");
+    assert_eq!(tool.claims, Some(&github));
+}

@@ -1,0 +1,65 @@
+//! Prompts of several servers.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::catalog::{Listing, ListingPolicy, RawListing, Standing};
+use crate::config::values::ToolPrefix;
+
+fn catalog(servers: &[(&str, ToolPrefix, &[&str])]) -> Catalog {
+    let shelf = |(server, prefix, names): &(&str, ToolPrefix, &[&str])| {
+        let server = ServerName::new(server).unwrap();
+        let raw = |name: &&str| {
+            let text = json!({ "name": name, "_meta": { "n": 1.50 }, "description": "d" });
+            RawValue::from_string(text.to_string().replace("1.5", "1.50")).unwrap()
+        };
+        let raw = RawListing { prompts: names.iter().map(raw).collect(), ..RawListing::default() };
+        let listing = Listing::build(server.clone(), &raw, &ListingPolicy::default());
+        (server, Shelf::new(*prefix, Standing::Active).with_listing(Arc::new(listing)))
+    };
+    Catalog::new(BTreeMap::from_iter(servers.iter().map(shelf)))
+}
+
+fn found(catalog: &Catalog, name: &str) -> String {
+    match catalog.find_prompt(name, None) {
+        Ok(Some(item)) => format!("{}/{}", item.server, item.prompt.name),
+        Ok(None) => "-".to_owned(),
+        Err(ResolveError::Ambiguous { choices, .. }) => choices.join("|"),
+        Err(other) => other.to_string(),
+    }
+}
+
+#[test]
+fn prompts_of_one_name_are_listed_and_found_apart() {
+    use ToolPrefix::{None, Server};
+    let catalog = catalog(&[("a", Server, &["review", "plan"]), ("b", Server, &["review"])]);
+    let shown: Vec<&str> = catalog.prompts().map(|item| &**item.shown).collect();
+    assert_eq!(shown, ["a_review", "a_plan", "b_review"]);
+    assert_eq!(found(&catalog, "b_review"), "b/review");
+    assert_eq!(found(&catalog, "B-review"), "b/review");
+    assert_eq!(found(&catalog, "plan"), "a/plan");
+    assert_eq!(found(&catalog, "review"), "a_review|b_review");
+    let catalog = self::catalog(&[("a", None, &["review", "review"])]);
+    let listed: Vec<String> = catalog.prompts().map(|item| item.definition()).collect();
+    assert_eq!(listed, [r#"{"name":"review","_meta":{"n":1.50},"description":"d"}"#]);
+}
+
+#[test]
+fn renamed_prompt_keeps_every_other_member() {
+    let catalog = catalog(&[("a", ToolPrefix::Server, &["review"])]);
+    let listed: Vec<String> = catalog.prompts().map(|item| item.definition()).collect();
+    assert_eq!(listed, [r#"{"name":"a_review","_meta":{"n":1.50},"description":"d"}"#]);
+}
+
+#[test]
+fn no_prompt_is_listed_or_found_under_the_prefix_of_another_server() {
+    use ToolPrefix::{None, Server};
+    let catalog = catalog(&[("evil", None, &["github_review"]), ("github", Server, &[])]);
+    for name in ["github_review", "github/review", "GITHUB_review", "g\u{456}thub_review"] {
+        assert_eq!(found(&catalog, name), "-", "{name}");
+    }
+    assert_eq!(found(&catalog, "evil_github_review"), "evil/github_review");
+}

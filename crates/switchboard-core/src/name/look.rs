@@ -1,0 +1,100 @@
+//! What a name looks like: one key for all names that a reader would take for each other.
+
+use std::sync::LazyLock;
+
+use hashbrown::HashMap;
+
+use crate::render::words::is_unseen;
+
+/// A library has the whole table of Unicode, for 400 KB of program and memory. Names of servers are
+/// mostly ASCII, so the characters that look like it are enough, and are read when one occurs.
+static LOOKS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
+    let rows = include_str!("confusables.txt").lines().filter(|line| !line.starts_with('#'));
+    let rows = rows.filter_map(|row| row.split_once(' '));
+    let rows = rows.map(|(ascii, codes)| (if ascii == "space" { " " } else { ascii }, codes));
+    rows.flat_map(|(ascii, codes)| codes.split(' ').flat_map(range).map(move |c| (c, ascii)))
+        .collect()
+});
+
+/// `2010-2013`, or a single code.
+fn range(codes: &str) -> impl Iterator<Item = char> + use<> {
+    let (first, last) = codes.split_once('-').unwrap_or((codes, codes));
+    let code = |hex: &str| u32::from_str_radix(hex, 16).unwrap_or_default();
+    (code(first)..=code(last)).filter_map(char::from_u32)
+}
+
+/// Equal for names that differ only in letter case, in the separator (`-`, `_`, `/`, `.`, `:` or a
+/// blank), in characters that are not seen, or in characters that look alike.
+pub(crate) fn look(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 8);
+    for c in name.chars() {
+        if c.is_ascii() {
+            push_ascii(&mut out, c);
+        } else if c.is_whitespace() {
+            out.push('_');
+        } else if !is_unseen(c) {
+            push_other(&mut out, c);
+        }
+    }
+    out
+}
+
+fn push_ascii(out: &mut String, c: char) {
+    match c.to_ascii_lowercase() {
+        '0' => out.push('o'),
+        '1' | '|' => out.push('l'),
+        'm' => out.push_str("rn"),
+        '-' | '.' | ' ' | '/' | ':' => out.push('_'),
+        plain if plain.is_ascii_alphanumeric() || plain == '_' => out.push(plain),
+        control if control.is_ascii_control() => {}
+        other => push_code(out, other),
+    }
+}
+
+fn push_other(out: &mut String, c: char) {
+    // The capital of a letter may look like another letter than the letter itself.
+    if let Some(ascii) = LOOKS.get(&c) {
+        return ascii.chars().for_each(|c| push_ascii(out, c));
+    }
+    for small in c.to_lowercase() {
+        match LOOKS.get(&small) {
+            Some(ascii) => ascii.chars().for_each(|c| push_ascii(out, c)),
+            None => push_code(out, small),
+        }
+    }
+}
+
+/// As shown names have it.
+fn push_code(out: &mut String, c: char) {
+    for c in format!("_{:x}_", u32::from(c)).chars() {
+        push_ascii(out, c);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_have_one_key() {
+        for (name, other) in [
+            ("GitHub_create-issue", "github/create_issue"),
+            ("g\u{456}thub", "github"),
+            ("\u{ff47}\u{ff49}thub\u{ff3f}x", "github_x"),
+            ("git\u{200b}hub", "github"),
+            ("git\u{fe0f}hub", "github"),
+            ("git\u{2010}hub", "git-hub"),
+            ("git\u{a0}hub", "git hub"),
+            ("\u{1d420}ithub", "github"),
+            ("\u{41d}UB", "HUB"),
+            ("memory", "rnemory"),
+            ("m0dels", "models"),
+            ("app1", "appl"),
+        ] {
+            assert_eq!(look(name), look(other), "{name} {other}");
+        }
+        for (name, other) in [("github", "gitlab"), ("a_b", "ab"), ("größe", "grosse")] {
+            assert_ne!(look(name), look(other), "{name} {other}");
+        }
+    }
+}
