@@ -244,13 +244,13 @@ impl Fault {
 
 fn config_code(kind: &DiagnosticKind) -> &'static str {
     match kind {
-        DiagnosticKind::Syntax { .. } => "config_syntax",
+        DiagnosticKind::Syntax { .. } | DiagnosticKind::Empty => "config_syntax",
         DiagnosticKind::Unreadable { .. } | DiagnosticKind::FileTooLarge { .. } => {
             "config_unreadable"
         }
-        DiagnosticKind::UnknownKey { .. } => "unknown_key",
+        DiagnosticKind::UnknownKey { .. } | DiagnosticKind::MisspeltRule { .. } => "unknown_key",
         DiagnosticKind::NoEffect { .. } => "no_effect",
-        DiagnosticKind::DuplicateKey { .. } => "duplicate_key",
+        DiagnosticKind::DuplicateKey { .. } | DiagnosticKind::GivenTwice { .. } => "duplicate_key",
         DiagnosticKind::ForbiddenInProject { .. } => "forbidden_key",
         DiagnosticKind::NoEndpoint { .. } => "no_endpoint",
         DiagnosticKind::SeveralEndpoints { .. } => "several_endpoints",
@@ -319,6 +319,9 @@ fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
         | DiagnosticKind::MissingKey { .. }
         | DiagnosticKind::UnknownKey { .. }
         | DiagnosticKind::DuplicateKey { .. }
+        | DiagnosticKind::GivenTwice { .. }
+        | DiagnosticKind::MisspeltRule { .. }
+        | DiagnosticKind::Empty
         | DiagnosticKind::NoEffect { .. }
         | DiagnosticKind::BadName { .. }
         | DiagnosticKind::BadId { .. }

@@ -293,14 +293,14 @@ fn fixture_of(transport: &Transport) -> Option<&str> {
 }
 
 /// Acts a script for each connection, the last one over and over.
-struct Troupe {
+pub struct Troupe {
     acts: Vec<Arc<Script>>,
     connections: AtomicUsize,
     state: FixtureState,
 }
 
 impl Troupe {
-    fn new(acts: Vec<Arc<Script>>, state: FixtureState) -> Self {
+    pub fn new(acts: Vec<Arc<Script>>, state: FixtureState) -> Self {
         Self { acts, connections: AtomicUsize::new(0), state }
     }
 }

@@ -301,8 +301,8 @@ impl<'a> Editor<'a> {
     }
 
     fn text(&self, path: &Path) -> Result<String, EditError> {
-        let bytes = paths::read_regular(path)
-            .map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
+        let bytes =
+            paths::read(path).map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
         String::from_utf8(bytes.unwrap_or_default())
             .map_err(|_| EditError::NotText { path: path.to_path_buf() })
     }

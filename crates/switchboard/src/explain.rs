@@ -57,7 +57,7 @@ enum Cause {
     NoLists(ServerName),
     #[error("the user said no to `{0}`")]
     Denied(String),
-    #[error("`{0}` is not called while it cannot be read what you allow and deny")]
+    #[error("refusing to call `{0}`: your allow and deny rules cannot be parsed")]
     UnreadRules(String),
     #[error("`{tool}` is denied by the rule `{pattern}`")]
     DeniedByRule { tool: String, pattern: String },

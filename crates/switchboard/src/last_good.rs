@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_core::config::layers::Layer;
+use switchboard_core::config::diagnostic::Diagnostic;
+use switchboard_core::config::layers::{Layer, Tier};
 use switchboard_core::config::parse::ParsedFile;
 
 /// The last version of each file that could be read.
@@ -21,7 +22,7 @@ impl LastGood {
     /// The layer to use for a file that was read just now: itself, or if it makes no sense as a
     /// whole, its earlier version with the present problems, and the place of the first of them.
     pub(crate) fn stand_in(&self, read: Layer) -> (Layer, Option<String>) {
-        let Some(place) = unusable(&read.file) else { return (read, None) };
+        let Some(place) = unusable(&read) else { return (read, None) };
         match self.layers.iter().find(|layer| layer.source == read.source) {
             None => (read, None),
             Some(good) => {
@@ -39,7 +40,7 @@ impl LastGood {
         files: impl Iterator<Item = &'f Path>,
     ) -> LastGood {
         let known = |layer: &Layer| self.layers.iter().any(|good| good.source == layer.source);
-        let ever_good = |layer: &Layer| unusable(&layer.file).is_none() || known(layer);
+        let ever_good = |layer: &Layer| unusable(layer).is_none() || known(layer);
         LastGood {
             layers: layers.into_iter().filter(ever_good).collect(),
             files: files.map(Path::to_owned).collect(),
@@ -47,8 +48,13 @@ impl LastGood {
     }
 }
 
-fn unusable(file: &ParsedFile) -> Option<String> {
-    let problem = file.diagnostics.iter().find(|problem| problem.kind.spoils_the_file())?;
+/// A file that makes no sense as a whole, or in which the user's rules do not.
+fn unusable(layer: &Layer) -> Option<String> {
+    let spoils = |problem: &&Diagnostic| match layer.source.tier {
+        Tier::User => problem.is_error() && problem.hides_rules(),
+        Tier::Project => problem.kind.spoils_the_file(),
+    };
+    let problem = layer.file.diagnostics.iter().find(spoils)?;
     let path = problem.path.as_deref().unwrap_or_default();
     Some(format!("{path}:{}:{}", problem.line, problem.column))
 }

@@ -224,7 +224,8 @@ impl Gathered {
             let spoils = problem.kind.spoils_the_file();
             let counts = problem.is_error() && problem.hides_rules();
             let Diagnostic { line, column, .. } = *problem;
-            (counts && (!spoils || own && !stands_in)).then_some(Origin { path, line, column })
+            let is_ours = !spoils || own;
+            (counts && is_ours && !stands_in).then_some(Origin { path, line, column })
         })
     }
 

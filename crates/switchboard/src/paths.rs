@@ -213,16 +213,35 @@ pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Reads a whole file; `None` if there is none.
-pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+/// Opens a regular file; `None` if there is none. A pipe that stands there would never begin, and a
+/// device would never end.
+pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
+    match open_with(path, OFlags::empty()) {
         // A parent that is a file means the same: nothing is there.
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        opened => opened,
+    }
+}
+
+fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Ok(None),
+        // A socket.
+        Err(Errno::NXIO) => return Err(not_regular()),
+        Err(error) => return Err(error.into()),
     };
-    read_all(file).map(Some)
+    if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(not_regular()) }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+}
+
+/// Reads a whole regular file; `None` if there is none.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    open_regular(path)?.map(read_all).transpose()
 }
 
 fn read_all(file: File) -> io::Result<Vec<u8>> {
@@ -254,12 +273,13 @@ pub(crate) fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
 
 /// Reads a file of ours, unless its mode lets others do what `forbidden` says.
 fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Unread> {
-    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = match rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP) => return Err(Unread::Exposed),
-        Err(error) => return Err(Unread::Io(error.into())),
+    let file = match open_with(path, OFlags::NOFOLLOW) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(None),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+            return Err(Unread::Exposed);
+        }
+        Err(error) => return Err(Unread::Io(error)),
     };
     let data = file.metadata().map_err(Unread::Io)?;
     let ours = data.uid() == rustix::process::geteuid().as_raw();
@@ -267,14 +287,6 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
         return Err(Unread::Exposed);
     }
     read_all(file).map(Some).map_err(Unread::Io)
-}
-
-/// The same for what must be a file: a pipe that somebody put there would never end.
-pub(crate) fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    read(path)
 }
 
 /// Holds the right to change what lies beside `path`; other processes wait.

@@ -77,7 +77,7 @@ impl SharedFile {
         let _lock = paths::lock(&self.lock)?;
         self.remove_leftovers()?;
         for _ in 0..TRIES {
-            let before = paths::read_regular(&self.path)?;
+            let before = paths::read(&self.path)?;
             let after = change(before.as_deref()).map_err(UpdateError::Change)?;
             let Some(after) = after else { return Ok(()) };
             let written = self.write_beside(&after)?;

@@ -123,17 +123,16 @@ impl Candidate {
             let file = ParsedFile { diagnostics, ..ParsedFile::default() };
             Some(Layer { source: source.clone(), file })
         };
-        // A repository may hold a link to a device that never ends, or never begins.
-        let strange = |path: &Path| path.metadata().is_ok_and(|data| !data.is_file());
-        if self.tier == Tier::Project && strange(&self.path) {
-            return unreadable("it is no regular file");
-        }
         let bytes = match paths::read(&self.path) {
             Ok(Some(bytes)) => bytes,
+            Ok(None) if self.path.is_symlink() => return unreadable("the link leads nowhere"),
             Ok(None) => return None,
             Err(error) => return unreadable(&error.to_string()),
         };
-        let text = String::from_utf8_lossy(&bytes);
+        // A rule with characters in the place of others would be another rule.
+        let Ok(text) = String::from_utf8(bytes) else {
+            return unreadable("it is not UTF-8");
+        };
         let file = match self.form {
             Form::Ours => parse::parse(&text, &source),
             Form::PiServers => pi_servers::parse(&text, &source),

@@ -6,6 +6,12 @@ use std::sync::Arc;
 use super::hosts::Host;
 use crate::name::NameError;
 
+/// The settings that decide what is called.
+pub(super) const RULES: &[&str] = &["allow", "deny", "approve", "approveTools", "pins"];
+
+/// What stands in the place of a key for the whole file.
+pub(super) const ROOT: &str = "(root)";
+
 /// One problem of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -40,12 +46,19 @@ impl Diagnostic {
             DiagnosticKind::WrongType { key, .. }
             | DiagnosticKind::NotAChoice { key, .. }
             | DiagnosticKind::OutOfRange { key, .. }
+            | DiagnosticKind::GivenTwice { key }
             | DiagnosticKind::TooManyEntries { key, .. } => key,
+            // Among those that are not shown may be one about a rule.
+            DiagnosticKind::TooManyProblems { .. } => return true,
+            // In the entry of a server it costs that server alone.
+            DiagnosticKind::MisspeltRule { rule, .. } => return rule.starts_with("settings"),
             kind => return kind.spoils_the_file(),
         };
         let setting = key.strip_prefix("settings.").unwrap_or_default();
         let setting = setting.split('[').next().unwrap_or_default();
-        key == "settings" || ["allow", "deny", "approve", "approveTools", "pins"].contains(&setting)
+        ["settings", "mcpServers", "mcp-servers"].contains(&key.as_str())
+            || RULES.contains(&setting)
+            || self.kind.spoils_the_file()
     }
 }
 
@@ -88,9 +101,9 @@ pub enum DiagnosticKind {
     FileTooLarge { limit: usize },
     #[error("more than {limit} problems, the others are not shown")]
     TooManyProblems { limit: usize },
-    #[error("`{key}` has more than {limit} entries")]
+    #[error("{} has more than {limit} entries", Key(key))]
     TooManyEntries { key: String, limit: usize },
-    #[error("`{key}` must be {expected}, found {found}")]
+    #[error("{} must be {expected}, found {found}", Key(key))]
     WrongType { key: String, expected: &'static str, found: Found },
     #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
@@ -105,6 +118,14 @@ pub enum DiagnosticKind {
     NoEffect { key: String },
     #[error("`{key}` is given twice, the last one counts")]
     DuplicateKey { key: String },
+    /// Neither of them is taken for what the user meant.
+    #[error("`{key}` is given twice")]
+    GivenTwice { key: String },
+    /// A rule that is not read must not go unnoticed.
+    #[error("unknown key `{key}`, where `{rule}` may be meant")]
+    MisspeltRule { key: String, rule: String },
+    #[error("the file is empty: write `{{}}` for a configuration without anything")]
+    Empty,
     /// A repository must not decide how far it is trusted.
     #[error("`{key}` is not allowed in a project file")]
     ForbiddenInProject { key: String },
@@ -146,12 +167,16 @@ pub enum DiagnosticKind {
 impl DiagnosticKind {
     /// Whether nothing of the file counts.
     pub fn spoils_the_file(&self) -> bool {
-        matches!(
-            self,
+        match self {
             DiagnosticKind::Syntax { .. }
-                | DiagnosticKind::Unreadable { .. }
-                | DiagnosticKind::FileTooLarge { .. }
-        )
+            | DiagnosticKind::Unreadable { .. }
+            | DiagnosticKind::FileTooLarge { .. }
+            | DiagnosticKind::Empty => true,
+            DiagnosticKind::WrongType { key, .. } | DiagnosticKind::TooManyEntries { key, .. } => {
+                key == ROOT
+            }
+            _ => false,
+        }
     }
 }
 
@@ -176,6 +201,17 @@ impl fmt::Display for Found {
             Found::Array => "an array",
             Found::Object => "an object",
         })
+    }
+}
+
+struct Key<'a>(&'a str);
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ROOT => f.write_str("the file"),
+            key => write!(f, "`{key}`"),
+        }
     }
 }
 

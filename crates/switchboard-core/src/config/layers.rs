@@ -42,6 +42,12 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             }
         }
     }
+    // What a refused entry of the user's would have forbidden is not known.
+    let users = layers.iter().filter(|layer| layer.source.tier == Tier::User);
+    let ours = users.filter(|layer| layer.file.host.is_none());
+    for (name, _) in ours.flat_map(|layer| &layer.file.refused) {
+        drafts.remove(name);
+    }
     let mut config = Config { diagnostics, refused, ..Config::default() };
     for (name, draft) in drafts {
         config.settle(name, draft, approvals);

@@ -2,7 +2,7 @@
 
 use jsonc_parser::ast::Value;
 
-use super::diagnostic::{Diagnostic, DiagnosticKind};
+use super::diagnostic::{Diagnostic, DiagnosticKind, RULES};
 use super::fields::{boolean, choices, string};
 use super::hosts::Host;
 use super::ignored;
@@ -18,8 +18,19 @@ const MAX_SERVERS: usize = 1_000;
 /// Reads JSONC. A file with a syntax error, or without any content, comes out empty.
 pub fn parse(text: &str, source: &Source) -> ParsedFile {
     let mut file = ParsedFile::default();
-    let read = |reader: &mut Reader<'_>, root: &Value<'_>| file.read_root(reader, root);
-    file.diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
+    let mut is_empty = true;
+    let read = |reader: &mut Reader<'_>, root: &Value<'_>| {
+        is_empty = false;
+        file.read_root(reader, root);
+    };
+    let mut diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
+    // A program that was killed, or an editor at work, leaves such a file.
+    if is_empty && diagnostics.is_empty() && source.tier == Tier::User {
+        let mut reader = Reader::new(text, source);
+        reader.error(0, DiagnosticKind::Empty);
+        diagnostics = reader.into_diagnostics();
+    }
+    file.diagnostics = diagnostics;
     file
 }
 
@@ -65,6 +76,12 @@ impl ParsedFile {
                 }
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
                 name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
+                name if RULES.contains(&name) => {
+                    misspelt_rule(reader, &member, format!("settings.{name}"));
+                }
+                name if near(&["settings"], name).is_some() => {
+                    misspelt_rule(reader, &member, "settings".to_owned());
+                }
                 _ => reader.unknown_key(&member, ROOT_KEYS),
             }
         }
@@ -75,17 +92,20 @@ impl ParsedFile {
             return;
         };
         for member in members {
-            // Both spellings of the root key may stand in one file.
-            if self.servers.iter().any(|server| server.name == member.name) {
-                let key = member.key.clone();
-                reader.warn(member.offset, DiagnosticKind::DuplicateKey { key });
-                self.servers.retain(|server| server.name != member.name);
-            }
             if !has_room(&self.servers, reader, (&servers.key, member.offset)) {
                 return;
             }
             let before = reader.problems();
-            match read_server(reader, &member) {
+            // Both spellings of the root key may stand in one file.
+            let again = self.servers.iter().any(|server| server.name == member.name);
+            if again {
+                let key = member.key.clone();
+                reader.error(member.offset, DiagnosticKind::GivenTwice { key });
+                self.servers.retain(|server| server.name != member.name);
+            }
+            let twice = member.twice || again;
+            let read = if twice { None } else { read_server(reader, &member) };
+            match read {
                 Some(server) => self.servers.push(server),
                 None => {
                     let problem = reader.error_after(before).cloned();
@@ -115,10 +135,28 @@ impl ParsedFile {
                 Some(Ok(())) => self.settings.overlay(&setting),
                 Some(Err(Reported)) => {}
                 None if ignored::SETTINGS.contains(&member.name) => reader.ignored_key(&member),
-                None => reader.unknown_key(&member, SettingsEntry::KEYS),
+                None => match near(RULES, member.name) {
+                    Some(rule) => misspelt_rule(reader, &member, format!("settings.{rule}")),
+                    None => reader.unknown_key(&member, SettingsEntry::KEYS),
+                },
             }
         }
     }
+}
+
+/// The fields of a server that keep tools back.
+const SERVER_RULES: &[&str] = &["approveTools", "includeTools", "excludeTools", "disabled"];
+
+/// The rule whose name this is but for letter case or a slip of the keys.
+fn near(rules: &[&'static str], name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let near = |rule: &&str| strsim::damerau_levenshtein(&name, &rule.to_lowercase()) <= 1;
+    rules.iter().copied().find(near)
+}
+
+fn misspelt_rule(reader: &mut Reader<'_>, member: &Member<'_>, rule: String) {
+    let key = member.key.clone();
+    reader.error(member.offset, DiagnosticKind::MisspeltRule { key, rule });
 }
 
 pub(super) const ROOT_KEYS: &[&str] = &[
@@ -185,6 +223,7 @@ pub(super) fn read_fields(
 ) -> Fields {
     let mut fields = Fields { entry: ServerEntry::default(), enabled: None, sound: true };
     for member in members {
+        fields.sound &= !member.twice;
         if besides.contains(&member.name) {
             continue;
         }
@@ -206,6 +245,10 @@ pub(super) fn read_fields(
         match read {
             Some(read) => fields.sound &= read.is_ok(),
             None if ignored::SERVER.contains(&member.name) => reader.ignored_key(&member),
+            None if let Some(rule) = near(SERVER_RULES, member.name) => {
+                misspelt_rule(reader, &member, rule.to_owned());
+                fields.sound = false;
+            }
             None => {
                 let known = ServerEntry::KEYS.iter().copied().chain(["timeout"]);
                 let known: Vec<&str> = known.chain(besides.iter().copied()).collect();

@@ -111,7 +111,7 @@ fn read_server(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Option<
         entry.lifecycle = Some(Lifecycle::Eager);
         entry.origins.insert("lifecycle", at);
     }
-    let member = Member { name: &name, key: key.to_owned(), offset, value };
+    let member = Member { name: &name, key: key.to_owned(), offset, value, twice: false };
     if !check_endpoints(reader, &member, &entry) || !sound {
         return None;
     }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use jsonc_parser::ast::{ObjectPropName, Value};
 use jsonc_parser::common::Ranged;
 
-use super::diagnostic::{Diagnostic, DiagnosticKind, Found, Level};
+use super::diagnostic::{Diagnostic, DiagnosticKind, Found, Level, ROOT, RULES};
 use super::layers::{Origin, Source};
+use super::server::ServerEntry;
 
 const MAX_PROBLEMS: usize = 200;
 pub(super) const MAX_ENTRIES: usize = 10_000;
@@ -36,6 +37,8 @@ pub(super) struct Member<'v> {
     /// Where the name stands, as a byte offset.
     pub(super) offset: usize,
     pub(super) value: &'v Value<'v>,
+    /// It is given twice, where only one can be meant.
+    pub(super) twice: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -121,14 +124,19 @@ impl<'t> Reader<'t> {
                 ObjectPropName::Word(word) => word.start(),
             };
             let name = property.name.as_str();
-            let member = Member { name, key: join(key, name), offset, value: &property.value };
+            let (value, twice) = (&property.value, false);
+            let member = Member { name, key: join(key, name), offset, value, twice };
             match seen.insert(name, members.len()) {
                 Some(earlier) => {
-                    let key = member.key.clone();
-                    self.warn(offset, DiagnosticKind::DuplicateKey { key });
+                    let path = member.key.clone();
+                    let twice = is_single(key, name);
+                    match twice {
+                        true => drop(self.error(offset, DiagnosticKind::GivenTwice { key: path })),
+                        false => self.warn(offset, DiagnosticKind::DuplicateKey { key: path }),
+                    }
                     seen.insert(name, earlier);
                     if let Some(slot) = members.get_mut(earlier) {
-                        *slot = member;
+                        *slot = Member { twice, ..member };
                     }
                 }
                 None => members.push(member),
@@ -151,12 +159,11 @@ impl<'t> Reader<'t> {
             Value::Array(_) => Found::Array,
             Value::Object(_) => Found::Object,
         };
-        let key = if key.is_empty() { "(root)" } else { key }.to_owned();
-        self.error(value.start(), DiagnosticKind::WrongType { key, expected, found })
+        self.error(value.start(), DiagnosticKind::WrongType { key: shown(key), expected, found })
     }
 
     pub(super) fn too_many_entries(&mut self, key: &str, value: &Value<'_>) -> Reported {
-        let kind = DiagnosticKind::TooManyEntries { key: key.to_owned(), limit: MAX_ENTRIES };
+        let kind = DiagnosticKind::TooManyEntries { key: shown(key), limit: MAX_ENTRIES };
         self.error(value.start(), kind)
     }
 
@@ -195,6 +202,24 @@ impl<'t> Reader<'t> {
         let tail = self.text.as_bytes().get(counted * CHAR_COUNT_STRIDE..offset);
         let before = self.char_counts.get(counted).copied().unwrap_or_default();
         before + char_starts(tail.unwrap_or_default())
+    }
+}
+
+fn shown(key: &str) -> String {
+    if key.is_empty() { ROOT.to_owned() } else { key.to_owned() }
+}
+
+/// Whether a key decides what runs or is called, so that a second one leaves that open.
+fn is_single(parent: &str, name: &str) -> bool {
+    let servers = ["mcpServers", "mcp-servers"];
+    match parent {
+        "" => name == "settings" || servers.contains(&name),
+        "settings" => RULES.contains(&name),
+        parent if servers.contains(&parent) => true,
+        parent => {
+            let of_server = servers.iter().any(|servers| parent.starts_with(servers));
+            of_server && (name == "enabled" || ServerEntry::KEYS.contains(&name))
+        }
     }
 }
 

@@ -41,6 +41,10 @@ pub(super) fn read(
         return reader.into_diagnostics();
     }
     let problem = match syntax {
+        // The parser takes them within strings, where a crash may have left them.
+        Syntax::Jsonc if let Some(at) = control_character(text) => {
+            Some((at, "control characters are not allowed".to_owned()))
+        }
         Syntax::Jsonc => match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
             Ok(parsed) => {
                 if let Some(root) = &parsed.value {
@@ -62,6 +66,11 @@ pub(super) fn read(
         reader.error(at, DiagnosticKind::Syntax { clause });
     }
     reader.into_diagnostics()
+}
+
+fn control_character(text: &str) -> Option<usize> {
+    let white = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r');
+    text.bytes().position(|byte| byte.is_ascii_control() && !white(&byte))
 }
 
 /// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.

@@ -272,7 +272,7 @@ async fn nothing_is_called_while_it_cannot_be_read_what_is_denied() {
         assert_eq!(ran.code, Some(code), "{own}: {}", ran.stderr);
         if code == 2 {
             assert!(
-                ran.stderr.contains("cannot be read what you allow and deny"),
+                ran.stderr.contains("your allow and deny rules cannot be parsed"),
                 "{}",
                 ran.stderr
             );

@@ -11,6 +11,7 @@ mod chaos;
 mod cli;
 mod content;
 mod corpus;
+mod damaged_rules;
 mod definitions;
 mod direct;
 mod docs;

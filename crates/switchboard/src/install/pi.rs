@@ -42,7 +42,7 @@ pub(crate) fn look(locations: &Paths, source: &str) -> Found {
     if !path.exists() {
         return Found::Nothing;
     }
-    let manifest = paths::read_regular(&path.join("package.json")).ok().flatten();
+    let manifest = paths::read(&path.join("package.json")).ok().flatten();
     let manifest: Option<Value> = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let name = manifest.as_ref().and_then(|manifest| manifest.get("name")?.as_str());
     if name == Some(PACKAGE) { Found::Ours } else { Found::Other }

@@ -114,7 +114,7 @@ impl Installer<'_> {
         let mut found = folders.map(|folder| Path::new(folder).join(program));
         let found = found.find(|path| path.is_file())?.canonicalize().ok()?;
         let of_package = |folder: &Path| {
-            let bytes = paths::read_regular(&folder.join("package.json")).ok()??;
+            let bytes = paths::read(&folder.join("package.json")).ok()??;
             let manifest: Value = serde_json::from_slice(&bytes).ok()?;
             let name = manifest.get("name")?.as_str()?;
             if !name.starts_with("@openai/codex") {

@@ -1,8 +1,10 @@
 //! Which files an interpreter takes for a word that names none: `./server` for `server.js`, a
 //! directory for what it starts with, a module for its file.
 
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use crate::paths;
 
 /// What interpreters add to a name.
 const ENDINGS: [&str; 7] = ["js", "mjs", "cjs", "ts", "json", "py", "rb"];
@@ -55,9 +57,12 @@ pub(super) fn by_runner(program: &str, cwd: &Path) -> Option<PathBuf> {
 
 /// What a package starts with.
 fn main_of(manifest: &Path) -> Option<String> {
-    if fs::metadata(manifest).ok()?.len() > LARGEST_MANIFEST {
+    let mut text = Vec::new();
+    let file = paths::open_regular(manifest).ok()??;
+    file.take(LARGEST_MANIFEST + 1).read_to_end(&mut text).ok()?;
+    if text.len() as u64 > LARGEST_MANIFEST {
         return None;
     }
-    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(manifest).ok()?).ok()?;
+    let manifest: serde_json::Value = serde_json::from_slice(&text).ok()?;
     manifest.get("main")?.as_str().map(str::to_owned)
 }

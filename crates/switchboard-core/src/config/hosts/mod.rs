@@ -194,7 +194,8 @@ impl HostFile<'_, '_> {
         for value in &array.elements {
             let name = value.as_object().and_then(|entry| entry.get_string("name"));
             let Some(name) = name.map(|name| name.value.as_ref()) else { continue };
-            let member = Member { name, key: join(key, name), value, offset: value.range().start };
+            let (offset, twice) = (value.range().start, false);
+            let member = Member { name, key: join(key, name), offset, value, twice };
             if !self.server((key, &member), dialect, meaning) {
                 return;
             }

@@ -16,10 +16,14 @@ fn comments_trailing_commas_and_both_root_keys_are_read() {
 }
 
 #[test]
-fn a_file_without_content_is_empty() {
-    for text in ["", " \n", "// only\n/* this */", "{}", "\u{feff}"] {
-        check(USER, text, "");
+fn empty_file_of_the_user_is_an_error() {
+    for text in ["", " \n", "// only\n/* this */", "\u{feff}"] {
+        let empty =
+            "f:1:1: error: the file is empty: write `{}` for a configuration without anything";
+        check(USER, text, empty);
+        check(PROJECT, text, "");
     }
+    check(USER, "{}", "");
 }
 
 #[test]
@@ -51,7 +55,7 @@ f:4:40: error: `mcpServers.c.args[1]` must be a string, found null
 f:5:8: error: `mcpServers.d` must be an object, found an array
 f:7:20: error: `mcpServers.f.command` must be a string that is not empty",
     );
-    check(USER, "[]", "f:1:1: error: `(root)` must be an object, found an array");
+    check(USER, "[]", "f:1:1: error: the file must be an object, found an array");
     check(
         USER,
         r#"{"settings": 1}"#,
@@ -87,15 +91,14 @@ f:9:29: error: `settings.maxTools` must be a whole number from 1",
 }
 
 #[test]
-fn unknown_and_repeated_keys_are_warnings() {
+fn unknown_keys_are_warnings_and_repeated_ones_cost_their_server() {
     check(
         USER,
         r#"{"mcpServer": {}, "mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
 "command": "2", "env": {"A": "1", "A": "2"}}, "a": {"command": "3"}}, "settings": {"idletimeout": 1}}"#,
         "
-a command:2
 f:1:2: warning: unknown key `mcpServer`, did you mean `mcpServers`?
-f:2:47: warning: `mcpServers.a` is given twice, the last one counts
+f:2:47: error: `mcpServers.a` is given twice
 f:2:84: warning: unknown key `settings.idletimeout`, did you mean `idleTimeout`?",
     );
     check(
@@ -103,8 +106,7 @@ f:2:84: warning: unknown key `settings.idletimeout`, did you mean `idleTimeout`?
         r#"{"mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
 "command": "2", "env": {"A": "1", "A": "2"}}}}"#,
         "
-a command:2 env:2
-f:2:1: warning: `mcpServers.a.command` is given twice, the last one counts
+f:2:1: error: `mcpServers.a.command` is given twice
 f:1:23: warning: unknown key `mcpServers.a.comand`, did you mean `command`?
 f:1:38: warning: unknown key `mcpServers.a.zzz`
 f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one counts",

@@ -19,6 +19,7 @@ use tokio::sync::OnceCell;
 
 use crate::dial::names::{Names, look_up};
 use crate::env::Environment;
+use crate::paths;
 use crate::upstream::DialError;
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -202,7 +203,8 @@ fn roots_of_the_system() -> Result<ClientConfig, DialError> {
 fn roots_of_a_file(path: &Path) -> Result<ClientConfig, DialError> {
     let failed = |cause: io::Error| DialError::CaFile { path: path.to_owned(), cause };
     let invalid = |_| failed(io::ErrorKind::InvalidData.into());
-    let text = std::fs::read(path).map_err(failed)?;
+    let text = paths::read(path).and_then(|text| text.ok_or(io::ErrorKind::NotFound.into()));
+    let text = text.map_err(failed)?;
     let certificates = CertificateDer::pem_slice_iter(&text);
     let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
     if certificates.is_empty() {

@@ -1,6 +1,6 @@
 //! From the place where a launcher installed a package to the program in it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ enum Script {
 }
 
 fn script(launch: &Launch, package: &Path) -> Option<Script> {
-    let manifest = paths::read_regular(&package.join("package.json")).ok()??;
+    let manifest = paths::read(&package.join("package.json")).ok()??;
     let named = script_of(launch, std::str::from_utf8(&manifest).ok()?)?;
     let script = package.join(named).canonicalize().ok()?;
     // A manifest does not lead out of its package.
@@ -83,7 +83,7 @@ fn script(launch: &Launch, package: &Path) -> Option<Script> {
         return None;
     }
     let mut head = Vec::new();
-    File::open(&script).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    paths::open_regular(&script).ok()??.take(HEAD).read_to_end(&mut head).ok()?;
     if runs_under_node(script.to_str()?, &head) {
         return Some(Script::OfNode(script));
     }

@@ -15,7 +15,7 @@ pub(super) fn root_of(package: &Package, env: &BTreeMap<String, String>) -> Opti
         None => {
             let config = setting("npm_config_userconfig", env).map(|path| home.join(path));
             let config = config.unwrap_or_else(|| home.join(".npmrc"));
-            let text = paths::read_regular(&config).ok().flatten().unwrap_or_default();
+            let text = paths::read(&config).ok().flatten().unwrap_or_default();
             match cache_in(&String::from_utf8_lossy(&text)) {
                 // Only npm knows what it stands for.
                 Some(cache) if cache.contains('$') => return None,

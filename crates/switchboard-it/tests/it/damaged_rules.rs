@@ -1,0 +1,286 @@
+//! A damaged file of the user's loses no rule: no call runs that the undamaged file refuses.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard::load::{LoadOptions, Loaded, load_again};
+use switchboard::paths::Paths;
+use switchboard::request::Request;
+use switchboard::{Gateway, Headless, LastGood};
+use switchboard_it::fixture::{FixtureState, Script};
+use switchboard_it::harness::{Home, Troupe, call};
+
+/// The servers stand in a file of their own, so that they stay when the rules are damaged.
+const SERVERS: &str = r#"{ "mcpServers": {
+    "kit": { "command": "fixture-server", "args": ["kit"] },
+    "lent": { "command": "fixture-server", "args": ["kit"] }
+} }"#;
+
+const KIT: &str = "
+[[tools]]
+name = 'denied'
+[[tools]]
+name = 'asked'
+[[tools]]
+name = 'free'
+annotations = { readOnlyHint = true }
+";
+
+/// Every tool that these rules refuse where nobody can be asked.
+const REFUSED: &[&str] = &["kit_denied", "kit_asked", "lent_denied", "lent_asked", "lent_free"];
+
+fn rules() -> Value {
+    json!({
+        "settings": {
+            "deny": ["*/denied"],
+            "allow": ["kit/free"],
+            "approve": "all",
+            "approveTools": ["kit/asked"],
+            "pins": "warn",
+        },
+        "mcpServers": { "lent": { "approveTools": true, "excludeTools": [] } },
+    })
+}
+
+struct Machine {
+    home: Home,
+    file: PathBuf,
+    /// From the undamaged file, as a gateway that runs has it.
+    good: LastGood,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let home = Home::new();
+        let shared = home.path().join(".config/mcp");
+        fs::create_dir_all(&shared).unwrap();
+        fs::write(shared.join("mcp.json"), SERVERS).unwrap();
+        let own = home.path().join("switchboard");
+        fs::create_dir_all(&own).unwrap();
+        let file = own.join("mcp.json");
+        let mut machine = Machine { home, file, good: LastGood::default() };
+        machine.write(rules().to_string().as_bytes());
+        machine.good = machine.load(&LastGood::default()).good;
+        machine
+    }
+
+    fn write(&self, damaged: &[u8]) {
+        let _absent = fs::remove_file(&self.file);
+        fs::write(&self.file, damaged).unwrap();
+    }
+
+    fn load(&self, last_good: &LastGood) -> Loaded {
+        let environment = self.home.environment();
+        let options = LoadOptions { config: None, project: environment.cwd.clone() };
+        load_again(&environment, &Paths::of(&environment), &options, last_good).unwrap()
+    }
+
+    /// What of `tools` runs in a new gateway, and in one that knew the good file.
+    async fn runs(&self, tools: &[&str]) -> Vec<String> {
+        let mut ran = Vec::new();
+        for last_good in [&LastGood::default(), &self.good] {
+            let config = self.load(last_good).config;
+            let mut builder = Gateway::builder(self.home.environment());
+            let state = FixtureState::default();
+            let script = Arc::new(Script::parse(KIT).unwrap());
+            for server in ["kit", "lent"] {
+                let acts = vec![Arc::clone(&script)];
+                builder = builder.server(server, Troupe::new(acts, state.clone()));
+            }
+            let gateway = builder.config(config).build();
+            let session = gateway.session(Headless);
+            for tool in tools {
+                if session.handle(Request::Call(call(tool, json!({})))).await.is_ok() {
+                    ran.push((*tool).to_owned());
+                }
+            }
+            assert!(state.ledger().calls.len() >= ran.len().min(1), "calls reach the fixture");
+            gateway.shutdown().await;
+        }
+        ran
+    }
+
+    async fn check(&self, about: &str) {
+        assert_eq!(self.runs(REFUSED).await, Vec::<String>::new(), "{about}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn undamaged_rules_refuse_and_let_run() {
+    let machine = Machine::new();
+    machine.check("as it is").await;
+    assert_eq!(machine.runs(&["kit_free"]).await, ["kit_free", "kit_free"]);
+    machine.write(b"{}");
+    assert_eq!(machine.runs(&["kit_denied", "lent_free"]).await.len(), 4, "there are no rules");
+}
+
+#[tokio::test(start_paused = true)]
+async fn file_that_is_cut_at_any_byte_loses_no_rule() {
+    let machine = Machine::new();
+    let whole = rules().to_string();
+    for end in 0..whole.len() {
+        machine.write(&whole.as_bytes()[..end]);
+        machine.check(&format!("cut at {end}")).await;
+    }
+}
+
+/// All that can stand where an object or a rule should.
+const OTHERS: &[&str] =
+    &["null", "true", "false", "0", "-1.5", "\"\"", "\"deny\"", "[]", "[null]", "[[]]", "[{}]"];
+
+#[tokio::test(start_paused = true)]
+async fn file_that_is_no_configuration_loses_no_rule() {
+    let machine = Machine::new();
+    let blank = ["", " ", "\n\n", "\u{feff}", "// nothing", "/* nothing */", "\0", "{", "}", ","];
+    for text in OTHERS.iter().chain(&blank) {
+        machine.write(text.as_bytes());
+        machine.check(text).await;
+    }
+    let huge = format!("{{{}\"settings\": {{}}}}", "\"a\": 1,".repeat(20_000));
+    let flooded = (0..300).map(|n| format!("\"x{n}\": 1,")).collect::<String>();
+    let flooded = format!("{{ \"settings\": {{ {flooded} \"deny\": 5 }} }}");
+    let latin = [b"{ \"settings\": { \"deny\": [\"k\xefit/*\"] } }".to_vec()];
+    for bytes in [huge.into_bytes(), flooded.into_bytes()].into_iter().chain(latin) {
+        machine.write(&bytes);
+        machine.check(&String::from_utf8_lossy(&bytes[..30])).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_regular_file_loses_no_rule() {
+    let machine = Machine::new();
+    let remove = || fs::remove_file(&machine.file).unwrap();
+    remove();
+    symlink("/nowhere/at/all", &machine.file).unwrap();
+    machine.check("a link that leads nowhere").await;
+    remove();
+    symlink("/dev/zero", &machine.file).unwrap();
+    machine.check("a device").await;
+    remove();
+    symlink("mcp.json", &machine.file).unwrap();
+    machine.check("a link to itself").await;
+    remove();
+    let mode = rustix::fs::Mode::from(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &machine.file, rustix::fs::FileType::Fifo, mode, 0)
+        .unwrap();
+    machine.check("a pipe").await;
+    remove();
+    let _listener = std::os::unix::net::UnixListener::bind(&machine.file).unwrap();
+    machine.check("a socket").await;
+    remove();
+    fs::create_dir(&machine.file).unwrap();
+    machine.check("a directory").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_of_another_type_or_name_loses_no_rule() {
+    let machine = Machine::new();
+    for at in ["/settings", "/mcpServers", "/mcpServers/lent"] {
+        for other in OTHERS {
+            let mut damaged = rules();
+            *damaged.pointer_mut(at).unwrap() = serde_json::from_str(other).unwrap();
+            machine.write(damaged.to_string().as_bytes());
+            machine.check(&format!("{at} is {other}")).await;
+        }
+    }
+    for rule in ["deny", "allow", "approve", "approveTools", "pins"] {
+        for other in ["null", "7", "{}", "[7]", "[[]]", "[{}]", "\"never\"", "\"\""] {
+            let mut damaged = rules();
+            damaged["settings"][rule] = serde_json::from_str(other).unwrap();
+            machine.write(damaged.to_string().as_bytes());
+            machine.check(&format!("{rule} is {other}")).await;
+        }
+    }
+    for (name, misspelt) in [
+        ("deny", "Deny"),
+        ("deny", "denny"),
+        ("deny", "den"),
+        ("approve", "approves"),
+        ("approve", "aprove"),
+        ("approveTools", "approvetools"),
+        ("approveTools", "approveTool"),
+    ] {
+        let mut damaged = rules();
+        let value = damaged["settings"].as_object_mut().unwrap().remove(name).unwrap();
+        damaged["settings"][misspelt] = value;
+        machine.write(damaged.to_string().as_bytes());
+        machine.check(&format!("{name} is written {misspelt}")).await;
+    }
+    for misspelt in ["Settings", "setting", "setings"] {
+        let mut damaged = rules();
+        let settings = damaged.as_object_mut().unwrap().remove("settings").unwrap();
+        damaged[misspelt] = settings;
+        machine.write(damaged.to_string().as_bytes());
+        machine.check(&format!("settings is written {misspelt}")).await;
+    }
+    let mut damaged = rules();
+    let deny = damaged["settings"].as_object_mut().unwrap().remove("deny").unwrap();
+    damaged["deny"] = deny;
+    machine.write(damaged.to_string().as_bytes());
+    machine.check("deny stands outside of settings").await;
+}
+
+/// Writes `value` with the member at `path` twice.
+fn doubled(value: &Value, path: &[&str], second: &str, first: bool) -> String {
+    let Value::Object(members) = value else { return value.to_string() };
+    let mut written = Vec::new();
+    for (key, member) in members {
+        match path {
+            [only] if key == only => {
+                let (own, other) = (format!("\"{key}\":{member}"), format!("\"{key}\":{second}"));
+                written.extend(if first { [other, own] } else { [own, other] });
+            }
+            [next, rest @ ..] if key == next && !rest.is_empty() => {
+                written.push(format!("\"{key}\":{}", doubled(member, rest, second, first)));
+            }
+            _ => written.push(format!("\"{key}\":{member}")),
+        }
+    }
+    format!("{{{}}}", written.join(","))
+}
+
+const KEYS: &[&[&str]] = &[
+    &["settings"],
+    &["settings", "deny"],
+    &["settings", "allow"],
+    &["settings", "approve"],
+    &["settings", "approveTools"],
+    &["settings", "pins"],
+    &["mcpServers"],
+    &["mcpServers", "lent"],
+    &["mcpServers", "lent", "approveTools"],
+];
+
+#[tokio::test(start_paused = true)]
+async fn key_that_is_given_twice_loses_no_rule() {
+    let machine = Machine::new();
+    let seconds = OTHERS.iter().chain(&["{}", "\"none\"", "[\"kit/*\"]"]);
+    for second in seconds {
+        for path in KEYS {
+            for first in [false, true] {
+                let damaged = doubled(&rules(), path, second, first);
+                machine.write(damaged.as_bytes());
+                machine.check(&damaged).await;
+            }
+        }
+    }
+}
+
+/// As a file system leaves it after a crash: zeros in the place of a block.
+#[tokio::test(start_paused = true)]
+async fn zeros_in_the_file_lose_no_rule() {
+    let machine = Machine::new();
+    let whole = rules().to_string().into_bytes();
+    for length in [1, 16, 64, whole.len()] {
+        for at in (0..whole.len()).step_by(5) {
+            let mut damaged = whole.clone();
+            let end = (at + length).min(damaged.len());
+            damaged[at..end].fill(0);
+            machine.write(&damaged);
+            machine.check(&format!("{length} zeros at {at}")).await;
+        }
+    }
+}
