@@ -14,7 +14,7 @@ use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
-use crate::trust::{self, Scripts, TrustError, TrustStore, script_hashes};
+use crate::trust::{self, Coverage, Scripts, TrustError, TrustStore, coverage};
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -67,9 +67,9 @@ impl Loaded {
             let mut projects = self.files.iter().filter(|file| file.tier == Tier::Project);
             projects.any(|project| project.path == Path::new(path))
         };
-        let scripts = script_hashes(&pending.definition, environment);
-        let scripts: Vec<&str> = scripts.iter().map(|(file, _)| file.as_str()).collect();
-        Definition::of(pending, &of_project, &scripts)
+        let Coverage { files, not_covered } = coverage(&pending.definition, environment);
+        let files: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
+        Definition::of(pending, &of_project, &files, &not_covered)
     }
 
     /// Why a file's entry of this name does not count, if one has such an entry.
@@ -136,7 +136,7 @@ pub fn load_again(
         &all.layers,
         &Approvals {
             project_root: &project.to_string_lossy(),
-            file_hashes: &|entry| scripts.hashes(entry, environment),
+            file_hashes: &|entry| scripts.coverage(entry, environment).files,
             is_approved: &|hash| approved.cover(hash),
             was_approved: &|server| approved.mention(server, project),
         },

@@ -2,6 +2,7 @@
 
 mod meant;
 mod reader;
+mod resolver;
 mod scripts;
 
 use std::collections::BTreeMap;
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use switchboard_core::config::server::ServerEntry;
-use switchboard_core::config::trust::{TrustHash, paths_in, trust_hash};
+use switchboard_core::config::trust::{TrustHash, trust_hash};
 use switchboard_core::config::values::TemplateMap;
 
 pub use self::reader::{Reader, Waiting};
-pub(crate) use self::scripts::{Scripts, script_hashes};
-use crate::dial::lookup;
+use self::resolver::CommandLine;
+pub(crate) use self::scripts::{Coverage, Scripts, coverage};
 use crate::dial::spawn::Program;
 use crate::env::Environment;
 use crate::paths::{self, Unread};
@@ -181,7 +182,7 @@ impl Seal {
     /// Whether `program`, and the command lines that were or will be asked for its values, are what
     /// the user approved.
     pub(crate) fn check(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), BrokenSeal> {
-        let files = script_hashes(&self.definition, &self.environment);
+        let files = coverage(&self.definition, &self.environment).files;
         let project = self.environment.cwd.to_string_lossy();
         if trust_hash(&self.server, &self.definition, &project, &files) != self.hash {
             return Err(BrokenSeal::Changed);
@@ -190,10 +191,14 @@ impl Seal {
         if !self.store.approvals().is_ok_and(|approvals| approvals.cover(&self.hash)) {
             return Err(BrokenSeal::Revoked);
         }
-        let Ok(root) = self.environment.cwd.canonicalize() else {
+        let Ok(place) = self.environment.cwd.canonicalize() else {
             return Err(BrokenSeal::Changed);
         };
-        let covered = |path: &Path| files.iter().any(|(file, _)| Path::new(file) == path);
+        let root = scripts::project_root(&place);
+        let covered = |path: &Path| {
+            let of_directory = |file: &str| file.ends_with('/') && path.starts_with(file);
+            files.iter().any(|(file, _)| Path::new(file) == path || of_directory(file))
+        };
         let hidden = self.reached(program, asked).into_iter().any(|file| {
             let path = file.canonicalize();
             path.is_ok_and(|path| path.starts_with(&root) && path.is_file() && !covered(&path))
@@ -207,17 +212,18 @@ impl Seal {
         let given = names.filter_map(|name| program.env.get(name));
         let words = std::iter::once(&program.command).chain(&program.args).chain(given);
         let words = words.chain(asked.iter().flatten()).map(String::as_str);
-        let mut reached: Vec<PathBuf> = paths_in(words)
-            .iter()
-            .flat_map(|path| meant::by_path(program.cwd.join(path)))
-            .collect();
         let own = program.env.get("PATH").map(String::as_str).unwrap_or_default();
-        reached.extend(lookup::candidates(&program.command, own, &program.cwd));
-        let ours = self.environment.variable("PATH").unwrap_or_default();
-        for helper in asked.iter().filter_map(|words| words.first()) {
-            reached.extend(lookup::candidates(helper, ours, &program.cwd));
-        }
-        reached
+        let line = CommandLine {
+            words: words.map(str::to_owned).collect(),
+            cwd: &program.cwd,
+            path: Some(own),
+        };
+        let mut reached = resolver::candidates(&line).0;
+        let helpers = asked.iter().filter_map(|words| words.first().cloned()).collect();
+        let ours = self.environment.variable("PATH");
+        let helpers = CommandLine { words: helpers, cwd: &program.cwd, path: ours };
+        reached.extend(resolver::candidates(&helpers).0);
+        reached.into_iter().map(|candidate| candidate.file).collect()
     }
 }
 

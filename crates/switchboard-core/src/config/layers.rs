@@ -101,7 +101,7 @@ pub struct Approvals<'a> {
     /// The absolute path of the project.
     pub project_root: &'a str,
     /// The hashes of the files inside the project that a definition runs; see
-    /// [`super::trust::scripts_in`].
+    /// [`super::trust::words_in`].
     pub file_hashes: &'a dyn Fn(&ServerEntry) -> Vec<FileHash>,
     pub is_approved: &'a dyn Fn(&TrustHash) -> bool,
     /// Whether the user approved some definition under this name in this project before.

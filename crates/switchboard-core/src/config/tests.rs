@@ -15,7 +15,7 @@ use super::pi_servers;
 use super::server::ServerEntry;
 use super::settings::Settings;
 use super::transport::{HttpMode, Transport};
-use super::trust::{FileHash, TrustHash, definition_hash, reach, scripts_in, trust_hash};
+use super::trust::{FileHash, TrustHash, definition_hash, paths_in, reach, trust_hash, words_in};
 use super::values::*;
 
 mod files;

@@ -107,9 +107,8 @@ fn hex(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// The words of a definition that may name a file it runs, unexpanded and as written: relative
-/// ones are relative to the server's working directory. Generous on purpose: a word that names no
-/// file inside the project costs one look, a script that is not hashed could be swapped.
-pub fn scripts_in(definition: &ServerEntry) -> Vec<String> {
+/// ones are relative to the server's working directory.
+pub fn words_in(definition: &ServerEntry) -> Vec<String> {
     let mut words: Vec<String> = match definition.transport("") {
         Ok(Transport::Stdio { command, args }) => {
             std::iter::once(&command).chain(&args).map(|word| word.source().to_owned()).collect()
@@ -129,7 +128,25 @@ pub fn scripts_in(definition: &ServerEntry) -> Vec<String> {
     let env = definition.env.iter().flat_map(TemplateMap::iter).map(|(_, value)| value);
     let texts = env.filter(|value| value.command_line().is_none());
     words.extend(texts.map(|value| value.source().to_owned()));
-    paths_in(words.iter().map(String::as_str))
+    words
+}
+
+/// Whether one of the words is code, as in `python -c`, `node --eval=…` or `sh -lc`. Other programs
+/// have such flags, too, for plain words.
+pub fn runs_code(definition: &ServerEntry) -> bool {
+    const FLAGS: [&str; 9] = ["-c", "-lc", "-ec", "-e", "-E", "-p", "-r", "--eval", "--print"];
+    let words = words_in(definition);
+    let is_code =
+        |word: &str| word.contains(|c: char| c.is_whitespace() || "();|&<>\"'`$".contains(c));
+    let behind = words.windows(2).any(|pair| match pair {
+        [flag, code] => FLAGS.contains(&flag.as_str()) && is_code(code),
+        _ => false,
+    });
+    let within = |word: &String| {
+        let value = word.split_once('=').filter(|(flag, _)| FLAGS.contains(flag));
+        value.is_some_and(|(_, code)| is_code(code))
+    };
+    behind || words.iter().any(within)
 }
 
 /// The programs that a definition starts, unexpanded and as written.
@@ -164,8 +181,8 @@ pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     paths
 }
 
-/// Where one word may name a file: `run.js`, `--config=run.js`, `-frun.awk`, `RC=./rc.sh`,
-/// `-javaagent:run.jar`, or within a command line or a list of its own.
+/// Where one word may name a file: `run.js`, `--config=run.js`, `-frun.awk`, `RC=./rc.sh`, `@args`,
+/// `-javaagent:run.jar`, or within a command line, a list or code of its own.
 fn places_in(word: &str) -> impl Iterator<Item = &str> {
     let whole = (!word.starts_with('-')).then_some(word);
     let value = word.split_once('=').map(|(_, value)| value);
@@ -174,7 +191,12 @@ fn places_in(word: &str) -> impl Iterator<Item = &str> {
     letters.next();
     let separates = |c: char| c.is_whitespace() || matches!(c, '=' | ':' | ';' | ',');
     let parts = word.split(separates).filter(|part| part.len() < word.len());
-    [whole, value, Some(letters.as_str())].into_iter().flatten().chain(parts)
+    let ends = move |c: char| separates(c) || "'\"`()[]{}<>|&@!*\\".contains(c);
+    let inner = word.split(ends).filter(|part| part.len() < word.len());
+    // `file:` URLs keep their colons, within quotes too.
+    let quoted = word.split(['\'', '"', '`']).filter(|part| part.len() < word.len());
+    let named = [whole, value, Some(letters.as_str())].into_iter().flatten();
+    named.chain(parts).chain(inner).chain(quoted)
 }
 
 /// What a definition reads and runs besides its own command, for whoever is asked to trust it.

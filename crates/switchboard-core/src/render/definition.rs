@@ -31,11 +31,12 @@ pub enum Part {
 
 impl Definition {
     /// `of_project` tells which files are the project's own: what they say is shown to the letter.
-    /// `scripts` are the files of the project that it runs.
+    /// `covered` are the files that the approval holds for, `not_covered` what it cannot follow.
     pub fn of(
         pending: &PendingServer,
         of_project: &dyn Fn(&str) -> bool,
-        scripts: &[&str],
+        covered: &[&str],
+        not_covered: &[String],
     ) -> Definition {
         let origin = &pending.origin;
         let place = format!("{}:{}:{}", origin.path, origin.line, origin.column);
@@ -60,8 +61,11 @@ impl Definition {
         for command in reach.commands {
             field("asks", quoted(&command));
         }
-        for file in scripts {
+        for file in covered {
             field("runs", format!("{}, as it is now", quoted(file)));
+        }
+        for what in not_covered {
+            field("not covered", visible(what));
         }
         field(does, line);
         Definition {

@@ -16,8 +16,29 @@ const STARTS: [&str; 7] =
 /// A manifest larger than this is looked at no further.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
 
-/// Programs that take what they run from the manifest of the working directory.
-const RUNNERS: [&str; 5] = ["npm", "pnpm", "yarn", "bun", "deno"];
+/// Programs that take what they run from a file of the working directory, and these files.
+const RUNNERS: &[(&[&str], &[&str])] = &[
+    (&["npm", "pnpm", "yarn", "bun"], &["package.json"]),
+    (&["deno"], &["deno.json", "deno.jsonc", "package.json"]),
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
+    (&["rake"], &["Rakefile", "rakefile"]),
+    (&["bundle"], &["Gemfile"]),
+    (&["cargo"], &["Cargo.toml", ".cargo/config.toml", "src/main.rs", "build.rs"]),
+    (&["go"], &["go.mod", "main.go"]),
+    (&["uv", "poetry", "pdm", "hatch", "rye"], &["pyproject.toml"]),
+    (&["pipenv"], &["Pipfile"]),
+    (&["mise", "rtx"], &["mise.toml", ".mise.toml"]),
+    (&["direnv"], &[".envrc"]),
+    (&["nix", "nix-shell"], &["flake.nix", "default.nix", "shell.nix"]),
+    (
+        &["docker", "docker-compose", "podman", "podman-compose"],
+        &["compose.yml", "compose.yaml", "docker-compose.yml", "docker-compose.yaml"],
+    ),
+    (&["gradle", "gradlew"], &["build.gradle", "build.gradle.kts"]),
+    (&["mvn"], &["pom.xml"]),
+];
 
 /// The file itself, or those that may be meant by its name.
 pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
@@ -49,10 +70,22 @@ pub(super) fn by_module(word: &str, cwd: &Path) -> Vec<PathBuf> {
     vec![module.with_extension("py"), module.join("__main__.py"), module.join("__init__.py")]
 }
 
-/// The manifest that a runner of scripts takes its commands from.
-pub(super) fn by_runner(program: &str, cwd: &Path) -> Option<PathBuf> {
-    let name = Path::new(program).file_stem()?.to_str()?;
-    RUNNERS.contains(&name).then(|| cwd.join("package.json"))
+/// The files that a runner of scripts takes its commands from.
+pub(super) fn by_runner(program: &str, cwd: &Path) -> Vec<PathBuf> {
+    let name = Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+    let runs = RUNNERS.iter().filter(|(programs, _)| programs.contains(&name));
+    runs.flat_map(|(_, files)| files.iter().map(|file| cwd.join(file))).collect()
+}
+
+/// Where launchers find programs of a project before they install any.
+pub(super) fn by_launcher(word: &str, cwd: &Path) -> Vec<PathBuf> {
+    if word.contains('/') {
+        return Vec::new();
+    }
+    ["node_modules/.bin", ".venv/bin", "venv/bin"]
+        .iter()
+        .map(|bin| cwd.join(bin).join(word))
+        .collect()
 }
 
 /// What a package starts with.

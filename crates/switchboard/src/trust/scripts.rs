@@ -1,28 +1,72 @@
-//! Which files of a project a definition runs, and what is in them.
+//! Which files an approval covers, and what is in them: one answer for the question to the user and
+//! for the hash, so that nothing is called covered that is not.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::server::ServerEntry;
-use switchboard_core::config::trust::{FileHash, programs_in, scripts_in};
-use switchboard_core::config::values::Template;
+use switchboard_core::config::trust::{FileHash, paths_in, programs_in, runs_code, words_in};
+use switchboard_core::config::values::{Template, TemplateMap};
 
-use super::meant;
-use crate::dial::lookup;
+use super::resolver::{self, Candidate, CommandLine, FoundBy};
 use crate::env::Environment;
 use crate::paths;
 
-/// Scripts that are larger together cannot be approved: a project must not keep us busy.
+/// Content that is larger together is told by its time and place instead: a project must not keep us
+/// busy.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
-/// The files of the project that the definition would run, by where they really lie. No variable
-/// but `PATH` is read for it: a word that has one names no file here.
-pub(crate) fn script_hashes(entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
-    Scripts::default().hashes(entry, environment)
+/// The same for a file outside of the project: interpreters are large.
+const LARGEST_OUTSIDE: u64 = 4 * 1024 * 1024;
+
+/// So many files of a directory are covered.
+const MOST_IN_DIRECTORY: usize = 500;
+
+/// Variables with directories that programs load code from.
+const CODE_DIRECTORIES: [&str; 8] = [
+    "PYTHONPATH",
+    "NODE_PATH",
+    "RUBYLIB",
+    "PERL5LIB",
+    "CLASSPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "GOPATH",
+];
+
+/// Where programs of the system lie, which change with its updates.
+const SYSTEM: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix", "/System", "/Library"];
+
+/// What a repository has at its root.
+const ROOT_MARKS: [&str; 5] = [".git", ".hg", ".jj", ".svn", "_darcs"];
+
+/// What an approval of a definition covers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Coverage {
+    /// By where they really lie. A path that ends in `/` stands for all files of a directory.
+    pub(crate) files: Vec<FileHash>,
+    /// What cannot be followed, for the user to know.
+    pub(crate) not_covered: Vec<String>,
+}
+
+/// What the definition would run. No variable but `PATH` is read for it.
+pub(crate) fn coverage(entry: &ServerEntry, environment: &Environment) -> Coverage {
+    Scripts::default().coverage(entry, environment)
+}
+
+/// The repository around a directory, or else the directory itself.
+pub(crate) fn project_root(directory: &Path) -> PathBuf {
+    let marked = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).exists());
+    // A submodule has a file in the place of the directory: the repository around it counts.
+    let whole = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).is_dir());
+    let found = directory.ancestors().find(whole);
+    found.or_else(|| directory.ancestors().find(marked)).unwrap_or(directory).to_owned()
 }
 
 /// The scripts of many definitions: each file is read once, and all of them together have one limit.
@@ -38,74 +82,174 @@ impl Default for Scripts {
 }
 
 impl Scripts {
-    pub(crate) fn hashes(&self, entry: &ServerEntry, environment: &Environment) -> Vec<FileHash> {
-        let Ok(root) = environment.cwd.canonicalize() else { return Vec::new() };
+    pub(crate) fn coverage(&self, entry: &ServerEntry, environment: &Environment) -> Coverage {
+        let mut coverage = Coverage::default();
+        let Ok(place) = environment.cwd.canonicalize() else { return coverage };
+        let root = project_root(&place);
         let places = environment.places();
         let expanded = |text: &str| expand::expand(&Template::new(text), &places).ok();
         // Relative names are looked up where the server would run.
-        let cwd = match &entry.cwd {
-            Some(cwd) => match expanded(cwd.source()) {
-                Some(cwd) => root.join(cwd),
-                None => return Vec::new(),
-            },
-            None => root.clone(),
+        let cwd = match entry.cwd.as_ref().map(|cwd| (cwd, expanded(cwd.source()))) {
+            None => place.clone(),
+            Some((_, Some(cwd))) => place.join(cwd),
+            Some((cwd, None)) => {
+                let unread = format!("files in {:?}, whose variables are not read", cwd.source());
+                coverage.not_covered.push(unread);
+                place.clone()
+            }
         };
-        let named: Vec<String> =
-            scripts_in(entry).into_iter().filter_map(|script| expanded(&script)).collect();
-        let mut files: Vec<PathBuf> = Vec::new();
-        for word in &named {
-            files.extend(meant::by_path(cwd.join(word)));
-            files.extend(meant::by_module(word, &cwd));
-        }
-        let programs = programs_in(entry);
-        let runners = programs.server.iter().chain(&programs.asked);
-        files.extend(runners.filter_map(|program| meant::by_runner(program, &cwd)));
-        if let Some(path) = own_path(entry, environment) {
-            let server = programs.server.as_deref().and_then(expanded);
-            files.extend(server.iter().flat_map(|name| lookup::candidates(name, &path, &cwd)));
-        }
-        let ours = environment.variable("PATH").unwrap_or_default();
-        let asked = programs.asked.iter().filter_map(|name| expanded(name));
-        files.extend(asked.flat_map(|name| lookup::candidates(&name, ours, &cwd)));
-        let mut hashes: Vec<FileHash> = Vec::new();
-        for file in files {
-            let Some((path, digest)) = self.hash(&file, &root) else { continue };
-            if hashes.iter().all(|(known, _)| *known != path) {
-                hashes.push((path, digest));
+        let mut words = Vec::new();
+        for word in words_in(entry) {
+            match expanded(&word) {
+                Some(word) => words.push(word),
+                None => {
+                    let parts = paths_in(std::iter::once(word.as_str()));
+                    words.extend(parts.iter().filter_map(|part| expanded(part)));
+                    if word.contains('/') {
+                        let unread = format!("{word:?}, whose variables are not read");
+                        coverage.not_covered.push(unread);
+                    }
+                }
             }
         }
-        hashes
+        let path = own_path(entry, environment);
+        if path.is_none() {
+            coverage.not_covered.push("programs on its `PATH`".to_owned());
+        }
+        let line = CommandLine { words, cwd: &cwd, path: path.as_deref() };
+        let (mut candidates, is_cut) = resolver::candidates(&line);
+        if is_cut {
+            let most = resolver::MOST_WORDS;
+            coverage.not_covered.push(format!("what is named behind the first {most} words"));
+        }
+        let asked: Vec<String> =
+            programs_in(entry).asked.iter().filter_map(|name| expanded(name)).collect();
+        let ours = environment.variable("PATH");
+        let helpers = CommandLine { words: asked, cwd: &cwd, path: ours };
+        candidates.extend(resolver::candidates(&helpers).0);
+        for candidate in &candidates {
+            let Some(hash) = self.hash(candidate, &root) else { continue };
+            coverage.add(hash);
+        }
+        for directory in code_directories(entry, &line, &expanded) {
+            // In the project's own directory something changes all the time.
+            if directory.canonicalize().is_ok_and(|known| known != place && known != root) {
+                self.cover_directory(&directory, &root, &mut coverage);
+            }
+        }
+        if runs_code(entry) {
+            coverage.not_covered.push("files that its code names in other ways".to_owned());
+        }
+        coverage
     }
 
-    /// What `file` is, if the project decides that.
-    fn hash(&self, file: &Path, root: &Path) -> Option<FileHash> {
+    /// What a candidate is, if the project decides that, or anything but the system does.
+    fn hash(&self, candidate: &Candidate, root: &Path) -> Option<FileHash> {
+        let Candidate { file, by } = candidate;
         let path = file.canonicalize().ok()?;
-        let data = path.metadata().ok().filter(fs::Metadata::is_file)?;
+        let data = path.metadata().ok().filter(Metadata::is_file)?;
+        let named_at = file.parent()?.canonicalize().ok()?.join(file.file_name()?);
         let digest = if path.starts_with(root) {
-            self.digest(&path, data.len())
-        } else if file.starts_with(root) {
-            // A link of the project's that leads out of it: where it leads counts.
-            [0; 32]
+            self.digest(&path, &data, LARGEST_SCRIPTS)
+        } else if named_at.starts_with(root) || *by == FoundBy::Path && is_script(&path, &data) {
+            // A link of the project's that leads out of it, or a path that the definition names.
+            self.digest(&path, &data, LARGEST_OUTSIDE)
         } else {
             return None;
         };
         Some((path.to_string_lossy().into_owned(), digest))
     }
 
-    fn digest(&self, path: &Path, length: u64) -> [u8; 32] {
+    fn digest(&self, path: &Path, data: &Metadata, largest: u64) -> [u8; 32] {
         if let Some(known) = self.read.borrow().get(path) {
             return *known;
         }
-        let fits = self.left.get().checked_sub(length);
-        self.left.set(fits.unwrap_or(0));
+        let fits = self.left.get().checked_sub(data.len()).filter(|_| data.len() <= largest);
+        if let Some(left) = fits {
+            self.left.set(left);
+        }
         let digest = match fits.map(|_| paths::read(path)) {
             Some(Ok(Some(bytes))) => Sha256::digest(&bytes).into(),
-            // What cannot be hashed can never match an approval.
-            Some(Ok(None) | Err(_)) | None => std::array::from_fn(|_| fastrand::u8(..)),
+            // What cannot be read can never match an approval.
+            Some(Ok(None) | Err(_)) => std::array::from_fn(|_| fastrand::u8(..)),
+            None => identity(data),
         };
         self.read.borrow_mut().insert(path.to_owned(), digest);
         digest
     }
+
+    /// The files of a directory of the project, as one.
+    fn cover_directory(&self, directory: &Path, root: &Path, coverage: &mut Coverage) {
+        let Ok(directory) = directory.canonicalize() else { return };
+        let Ok(entries) = fs::read_dir(&directory) else { return };
+        if !directory.starts_with(root) {
+            return;
+        }
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.sort();
+        let shown = format!("{}/", directory.display());
+        if files.len() > MOST_IN_DIRECTORY {
+            coverage.not_covered.push(format!("files in {shown:?}: there are too many"));
+            return;
+        }
+        let mut all = Sha256::new();
+        for file in files {
+            let Ok(data) = file.metadata() else { continue };
+            let name = file.to_string_lossy();
+            all.update((name.len() as u64).to_le_bytes());
+            all.update(name.as_bytes());
+            if data.is_file() {
+                all.update(self.digest(&file, &data, LARGEST_SCRIPTS));
+            }
+        }
+        coverage.add((shown, all.finalize().into()));
+    }
+}
+
+impl Coverage {
+    fn add(&mut self, hash: FileHash) {
+        if self.files.iter().all(|(known, _)| *known != hash.0) {
+            self.files.push(hash);
+        }
+    }
+}
+
+/// Any change gives a file another one; only its content cannot be told from it.
+fn identity(data: &Metadata) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
+    let numbers = [data.dev(), data.ino(), data.len()].map(u64::cast_signed);
+    numbers.into_iter().chain(times).for_each(|number| hash.update(number.to_le_bytes()));
+    hash.finalize().into()
+}
+
+/// Whether it is run rather than read, and is not the system's own.
+fn is_script(path: &Path, data: &Metadata) -> bool {
+    const ENDINGS: [&str; 14] = [
+        "js", "mjs", "cjs", "ts", "mts", "cts", "py", "rb", "pl", "php", "sh", "bash", "lua", "jar",
+    ];
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let is_run = data.mode() & 0o111 != 0 || ending.is_some_and(|end| ENDINGS.contains(&end));
+    is_run && !SYSTEM.iter().any(|place| path.starts_with(place))
+}
+
+/// Directories that code is loaded from, and with code on the command line those that it names.
+fn code_directories(
+    entry: &ServerEntry,
+    line: &CommandLine<'_>,
+    expanded: &dyn Fn(&str) -> Option<String>,
+) -> Vec<PathBuf> {
+    let env = entry.env.iter().flat_map(TemplateMap::iter);
+    let loaded = env.filter(|(name, _)| CODE_DIRECTORIES.contains(name));
+    let loaded = loaded.filter_map(|(_, value)| expanded(value.source()));
+    let mut named: Vec<String> =
+        loaded.flat_map(|value| value.split(':').map(str::to_owned).collect::<Vec<_>>()).collect();
+    if runs_code(entry) {
+        named.extend(paths_in(line.words.iter().map(String::as_str)));
+        named.extend(entry.cwd.as_ref().map(|_| ".".to_owned()));
+    }
+    let places = named.iter().filter(|name| !name.is_empty()).map(|name| line.cwd.join(name));
+    places.filter(|place| place.is_dir()).collect()
 }
 
 /// The `PATH` that the server itself is looked for on; `None` if only a start would tell.

@@ -105,38 +105,14 @@ fn the_cache_hash_covers_the_listing_and_no_secret() {
 #[test]
 fn words_that_may_be_scripts_are_candidates() {
     let check = |fields: &str, expected: &[&str]| {
-        assert_eq!(scripts_in(&entry(fields)), expected, "{fields}");
+        assert_eq!(words_in(&entry(fields)), expected, "{fields}");
     };
     check(
-        r#"{"command": "node", "args": ["--import=./hook.mjs", "-y", "srv/main.js", "http://h/x"],
+        r#"{"command": "node", "args": ["--import=./hook.mjs", "-y"],
             "env": {"T": "!./token.sh 'a b'", "U": "!!no", "V": "-r ./v.js"}}"#,
-        &[
-            "node",
-            "./hook.mjs",
-            "--import",
-            "srv/main.js",
-            "http://h/x",
-            "http",
-            "//h/x",
-            "./token.sh",
-            "a b",
-            "a",
-            "b",
-            "!!no",
-            " ./v.js",
-            "-r",
-            "./v.js",
-        ],
+        &["node", "--import=./hook.mjs", "-y", "./token.sh", "a b", "!!no", "-r ./v.js"],
     );
     check(r#"{"url": "python run.py"}"#, &["python", "run.py"]);
-    check(
-        r#"{"command": "env", "args": ["RC=./rc.sh", "-f./x.awk", "exec ./run.sh"]}"#,
-        &["env", "RC=./rc.sh", "./rc.sh", "RC", "./x.awk", "exec ./run.sh", "exec", "./run.sh"],
-    );
-    check(
-        r#"{"command": "java", "args": ["-javaagent:a.jar"]}"#,
-        &["java", "avaagent:a.jar", "-javaagent", "a.jar"],
-    );
     assert!(entry(r#"{"type": "stdio", "url": "https://h/mcp"}"#).transport("s").is_err());
     check(
         r#"{"url": "http://h", "requestHeadersCommand": {"command": "./sign", "args": ["k.sh"]},
@@ -144,6 +120,27 @@ fn words_that_may_be_scripts_are_candidates() {
             "auth": {"type": "api-key", "key": "!./k"}}"#,
         &["./sign", "k.sh", "./t", "./k", "./c"],
     );
+}
+
+#[test]
+fn path_within_a_word_is_found() {
+    for (word, path) in [
+        ("run.js", "run.js"),
+        ("--import=./hook.mjs", "./hook.mjs"),
+        ("-frun.awk", "run.awk"),
+        ("RC=./rc.sh", "./rc.sh"),
+        ("exec ./run.sh", "./run.sh"),
+        ("-javaagent:a.jar", "a.jar"),
+        ("@args.txt", "args.txt"),
+        ("exec(open('srv.py').read())", "srv.py"),
+        ("require(\"./srv\")", "./srv"),
+        ("cd sub&&python srv.py", "sub"),
+        ("<(./x.sh)", "./x.sh"),
+        ("import 'file:///a/b.mjs'", "file:///a/b.mjs"),
+    ] {
+        let found = paths_in(std::iter::once(word));
+        assert!(found.iter().any(|part| part == path), "{word}: {found:?}");
+    }
 }
 
 #[test]
