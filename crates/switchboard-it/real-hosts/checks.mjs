@@ -31,8 +31,8 @@ export const hostCheck = (open, target, files) => session(open, target, async (h
   assert.match(await fails({ tool: "files_read_text_file", args: { path: "/etc/passwd" } }), /denied/i);
 
   const prompts = (await list("prompts")).map(({ name }) => name);
-  assert.ok(prompts.includes("args-prompt"), `prompts pass through: ${prompts}`);
-  assert.equal(await prompt("args-prompt", { city: "Oslo" }), "What's weather in Oslo?");
+  assert.ok(prompts.includes("everything_args-prompt"), `prompts pass through: ${prompts}`);
+  assert.equal(await prompt("everything_args-prompt", { city: "Oslo" }), "What's weather in Oslo?");
   const uri = "demo://resource/static/document/features.md";
   const resources = (await list("resources")).map((resource) => resource.uri);
   assert.ok(resources.includes(uri), `resources pass through: ${resources}`);
@@ -81,8 +81,9 @@ export const serverCheck = (switchboard, open, { start, call, resource, prompt }
 
       const prompts = (await host.list("prompts")).map(({ name }) => name);
       if (prompt) {
-        assert.ok(prompts.includes(prompt.name), `prompts: ${prompts}`);
-        assert.match(await host.prompt(prompt.name, prompt.args), prompt.says);
+        const name = `it_${prompt.name}`;
+        assert.ok(prompts.includes(name), `prompts: ${prompts}`);
+        assert.match(await host.prompt(name, prompt.args), prompt.says);
       } else {
         assert.deepEqual(prompts, []);
       }
