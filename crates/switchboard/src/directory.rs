@@ -130,10 +130,10 @@ impl Directory {
             self.shared.writers.spawn_blocking(establish);
         }
         let (directory, server) = (self.clone(), server.clone());
-        self.keep(plan, move |_, stamp| {
+        self.keep(plan, move |present, stamp| {
             // Looked at while the file is ours, so that it is not lost between two writers.
             raw.asks_client = directory.asks_client(&server);
-            Some(disk::encode(&raw, stamp))
+            disk::renewed(present, &raw, stamp)
         });
     }
 
@@ -141,16 +141,13 @@ impl Directory {
     fn keep(
         &self,
         plan: &Plan,
-        mut change: impl FnMut(Option<RawListing>, Stamp<'_>) -> Option<Vec<u8>> + Send + 'static,
+        mut change: impl FnMut(Option<&[u8]>, Stamp<'_>) -> Option<Vec<u8>> + Send + 'static,
     ) {
         let Some(file) = plan.file.clone() else { return };
         self.shared.writers.spawn_blocking(move || {
-            let now = now();
-            let stamp = Stamp { definition: &file.definition, listed_at: now };
-            let written = SharedFile::ours(file.path.clone()).update(|present| {
-                let present = present.and_then(|p| disk::decode(p, &file.definition, now).ok());
-                Ok::<_, Infallible>(change(present, stamp))
-            });
+            let stamp = Stamp { definition: &file.definition, listed_at: now() };
+            let written = SharedFile::ours(file.path.clone())
+                .update(|present| Ok::<_, Infallible>(change(present, stamp)));
             if let Err(UpdateError::Io(error)) = written {
                 tracing::debug!(%error, "cannot keep the listing");
             }
@@ -168,7 +165,8 @@ impl Directory {
         }
         self.change(server, Shelf::asking);
         self.keep(plan, |present, stamp| {
-            let known = present.filter(|raw| !raw.asks_client)?;
+            let known = disk::decode(present?, stamp.definition, stamp.listed_at).ok();
+            let known = known.filter(|raw| !raw.asks_client)?;
             Some(disk::encode(&RawListing { asks_client: true, ..known }, stamp))
         });
     }

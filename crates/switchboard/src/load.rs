@@ -12,6 +12,7 @@ use switchboard_core::render::definition::Definition;
 use crate::env::Environment;
 use crate::last_good::LastGood;
 use crate::paths::Paths;
+use crate::results;
 use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
 use crate::trust::{self, Coverage, Scripts, TrustError, TrustStore, coverage};
@@ -155,6 +156,7 @@ fn sweep(own: &Path, locations: &Paths) {
     if let Err(error) = swept {
         tracing::debug!(%error, "cannot tidy up");
     }
+    results::leftovers::sweep(&locations.results());
 }
 
 fn user_file(environment: &Environment, locations: &Paths, options: &LoadOptions) -> PathBuf {

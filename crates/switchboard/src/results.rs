@@ -1,5 +1,7 @@
 //! Keeps what was too large for an answer, so that it can be read on without calling again.
 
+pub(crate) mod leftovers;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
@@ -18,12 +20,15 @@ use switchboard_core::request::ResultView;
 use tokio::time::Instant;
 
 use crate::blocking::blocking;
-use crate::paths;
+use crate::paths::{self, Lock};
 use crate::secret::unguessable;
 use crate::select::{self, Filter, SelectError};
 
 /// What one session may keep; the oldest results go first.
 const QUOTA: usize = 256 * 1024 * 1024;
+
+/// What all sessions of this user may keep together.
+const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 
 /// The result store of one session. Its files go when it does.
 #[derive(Debug)]
@@ -31,6 +36,7 @@ pub(crate) struct Results {
     directory: PathBuf,
     limits: Limits,
     quota: usize,
+    quota_of_all: u64,
     lifetime: Lifetime,
     kept: Mutex<Kept>,
 }
@@ -50,6 +56,8 @@ struct Kept {
     bytes: usize,
     /// Somebody was told that results cannot be kept.
     told: bool,
+    /// Held as long as the directory is in use: others remove one that nobody holds.
+    owner: Option<Lock>,
 }
 
 #[derive(Debug)]
@@ -94,8 +102,8 @@ impl Results {
     pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
         let (directory, lifetime) = (parent.join(name), Lifetime::Session);
-        let kept = Mutex::default();
-        Results { directory, limits, quota: QUOTA, lifetime, kept }
+        let (kept, quota, quota_of_all) = (Mutex::default(), QUOTA, QUOTA_OF_ALL);
+        Results { directory, limits, quota, quota_of_all, lifetime, kept }
     }
 
     /// A store for many who are not told apart: only an id leads to a result, and not for ever.
@@ -306,16 +314,17 @@ impl Results {
         bytes: &[&[u8]],
         parts: Parts,
     ) -> io::Result<PathBuf> {
-        paths::private_dir(&self.directory)?;
+        let size: usize = bytes.iter().map(|part| part.len()).sum();
+        self.make_room(size)?;
         let file = format!("{name}.{extension}");
         let path = self.directory.join(&file);
-        let mut target = paths::create_private(&path)?;
-        if let Err(error) = bytes.iter().try_for_each(|part| target.write_all(part)) {
+        let written = paths::create_private(&path)
+            .and_then(|mut target| bytes.iter().try_for_each(|part| target.write_all(part)));
+        if let Err(error) = written {
             let _gone_already = fs::remove_file(path);
-            let _others_are_in_it = fs::remove_dir(&self.directory);
+            self.leave_if_empty();
             return Err(error);
         }
-        let size = bytes.iter().map(|part| part.len()).sum();
         let mut kept = self.kept();
         kept.bytes += size;
         kept.files.push_back(Stored { file, size, at: Instant::now(), parts });
@@ -325,6 +334,37 @@ impl Results {
         drop(kept);
         self.forget_old();
         Ok(path)
+    }
+
+    /// Makes the directory, and room for so many bytes in the quota of all sessions.
+    fn make_room(&self, size: usize) -> io::Result<()> {
+        let mut kept = self.kept();
+        if kept.owner.is_none() {
+            paths::private_dir(&self.directory)?;
+            kept.owner = paths::try_lock(&leftovers::lock_of(&self.directory))?;
+        }
+        let parent = self.directory.parent().unwrap_or(&self.directory);
+        let mut total = leftovers::size_of_all(parent) + size as u64;
+        while total > self.quota_of_all
+            && let Some(oldest) = kept.files.front()
+        {
+            total = total.saturating_sub(oldest.size as u64);
+            self.drop_oldest(&mut kept);
+        }
+        drop(kept);
+        if total > self.quota_of_all {
+            self.leave_if_empty();
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+
+    fn leave_if_empty(&self) {
+        let mut kept = self.kept();
+        if kept.files.is_empty() {
+            let _gone_already = fs::remove_dir_all(&self.directory);
+            kept.owner = None;
+        }
     }
 
     /// Removes what nobody can read any more.
@@ -350,10 +390,9 @@ impl Results {
 
 impl Drop for Results {
     fn drop(&mut self) {
-        let _gone_already = match self.kept().files.is_empty() {
-            true => fs::remove_dir(&self.directory),
-            false => fs::remove_dir_all(&self.directory),
-        };
+        if self.kept().owner.is_some() {
+            let _gone_already = fs::remove_dir_all(&self.directory);
+        }
     }
 }
 
@@ -380,6 +419,32 @@ fn random_id() -> String {
 mod tests {
     use super::*;
 
+    /// Without the lock.
+    fn files_in(directory: &std::path::Path) -> usize {
+        fs::read_dir(directory).unwrap().count() - 1
+    }
+
+    #[test]
+    fn sessions_share_a_quota_and_one_that_finds_no_room_keeps_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let session = || {
+            let mut results = Results::new(home.path().to_owned(), Limits::default());
+            results.quota_of_all = 10;
+            results
+        };
+        let (one, other) = (session(), session());
+        let first = one.save("a", "txt", &[b"four"], Parts::default()).unwrap();
+        let second = one.save("b", "txt", &[b"seven"], Parts::default()).unwrap();
+        assert!(first.exists() && second.exists());
+        let third = one.save("c", "txt", &[b"four"], Parts::default()).unwrap();
+        assert!(!first.exists() && third.exists(), "the oldest goes first");
+        let refused = other.save("d", "txt", &[b"four"], Parts::default()).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "no directory is left of it");
+        drop(one);
+        other.save("d", "txt", &[b"four"], Parts::default()).unwrap();
+    }
+
     #[test]
     fn blobs_and_texts_share_one_quota_and_the_oldest_go_first() {
         let home = tempfile::tempdir().unwrap();
@@ -391,7 +456,7 @@ mod tests {
         assert_eq!(saved.map(|path| path.exists()), [false, true, true]);
         let large = results.save("d", "bin", &[b"more than ten bytes"], Parts::default()).unwrap();
         assert!(large.exists(), "the newest stays, whatever its size");
-        assert_eq!(fs::read_dir(large.parent().unwrap()).unwrap().count(), 1);
+        assert_eq!(files_in(large.parent().unwrap()), 1);
         drop(results);
         assert!(!large.exists());
     }
@@ -414,7 +479,7 @@ mod tests {
         let read = results.read(&id, ResultView::default(), ResultForm::default()).await;
         assert!(matches!(read, Err(ResultError::Unknown { .. })), "{read:?}");
         let directory = results.directory.clone();
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "the file is gone, too");
+        assert_eq!(files_in(&directory), 0, "the file is gone, too");
         drop(results);
         assert!(!directory.exists());
     }

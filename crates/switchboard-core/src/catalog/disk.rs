@@ -10,6 +10,9 @@ const SEAL: Seal = Seal { magic: "switchboard-listing", version: 2 };
 /// Lists are asked for again after this, unless the server says how long they hold.
 pub const LISTING_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// Lists that stay the same are written again after this, so that they do not grow too old.
+const RENEWAL: Duration = Duration::from_secs(10 * 60);
+
 /// What a file holds besides the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp<'a> {
@@ -35,6 +38,26 @@ pub fn encode(listing: &RawListing, stamp: Stamp<'_>) -> Vec<u8> {
     SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body)
 }
 
+/// The bytes that `present` is to be replaced with; none if it says the same, and lately.
+pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -> Option<Vec<u8>> {
+    let body = serde_json::to_vec(listing).unwrap_or_default();
+    let renewal = (lifetime(listing) / 4).clamp(Duration::from_secs(1), RENEWAL);
+    let is_current = |file: &[u8]| {
+        let ([owner, listed_at], known) = SEAL.open(file)?;
+        let age = stamp.listed_at.checked_sub(listed_at.parse().ok()?)?;
+        Some(owner == stamp.definition && known == body && age < renewal.as_secs())
+    };
+    if present.and_then(is_current) == Some(true) {
+        return None;
+    }
+    Some(SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body))
+}
+
+fn lifetime(listing: &RawListing) -> Duration {
+    let said = listing.ttl_ms.map(Duration::from_millis);
+    said.map_or(LISTING_LIFETIME, |ttl| ttl.min(LISTING_LIFETIME))
+}
+
 /// The lists of a file that is whole, about this definition, and not too old.
 pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<RawListing, Miss> {
     let ([owner, listed_at], body) = SEAL.open(file).ok_or(Miss::Damaged)?;
@@ -43,9 +66,7 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<RawListing, Mis
     }
     let listed_at: u64 = listed_at.parse().map_err(|_| Miss::Damaged)?;
     let listing: RawListing = serde_json::from_slice(body).map_err(|_| Miss::Damaged)?;
-    let lifetime = listing
-        .ttl_ms
-        .map_or(LISTING_LIFETIME, |ttl| Duration::from_millis(ttl).min(LISTING_LIFETIME));
+    let lifetime = lifetime(&listing);
     // A time in the future is a clock that was set back; the lists are not younger for it.
     let age = Duration::from_secs(now.saturating_sub(listed_at));
     let fresh = age < lifetime || age.is_zero() && !lifetime.is_zero();
@@ -85,6 +106,25 @@ mod tests {
 
     fn file(ttl_ms: Option<u64>) -> Vec<u8> {
         encode(&listing(ttl_ms), Stamp { definition: "abc", listed_at: 1_000_000 })
+    }
+
+    #[test]
+    fn same_lists_are_not_written_again_for_a_while() {
+        let at = |listed_at| Stamp { definition: "abc", listed_at };
+        let writes = |ttl_ms, listed_at| {
+            let present = file(ttl_ms);
+            renewed(Some(&present), &listing(ttl_ms), at(listed_at)).is_some()
+        };
+        assert!(!writes(None, 1_000_000) && !writes(None, 1_000_599));
+        assert!(writes(None, 1_000_600), "so that they do not grow too old");
+        assert!(writes(None, 999_999), "the clock was set back");
+        assert!(!writes(Some(40_000), 1_000_009) && writes(Some(40_000), 1_000_010));
+        assert!(!writes(Some(0), 1_000_000) && writes(Some(0), 1_000_001));
+        assert!(renewed(None, &listing(None), at(1)).is_some());
+        assert!(renewed(Some(b"damaged"), &listing(None), at(1)).is_some());
+        assert!(renewed(Some(&file(None)), &listing(Some(5)), at(1_000_000)).is_some());
+        let other = Stamp { definition: "abd", listed_at: 1_000_000 };
+        assert!(renewed(Some(&file(None)), &listing(None), other).is_some());
     }
 
     #[test]

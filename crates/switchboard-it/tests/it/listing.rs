@@ -179,3 +179,25 @@ async fn every_server_that_was_never_listed_can_be_listed_at_once() {
     assert_eq!(seen, [("bad".to_owned(), Some(Code::ConnectFailed)), ("good".to_owned(), None)]);
     assert!(world.ask("{}").await.starts_with("MCP: 1/2 servers, 4 tools (1 disabled)"));
 }
+
+/// One change every ten milliseconds, each told after the last walk may have ended.
+#[tokio::test(start_paused = true)]
+async fn server_that_goes_on_changing_is_listed_with_growing_pauses() {
+    let world = World::of("demo", "everything").start();
+    // Of the tools there are more pages with every change.
+    let walks = || {
+        let methods = world.fixture("demo").ledger().methods;
+        methods.iter().filter(|method| *method == "prompts/list").count()
+    };
+    world.call("demo_change_tools", json!({ "name": "first" })).await.unwrap();
+    let before = walks();
+    for n in 0..100 {
+        let name = format!("new{n}");
+        world.call("demo_change_tools", json!({ "name": name })).await.unwrap();
+        pass(Duration::from_millis(10)).await;
+    }
+    let storm = walks() - before;
+    assert!((2..=8).contains(&storm), "{storm} walks in a second");
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    assert_eq!(walks() - before, storm + 1, "who asks does not wait for the pause");
+}

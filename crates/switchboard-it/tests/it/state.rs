@@ -129,3 +129,31 @@ async fn whoever_holds_the_lock_of_a_file_for_ever_does_not_hold_up_the_end() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("demo_more"), "{}", ran.stdout);
 }
+
+#[tokio::test]
+async fn results_of_a_killed_gateway_are_gone_after_the_next_command() {
+    let installed = Installed::with(
+        PROGRAMS,
+        r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
+    );
+    let results = installed.home().join("switchboard/cache/results");
+    let sessions = || fs::read_dir(&results).map_or(0, Iterator::count);
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let mut client = installed.serve(&[]);
+        client.initialize("2025-11-25", json!({})).await;
+        let big = json!({ "tool": "demo_big", "args": { "bytes": 200_000 } });
+        client.mcp(big).await;
+        clients.push(client);
+    }
+    assert_eq!(sessions(), 2);
+    let (killed, alive) = (clients.remove(0), clients.remove(0));
+    let pid = rustix::process::Pid::from_raw(killed.pid().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    killed.ended().await;
+    assert_eq!(sessions(), 2, "nobody was left to remove it");
+    assert_eq!(installed.run(["status"]).await.code, Some(0));
+    assert_eq!(sessions(), 1, "the other session goes on");
+    alive.end().await;
+    assert_eq!(sessions(), 0);
+}

@@ -28,6 +28,7 @@ use super::lease::{Lease, Open};
 use super::list::{self, Bounds};
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
+use super::relisting::Relisting;
 use super::{
     Command, DialError, ExitReason, LastFailure, LeaseError, Stage, State, Status, Surroundings,
 };
@@ -68,16 +69,6 @@ enum Service {
     Retired,
 }
 
-/// Whether the lists are being asked for anew. However many changes a server tells of, one walk is
-/// under way and at most one more follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relisting {
-    Idle,
-    Running,
-    /// The lists changed again since the walk began.
-    Outdated,
-}
-
 pub(super) struct Actor {
     server: ServerName,
     recipe: Arc<Recipe>,
@@ -98,6 +89,8 @@ pub(super) struct Actor {
     wanted: bool,
     /// Explicit connects that want fresh lists before they are answered.
     refreshing: Vec<oneshot::Sender<Result<Lease, LeaseError>>>,
+    /// So many of these asked before the present walk began.
+    asked_before_walk: usize,
     next_waiter: Waiter,
     last_failure: Option<LastFailure>,
     /// The greeting that the server bears, where it did not bear another one.
@@ -130,7 +123,8 @@ impl Actor {
             stage,
             dialling: None,
             waiting: HashMap::new(),
-            relisting: Relisting::Idle,
+            relisting: Relisting::default(),
+            asked_before_walk: 0,
             wanted: false,
             refreshing: Vec::new(),
             next_waiter: 0,
@@ -165,6 +159,9 @@ impl Actor {
                 () = retired.cancelled(), if active => self.retire(),
                 () = closing.cancelled(), if !active => self.feed(Input::Shutdown),
                 () = sleep_until(wake_at), if active => self.wake(),
+                () = sleep_until(self.relisting.due_at()) => if self.relisting.begin() {
+                    self.walk();
+                },
             }
         }
         // The connection's task closes the server; nothing of it is left when this returns.
@@ -229,7 +226,9 @@ impl Actor {
             Command::Refresh { reply } => match (self.open(), self.machine.phase()) {
                 (Some(_), Phase::Up) => {
                     self.refreshing.push(reply);
-                    self.list_again();
+                    if self.relisting.begin() {
+                        self.walk();
+                    }
                 }
                 // A dial lists anyway.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
@@ -272,7 +271,7 @@ impl Actor {
 
     fn heard(&mut self, news: News) {
         match news {
-            News::ListChanged => self.list_again(),
+            News::ListChanged => self.lists_changed(),
             News::AsksClient => {
                 self.surroundings.directory.mark_asking(&self.server, &self.recipe.plan);
             }
@@ -354,7 +353,7 @@ impl Actor {
             }
             Err(error) => error,
         };
-        self.relisting = Relisting::Idle;
+        self.relisting.stop();
         let input = match error.needs_sign_in() {
             true => Input::NotSignedIn { generation },
             false => Input::DialFailed { generation, jitter },
@@ -365,9 +364,8 @@ impl Actor {
 
     /// Lists once more if the lists changed while they were read for the first time.
     fn catch_up(&mut self) {
-        if self.relisting == Relisting::Outdated {
-            self.relisting = Relisting::Idle;
-            self.list_again();
+        if self.relisting.catch_up() {
+            self.walk();
         }
     }
 
@@ -401,18 +399,24 @@ impl Actor {
     }
 
     fn listed(&mut self, generation: Generation, outcome: Result<RawListing, DialError>) {
-        let outdated = self.relisting == Relisting::Outdated;
-        self.relisting = Relisting::Idle;
         if let Ok(listing) = outcome
             && self.is(Phase::Up, generation)
         {
             self.publish(listing);
         }
-        if outdated && self.machine.phase() == Phase::Up {
-            return self.list_again();
+        let mut answered = self.asked_before_walk;
+        if self.machine.phase() == Phase::Up {
+            self.relisting.ended(Instant::now());
+        } else {
+            self.relisting.stop();
+            answered = self.refreshing.len();
         }
-        for reply in std::mem::take(&mut self.refreshing) {
+        let later = self.refreshing.split_off(answered);
+        for reply in std::mem::replace(&mut self.refreshing, later) {
             self.acquire(Urgency::Explicit, reply);
+        }
+        if !self.refreshing.is_empty() && self.relisting.begin() {
+            self.walk();
         }
     }
 
@@ -543,13 +547,18 @@ impl Actor {
         });
     }
 
-    fn list_again(&mut self) {
-        if self.relisting != Relisting::Idle || self.machine.phase() == Phase::Dialling {
-            self.relisting = Relisting::Outdated;
-            return;
+    fn lists_changed(&mut self) {
+        if self.machine.phase() == Phase::Dialling {
+            self.relisting.changed_meanwhile();
+        } else if self.open().is_some() && self.relisting.changed(Instant::now()) {
+            self.walk();
         }
-        let Some(open) = self.open() else { return };
-        self.relisting = Relisting::Running;
+    }
+
+    /// Asks for all lists. The caller has said so to `relisting`.
+    fn walk(&mut self) {
+        let Some(open) = self.open() else { return self.relisting.stop() };
+        self.asked_before_walk = self.refreshing.len();
         let generation = self.machine.generation();
         self.work.spawn(async move {
             let asking = opening::asking(&open.connection, &open.recipe);

@@ -10,6 +10,7 @@ pub(crate) mod lease;
 mod list;
 mod opening;
 mod recipe;
+mod relisting;
 pub(crate) mod stateless;
 pub(crate) mod stderr;
 

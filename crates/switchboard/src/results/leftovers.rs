@@ -1,0 +1,99 @@
+//! Results of sessions that ended without a word, and how much all sessions keep together.
+
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::{Pid, test_kill_process};
+
+use crate::paths;
+
+/// More directories than this are left for the next time.
+const MOST: usize = 1_000;
+
+/// A directory is made before its lock is taken.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// Held by the session whose directory it is.
+pub(super) fn lock_of(directory: &Path) -> PathBuf {
+    directory.join("owner.lock")
+}
+
+/// Removes the directories of sessions that are gone, killed or ended by a crash.
+pub(crate) fn sweep(all: &Path) {
+    for entry in directories(all) {
+        if is_abandoned(&entry) {
+            let _gone_already = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Bytes of all results that are kept below this directory.
+pub(super) fn size_of_all(all: &Path) -> u64 {
+    let files = directories(all).filter_map(|entry| fs::read_dir(entry.path()).ok()).flatten();
+    files.filter_map(|file| file.ok()?.metadata().ok()).map(|data| data.len()).sum()
+}
+
+fn directories(all: &Path) -> impl Iterator<Item = DirEntry> {
+    let entries = fs::read_dir(all).into_iter().flatten().take(MOST).flatten();
+    // A link leads to what is not ours to remove.
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+}
+
+fn is_abandoned(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let owner = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());
+    let Some(owner) = owner.and_then(Pid::from_raw) else { return false };
+    let is_alive = !matches!(test_kill_process(owner), Err(rustix::io::Errno::SRCH));
+    let lock = lock_of(&entry.path());
+    if !lock.exists() {
+        return !is_alive;
+    }
+    let made = entry.metadata().and_then(|data| data.modified()).ok();
+    let is_young = made.is_some_and(|made| made.elapsed().is_ok_and(|age| age < YOUNG));
+    // Another process may have got the number of the owner since.
+    let may_be_taken = is_alive && is_young;
+    !may_be_taken && paths::try_lock(&lock).is_ok_and(|lock| lock.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number that no process has.
+    const GONE: u32 = i32::MAX as u32;
+
+    fn directory(all: &Path, name: &str) -> PathBuf {
+        let directory = all.join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("a.txt"), "four").unwrap();
+        directory
+    }
+
+    #[test]
+    fn directories_of_sessions_that_are_gone_are_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let gone = directory(home.path(), &format!("{GONE}-a"));
+        fs::write(lock_of(&gone), "").unwrap();
+        let older = directory(home.path(), &format!("{GONE}-b"));
+        let held = directory(home.path(), &format!("{GONE}-c"));
+        let lock = paths::try_lock(&lock_of(&held)).unwrap();
+        let starting = directory(home.path(), &format!("{}-d", std::process::id()));
+        fs::write(lock_of(&starting), "").unwrap();
+        let alive = directory(home.path(), &format!("{}-e", std::process::id()));
+        let foreign = directory(home.path(), "notes");
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("kept"), "").unwrap();
+        let link = home.path().join(format!("{GONE}-f"));
+        std::os::unix::fs::symlink(outside.path(), &link).unwrap();
+        assert_eq!(size_of_all(home.path()), 6 * 4);
+        sweep(home.path());
+        assert!(!gone.exists() && !older.exists());
+        for kept in [&held, &starting, &alive, &foreign, &outside.path().join("kept")] {
+            assert!(kept.exists(), "{}", kept.display());
+        }
+        drop(lock);
+        sweep(home.path());
+        assert!(!held.exists());
+    }
+}

@@ -1,0 +1,151 @@
+//! When the lists of a server are asked for again: one walk at a time, and with growing pauses while
+//! the server goes on saying that they changed.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The pause before a second walk, which doubles from walk to walk.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// After this long without a change, or twice the pause, the next change is news.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// The walks over the lists of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Relisting {
+    state: State,
+    pause: Duration,
+    /// When the last walk ended.
+    ended: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Idle,
+    Running,
+    /// The lists changed again since the walk began.
+    Outdated,
+    /// The next walk begins then.
+    Waiting(Instant),
+}
+
+impl Relisting {
+    /// The server says that its lists changed; whether a walk is to begin at once.
+    pub(super) fn changed(&mut self, now: Instant) -> bool {
+        match self.state {
+            State::Idle => self.schedule(now),
+            State::Running | State::Outdated => {
+                self.state = State::Outdated;
+                false
+            }
+            State::Waiting(_) => false,
+        }
+    }
+
+    /// The same while the lists are read for the first time.
+    pub(super) fn changed_meanwhile(&mut self) {
+        self.state = State::Outdated;
+    }
+
+    /// The first lists were read; whether they are to be read again.
+    pub(super) fn catch_up(&mut self) -> bool {
+        let outdated = self.state == State::Outdated;
+        self.state = if outdated { State::Running } else { State::Idle };
+        outdated
+    }
+
+    /// Somebody asks for a walk; whether it is to begin at once, or another one is under way.
+    pub(super) fn begin(&mut self) -> bool {
+        match self.state {
+            State::Running | State::Outdated => false,
+            State::Idle | State::Waiting(_) => {
+                self.state = State::Running;
+                true
+            }
+        }
+    }
+
+    /// A walk ended; the next one may follow after a pause.
+    pub(super) fn ended(&mut self, now: Instant) {
+        let outdated = self.state == State::Outdated;
+        self.state = State::Idle;
+        self.ended = Some(now);
+        if outdated {
+            self.schedule(now);
+        }
+    }
+
+    /// When the next walk begins.
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        match self.state {
+            State::Waiting(at) => Some(at),
+            State::Idle | State::Running | State::Outdated => None,
+        }
+    }
+
+    /// Nothing is asked for any more.
+    pub(super) fn stop(&mut self) {
+        self.state = State::Idle;
+    }
+
+    fn schedule(&mut self, now: Instant) -> bool {
+        let quiet = QUIET.max(self.pause * 2);
+        if self.ended.is_none_or(|ended| now.duration_since(ended) >= quiet) {
+            self.pause = Duration::ZERO;
+            self.state = State::Running;
+            return true;
+        }
+        self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        self.state = State::Waiting(now + self.pause);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many walks a server gets that tells of a change every millisecond for so long.
+    fn walks(time: Duration) -> u32 {
+        let mut relisting = Relisting::default();
+        let start = Instant::now();
+        let mut walks = 0;
+        let mut now = start;
+        while now < start + time {
+            let due = relisting.due_at().is_some_and(|at| at <= now) && relisting.begin();
+            if relisting.changed(now) || due {
+                walks += 1;
+                now += Duration::from_millis(1);
+                relisting.changed(now);
+                relisting.ended(now);
+            }
+            now += Duration::from_millis(1);
+        }
+        walks
+    }
+
+    #[test]
+    fn storm_of_changes_costs_few_walks() {
+        assert!(walks(Duration::from_secs(1)) <= 6, "{}", walks(Duration::from_secs(1)));
+        assert!(walks(Duration::from_secs(60)) <= 13);
+        assert!(walks(Duration::from_secs(3_600)) <= 135);
+    }
+
+    #[test]
+    fn change_after_a_while_of_quiet_is_looked_at_at_once() {
+        let mut relisting = Relisting::default();
+        let now = Instant::now();
+        assert!(relisting.changed(now));
+        relisting.ended(now);
+        assert!(!relisting.changed(now), "after a pause");
+        assert_eq!(relisting.due_at(), Some(now + FIRST_PAUSE));
+        assert!(relisting.begin(), "somebody asks for it");
+        assert!(!relisting.begin(), "it is under way");
+        relisting.ended(now);
+        assert_eq!(relisting.due_at(), None);
+        assert!(relisting.changed(now + QUIET));
+    }
+}
