@@ -299,7 +299,17 @@ pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
 
 /// The same without waiting: `None` if another process holds it.
 pub(crate) fn try_lock(path: &Path) -> io::Result<Option<Lock>> {
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    flock_now(OpenOptions::new().create(true).append(true).mode(0o600).open(path)?)
+}
+
+/// The same for a directory itself, which nothing is written to for it.
+pub(crate) fn try_lock_directory(path: &Path) -> io::Result<Option<Lock>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    flock_now(file)
+}
+
+fn flock_now(file: File) -> io::Result<Option<Lock>> {
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(Lock { _file: file })),
         Err(Errno::WOULDBLOCK) => Ok(None),

@@ -341,7 +341,7 @@ impl Results {
         let mut kept = self.kept();
         if kept.owner.is_none() {
             paths::private_dir(&self.directory)?;
-            kept.owner = paths::try_lock(&leftovers::lock_of(&self.directory))?;
+            kept.owner = paths::try_lock_directory(&self.directory)?;
         }
         let parent = self.directory.parent().unwrap_or(&self.directory);
         let mut total = leftovers::size_of_all(parent) + size as u64;
@@ -419,11 +419,6 @@ fn random_id() -> String {
 mod tests {
     use super::*;
 
-    /// Without the lock.
-    fn files_in(directory: &std::path::Path) -> usize {
-        fs::read_dir(directory).unwrap().count() - 1
-    }
-
     #[test]
     fn sessions_share_a_quota_and_one_that_finds_no_room_keeps_nothing() {
         let home = tempfile::tempdir().unwrap();
@@ -456,7 +451,7 @@ mod tests {
         assert_eq!(saved.map(|path| path.exists()), [false, true, true]);
         let large = results.save("d", "bin", &[b"more than ten bytes"], Parts::default()).unwrap();
         assert!(large.exists(), "the newest stays, whatever its size");
-        assert_eq!(files_in(large.parent().unwrap()), 1);
+        assert_eq!(fs::read_dir(large.parent().unwrap()).unwrap().count(), 1);
         drop(results);
         assert!(!large.exists());
     }
@@ -479,7 +474,7 @@ mod tests {
         let read = results.read(&id, ResultView::default(), ResultForm::default()).await;
         assert!(matches!(read, Err(ResultError::Unknown { .. })), "{read:?}");
         let directory = results.directory.clone();
-        assert_eq!(files_in(&directory), 0, "the file is gone, too");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "the file is gone, too");
         drop(results);
         assert!(!directory.exists());
     }

@@ -1,7 +1,7 @@
 //! Results of sessions that ended without a word, and how much all sessions keep together.
 
 use std::fs::{self, DirEntry};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
@@ -13,11 +13,6 @@ const MOST: usize = 1_000;
 
 /// A directory is made before its lock is taken.
 const YOUNG: Duration = Duration::from_secs(60);
-
-/// Held by the session whose directory it is.
-pub(super) fn lock_of(directory: &Path) -> PathBuf {
-    directory.join("owner.lock")
-}
 
 /// Removes the directories of sessions that are gone, killed or ended by a crash.
 pub(crate) fn sweep(all: &Path) {
@@ -45,19 +40,18 @@ fn is_abandoned(entry: &DirEntry) -> bool {
     let owner = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());
     let Some(owner) = owner.and_then(Pid::from_raw) else { return false };
     let is_alive = !matches!(test_kill_process(owner), Err(rustix::io::Errno::SRCH));
-    let lock = lock_of(&entry.path());
-    if !lock.exists() {
-        return !is_alive;
-    }
     let made = entry.metadata().and_then(|data| data.modified()).ok();
     let is_young = made.is_some_and(|made| made.elapsed().is_ok_and(|age| age < YOUNG));
-    // Another process may have got the number of the owner since.
+    // The number of the owner may be that of another process by now, or of one that is not seen
+    // from here: only the lock tells.
     let may_be_taken = is_alive && is_young;
-    !may_be_taken && paths::try_lock(&lock).is_ok_and(|lock| lock.is_some())
+    !may_be_taken && paths::try_lock_directory(&entry.path()).is_ok_and(|lock| lock.is_some())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     /// A number that no process has.
@@ -74,22 +68,18 @@ mod tests {
     fn directories_of_sessions_that_are_gone_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let gone = directory(home.path(), &format!("{GONE}-a"));
-        fs::write(lock_of(&gone), "").unwrap();
-        let older = directory(home.path(), &format!("{GONE}-b"));
         let held = directory(home.path(), &format!("{GONE}-c"));
-        let lock = paths::try_lock(&lock_of(&held)).unwrap();
+        let lock = paths::try_lock_directory(&held).unwrap();
         let starting = directory(home.path(), &format!("{}-d", std::process::id()));
-        fs::write(lock_of(&starting), "").unwrap();
-        let alive = directory(home.path(), &format!("{}-e", std::process::id()));
         let foreign = directory(home.path(), "notes");
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("kept"), "").unwrap();
         let link = home.path().join(format!("{GONE}-f"));
         std::os::unix::fs::symlink(outside.path(), &link).unwrap();
-        assert_eq!(size_of_all(home.path()), 6 * 4);
+        assert_eq!(size_of_all(home.path()), 4 * 4);
         sweep(home.path());
-        assert!(!gone.exists() && !older.exists());
-        for kept in [&held, &starting, &alive, &foreign, &outside.path().join("kept")] {
+        assert!(!gone.exists());
+        for kept in [&held, &starting, &foreign, &outside.path().join("kept")] {
             assert!(kept.exists(), "{}", kept.display());
         }
         drop(lock);
