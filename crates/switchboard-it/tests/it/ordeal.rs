@@ -41,7 +41,8 @@ async fn whatever_servers_do_every_call_is_answered_once_and_nothing_is_left() {
     let [before, after] = soaked.at_rest;
     let failures = (soaked.answers.wrong, soaked.lost, soaked.twice, after.children, soaked.left);
     assert_eq!(failures, (0, 0, 0, 0, 0), "{soaked:?}");
-    // The session holds the directory of its large results.
-    assert_eq!(after.gateway_files, before.gateway_files + 1, "{soaked:?}");
+    // The session holds the directory of its large results, once there are any.
+    let grown = after.gateway_files.checked_sub(before.gateway_files);
+    assert!(grown.is_some_and(|files| files <= 1), "{soaked:?}");
     assert_eq!(after.reaper_files, before.reaper_files, "{soaked:?}");
 }
