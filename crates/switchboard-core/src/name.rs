@@ -13,7 +13,7 @@ use crate::config::values::ToolPrefix;
 use crate::render::words::is_unseen;
 
 pub(crate) use look::look;
-pub use prefix::{Owner, Prefixes};
+pub use prefix::{NameTier, Owner, Prefixes};
 
 /// Longest name that hosts accept for a tool.
 const SHOWN_LIMIT: usize = 64;
@@ -227,7 +227,7 @@ pub fn shown_names(tools: &[(ToolId, ToolPrefix)], prefixes: &Prefixes) -> Vec<S
 /// The usual name, unless it bears the prefix of another server.
 fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) -> ShownName {
     let usual = shown(id, mode);
-    // A name that was cut may bear no prefix at any more.
+    // A name that was cut may have lost its prefix.
     let bears_own = |name: &str| prefixes.owner(name) == Owner::Server(id.server.clone());
     let is_permitted = match mode {
         _ if settled && starts_with_prefix(&usual, &mode.prefix(&id.server)) => true,

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use switchboard_core::config::values::ToolPrefix;
-use switchboard_core::name::{Owner, Prefixes, ServerName, ToolId, ToolName, fold, shown_names};
+use switchboard_core::name::{
+    NameTier, Owner, Prefixes, ServerName, ToolId, ToolName, fold, shown_names,
+};
 
 /// Lines are taken as servers and tools by turns. No two tools share a shown name, a name depends on
 /// the set alone and not on its order, none bears the prefix of another server, and hosts take every
@@ -18,7 +20,7 @@ pub(crate) fn are_distinct_and_found_again(input: &[u8]) {
             Some(ToolId { server: server.ok()?, tool: tool.ok()? })
         })
         .collect();
-    let prefixes = Prefixes::new(ids.iter().map(|id| &id.server));
+    let prefixes = Prefixes::new(ids.iter().map(|id| (&id.server, NameTier::User)));
     for mode in ToolPrefix::ALL {
         let tools: Vec<(ToolId, ToolPrefix)> = ids.iter().map(|id| (id.clone(), mode)).collect();
         let named: BTreeMap<String, ToolId> =

@@ -22,7 +22,7 @@ use switchboard_core::config::values::{
 use switchboard_core::connection::Wanted;
 use switchboard_core::content::guard::Limits;
 use switchboard_core::lifecycle::Policy;
-use switchboard_core::name::ServerName;
+use switchboard_core::name::{NameTier, ServerName};
 use switchboard_core::reply::TrustLevel;
 
 use crate::auth::Vault;
@@ -203,7 +203,8 @@ impl Blueprint {
         let mut known = facts(definition, &parts.settings, (standing, trust));
         known.transport = Some(server.transport.clone());
         parts.facts.insert(name.clone(), known);
-        parts.shelves.insert(name.clone(), shelf(definition, &parts.settings, standing));
+        let shelf = shelf(definition, &parts.settings, standing).of_tier(tier_of(&server.trust));
+        parts.shelves.insert(name.clone(), shelf);
         if standing == Standing::Active {
             let hash = definition_hash(definition).to_string();
             let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
@@ -255,7 +256,9 @@ impl Blueprint {
         let recipe = self.recipe(&server.definition, settings, transport, (None, None, None));
         // It is waited for, so that it is there or not.
         let recipe = Recipe { install_patience: None, ..recipe };
-        (shelf(&server.definition, settings, Standing::Active), recipe)
+        let shelf = shelf(&server.definition, settings, Standing::Active);
+        // A model chose its name.
+        (shelf.of_tier(NameTier::Project), recipe)
     }
 
     fn recipe(
@@ -429,6 +432,13 @@ pub(crate) fn shelf(definition: &ServerEntry, settings: &Settings, standing: Sta
     let of_all =
         (settings.direct_tools != DirectTools::None).then(|| settings.direct_tools.clone());
     Shelf::new(prefix, standing).with_direct(direct.or(of_all))
+}
+
+pub(crate) fn tier_of(trust: &Trust) -> NameTier {
+    match trust {
+        Trust::UserFile => NameTier::User,
+        Trust::Approved(_) => NameTier::Project,
+    }
 }
 
 /// What the configuration says about a server, in a few words.

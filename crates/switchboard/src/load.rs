@@ -215,19 +215,19 @@ impl Gathered {
         self.stale.extend(upper.stale);
     }
 
-    /// Where a file of the user's leaves open what they allow and deny. Of the files that do not
-    /// read at all only their own counts, unless an earlier version stands in for it.
+    /// Where a file of the user's leaves open what they allow and deny, unless an earlier version
+    /// stands in for it.
     fn unread_rules(&self, user_file: &Path) -> Option<Origin> {
         let users = self.layers.iter().filter(|layer| layer.source.tier == Tier::User);
+        let users = users.filter(|layer| layer.file.host.is_none());
         users.flat_map(|layer| &layer.file.diagnostics).find_map(|problem| {
             let path = problem.path.clone()?;
             let own = Path::new(&*path) == user_file;
-            let stands_in = self.stale.iter().any(|place| place.starts_with(&*path));
-            let spoils = problem.kind.spoils_the_file();
-            let counts = problem.is_error() && problem.hides_rules();
+            let stands_in = self.stale.iter().any(|place| place.starts_with(&format!("{path}:")));
+            // A file that other programs use, too, is skipped when it does not parse.
+            let counts = problem.hides_rules() && (own || !problem.kind.spoils_the_file());
             let Diagnostic { line, column, .. } = *problem;
-            let is_ours = !spoils || own;
-            (counts && is_ours && !stands_in).then_some(Origin { path, line, column })
+            (problem.is_error() && counts && !stands_in).then_some(Origin { path, line, column })
         })
     }
 

@@ -402,8 +402,8 @@ pub(crate) async fn read_resource(
     output(session, (Origin::Resource, target.server, uri), content, caller).await
 }
 
-/// The server that lists `uri`, or else a template that it can come of. Where several do, none is
-/// taken for another.
+/// The server that lists `uri`, or else a template that it can come of. If several
+/// servers do, the request is refused.
 fn owner_of_resource<'a>(
     catalog: &Catalog,
     scope: &'a [ServerName],

@@ -213,8 +213,8 @@ pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Opens a regular file; `None` if there is none. A pipe that stands there would never begin, and a
-/// device would never end.
+/// Opens a regular file; `None` if there is none. Reading a pipe could block
+/// for ever, and a device may never end.
 pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     match open_with(path, OFlags::empty()) {
         // A parent that is a file means the same: nothing is there.

@@ -56,6 +56,8 @@ struct Kept {
     bytes: usize,
     /// Somebody was told that results cannot be kept.
     told: bool,
+    /// Files that are being written.
+    writers: usize,
     /// Held as long as the directory is in use: others remove one that nobody holds.
     owner: Option<Lock>,
 }
@@ -132,8 +134,8 @@ impl Results {
         }
     }
 
-    /// The same for an answer of ours that the host would cut. Such answers have budgets of their
-    /// own, so a smaller limit for results does not count for them.
+    /// The same for an answer of ours. It is cut only where the host would cut it, and then to the
+    /// page that the rest is read by.
     pub(crate) async fn guard_text(self: &Arc<Self>, text: String, form: ResultForm) -> String {
         let limits = self.limits.fitted(form.max_bytes);
         if text.len() <= limits.max_bytes.max(form.max_bytes.unwrap_or(usize::MAX)) {
@@ -320,12 +322,13 @@ impl Results {
         let path = self.directory.join(&file);
         let written = paths::create_private(&path)
             .and_then(|mut target| bytes.iter().try_for_each(|part| target.write_all(part)));
+        let mut kept = self.kept();
+        kept.writers -= 1;
         if let Err(error) = written {
             let _gone_already = fs::remove_file(path);
-            self.leave_if_empty();
+            self.leave_if_empty(&mut kept);
             return Err(error);
         }
-        let mut kept = self.kept();
         kept.bytes += size;
         kept.files.push_back(Stored { file, size, at: Instant::now(), parts });
         while kept.bytes > self.quota && kept.files.len() > 1 {
@@ -341,7 +344,8 @@ impl Results {
         let mut kept = self.kept();
         if kept.owner.is_none() {
             paths::private_dir(&self.directory)?;
-            kept.owner = paths::try_lock_directory(&self.directory)?;
+            let lock = paths::try_lock_directory(&self.directory)?;
+            kept.owner = Some(lock.ok_or(io::ErrorKind::WouldBlock)?);
         }
         let parent = self.directory.parent().unwrap_or(&self.directory);
         let mut total = leftovers::size_of_all(parent) + size as u64;
@@ -351,17 +355,16 @@ impl Results {
             total = total.saturating_sub(oldest.size as u64);
             self.drop_oldest(&mut kept);
         }
-        drop(kept);
         if total > self.quota_of_all {
-            self.leave_if_empty();
+            self.leave_if_empty(&mut kept);
             return Err(io::ErrorKind::StorageFull.into());
         }
+        kept.writers += 1;
         Ok(())
     }
 
-    fn leave_if_empty(&self) {
-        let mut kept = self.kept();
-        if kept.files.is_empty() {
+    fn leave_if_empty(&self, kept: &mut Kept) {
+        if kept.files.is_empty() && kept.writers == 0 {
             let _gone_already = fs::remove_dir_all(&self.directory);
             kept.owner = None;
         }

@@ -125,7 +125,9 @@ impl Candidate {
         };
         let bytes = match paths::read(&self.path) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) if self.path.is_symlink() => return unreadable("the link leads nowhere"),
+            Ok(None) if self.path.ancestors().any(leads_nowhere) => {
+                return unreadable("a link in its path leads nowhere");
+            }
             Ok(None) => return None,
             Err(error) => return unreadable(&error.to_string()),
         };
@@ -147,6 +149,10 @@ impl Candidate {
             Form::Ours | Form::PiServers => None,
         }
     }
+}
+
+fn leads_nowhere(path: &Path) -> bool {
+    path.is_symlink() && !path.exists()
 }
 
 #[cfg(test)]

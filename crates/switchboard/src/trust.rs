@@ -194,7 +194,8 @@ impl Seal {
         let Ok(place) = self.environment.cwd.canonicalize() else {
             return Err(BrokenSeal::Changed);
         };
-        let root = scripts::project_root(&place);
+        let home = self.environment.variable("HOME").map(Path::new);
+        let root = scripts::project_root(&place, home);
         let covered = |path: &Path| {
             let of_directory = |file: &str| file.ends_with('/') && path.starts_with(file);
             files.iter().any(|(file, _)| Path::new(file) == path || of_directory(file))

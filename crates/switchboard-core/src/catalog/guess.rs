@@ -109,6 +109,10 @@ impl Catalog {
         };
         let mut near: Vec<(Slip<'_>, Item<'_>)> = self
             .scope(within.as_ref())
+            // A tool with the prefix of another server is not meant by what looks like that one.
+            .filter(|item| {
+                item.claims.is_none() && self.permits(item.entry.name.as_str(), item.server)
+            })
             .filter_map(|item| Some((slips(&item, &wanted)?, item)))
             .collect();
         near.sort_by_key(|(slip, _)| slip.edits);

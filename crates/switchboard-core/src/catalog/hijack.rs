@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::config::layers::PendingCause;
 use crate::exact::Args;
-use crate::name::Owner;
+use crate::name::{NameTier, Owner};
 
 const SERVERS: &[&str] = &[
     "github",
@@ -92,21 +92,34 @@ fn any_call() -> impl Strategy<Value = String> {
 }
 
 /// Whose prefix a name bears, told without the code under test: every prefix of every server is
-/// tried, and the longest decides. Several owners mean that the name is nobody's.
+/// tried, and the longest decides, among the user's servers first. Several owners mean that the name
+/// is nobody's.
 fn bearers(catalog: &Catalog, name: &str) -> Vec<ServerName> {
+    let tiers = [NameTier::User, NameTier::Project];
+    let of_tier = |tier: NameTier| bearers_of(catalog, name, tier);
+    tiers.into_iter().map(of_tier).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> {
     let alike = |text: &str| {
         let text = text.to_lowercase().replace('\u{456}', "i").replace('\u{ff3f}', "_");
-        text.replace(['-', '.', ' ', '/', ':'], "_").replace('m', "rn")
+        let text = text.replace(['-', '.', ' ', '/', ':'], "_").replace('m', "rn");
+        let parts: Vec<&str> = text.split('_').filter(|part| !part.is_empty()).collect();
+        let end = if text.ends_with('_') { "_" } else { "" };
+        parts.join("_").replace('i', "l") + end
     };
     let name = alike(name);
     let mut best = (0, Vec::new());
-    for (server, _) in catalog.shelves() {
+    for (server, shelf) in catalog.shelves() {
+        if shelf.tier != tier {
+            continue;
+        }
         // As it is typed, and as shown names have it.
         let typed = [server.as_str().to_owned(), server.as_str().replace('\u{456}', "_456_")];
         for own in typed.map(|own| alike(&own)) {
             let short = own.strip_suffix(&alike("mcp")).map(|stem| stem.trim_end_matches('_'));
             let short = short.filter(|stem| !stem.is_empty()).unwrap_or(&own).to_owned();
-            for prefix in [format!("{}{own}", alike("mcp__")), own, short] {
+            for prefix in [format!("{}_{own}", alike("mcp")), own, short] {
                 if !name.starts_with(&format!("{prefix}_")) || prefix.len() < best.0 {
                     continue;
                 }

@@ -20,7 +20,7 @@ use hashbrown::HashMap;
 
 use crate::config::layers::PendingCause;
 use crate::config::values::{DirectTools, ToolPrefix};
-use crate::name::{Prefixes, ServerName, ShownName, ToolId, shown_names};
+use crate::name::{NameTier, Prefixes, ServerName, ShownName, ToolId, shown_names};
 
 pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
@@ -35,6 +35,7 @@ pub use resolve::{Resolution, ResolveError, Resolved};
 pub struct Shelf {
     pub prefix: ToolPrefix,
     pub standing: Standing,
+    tier: NameTier,
     /// Which of its tools are shown beside `mcp`; `None` if the configuration does not say.
     direct: Option<DirectTools>,
     /// `None` until the server has been listed once.
@@ -97,7 +98,7 @@ impl Catalog {
         }
         let drifting = shelves.iter().filter(|(_, shelf)| !shelf.drift().is_none());
         let drifting = drifting.map(|(name, _)| name.clone()).collect();
-        let prefixes = Prefixes::new(shelves.keys());
+        let prefixes = Prefixes::new(shelves.iter().map(|(name, shelf)| (name, shelf.tier)));
         let names = shown_names(&tools, &prefixes);
         let mut catalog = Catalog { shelves, drifting, prefixes, ..Catalog::default() };
         for ((server, entry, pin), ShownName { name, claims }) in entries.into_iter().zip(names) {
@@ -187,13 +188,24 @@ impl Shelf {
         let (baseline, pins, drift) = Default::default();
         let (direct, listing, era) = Default::default();
         let asks_client = false;
-        Shelf { prefix, standing, direct, listing, baseline, pins, drift, asks_client, era }
+        let tier = match standing {
+            Standing::Pending(_) => NameTier::Project,
+            Standing::Active | Standing::Disabled => NameTier::User,
+        };
+        Shelf { prefix, standing, tier, direct, listing, baseline, pins, drift, asks_client, era }
     }
 
     /// The same server with a word on which of its tools are shown beside `mcp`.
     #[must_use]
     pub fn with_direct(mut self, direct: Option<DirectTools>) -> Shelf {
         self.direct = direct;
+        self
+    }
+
+    /// The same server, which stands in a file of this tier. A pending one is a project's anyway.
+    #[must_use]
+    pub fn of_tier(mut self, tier: NameTier) -> Shelf {
+        self.tier = tier;
         self
     }
 
@@ -209,14 +221,14 @@ impl Shelf {
     /// Equal for shelves that hold the same.
     pub fn identity(&self) -> impl PartialEq {
         let listed = self.listing.as_ref().map(|it| (Arc::as_ptr(it), Arc::as_ptr(&self.pins)));
-        (self.prefix, self.standing, &self.direct, listed, self.asks_client)
+        (self.prefix, self.standing, self.tier, &self.direct, listed, self.asks_client)
     }
 
     /// These names and rules, with what is known of `old`.
     #[must_use]
     pub fn knowing(self, old: &Shelf) -> Shelf {
-        let Shelf { prefix, standing, direct, .. } = self;
-        Shelf { prefix, standing, direct, ..old.clone() }
+        let Shelf { prefix, standing, tier, direct, .. } = self;
+        Shelf { prefix, standing, tier, direct, ..old.clone() }
     }
 
     pub fn listing(&self) -> Option<&Arc<Listing>> {

@@ -145,12 +145,16 @@ impl ParsedFile {
 }
 
 /// The fields of a server that keep tools back.
-const SERVER_RULES: &[&str] = &["approveTools", "includeTools", "excludeTools", "disabled"];
+const SERVER_RULES: &[&str] =
+    &["approveTools", "includeTools", "excludeTools", "disabled", "enabled", "deny", "approve"];
 
 /// The rule whose name this is but for letter case or a slip of the keys.
 fn near(rules: &[&'static str], name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
-    let near = |rule: &&str| strsim::damerau_levenshtein(&name, &rule.to_lowercase()) <= 1;
+    let near = |rule: &&str| {
+        let rule = rule.to_lowercase();
+        strsim::damerau_levenshtein(&name, &rule) <= 1 || rule == "deny" && name.starts_with("den")
+    };
     rules.iter().copied().find(near)
 }
 

@@ -70,7 +70,7 @@ pub(super) fn read(
 
 fn control_character(text: &str) -> Option<usize> {
     let white = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r');
-    text.bytes().position(|byte| byte.is_ascii_control() && !white(&byte))
+    text.bytes().position(|byte| byte < b' ' && !white(&byte))
 }
 
 /// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.

@@ -134,16 +134,24 @@ pub fn words_in(definition: &ServerEntry) -> Vec<String> {
 /// Whether one of the words is code, as in `python -c`, `node --eval=…` or `sh -lc`. Other programs
 /// have such flags, too, for plain words.
 pub fn runs_code(definition: &ServerEntry) -> bool {
-    const FLAGS: [&str; 9] = ["-c", "-lc", "-ec", "-e", "-E", "-p", "-r", "--eval", "--print"];
+    const LONG: [&str; 6] = ["--eval", "--print", "--command", "--exec", "eval", "-Command"];
+    // Letters that stand together, as in `bash -lic`.
+    let short = |flag: &str| {
+        let letters = flag.strip_prefix('-').unwrap_or_default();
+        !letters.is_empty()
+            && letters.bytes().all(|letter| letter.is_ascii_alphabetic())
+            && letters.contains(['c', 'e', 'E', 'p', 'r'])
+    };
+    let is_flag = |flag: &str| LONG.contains(&flag) || short(flag);
     let words = words_in(definition);
     let is_code =
         |word: &str| word.contains(|c: char| c.is_whitespace() || "();|&<>\"'`$".contains(c));
     let behind = words.windows(2).any(|pair| match pair {
-        [flag, code] => FLAGS.contains(&flag.as_str()) && is_code(code),
+        [flag, code] => is_flag(flag) && is_code(code),
         _ => false,
     });
     let within = |word: &String| {
-        let value = word.split_once('=').filter(|(flag, _)| FLAGS.contains(flag));
+        let value = word.split_once('=').filter(|(flag, _)| is_flag(flag));
         value.is_some_and(|(_, code)| is_code(code))
     };
     behind || words.iter().any(within)

@@ -23,15 +23,15 @@ fn range(codes: &str) -> impl Iterator<Item = char> + use<> {
     (code(first)..=code(last)).filter_map(char::from_u32)
 }
 
-/// Equal for names that differ only in letter case, in the separator (`-`, `_`, `/`, `.`, `:` or a
-/// blank), in characters that are not seen, or in characters that look alike.
+/// Equal for names that differ only in letter case, in separators (`-`, `_`, `/`, `.`, `:`, blanks and
+/// several of them), in characters that are not seen, or in characters that look alike.
 pub(crate) fn look(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 8);
     for c in name.chars() {
         if c.is_ascii() {
             push_ascii(&mut out, c);
         } else if c.is_whitespace() {
-            out.push('_');
+            push_separator(&mut out);
         } else if !is_unseen(c) {
             push_other(&mut out, c);
         }
@@ -42,12 +42,19 @@ pub(crate) fn look(name: &str) -> String {
 fn push_ascii(out: &mut String, c: char) {
     match c.to_ascii_lowercase() {
         '0' => out.push('o'),
-        '1' | '|' => out.push('l'),
+        '1' | '|' | 'i' => out.push('l'),
         'm' => out.push_str("rn"),
-        '-' | '.' | ' ' | '/' | ':' => out.push('_'),
-        plain if plain.is_ascii_alphanumeric() || plain == '_' => out.push(plain),
+        '-' | '.' | ' ' | '/' | ':' | '_' => push_separator(out),
+        plain if plain.is_ascii_alphanumeric() => out.push(plain),
         control if control.is_ascii_control() => {}
         other => push_code(out, other),
+    }
+}
+
+/// One for several, and none at the beginning.
+fn push_separator(out: &mut String) {
+    if !out.is_empty() && !out.ends_with('_') {
+        out.push('_');
     }
 }
 
@@ -90,6 +97,9 @@ mod tests {
             ("memory", "rnemory"),
             ("m0dels", "models"),
             ("app1", "appl"),
+            ("Iinear", "linear"),
+            ("mcp_github_x", "mcp__github__x"),
+            ("__github--x", "github_x"),
         ] {
             assert_eq!(look(name), look(other), "{name} {other}");
         }

@@ -9,8 +9,14 @@ use crate::config::values::ToolPrefix;
 /// The prefixes of all configured servers, whether they may be used or not.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
+    user: Bearers,
+    project: Bearers,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Bearers {
     /// By what the prefix looks like.
-    bearers: HashMap<String, Vec<Bearer>>,
+    by_look: HashMap<String, Vec<Bearer>>,
     longest: usize,
 }
 
@@ -29,6 +35,13 @@ enum Weight {
     Short,
 }
 
+/// Whose file a server stands in. A project takes no name away from a server of the user's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameTier {
+    User,
+    Project,
+}
+
 /// The server that a name belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
@@ -40,9 +53,13 @@ pub enum Owner {
 }
 
 impl Prefixes {
-    pub fn new<'a>(servers: impl Iterator<Item = &'a ServerName>) -> Prefixes {
+    pub fn new<'a>(servers: impl Iterator<Item = (&'a ServerName, NameTier)>) -> Prefixes {
         let mut prefixes = Prefixes::default();
-        for server in servers {
+        for (server, tier) in servers {
+            let bearers = match tier {
+                NameTier::User => &mut prefixes.user,
+                NameTier::Project => &mut prefixes.project,
+            };
             let own = server.as_str();
             for mode in [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp] {
                 let (prefix, weight) = (mode.prefix(server), Weight::of(mode));
@@ -52,30 +69,20 @@ impl Prefixes {
                     ToolPrefix::Short => look(short(own)),
                     ToolPrefix::Server | ToolPrefix::None => look(own),
                 };
-                prefixes.add(typed, server, prefix.clone(), weight);
-                prefixes.add(look(&prefix), server, prefix, weight);
+                bearers.add(typed, server, prefix.clone(), weight);
+                bearers.add(look(&prefix), server, prefix, weight);
             }
             let unique = unique(server);
-            prefixes.add(look(&unique), server, unique, Weight::Name);
+            bearers.add(look(&unique), server, unique, Weight::Name);
         }
         prefixes
     }
 
-    fn add(&mut self, look: String, server: &ServerName, prefix: String, weight: Weight) {
-        self.longest = self.longest.max(look.len());
-        let bearers = self.bearers.entry(look).or_default();
-        let bearer = Bearer { server: server.clone(), prefix, weight };
-        if !bearers.contains(&bearer) {
-            bearers.push(bearer);
-        }
-    }
-
-    /// Whose prefix the name bears. `git_hub_x` is a name of `git_hub` rather than of `git`.
+    /// Whose prefix the name bears. `git_hub_x` is a name of `git_hub` rather than of `git`, unless
+    /// only the latter is the user's.
     pub fn owner(&self, name: &str) -> Owner {
         let look = look(name);
-        let ends = look.match_indices('_').map(|(at, _)| at);
-        let ends: Vec<usize> = ends.take_while(|at| *at <= self.longest).collect();
-        let bearers = ends.iter().rev().find_map(|at| self.bearers.get(look.get(..*at)?));
+        let bearers = self.user.of(&look).or_else(|| self.project.of(&look));
         bearers.map_or(Owner::Nobody, |bearers| decide(bearers, name))
     }
 
@@ -95,16 +102,39 @@ impl Prefixes {
             return false;
         }
         let look = look(&prefix);
-        let longer = |other: &String| {
-            other.strip_prefix(look.as_str()).is_some_and(|rest| rest.starts_with('_'))
+        let look = look.trim_end_matches('_');
+        let as_long = |other: &String| {
+            let rest = other.strip_prefix(look);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
-        let mine = unique(server);
-        let others = self.bearers.iter().filter(|(other, _)| longer(other));
-        let all_mine = |bearers: &Vec<Bearer>| {
-            bearers.iter().all(|bearer| bearer.server == *server && bearer.prefix == mine)
-        };
-        others.into_iter().all(|(_, bearers)| all_mine(bearers))
+        let all = self.user.by_look.iter().chain(&self.project.by_look);
+        let mut rivals = all.filter(|(other, _)| as_long(other));
+        let all_mine =
+            |bearers: &Vec<Bearer>| bearers.iter().all(|bearer| bearer.server == *server);
+        rivals.all(|(_, bearers)| all_mine(bearers))
             && self.owner(&format!("{prefix}_")) == Owner::Server(server.clone())
+    }
+}
+
+impl Bearers {
+    fn add(&mut self, look: String, server: &ServerName, prefix: String, weight: Weight) {
+        let look = look.trim_end_matches('_');
+        if look.is_empty() {
+            return;
+        }
+        self.longest = self.longest.max(look.len());
+        let bearers = self.by_look.entry(look.to_owned()).or_default();
+        let bearer = Bearer { server: server.clone(), prefix, weight };
+        if !bearers.contains(&bearer) {
+            bearers.push(bearer);
+        }
+    }
+
+    /// The servers with the longest prefix of the name.
+    fn of(&self, look: &str) -> Option<&Vec<Bearer>> {
+        let ends = look.match_indices('_').map(|(at, _)| at);
+        let ends: Vec<usize> = ends.take_while(|at| *at <= self.longest).collect();
+        ends.iter().rev().find_map(|at| self.by_look.get(look.get(..*at)?))
     }
 }
 
@@ -127,6 +157,9 @@ fn decide(bearers: &[Bearer], name: &str) -> Owner {
         folded.strip_prefix(&fold(&bearer.prefix)).is_some_and(|rest| rest.starts_with('_'))
     };
     let mut found: Vec<&Bearer> = bearers.iter().filter(exact).collect();
+    // `a__x` is a name of `a_` rather than of `a`.
+    let longest = found.iter().map(|bearer| bearer.prefix.len()).max();
+    found.retain(|bearer| Some(bearer.prefix.len()) == longest);
     if found.is_empty() {
         found = bearers.iter().filter(close).collect();
     }
@@ -157,7 +190,8 @@ pub(super) fn unique(server: &ServerName) -> String {
     const HEAD: usize = 32;
     let name = plain(server.as_str());
     let head = name.get(..HEAD).unwrap_or(&name);
-    format!("{head}_{}", super::digest(server.as_str(), "", 8))
+    // The digest comes first, so that the name of no other server does. Hosts want a letter there.
+    format!("s{}_{head}", super::digest(server.as_str(), "", 8))
 }
 
 #[cfg(test)]
@@ -167,7 +201,7 @@ mod tests {
     fn prefixes(servers: &[&str]) -> Prefixes {
         let names: Vec<ServerName> =
             servers.iter().map(|name| ServerName::new(name).unwrap()).collect();
-        Prefixes::new(names.iter())
+        Prefixes::new(names.iter().map(|name| (name, NameTier::User)))
     }
 
     fn owner(servers: &[&str], name: &str) -> String {
@@ -219,6 +253,19 @@ mod tests {
         assert_eq!(owner(&["github", "g\u{456}thub"], "github_x"), "github");
         assert_eq!(owner(&["a b", "a.b"], "a_b_x"), "a b|a.b");
         assert_eq!(owner(&["app1", "appl"], "app1_x"), "app1");
+    }
+
+    #[test]
+    fn project_takes_no_name_from_a_server_of_the_user() {
+        let [github, create] = ["github", "github_create"].map(|n| ServerName::new(n).unwrap());
+        let tiers = [(&github, NameTier::User), (&create, NameTier::Project)];
+        let prefixes = Prefixes::new(tiers.into_iter());
+        assert_eq!(prefixes.owner("github_create_issue"), Owner::Server(github.clone()));
+        let unique = format!("{}_issue", unique(&create));
+        assert!(!prefixes.permits("github_create_issue", &create));
+        assert_eq!(prefixes.owner(&unique), Owner::Server(create.clone()), "{unique}");
+        let alone = Prefixes::new(std::iter::once((&create, NameTier::Project)));
+        assert_eq!(alone.owner("github_create_issue"), Owner::Server(create));
     }
 
     #[test]

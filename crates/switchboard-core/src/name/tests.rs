@@ -34,12 +34,15 @@ fn characters_that_hosts_refuse_are_replaced() {
     check("s", "größe", ["s_gr_f6__df_e", "s_gr_f6__df_e", "gr_f6__df_e", "mcp__s_gr_f6__df_e"]);
 }
 
+fn all_of_the_user(tools: &[(ToolId, ToolPrefix)]) -> Prefixes {
+    Prefixes::new(tools.iter().map(|(id, _)| (&id.server, NameTier::User)))
+}
+
 /// The shown names of tools, each given as server, tool and mode; these are all servers.
 fn shown_of(tools: &[(&str, &str, ToolPrefix)]) -> Vec<ShownName> {
     let tools: Vec<_> =
         tools.iter().map(|(server, tool, mode)| (id(server, tool), *mode)).collect();
-    let prefixes = Prefixes::new(tools.iter().map(|(id, _)| &id.server));
-    shown_names(&tools, &prefixes)
+    shown_names(&tools, &all_of_the_user(&tools))
 }
 
 #[test]
@@ -58,8 +61,8 @@ fn tool_with_the_prefix_of_another_server_gets_its_own() {
         ("evil", "mcp__github__x", None, "evil_mcp__github__x"),
         ("evil", "g\u{456}thub_x", None, "evil_g_456_thub_x"),
         ("github-mcp", "x", Short, "github-mcp_x"),
-        ("git", "hub_x", Server, "git_"),
-        ("mcp_", "github_x", Server, "mcp__"),
+        ("git", "hub_x", Server, "s"),
+        ("mcp_", "github_x", Server, "s"),
     ] {
         let tools = [("github", "y", Server), ("git_hub", "y", Server), (server, tool, mode)];
         let names = shown_of(&tools);
@@ -114,7 +117,7 @@ proptest! {
         mode in proptest::sample::select(&ToolPrefix::ALL[..]),
     ) {
         let mut tools: Vec<_> = ids.into_iter().map(|id| (id, mode)).collect();
-        let prefixes = Prefixes::new(tools.iter().map(|(id, _)| &id.server));
+        let prefixes = all_of_the_user(&tools);
         let names: Vec<String> =
             shown_names(&tools, &prefixes).into_iter().map(|shown| shown.name).collect();
         for ((id, mode), name) in tools.iter().zip(&names) {

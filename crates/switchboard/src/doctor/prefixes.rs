@@ -31,7 +31,8 @@ pub(super) fn examine(locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
             true => Standing::Disabled,
             false => Standing::Active,
         };
-        let mut shelf = blueprint::shelf(&server.definition, &config.settings, standing);
+        let shelf = blueprint::shelf(&server.definition, &config.settings, standing);
+        let mut shelf = shelf.of_tier(blueprint::tier_of(&server.trust));
         if let Some(listing) = last_listing(&name, server, locations, loaded) {
             shelf = shelf.with_listing(Arc::new(listing));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 
-use crate::paths;
+use crate::paths::{self, Lock};
 
 /// More directories than this are left for the next time.
 const MOST: usize = 1_000;
@@ -17,7 +17,7 @@ const YOUNG: Duration = Duration::from_secs(60);
 /// Removes the directories of sessions that are gone, killed or ended by a crash.
 pub(crate) fn sweep(all: &Path) {
     for entry in directories(all) {
-        if is_abandoned(&entry) {
+        if let Some(_held) = abandoned(&entry) {
             let _gone_already = fs::remove_dir_all(entry.path());
         }
     }
@@ -35,17 +35,20 @@ fn directories(all: &Path) -> impl Iterator<Item = DirEntry> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
 }
 
-fn is_abandoned(entry: &DirEntry) -> bool {
+/// The lock of a directory that nobody holds any more.
+fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let name = entry.file_name();
     let owner = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());
-    let Some(owner) = owner.and_then(Pid::from_raw) else { return false };
+    let owner = owner.and_then(Pid::from_raw)?;
     let is_alive = !matches!(test_kill_process(owner), Err(rustix::io::Errno::SRCH));
     let made = entry.metadata().and_then(|data| data.modified()).ok();
     let is_young = made.is_some_and(|made| made.elapsed().is_ok_and(|age| age < YOUNG));
     // The number of the owner may be that of another process by now, or of one that is not seen
     // from here: only the lock tells.
-    let may_be_taken = is_alive && is_young;
-    !may_be_taken && paths::try_lock_directory(&entry.path()).is_ok_and(|lock| lock.is_some())
+    if is_alive && is_young {
+        return None;
+    }
+    paths::try_lock_directory(&entry.path()).ok().flatten()
 }
 
 #[cfg(test)]

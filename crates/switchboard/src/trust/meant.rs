@@ -33,7 +33,7 @@ const RUNNERS: &[(&[&str], &[&str])] = &[
     (&["direnv"], &[".envrc"]),
     (&["nix", "nix-shell"], &["flake.nix", "default.nix", "shell.nix"]),
     (
-        &["docker", "docker-compose", "podman", "podman-compose"],
+        &["compose", "docker-compose", "podman-compose"],
         &["compose.yml", "compose.yaml", "docker-compose.yml", "docker-compose.yaml"],
     ),
     (&["gradle", "gradlew"], &["build.gradle", "build.gradle.kts"]),
@@ -67,7 +67,13 @@ pub(super) fn by_module(word: &str, cwd: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let module = cwd.join(name.replace('.', "/"));
-    vec![module.with_extension("py"), module.join("__main__.py"), module.join("__init__.py")]
+    // Python runs the packages around a module first.
+    let depth = name.matches('.').count();
+    let around = module.ancestors().skip(1).take(depth).map(|package| package.join("__init__.py"));
+    let mut files = vec![module.with_extension("py"), module.join("__main__.py")];
+    files.push(module.join("__init__.py"));
+    files.extend(around);
+    files
 }
 
 /// The files that a runner of scripts takes its commands from.

@@ -47,6 +47,8 @@ pub(super) enum FoundBy {
     Guess,
     /// It lies on `PATH`.
     Search,
+    /// A runner takes its commands from it.
+    Runner,
 }
 
 /// Every candidate, whether it exists or not, inside or outside of a project. The second value says
@@ -91,9 +93,11 @@ impl Search<'_> {
                     more.extend(self.add(file, by));
                 }
                 let guesses = meant::by_module(word, &base);
-                let guesses = guesses.into_iter().chain(meant::by_runner(word, &base));
-                for file in guesses.chain(meant::by_launcher(word, &base)) {
+                for file in guesses.into_iter().chain(meant::by_launcher(word, &base)) {
                     more.extend(self.add(file, FoundBy::Guess));
+                }
+                for file in meant::by_runner(word, &base) {
+                    more.extend(self.add(file, FoundBy::Runner));
                 }
             }
             if let Some(path) = self.line.path.filter(|_| !word.contains('/')) {

@@ -17,9 +17,12 @@ use super::resolver::{self, Candidate, CommandLine, FoundBy};
 use crate::env::Environment;
 use crate::paths;
 
-/// Content that is larger together is told by its time and place instead: a project must not keep us
-/// busy.
+/// Beyond this total, files of a definition are compared by size and times instead of content, so
+/// that a project cannot keep us busy.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
+
+/// Beyond this total, further definitions of a project cannot be approved.
+const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 
 /// The same for a file outside of the project: interpreters are large.
 const LARGEST_OUTSIDE: u64 = 4 * 1024 * 1024;
@@ -60,24 +63,33 @@ pub(crate) fn coverage(entry: &ServerEntry, environment: &Environment) -> Covera
     Scripts::default().coverage(entry, environment)
 }
 
-/// The repository around a directory, or else the directory itself.
-pub(crate) fn project_root(directory: &Path) -> PathBuf {
+/// The repository around a directory, or else the directory itself. One that has the user's home in
+/// it keeps their settings, and is no project.
+pub(crate) fn project_root(directory: &Path, home: Option<&Path>) -> PathBuf {
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let is_home = |place: &&Path| home.as_ref().is_none_or(|home| !home.starts_with(place));
+    let places = || directory.ancestors().take_while(is_home);
     let marked = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).exists());
     // A submodule has a file in the place of the directory: the repository around it counts.
     let whole = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).is_dir());
-    let found = directory.ancestors().find(whole);
-    found.or_else(|| directory.ancestors().find(marked)).unwrap_or(directory).to_owned()
+    let found = places().find(whole).or_else(|| places().find(marked));
+    found.unwrap_or(directory).to_owned()
 }
 
-/// The scripts of many definitions: each file is read once, and all of them together have one limit.
+/// The scripts of many definitions: the content of each file is read once. What counts by its content
+/// depends on one definition alone, so that each look at it comes to the same.
 pub(crate) struct Scripts {
+    /// What all definitions together may have read.
     left: Cell<u64>,
     read: RefCell<HashMap<PathBuf, [u8; 32]>>,
 }
 
+/// What one definition may still have read.
+struct Budget(Cell<u64>);
+
 impl Default for Scripts {
     fn default() -> Scripts {
-        Scripts { left: Cell::new(LARGEST_SCRIPTS), read: RefCell::default() }
+        Scripts { left: Cell::new(LARGEST_LOAD), read: RefCell::default() }
     }
 }
 
@@ -85,7 +97,9 @@ impl Scripts {
     pub(crate) fn coverage(&self, entry: &ServerEntry, environment: &Environment) -> Coverage {
         let mut coverage = Coverage::default();
         let Ok(place) = environment.cwd.canonicalize() else { return coverage };
-        let root = project_root(&place);
+        let budget = Budget(Cell::new(LARGEST_SCRIPTS));
+        let home = environment.variable("HOME").map(Path::new);
+        let root = project_root(&place, home);
         let places = environment.places();
         let expanded = |text: &str| expand::expand(&Template::new(text), &places).ok();
         // Relative names are looked up where the server would run.
@@ -128,13 +142,16 @@ impl Scripts {
         let helpers = CommandLine { words: asked, cwd: &cwd, path: ours };
         candidates.extend(resolver::candidates(&helpers).0);
         for candidate in &candidates {
-            let Some(hash) = self.hash(candidate, &root) else { continue };
+            let Some(hash) = self.hash(candidate, &root, &budget) else { continue };
+            if candidate.by == FoundBy::Runner {
+                coverage.not_covered.push(format!("what {:?} starts", hash.0));
+            }
             coverage.add(hash);
         }
         for directory in code_directories(entry, &line, &expanded) {
             // In the project's own directory something changes all the time.
             if directory.canonicalize().is_ok_and(|known| known != place && known != root) {
-                self.cover_directory(&directory, &root, &mut coverage);
+                self.cover_directory(&directory, &root, &budget, &mut coverage);
             }
         }
         if runs_code(entry) {
@@ -144,42 +161,51 @@ impl Scripts {
     }
 
     /// What a candidate is, if the project decides that, or anything but the system does.
-    fn hash(&self, candidate: &Candidate, root: &Path) -> Option<FileHash> {
+    fn hash(&self, candidate: &Candidate, root: &Path, budget: &Budget) -> Option<FileHash> {
         let Candidate { file, by } = candidate;
         let path = file.canonicalize().ok()?;
         let data = path.metadata().ok().filter(Metadata::is_file)?;
         let named_at = file.parent()?.canonicalize().ok()?.join(file.file_name()?);
         let digest = if path.starts_with(root) {
-            self.digest(&path, &data, LARGEST_SCRIPTS)
+            self.digest(&path, &data, LARGEST_SCRIPTS, budget)
         } else if named_at.starts_with(root) || *by == FoundBy::Path && is_script(&path, &data) {
             // A link of the project's that leads out of it, or a path that the definition names.
-            self.digest(&path, &data, LARGEST_OUTSIDE)
+            self.digest(&path, &data, LARGEST_OUTSIDE, budget)
         } else {
             return None;
         };
         Some((path.to_string_lossy().into_owned(), digest))
     }
 
-    fn digest(&self, path: &Path, data: &Metadata, largest: u64) -> [u8; 32] {
+    fn digest(&self, path: &Path, data: &Metadata, largest: u64, budget: &Budget) -> [u8; 32] {
+        let Budget(left) = budget;
+        let Some(rest) = left.get().checked_sub(data.len()).filter(|_| data.len() <= largest)
+        else {
+            return identity(data);
+        };
+        left.set(rest);
         if let Some(known) = self.read.borrow().get(path) {
             return *known;
         }
-        let fits = self.left.get().checked_sub(data.len()).filter(|_| data.len() <= largest);
-        if let Some(left) = fits {
-            self.left.set(left);
-        }
+        let fits = self.left.get().checked_sub(data.len());
+        self.left.set(fits.unwrap_or(0));
         let digest = match fits.map(|_| paths::read(path)) {
             Some(Ok(Some(bytes))) => Sha256::digest(&bytes).into(),
             // What cannot be read can never match an approval.
-            Some(Ok(None) | Err(_)) => std::array::from_fn(|_| fastrand::u8(..)),
-            None => identity(data),
+            Some(Ok(None) | Err(_)) | None => std::array::from_fn(|_| fastrand::u8(..)),
         };
         self.read.borrow_mut().insert(path.to_owned(), digest);
         digest
     }
 
-    /// The files of a directory of the project, as one.
-    fn cover_directory(&self, directory: &Path, root: &Path, coverage: &mut Coverage) {
+    /// The scripts in a directory of the project, as one.
+    fn cover_directory(
+        &self,
+        directory: &Path,
+        root: &Path,
+        budget: &Budget,
+        coverage: &mut Coverage,
+    ) {
         let Ok(directory) = directory.canonicalize() else { return };
         let Ok(entries) = fs::read_dir(&directory) else { return };
         if !directory.starts_with(root) {
@@ -195,12 +221,14 @@ impl Scripts {
         let mut all = Sha256::new();
         for file in files {
             let Ok(data) = file.metadata() else { continue };
+            // Logs and data may change there.
+            if !data.is_file() || !is_run(&file, &data) {
+                continue;
+            }
             let name = file.to_string_lossy();
             all.update((name.len() as u64).to_le_bytes());
             all.update(name.as_bytes());
-            if data.is_file() {
-                all.update(self.digest(&file, &data, LARGEST_SCRIPTS));
-            }
+            all.update(self.digest(&file, &data, LARGEST_SCRIPTS, budget));
         }
         coverage.add((shown, all.finalize().into()));
     }
@@ -214,23 +242,26 @@ impl Coverage {
     }
 }
 
-/// Any change gives a file another one; only its content cannot be told from it.
+/// Changes whenever the file does, but says nothing about its content.
 fn identity(data: &Metadata) -> [u8; 32] {
     let mut hash = Sha256::new();
     let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
-    let numbers = [data.dev(), data.ino(), data.len()].map(u64::cast_signed);
+    let numbers = [data.ino(), data.len()].map(u64::cast_signed);
     numbers.into_iter().chain(times).for_each(|number| hash.update(number.to_le_bytes()));
     hash.finalize().into()
 }
 
 /// Whether it is run rather than read, and is not the system's own.
 fn is_script(path: &Path, data: &Metadata) -> bool {
+    is_run(path, data) && !SYSTEM.iter().any(|place| path.starts_with(place))
+}
+
+fn is_run(path: &Path, data: &Metadata) -> bool {
     const ENDINGS: [&str; 14] = [
         "js", "mjs", "cjs", "ts", "mts", "cts", "py", "rb", "pl", "php", "sh", "bash", "lua", "jar",
     ];
     let ending = path.extension().and_then(|ending| ending.to_str());
-    let is_run = data.mode() & 0o111 != 0 || ending.is_some_and(|end| ENDINGS.contains(&end));
-    is_run && !SYSTEM.iter().any(|place| path.starts_with(place))
+    data.mode() & 0o111 != 0 || ending.is_some_and(|end| ENDINGS.contains(&end))
 }
 
 /// Directories that code is loaded from, and with code on the command line those that it names.

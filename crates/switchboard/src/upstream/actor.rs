@@ -28,7 +28,7 @@ use super::lease::{Lease, Open};
 use super::list::{self, Bounds};
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
-use super::relisting::Relisting;
+use super::relisting::{Relisting, sleep_until};
 use super::{
     Command, DialError, ExitReason, LastFailure, LeaseError, Stage, State, Status, Surroundings,
 };
@@ -89,7 +89,7 @@ pub(super) struct Actor {
     wanted: bool,
     /// Explicit connects that want fresh lists before they are answered.
     refreshing: Vec<oneshot::Sender<Result<Lease, LeaseError>>>,
-    /// So many of these asked before the present walk began.
+    /// How many of `refreshing` were waiting when the current walk began.
     asked_before_walk: usize,
     next_waiter: Waiter,
     last_failure: Option<LastFailure>,
@@ -404,13 +404,15 @@ impl Actor {
         {
             self.publish(listing);
         }
-        let mut answered = self.asked_before_walk;
+        let mut answered = std::mem::take(&mut self.asked_before_walk);
         if self.machine.phase() == Phase::Up {
             self.relisting.ended(Instant::now());
         } else {
             self.relisting.stop();
             answered = self.refreshing.len();
         }
+        // A walk over an earlier connection may end late.
+        answered = answered.min(self.refreshing.len());
         let later = self.refreshing.split_off(answered);
         for reply in std::mem::replace(&mut self.refreshing, later) {
             self.acquire(Urgency::Explicit, reply);
@@ -589,12 +591,5 @@ impl Actor {
         if modified {
             self.surroundings.pulse.send_replace(());
         }
-    }
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

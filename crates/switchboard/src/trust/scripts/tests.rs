@@ -85,13 +85,27 @@ fn a_file_is_read_once_for_all_definitions_and_all_files_have_one_limit() {
     let alone = coverage(&entry(&json!({ "command": "./a" })), &environment).files;
     assert_eq!(first, alone);
     assert_eq!(hash(json!({ "command": "bash", "args": ["a"] })), first, "not read again");
-    // There is no room for the second one, so that its time and place stand for it.
+    // There is no room for the second one, so that no approval ever matches it.
     let second = hash(json!({ "command": "sh", "args": ["b"] }));
     assert_ne!(second[0].1, first[0].1, "the content is the same");
-    fs::write(root.join("b"), "fore").unwrap();
-    let json = json!({ "command": "sh", "args": ["b"] });
-    let later = Scripts { left: Cell::new(2), read: RefCell::default() };
-    assert_ne!(later.coverage(&entry(&json), &environment).files, second);
+    assert_eq!(hash(json!({ "command": "sh", "args": ["./b"] })), second, "decided once a load");
+}
+
+#[test]
+fn each_look_at_large_files_comes_to_the_same() {
+    let (_folder, root) = project(&["a.py", "b.py", "c.py"]);
+    for file in ["a.py", "b.py", "c.py"] {
+        fs::write(root.join(file), vec![b'#'; 20 * 1024 * 1024]).unwrap();
+    }
+    let environment = Environment::made_of([("PATH", "/bin")], &root);
+    let json = |args: Value| entry(&json!({ "command": "python", "args": args }));
+    let (both, other) = (json(json!(["a.py", "b.py"])), json(json!(["c.py"])));
+    let scripts = Scripts::default();
+    let first = scripts.coverage(&both, &environment);
+    assert_eq!(scripts.coverage(&other, &environment), coverage(&other, &environment));
+    assert_eq!(coverage(&both, &environment), first);
+    fs::write(root.join("b.py"), vec![b'+'; 20 * 1024 * 1024]).unwrap();
+    assert_ne!(coverage(&both, &environment), first);
 }
 
 #[test]
@@ -301,9 +315,12 @@ fn what_cannot_be_followed_is_named() {
 fn repository_goes_up_to_its_root_and_no_further() {
     let (_folder, outer) = project(&["repo/pkg/deep/x", "repo/sub/.git", "alone/x"]);
     fs::create_dir_all(outer.join("repo/.git")).unwrap();
-    assert_eq!(project_root(&outer.join("repo/pkg/deep")), outer.join("repo"));
-    assert_eq!(project_root(&outer.join("repo/sub")), outer.join("repo"), "a submodule");
-    assert_eq!(project_root(&outer.join("alone")), outer.join("alone"));
+    assert_eq!(project_root(&outer.join("repo/pkg/deep"), None), outer.join("repo"));
+    assert_eq!(project_root(&outer.join("repo/sub"), None), outer.join("repo"), "a submodule");
+    assert_eq!(project_root(&outer.join("alone"), None), outer.join("alone"));
+    let home = outer.join("repo");
+    let deep = outer.join("repo/pkg/deep");
+    assert_eq!(project_root(&deep, Some(&home)), deep, "a repository of the user's settings");
 }
 
 /// A path from `cwd` to `file`, with detours.
