@@ -244,7 +244,7 @@ fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) 
     let other = |name: &str| match prefixes.owner(name) {
         Owner::Server(owner) => Some(owner).filter(|owner| *owner != id.server),
         Owner::Contested(servers) => servers.into_iter().find(|owner| *owner != id.server),
-        Owner::Nobody => None,
+        Owner::None => None,
     };
     let claims = other(&usual).or_else(|| other(id.tool.as_str()));
     let named = shown(id, ToolPrefix::Server);

@@ -32,7 +32,7 @@ pub(crate) fn are_distinct_and_found_again(input: &[u8]) {
         }
         for (name, id) in &named {
             let owner = prefixes.owner(name);
-            let free = mode == ToolPrefix::None && owner == Owner::Nobody;
+            let free = mode == ToolPrefix::None && owner == Owner::None;
             assert!(free || owner == Owner::Server(id.server.clone()), "{name} {owner:?}");
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             assert!(name.len() <= 64 && name.chars().all(plain), "{name}");

@@ -245,7 +245,7 @@ async fn call_tool(
     let failure = if !ours && failure.code == Code::NotReadOnly {
         explain::no_longer_read_only(failure)
     } else if access == Access::ReadOnly {
-        // A sign-in changes something, so one who only reads does not begin it.
+        // A sign-in changes state, so a read-only caller does not start one.
         failure
     } else {
         session.offering_sign_in(failure).await

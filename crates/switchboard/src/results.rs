@@ -58,7 +58,7 @@ struct Kept {
     told: bool,
     /// Files that are being written.
     writers: usize,
-    /// Held as long as the directory is in use: others remove one that nobody holds.
+    /// Locks the directory while it is in use; other processes remove unlocked ones.
     owner: Option<Lock>,
 }
 
@@ -339,7 +339,7 @@ impl Results {
         Ok(path)
     }
 
-    /// Makes the directory, and room for so many bytes in the quota of all sessions.
+    /// Creates the directory and frees `size` bytes of the quota that all sessions share.
     fn make_room(&self, size: usize) -> io::Result<()> {
         let mut kept = self.kept();
         if kept.owner.is_none() {

@@ -109,7 +109,7 @@ impl Catalog {
         };
         let mut near: Vec<(Slip<'_>, Item<'_>)> = self
             .scope(within.as_ref())
-            // A tool with the prefix of another server is not meant by what looks like that one.
+            // A misspelt prefix must not lead to a tool that claims the prefix of another server.
             .filter(|item| {
                 item.claims.is_none() && self.permits(item.entry.name.as_str(), item.server)
             })

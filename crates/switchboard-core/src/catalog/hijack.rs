@@ -92,8 +92,8 @@ fn any_call() -> impl Strategy<Value = String> {
 }
 
 /// Whose prefix a name bears, told without the code under test: every prefix of every server is
-/// tried, and the longest decides, among the user's servers first. Several owners mean that the name
-/// is nobody's.
+/// tried, and the longest decides, among the user's servers first. A name with several owners
+/// resolves to none of them.
 fn bearers(catalog: &Catalog, name: &str) -> Vec<ServerName> {
     let tiers = [NameTier::User, NameTier::Project];
     let of_tier = |tier: NameTier| bearers_of(catalog, name, tier);

@@ -149,7 +149,7 @@ impl Catalog {
     /// The server whose prefix the name bears.
     pub(super) fn owner(&self, name: &str) -> Result<Option<ServerName>, ResolveError> {
         match self.prefixes.owner(name) {
-            Owner::Nobody => Ok(None),
+            Owner::None => Ok(None),
             Owner::Server(server) => Ok(Some(server)),
             Owner::Contested(servers) => {
                 let choices = servers.iter().flat_map(|server| self.tools_of(server));

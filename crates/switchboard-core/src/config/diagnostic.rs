@@ -124,7 +124,7 @@ pub enum DiagnosticKind {
     /// A rule that is not read must not go unnoticed.
     #[error("unknown key `{key}`, where `{rule}` may be meant")]
     MisspeltRule { key: String, rule: String },
-    #[error("the file is empty: write `{{}}` for a configuration without anything")]
+    #[error("the file is empty; write `{{}}` to configure nothing")]
     Empty,
     /// A repository must not decide how far it is trusted.
     #[error("`{key}` is not allowed in a project file")]

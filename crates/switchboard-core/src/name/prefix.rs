@@ -46,7 +46,7 @@ pub enum NameTier {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// It bears no prefix.
-    Nobody,
+    None,
     Server(ServerName),
     /// It bears a prefix of several servers, and is spelt like none of them.
     Contested(Vec<ServerName>),
@@ -83,13 +83,13 @@ impl Prefixes {
     pub fn owner(&self, name: &str) -> Owner {
         let look = look(name);
         let bearers = self.user.of(&look).or_else(|| self.project.of(&look));
-        bearers.map_or(Owner::Nobody, |bearers| decide(bearers, name))
+        bearers.map_or(Owner::None, |bearers| decide(bearers, name))
     }
 
     /// Whether the name is free, or bears the prefix of this server.
     pub fn permits(&self, name: &str, server: &ServerName) -> bool {
         match self.owner(name) {
-            Owner::Nobody => true,
+            Owner::None => true,
             Owner::Server(owner) => owner == *server,
             Owner::Contested(_) => false,
         }
@@ -180,7 +180,7 @@ fn decide(bearers: &[Bearer], name: &str) -> Owner {
             servers.push(last);
             Owner::Contested(servers)
         }
-        None => Owner::Nobody,
+        None => Owner::None,
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
 
     fn owner(servers: &[&str], name: &str) -> String {
         match prefixes(servers).owner(name) {
-            Owner::Nobody => "-".to_owned(),
+            Owner::None => "-".to_owned(),
             Owner::Server(server) => server.to_string(),
             Owner::Contested(servers) => {
                 servers.iter().map(ServerName::as_str).collect::<Vec<_>>().join("|")

@@ -122,7 +122,7 @@ proptest! {
             shown_names(&tools, &prefixes).into_iter().map(|shown| shown.name).collect();
         for ((id, mode), name) in tools.iter().zip(&names) {
             let owner = prefixes.owner(name);
-            let free = *mode == ToolPrefix::None && owner == Owner::Nobody;
+            let free = *mode == ToolPrefix::None && owner == Owner::None;
             prop_assert!(free || owner == Owner::Server(id.server.clone()), "{} {:?}", name, id);
         }
         let distinct: HashSet<_> = names.iter().collect();

@@ -29,7 +29,7 @@ name = 'free'
 annotations = { readOnlyHint = true }
 ";
 
-/// Every tool that these rules refuse where nobody can be asked.
+/// Every tool that these rules refuse without an interactive approval.
 const REFUSED: &[&str] = &["kit_denied", "kit_asked", "lent_denied", "lent_asked", "lent_free"];
 
 fn rules() -> Value {

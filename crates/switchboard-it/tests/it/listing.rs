@@ -199,5 +199,5 @@ async fn server_that_goes_on_changing_is_listed_with_growing_pauses() {
     let storm = walks() - before;
     assert!((2..=8).contains(&storm), "{storm} walks in a second");
     world.ask(r#"{ "connect": "demo" }"#).await;
-    assert_eq!(walks() - before, storm + 1, "who asks does not wait for the pause");
+    assert_eq!(walks() - before, storm + 1, "an explicit refresh skips the pause");
 }

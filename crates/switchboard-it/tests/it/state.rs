@@ -151,7 +151,7 @@ async fn results_of_a_killed_gateway_are_gone_after_the_next_command() {
     let pid = rustix::process::Pid::from_raw(killed.pid().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     killed.ended().await;
-    assert_eq!(sessions(), 2, "nobody was left to remove it");
+    assert_eq!(sessions(), 2, "a killed gateway cannot remove it");
     assert_eq!(installed.run(["status"]).await.code, Some(0));
     assert_eq!(sessions(), 1, "the other session goes on");
     alive.end().await;

@@ -1,4 +1,4 @@
-//! Results of sessions that ended without a word, and how much all sessions keep together.
+//! Results of sessions that were killed, and the size of the results of all sessions.
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -35,7 +35,7 @@ fn directories(all: &Path) -> impl Iterator<Item = DirEntry> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
 }
 
-/// The lock of a directory that nobody holds any more.
+/// The lock of a directory whose session has ended.
 fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let name = entry.file_name();
     let owner = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());

@@ -102,30 +102,9 @@ impl Scripts {
         let root = project_root(&place, home);
         let places = environment.places();
         let expanded = |text: &str| expand::expand(&Template::new(text), &places).ok();
-        // Relative names are looked up where the server would run.
-        let cwd = match entry.cwd.as_ref().map(|cwd| (cwd, expanded(cwd.source()))) {
-            None => place.clone(),
-            Some((_, Some(cwd))) => place.join(cwd),
-            Some((cwd, None)) => {
-                let unread = format!("files in {:?}, whose variables are not read", cwd.source());
-                coverage.not_covered.push(unread);
-                place.clone()
-            }
-        };
-        let mut words = Vec::new();
-        for word in words_in(entry) {
-            match expanded(&word) {
-                Some(word) => words.push(word),
-                None => {
-                    let parts = paths_in(std::iter::once(word.as_str()));
-                    words.extend(parts.iter().filter_map(|part| expanded(part)));
-                    if word.contains('/') {
-                        let unread = format!("{word:?}, whose variables are not read");
-                        coverage.not_covered.push(unread);
-                    }
-                }
-            }
-        }
+        let not_covered = &mut coverage.not_covered;
+        let cwd = working_directory(entry, &place, &expanded, not_covered);
+        let words = expanded_words(entry, &expanded, not_covered);
         let path = own_path(entry, environment);
         if path.is_none() {
             coverage.not_covered.push("programs on its `PATH`".to_owned());
@@ -240,6 +219,46 @@ impl Coverage {
             self.files.push(hash);
         }
     }
+}
+
+/// Where the server would run, which relative names are relative to.
+fn working_directory(
+    entry: &ServerEntry,
+    project: &Path,
+    expanded: &dyn Fn(&str) -> Option<String>,
+    not_covered: &mut Vec<String>,
+) -> PathBuf {
+    let Some(cwd) = &entry.cwd else { return project.to_owned() };
+    match expanded(cwd.source()) {
+        Some(cwd) => project.join(cwd),
+        None => {
+            let unread = format!("files in {:?}, whose variables are not read", cwd.source());
+            not_covered.push(unread);
+            project.to_owned()
+        }
+    }
+}
+
+/// The words of a definition, or the parts of those that have an unread variable.
+fn expanded_words(
+    entry: &ServerEntry,
+    expanded: &dyn Fn(&str) -> Option<String>,
+    not_covered: &mut Vec<String>,
+) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in words_in(entry) {
+        match expanded(&word) {
+            Some(word) => words.push(word),
+            None => {
+                let parts = paths_in(std::iter::once(word.as_str()));
+                words.extend(parts.iter().filter_map(|part| expanded(part)));
+                if word.contains('/') {
+                    not_covered.push(format!("{word:?}, whose variables are not read"));
+                }
+            }
+        }
+    }
+    words
 }
 
 /// Changes whenever the file does, but says nothing about its content.

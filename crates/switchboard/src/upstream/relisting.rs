@@ -57,7 +57,7 @@ impl Relisting {
         outdated
     }
 
-    /// Somebody asks for a walk; whether it is to begin at once, or another one is under way.
+    /// An explicit refresh: true if a walk is to begin, false if one is under way.
     pub(super) fn begin(&mut self) -> bool {
         match self.state {
             State::Running | State::Outdated => false,
@@ -104,7 +104,7 @@ impl Relisting {
     }
 }
 
-/// For ever without a time.
+/// Never completes without a time.
 pub(super) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
@@ -150,7 +150,7 @@ mod tests {
         relisting.ended(now);
         assert!(!relisting.changed(now), "after a pause");
         assert_eq!(relisting.due_at(), Some(now + FIRST_PAUSE));
-        assert!(relisting.begin(), "somebody asks for it");
+        assert!(relisting.begin(), "an explicit refresh");
         assert!(!relisting.begin(), "it is under way");
         relisting.ended(now);
         assert_eq!(relisting.due_at(), None);

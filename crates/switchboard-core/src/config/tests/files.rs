@@ -18,8 +18,7 @@ fn comments_trailing_commas_and_both_root_keys_are_read() {
 #[test]
 fn empty_file_of_the_user_is_an_error() {
     for text in ["", " \n", "// only\n/* this */", "\u{feff}"] {
-        let empty =
-            "f:1:1: error: the file is empty: write `{}` for a configuration without anything";
+        let empty = "f:1:1: error: the file is empty; write `{}` to configure nothing";
         check(USER, text, empty);
         check(PROJECT, text, "");
     }
