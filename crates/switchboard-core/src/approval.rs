@@ -18,6 +18,7 @@ use crate::config::values::{ApprovePolicy, Pins, ToolPrefix, ToolRule};
 use crate::exact::Args;
 use crate::globs::{self, Globs};
 use crate::name::{ServerName, ToolId};
+use crate::restriction::{BareServer, Restriction};
 
 /// The rules for one server, from the strongest to the weakest.
 #[derive(Clone, Debug)]
@@ -25,17 +26,17 @@ pub struct Rules {
     /// A place that does not read: nobody knows what is denied.
     unread: Option<Origin>,
     /// Never made, whatever else is said.
-    deny: Globs,
+    deny: Restriction,
     /// Whether a tool that is not what was accepted may be called.
     pins: Pins,
     /// Made unasked.
     allow: Globs,
     /// The server's own `approveTools`: `false` asks for no tool, whatever it declares.
-    asked: Option<Named>,
+    asked: Option<Named<Restriction>>,
     /// The server's `autoApprove`.
-    unasked: Option<Named>,
+    unasked: Option<Named<Globs>>,
     /// `approveTools` of the settings, for servers that have none of their own.
-    generally_asked: Option<Named>,
+    generally_asked: Option<Named<Restriction>>,
     /// Going by what tools declare about themselves.
     policy: ApprovePolicy,
     /// What the server is: a yes to all its tools holds for no other of the same name.
@@ -44,10 +45,10 @@ pub struct Rules {
 
 /// A [`ToolRule`], ready to be applied.
 #[derive(Clone, Debug)]
-enum Named {
+enum Named<P> {
     None,
     All,
-    Matching(Globs),
+    Matching(P),
 }
 
 /// What the user allowed for the rest of a session.
@@ -155,7 +156,7 @@ pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) 
         return Decision::Refused(Refusal { target, cause });
     }
     if !rules.deny.is_empty()
-        && let Some(pattern) = rules.deny.find(&spellings(&target))
+        && let Some(pattern) = rules.deny.find(&target.id(), &names(&target), BareServer::Restricts)
     {
         let cause = RefusalCause::Denied { pattern: pattern.to_owned() };
         return Decision::Refused(Refusal { target, cause });
@@ -176,14 +177,14 @@ pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) 
 
 impl Rules {
     pub fn new(server: &ServerEntry, settings: &Settings) -> Rules {
-        let generally = Named::new(&settings.approve_tools);
+        let generally = Named::new(&settings.approve_tools, Restriction::new);
         Rules {
             unread: None,
-            deny: Globs::new(&settings.deny),
+            deny: Restriction::new(&settings.deny),
             pins: settings.pins,
             allow: Globs::new(&settings.allow),
-            asked: server.approve_tools.as_ref().map(Named::new),
-            unasked: server.auto_approve.as_ref().map(Named::new),
+            asked: server.approve_tools.as_ref().map(|rule| Named::new(rule, Restriction::new)),
+            unasked: server.auto_approve.as_ref().map(|rule| Named::new(rule, Globs::new)),
             generally_asked: server.approve_tools.is_none().then_some(generally),
             policy: settings.approve,
             definition: definition_hash(server),
@@ -208,14 +209,20 @@ impl Rules {
         if let Some(Named::None) = self.asked {
             return false;
         }
-        let covers = |named: &Option<Named>| named.as_ref().is_some_and(|n| n.covers(target));
-        if covers(&self.asked) {
+        let asks = |named: &Option<Named<Restriction>>| {
+            let names = |rule: &Restriction| {
+                rule.find(&target.id(), &names(target), BareServer::IsATool).is_some()
+            };
+            named.as_ref().is_some_and(|named| named.covers(names))
+        };
+        if asks(&self.asked) {
             return true;
         }
-        if covers(&self.unasked) {
+        let permits = |rule: &Globs| rule.is_match(&spellings(target));
+        if self.unasked.as_ref().is_some_and(|named| named.covers(permits)) {
             return false;
         }
-        if covers(&self.generally_asked) {
+        if asks(&self.generally_asked) {
             return true;
         }
         let declared = target.entry.annotations;
@@ -228,20 +235,20 @@ impl Rules {
     }
 }
 
-impl Named {
-    fn new(rule: &ToolRule) -> Named {
+impl<P> Named<P> {
+    fn new(rule: &ToolRule, compile: fn(&[String]) -> P) -> Named<P> {
         match rule {
             ToolRule::None => Named::None,
             ToolRule::All => Named::All,
-            ToolRule::Matching(patterns) => Named::Matching(Globs::new(patterns)),
+            ToolRule::Matching(patterns) => Named::Matching(compile(patterns)),
         }
     }
 
-    fn covers(&self, target: &Resolved) -> bool {
+    fn covers(&self, fits: impl Fn(&P) -> bool) -> bool {
         match self {
             Named::None => false,
             Named::All => true,
-            Named::Matching(globs) => globs.is_match(&spellings(target)),
+            Named::Matching(patterns) => fits(patterns),
         }
     }
 }
@@ -265,11 +272,16 @@ fn unmistakable(target: &Resolved) -> Vec<String> {
     shown.into_iter().chain([path(target)]).collect()
 }
 
-/// What denies one spelling of a tool denies it under all.
+/// Names of a tool besides those that it has by its own name and its server's.
+fn names(target: &Resolved) -> [String; 2] {
+    [target.shown.to_string(), path(target)]
+}
+
+/// What permits one spelling of a tool permits it under all.
 fn spellings(target: &Resolved) -> Vec<String> {
-    let mut names = target.id().spellings();
-    names.extend([target.shown.to_string(), path(target)]);
-    names
+    let mut spellings = target.id().spellings();
+    spellings.extend(names(target));
+    spellings
 }
 
 /// The pattern that stands for this tool alone in `allow` and `deny`.

@@ -3,10 +3,12 @@
 //! Whatever follows from the configuration alone is found here; what lies on disk is looked at by
 //! the engine, which reports it in the same words.
 
+pub mod hidden_text;
 pub mod pi;
 
 use std::collections::BTreeMap;
 
+use self::hidden_text::HiddenPlaces;
 use self::pi::PiFault;
 use crate::catalog::resolve::nearest;
 use crate::config::diagnostic::{self, Diagnostic, DiagnosticKind};
@@ -17,6 +19,7 @@ use crate::config::server::ServerEntry;
 use crate::config::values::Template;
 use crate::failure::{Code, Failure, Hint};
 use crate::name::{ServerName, look};
+use crate::render::words::list;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +66,10 @@ pub enum Fault {
     CollidingNames { other: String },
     #[error("its tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
     ForeignPrefix { tool: String, shown: String, other: String },
+    #[error("{0}")]
+    HiddenText(HiddenPlaces),
+    #[error("left out because of hidden characters in names: {}", list(.0, 3))]
+    ShadowedNames(Vec<String>),
     #[error("the entry disables it")]
     Disabled,
     #[error("it comes from this project and {cause}")]
@@ -143,7 +150,9 @@ impl Finding {
                 vec![Hint::Edit { path, line: *line }]
             }
             Fault::CollidingNames { .. } => vec![Hint::Rename],
-            Fault::ForeignPrefix { .. } => Vec::new(),
+            Fault::ForeignPrefix { .. } | Fault::HiddenText(_) | Fault::ShadowedNames(_) => {
+                Vec::new()
+            }
             Fault::Disabled => about(Hint::Enable),
             Fault::Untrusted { .. } => about(Hint::Trust),
             Fault::MissingVariable { name, .. } => vec![Hint::SetVariable(name.clone())],
@@ -185,6 +194,8 @@ impl Fault {
             Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
             | Fault::CollidingNames { .. }
             | Fault::ForeignPrefix { .. }
+            | Fault::HiddenText(_)
+            | Fault::ShadowedNames(_)
             | Fault::NotPassedOn { .. }
             | Fault::Untrusted { .. }
             | Fault::DamagedCache { .. }
@@ -211,12 +222,23 @@ impl Fault {
         }
     }
 
+    /// How many things it is about, where its message names some of them.
+    pub fn count(&self) -> Option<usize> {
+        match self {
+            Fault::HiddenText(places) => Some(places.count()),
+            Fault::ShadowedNames(names) => Some(names.len()),
+            _ => None,
+        }
+    }
+
     /// The stable spelling for machines.
     pub fn code(&self) -> &'static str {
         match self {
             Fault::Config(diagnostic) => config_code(&diagnostic.kind),
             Fault::CollidingNames { .. } => "colliding_names",
             Fault::ForeignPrefix { .. } => "foreign_prefix",
+            Fault::HiddenText(_) => "hidden_text",
+            Fault::ShadowedNames(_) => "shadowed_names",
             Fault::Disabled => "disabled",
             Fault::Untrusted { .. } => "untrusted",
             Fault::MissingVariable { .. } => "missing_variable",

@@ -4,6 +4,8 @@
 //! those in as values. Modules in reading order.
 
 pub mod name;
+pub mod hidden;
+pub mod nesting;
 pub mod failure;
 pub mod exact;
 pub mod request;
@@ -22,7 +24,9 @@ pub mod lifecycle;
 pub mod launcher;
 pub mod content;
 pub mod reply;
+pub mod restriction;
 pub mod connection;
+pub mod elicitation;
 pub mod notice;
 pub mod sign_in;
 pub mod render;

@@ -1,6 +1,6 @@
 //! Names of servers and tools: what they are, how they are shown, and when two spellings mean one.
 
-mod look;
+pub(crate) mod look;
 mod prefix;
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::config::values::ToolPrefix;
 use crate::render::words::is_unseen;
 
-pub(crate) use look::look;
+pub(crate) use look::{is_look, look};
 pub use prefix::{NameTier, Owner, Prefixes};
 
 /// Longest name that hosts accept for a tool.
@@ -150,7 +150,7 @@ impl ToolPrefix {
     }
 }
 
-fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     let Some(at) = name.len().checked_sub(3).filter(|at| name.is_char_boundary(*at)) else {
         return name;
     };

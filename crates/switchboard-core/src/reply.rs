@@ -10,6 +10,7 @@ use crate::config::values::Lifecycle;
 use crate::content::CallOutput;
 use crate::content::page::Page;
 use crate::failure::Failure;
+use crate::hidden::Hidden;
 use crate::name::ServerName;
 use crate::schema::Note;
 use crate::sign_in::link::Link;
@@ -199,6 +200,8 @@ pub struct ToolLine {
     pub pin: Pin,
     /// The server whose prefix the tool's own name bears; it is not this one.
     pub claims: Option<ServerName>,
+    /// What was hidden in its definition.
+    pub hidden: Option<Hidden>,
     pub reached_by: ReachedBy,
 }
 

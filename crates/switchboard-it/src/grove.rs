@@ -131,7 +131,14 @@ impl Grove {
 
     /// Kills whoever of them is there.
     pub fn kill(&self, victims: Victims) -> Instant {
-        let processes = self.processes();
+        let mut processes = self.processes();
+        // The end of the gateway continues reaper and keepers, which are stopped.
+        processes.sort_by_key(|(_, role)| match role {
+            Role::Server => 0,
+            Role::Keeper => 1,
+            Role::Reaper => 2,
+            Role::Gateway => 3,
+        });
         // Stopped first, so that none of them does anything about the end of another.
         for signal in [Signal::STOP, Signal::KILL] {
             for (pid, _) in processes.iter().filter(|(_, role)| victims.includes(*role)) {

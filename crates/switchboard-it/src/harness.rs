@@ -201,7 +201,8 @@ impl World {
         self.connected(Offer::Auto, host)
     }
 
-    fn connected(&self, offer: Offer, host: HostKind) -> Client {
+    /// A client that has said nothing yet, shown these tools.
+    pub fn connected(&self, offer: Offer, host: HostKind) -> Client {
         let (ours, theirs) = pipe::pair();
         let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
         let stop = CancellationToken::new();

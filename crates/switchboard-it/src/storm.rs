@@ -292,7 +292,7 @@ fn leftovers(directory: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             leftovers(&path, found);
-        } else if !["json", "lock", "listing", "pins"]
+        } else if !["json", "lock", "listing", "pins", "key"]
             .iter()
             .any(|kind| path.extension().is_some_and(|extension| extension == *kind))
         {

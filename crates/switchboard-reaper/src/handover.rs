@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -66,7 +66,27 @@ pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     close_inherited();
     let lifeline = io::stdin().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    continue_on_input(&lifeline)?;
     Ok(UnixStream::from(lifeline))
+}
+
+/// From `asm-generic/fcntl.h`; the `libc` crate does not define it.
+const F_SETSIG: libc::c_int = 10;
+
+/// Has the kernel send SIGCONT to this process whenever the socket becomes readable or closes, so
+/// that a process which was stopped still obeys an order, or the end of the gateway.
+#[expect(unsafe_code, reason = "rustix has neither F_SETOWN nor F_SETSIG")]
+fn continue_on_input(socket: &OwnedFd) -> io::Result<()> {
+    let set = |command, argument: libc::c_int| {
+        // SAFETY: these commands take an integer and touch no memory.
+        match unsafe { libc::fcntl(socket.as_raw_fd(), command, argument) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    set(libc::F_SETOWN, rustix::process::getpid().as_raw_nonzero().get())?;
+    set(F_SETSIG, libc::SIGCONT)?;
+    set(libc::F_SETFL, libc::O_ASYNC)
 }
 
 /// Closes whatever this process was given besides its standard streams. It must have opened nothing

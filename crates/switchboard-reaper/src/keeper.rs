@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::Confinement;
+use crate::confine::confine;
 use crate::handover;
+use crate::mark::Mark;
 use crate::message::{Order, Report, Request, error_number, read_request};
 use crate::processes::{Identity, kill_below};
 use crate::records::Record;
@@ -26,13 +29,16 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     // A gateway that is gone already wants nothing.
     let Some((length, streams)) = handover::receive(&lifeline)? else { return Ok(()) };
     let request = read_request(&lifeline, length)?;
+    let mut record = Record::begin(&request.records, Mark::set());
     let server = match start(&request, streams.into_iter().map(Stdio::from)) {
         Ok(server) => server,
         Err(error) => return tell(&lifeline, Report::NotStarted(error_number(&error))),
     };
     let identity = Identity::of(server.as_raw_nonzero().get())
         .unwrap_or(Identity { pid: server.as_raw_nonzero().get(), start: 0 });
-    let record = Record::write(&request.records, identity);
+    if let Some(record) = &mut record {
+        record.add(identity);
+    }
     // Nobody may be there to be told, which the lifeline says as well.
     let _nobody = tell(&lifeline, Report::Started(identity));
     let keeper = Keeper {
@@ -51,7 +57,8 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
 #[expect(clippy::disallowed_methods, reason = "this is where the Spawner's programs are started")]
 fn start(request: &Request, mut streams: impl Iterator<Item = Stdio>) -> io::Result<Pid> {
     let mut stream = || streams.next().ok_or(io::ErrorKind::InvalidData);
-    let child = Command::new(&request.command)
+    let mut command = Command::new(&request.command);
+    command
         .args(&request.args)
         .env_clear()
         .envs(request.env.iter().map(|(name, value)| (name, value)))
@@ -59,8 +66,12 @@ fn start(request: &Request, mut streams: impl Iterator<Item = Stdio>) -> io::Res
         .stdin(stream()?)
         .stdout(stream()?)
         .stderr(stream()?)
-        .process_group(0)
-        .spawn()?;
+        .process_group(0);
+    match request.confinement {
+        Confinement::WherePossible => confine(&mut command, request),
+        Confinement::Off => {}
+    }
+    let child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

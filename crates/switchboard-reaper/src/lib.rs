@@ -20,7 +20,12 @@
 //! through here. Nothing here has threads, a runtime, or more to do than wait.
 //!
 //! What survives only when the gateway, the reaper and a keeper are killed in the same moment is
-//! written down in [`records`] and found by the next start.
+//! written down in [`records`] and found by the next start, by the mark that every process below a
+//! keeper has.
+//!
+//! A server runs as the same user and could stop both. Where the kernel supports it, the server is
+//! confined and cannot signal them ([`Confinement`]). Elsewhere the kernel continues a stopped
+//! process when the gateway sends an order or ends.
 
 #[cfg(target_os = "linux")]
 pub mod records;
@@ -31,13 +36,31 @@ pub mod handover;
 #[cfg(target_os = "linux")]
 pub mod processes;
 #[cfg(target_os = "linux")]
+mod confine;
+#[cfg(target_os = "linux")]
 mod keeper;
+#[cfg(target_os = "linux")]
+mod mark;
 #[cfg(target_os = "linux")]
 mod reaper;
 #[cfg(target_os = "linux")]
 mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether a server can signal and trace processes that are not its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Confinement {
+    /// It cannot, where the kernel has Landlock's signal scope (Linux 6.12).
+    ///
+    /// A PID namespace would do the same on older kernels, but breaks more: a server in one cannot
+    /// list the processes of its user, takes the lock file of a running browser for stale, and,
+    /// because root has no number in an unprivileged user namespace, cannot use `ssh`.
+    #[default]
+    WherePossible,
+    /// It can. For servers that need `sudo`, or that debug or end other processes.
+    Off,
+}
 
 /// The running program itself, even if its file was replaced meanwhile.
 pub const PROGRAM: &str = "/proc/self/exe";
@@ -78,6 +101,14 @@ pub fn run_if_asked() {
 /// Whether [`run_if_asked`] was called, so that this program can be started as a reaper.
 pub fn is_at_hand() -> bool {
     AT_HAND.load(Ordering::Relaxed)
+}
+
+/// Whether the kernel can confine servers.
+pub fn can_confine() -> bool {
+    #[cfg(target_os = "linux")]
+    return confine::signal_scope().is_some();
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use crate::Confinement;
 use crate::processes::Identity;
 
 /// What to start. Its standard streams travel beside it.
@@ -17,6 +18,7 @@ pub struct Request {
     pub cwd: PathBuf,
     /// Where it is written down that the program runs.
     pub records: PathBuf,
+    pub confinement: Confinement,
 }
 
 impl Request {
@@ -29,6 +31,10 @@ impl Request {
         words.extend(self.args.iter().map(OsString::as_os_str));
         let mut bytes = Vec::new();
         bytes.extend((self.env.len() as u64).to_le_bytes());
+        bytes.push(match self.confinement {
+            Confinement::WherePossible => b'c',
+            Confinement::Off => b'o',
+        });
         for word in words {
             bytes.extend((word.len() as u64).to_le_bytes());
             bytes.extend(word.as_bytes());
@@ -39,6 +45,13 @@ impl Request {
     /// `None` if the bytes are no request.
     pub fn decode(mut bytes: &[u8]) -> Option<Request> {
         let variables = number(&mut bytes)?;
+        let (confinement, rest) = bytes.split_first()?;
+        let confinement = match confinement {
+            b'c' => Confinement::WherePossible,
+            b'o' => Confinement::Off,
+            _ => return None,
+        };
+        bytes = rest;
         let command = word(&mut bytes)?;
         let cwd = word(&mut bytes)?.into();
         let records = word(&mut bytes)?.into();
@@ -50,7 +63,7 @@ impl Request {
         while !bytes.is_empty() {
             args.push(word(&mut bytes)?);
         }
-        Some(Request { command, args, env, cwd, records })
+        Some(Request { command, args, env, cwd, records, confinement })
     }
 }
 
@@ -161,6 +174,7 @@ mod tests {
             env: vec![(word(b"A"), word(b"")), (word(b"B"), word(b"=\0"))],
             cwd: "/tmp".into(),
             records: "/state".into(),
+            confinement: Confinement::WherePossible,
         };
         let bytes = request.encode();
         assert_eq!(Request::decode(&bytes), Some(request));

@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::PROGRAM;
+use crate::mark::Mark;
 
 /// A process, told apart from any other that ever has its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,12 +114,30 @@ fn below(rows: &[Row], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
 }
 
 /// Ends a process that is nobody's to wait for, with its group, its session and all that is below
-/// these: first all are stopped, so that none starts another one unseen, then all are killed.
+/// these.
 pub fn end_tree(root: Identity) {
+    end(|rows| tree(rows, root));
+}
+
+/// Ends every process that has this mark, and what else belongs to the server that had it.
+pub(crate) fn end_marked(mark: Option<Mark>, server: Option<Identity>) {
+    let is_marked = |row: &&Row| mark.is_some_and(|mark| mark.is_on(row.identity.pid));
+    end(|rows| {
+        let mut members: Vec<Identity> =
+            server.map(|server| tree(rows, server)).unwrap_or_default();
+        members.extend(rows.iter().filter(is_marked).map(|row| row.identity));
+        members
+    });
+}
+
+/// Stops all that are found, so that none starts another one unseen, until no more are found; then
+/// kills them all. This very process is spared, should it be below one of them.
+fn end(find: impl Fn(&[Row]) -> Vec<Identity>) {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut held: Vec<Identity> = Vec::new();
     loop {
-        let rows: Vec<Row> = table().collect();
-        let mut fresh = tree(&rows, root);
+        let rows: Vec<Row> = table().filter(|row| row.identity.pid != own).collect();
+        let mut fresh = find(&rows);
         fresh.retain(|process| !held.contains(process));
         if fresh.is_empty() {
             break;

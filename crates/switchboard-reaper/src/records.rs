@@ -1,32 +1,41 @@
 //! Servers that run, written down, so that the next start finds what a kill of everything left.
 
-use std::fs::{self, DirBuilder, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::processes::{Identity, boot_id, end_tree, namespace};
+use crate::mark::Mark;
+use crate::processes::{Identity, boot_id, end_marked, namespace};
 
 /// More than any record has.
 const LONGEST: u64 = 1024;
 
-/// A server that runs; the file is gone when this is dropped.
+/// A server that is started or runs; the file is gone when this is dropped.
 pub(crate) struct Record {
     path: PathBuf,
+    file: File,
 }
 
 impl Record {
-    /// Without a disk nothing is written, and servers run all the same.
-    pub(crate) fn write(folder: &Path, server: Identity) -> Option<Record> {
+    /// Written before the server starts, so that no moment is without a record. Without a disk
+    /// nothing is written, and servers run all the same.
+    pub(crate) fn begin(folder: &Path, mark: Option<Mark>) -> Option<Record> {
         let keeper = Identity::of(rustix::process::getpid().as_raw_nonzero().get())?;
-        let space = namespace();
-        let path = folder.join(format!("{space}-{}-{}", server.pid, server.start));
+        let (boot, space) = (boot_id().ok()?, namespace());
+        let path = folder.join(file_name(space, keeper));
+        let file = create(folder, &path).ok()?;
         // Takes what could be written of it along if that is not all.
-        let record = Record { path };
-        write(folder, &record.path, &encode(&boot_id().ok()?, space, server, keeper)).ok()?;
+        let mut record = Record { path, file };
+        record.file.write_all(first_line(&boot, mark).as_bytes()).ok()?;
         Some(record)
+    }
+
+    /// Adds the server, by which its processes are found where they could not be marked.
+    pub(crate) fn add(&mut self, server: Identity) {
+        let _disk_is_full = self.file.write_all(second_line(server).as_bytes());
     }
 }
 
@@ -36,25 +45,54 @@ impl Drop for Record {
     }
 }
 
-fn write(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+fn create(folder: &Path, path: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// The run of the machine, in which of its containers, the server, and who looks after it.
-fn encode(boot: &str, space: u64, server: Identity, keeper: Identity) -> String {
-    format!("{boot} {space} {} {} {} {}\n", server.pid, server.start, keeper.pid, keeper.start)
+/// The container in which the numbers of processes count, and who looks after the server.
+fn file_name(space: u64, keeper: Identity) -> String {
+    format!("{space}-{}-{}", keeper.pid, keeper.start)
 }
 
-fn decode(text: &str) -> Option<(&str, u64, Identity, Identity)> {
-    let words: Vec<&str> = text.strip_suffix('\n')?.split(' ').collect();
-    let [boot, space, pid, start, keeper_pid, keeper_start] = words[..] else { return None };
-    let identity = |pid: &str, start: &str| {
-        Some(Identity { pid: pid.parse().ok().filter(|pid| *pid > 1)?, start: start.parse().ok()? })
-    };
-    let (server, keeper) = (identity(pid, start)?, identity(keeper_pid, keeper_start)?);
-    Some((boot, space.parse().ok()?, server, keeper))
+fn read_name(path: &Path) -> Option<(u64, Identity)> {
+    let mut words = path.file_name()?.to_str()?.split('-');
+    let space = words.next()?.parse().ok()?;
+    let keeper = identity(&mut words)?;
+    words.next().is_none().then_some((space, keeper))
+}
+
+/// The run of the machine, and the mark of the server's processes, 0 for none.
+fn first_line(boot: &str, mark: Option<Mark>) -> String {
+    format!("{boot} {}\n", mark.map_or(0, |mark| mark.0))
+}
+
+fn second_line(server: Identity) -> String {
+    format!("{} {}\n", server.pid, server.start)
+}
+
+/// What a record says. Its second line may not be written yet.
+#[derive(Debug, PartialEq, Eq)]
+struct Contents<'a> {
+    boot: &'a str,
+    mark: Option<Mark>,
+    server: Option<Identity>,
+}
+
+impl Contents<'_> {
+    fn parse(text: &str) -> Option<Contents<'_>> {
+        let (first, rest) = text.split_once('\n')?;
+        let (boot, mark) = first.split_once(' ')?;
+        let mark = mark.parse().ok()?;
+        let second = rest.strip_suffix('\n');
+        let server = second.and_then(|line| identity(&mut line.split(' ')));
+        Some(Contents { boot, mark: (mark > 0).then_some(Mark(mark)), server })
+    }
+}
+
+fn identity<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Identity> {
+    let pid = words.next()?.parse().ok().filter(|pid| *pid > 1)?;
+    Some(Identity { pid, start: words.next()?.parse().ok()? })
 }
 
 /// Ends the servers whose records nobody stands behind any more. Costs one look at a folder if
@@ -91,18 +129,20 @@ fn read(path: &Path) -> Option<String> {
 }
 
 fn sweep_one(path: &Path) {
+    let Some((space, keeper)) = read_name(path) else { return };
     let Some(text) = read(path) else { return };
-    let Some((boot, space, server, keeper)) = decode(&text) else {
-        // Its writer was killed before the end of the line, or is not there yet.
-        return;
-    };
-    if boot_id().is_ok_and(|now| now == boot) {
+    let contents = Contents::parse(&text);
+    let same_boot = |contents: &Contents<'_>| boot_id().is_ok_and(|now| now == contents.boot);
+    // Without a first line the keeper was killed before it started anything, or is about to write.
+    if contents.as_ref().is_none_or(same_boot) {
         // The numbers of another container mean other processes here, and whether those that are
         // meant still run cannot be seen from here.
         if space != namespace() || keeper.is_running() {
             return;
         }
-        end_tree(server);
+        if let Some(contents) = contents {
+            end_marked(contents.mark, contents.server);
+        }
     }
     let _somebody_else_did = fs::remove_file(path);
 }
@@ -121,51 +161,76 @@ mod tests {
         Identity::of(rustix::process::getpid().as_raw_nonzero().get()).unwrap()
     }
 
-    #[test]
-    fn a_record_is_swept_unless_its_keeper_runs_and_nobody_else_is_touched() {
-        let folder = tempfile::tempdir().unwrap();
-        let boot = boot_id().unwrap();
-        let here = namespace();
-        let another = Identity { start: own().start + 1, ..own() };
-        let check = |text: &str, stays: bool| {
-            let path = folder.path().join("record");
-            write(folder.path(), &path, text).unwrap();
-            // Would end this test if it took another process for the recorded one.
-            sweep(folder.path());
-            assert_eq!(path.exists(), stays, "{text}");
-            let _removed = fs::remove_file(path);
-        };
-        check(&encode(&boot, here, own(), own()), true);
-        check(&encode(&boot, here, another, another), false);
-        check(&encode("another-boot", here, own(), another), false);
-        check(&encode(&boot, here + 1, own(), another), true);
-        check(&encode("another-boot", here + 1, own(), another), false);
-        check("garbage", true);
-        check(&format!("{boot} {here} 1 1 1 1\n"), true);
+    const NONE: Option<Mark> = None;
+
+    /// Whether a record of this name and text is there after a sweep.
+    fn stays(folder: &Path, name: &str, text: &str, mode: u32) -> bool {
+        let path = folder.join(name);
+        create(folder, &path).unwrap().write_all(text.as_bytes()).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        // Would end this test if it took another process for the recorded one.
+        sweep(folder);
+        let stays = path.exists();
+        let _removed = fs::remove_file(path);
+        stays
     }
 
     #[test]
-    fn a_record_that_others_could_have_written_is_none() {
+    fn record_is_swept_unless_its_keeper_runs() {
         let folder = tempfile::tempdir().unwrap();
         let boot = boot_id().unwrap();
-        // Would be removed if it were read.
-        let record =
-            encode(&boot, namespace(), own(), Identity { start: own().start + 1, ..own() });
-        let gone = encode("another-boot", namespace(), own(), own());
-        let path = folder.path().join("record");
-        let check = |folder_mode: u32, mode: u32, text: &str, stays: bool| {
-            write(folder.path(), &path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_mode)).unwrap();
-            sweep(folder.path());
-            assert_eq!(path.exists(), stays, "{folder_mode:o} {mode:o}");
-            let _removed = fs::remove_file(&path);
+        let here = namespace();
+        let ended = Identity { start: own().start + 1, ..own() };
+        let check = |name: &str, text: &str, expected: bool| {
+            assert_eq!(stays(folder.path(), name, text, 0o600), expected, "{name} {text}");
         };
-        check(0o777, 0o600, &record, true);
-        check(0o700, 0o666, &record, true);
-        check(0o777, 0o600, &gone, true);
-        check(0o700, 0o600, &gone, false);
+        let first = first_line(&boot, NONE);
+        let whole = format!("{first}{}", second_line(ended));
+        check(&file_name(here, own()), &whole, true);
+        check(&file_name(here, ended), &whole, false);
+        check(&file_name(here, ended), &first, false);
+        check(&file_name(here, own()), &first_line("another-boot", NONE), false);
+        check(&file_name(here + 1, ended), &whole, true);
+        check(&file_name(here + 1, ended), &first_line("another-boot", NONE), false);
+        // The keeper was killed while it wrote.
+        check(&file_name(here, ended), &boot, false);
+        check(&file_name(here, ended), "", false);
+        check(&file_name(here, own()), "", true);
+        check(&file_name(here + 1, ended), "", true);
+        check("garbage", &whole, true);
+        check(&format!("{here}-1-1"), &whole, true);
+    }
+
+    #[test]
+    fn record_names_mark_and_server() {
+        let server = Identity { pid: 7, start: 9 };
+        let text = format!("{}{}", first_line("boot", Some(Mark(5))), second_line(server));
+        let whole = Contents { boot: "boot", mark: Some(Mark(5)), server: Some(server) };
+        assert_eq!(Contents::parse(&text), Some(whole));
+        let first = first_line("boot", None);
+        let part = Contents { boot: "boot", mark: None, server: None };
+        assert_eq!(Contents::parse(&first), Some(part));
+        for cut in first.len()..text.len() {
+            let server = Contents::parse(&text[..cut]).and_then(|contents| contents.server);
+            assert_eq!(server, None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn record_that_others_could_have_written_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = file_name(namespace(), Identity { start: own().start + 1, ..own() });
+        let text = first_line(&boot_id().unwrap(), NONE);
+        let check = |folder_mode: u32, mode: u32, expected: bool| {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_mode)).unwrap();
+            let stayed = stays(folder.path(), &name, &text, mode);
+            assert_eq!(stayed, expected, "{folder_mode:o} {mode:o}");
+        };
+        check(0o777, 0o600, true);
+        check(0o700, 0o666, true);
+        check(0o700, 0o600, false);
         // Nobody ever writes into this one.
+        let path = folder.path().join(&name);
         let pipe = CString::new(path.as_os_str().as_bytes()).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, pipe, Mode::from_raw_mode(0o600)).unwrap();
         sweep(folder.path());
@@ -173,10 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn a_record_goes_with_its_server() {
+    fn record_goes_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("running");
-        let record = Record::write(&records, own()).unwrap();
+        let mut record = Record::begin(&records, NONE).unwrap();
+        record.add(own());
         assert_eq!(fs::read_dir(&records).unwrap().count(), 1);
         drop(record);
         assert_eq!(fs::read_dir(&records).unwrap().count(), 0);

@@ -8,6 +8,7 @@ use switchboard::content::{CallOutput, ResultForm, push_json_string};
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
 use switchboard::reply::{Origin, Output, Reply};
+use switchboard::{hidden, nesting};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
 use switchboard_wire::{Raw, RpcError};
 
@@ -52,12 +53,14 @@ impl Answer {
 
     /// Straight into the frame.
     pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
+        let start = out.len();
         match self {
             Answer::Json(json) => out.push_str(json.as_str()),
             Answer::Failure(wrong) => failure(out, wrong, None, style),
             Answer::Output(output, note) => output_result(out, output, note.as_deref(), style),
             Answer::Text(text, code) => words(out, text, *code, style),
         }
+        nesting::confine(out, start);
     }
 }
 
@@ -242,26 +245,32 @@ fn protocol_code(failure: &Failure) -> i64 {
 }
 
 /// The error that a server answered with, if that is what went wrong.
-pub(crate) fn servers_own_error(failure: &Failure) -> Option<&RpcError> {
+pub(crate) fn servers_own_error(failure: &Failure) -> Option<RpcError> {
     let mut next: Option<&(dyn Error + 'static)> = Some(failure.cause.as_ref());
     while let Some(error) = next {
         if let Some(rpc) = error.downcast_ref::<RpcError>() {
-            return Some(rpc);
+            return Some(without_hidden_text(rpc));
         }
         next = error.source();
     }
     None
 }
 
-/// An error as its server wrote it, or ours.
+fn without_hidden_text(error: &RpcError) -> RpcError {
+    let message = hidden::strip(&error.message).into_owned();
+    let data = error.data.as_ref().map(|data| nesting::plain(data.as_str()).into_owned());
+    RpcError { code: error.code, message, data: data.map(Raw::from_json) }
+}
+
+/// An error as its server wrote it, but for hidden text, or ours.
 pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
-    servers_own_error(failure).cloned().unwrap_or_else(|| protocol_error(failure))
+    servers_own_error(failure).unwrap_or_else(|| protocol_error(failure))
 }
 
 /// What a server gave, word for word.
 pub(crate) fn raw(reply: Reply) -> Answer {
     match reply {
-        Reply::Output(output) => Answer::json(output.content.raw()),
+        Reply::Output(output) => Answer::json(nesting::result(output.content.raw())),
         _ => Answer::json("{}"),
     }
 }
@@ -294,4 +303,18 @@ fn meta(out: &mut String, style: ResultStyle, details: impl FnOnce(&mut String))
     out.push_str(",\"_meta\":{\"switchboard/details\":");
     details(out);
     out.push('}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_answer_is_confined_when_written() {
+        let deep = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
+        let mut out = String::new();
+        Answer::json(deep).write(&mut out, ResultStyle::Plain);
+        let levels = out.split("\\\"").next().unwrap_or_default().matches('{').count();
+        assert!(levels < nesting::MOST_LEVELS, "{levels}");
+    }
 }

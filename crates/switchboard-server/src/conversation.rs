@@ -23,6 +23,7 @@ use crate::host::ClientHost;
 use crate::listen::Listening;
 use crate::mirror::Mirror;
 use crate::modern::{self, Said, Stamp};
+use crate::pace::Room;
 use crate::proxy;
 use crate::question::Manner;
 use crate::rounds::{Mouth, Parking, Rounds, Turn};
@@ -265,7 +266,7 @@ impl Conversation {
         method: String,
         params: Option<Raw>,
         responder: Responder,
-        closing: CancellationToken,
+        (closing, room): (CancellationToken, Option<Room>),
     ) {
         let talk = Arc::clone(&self);
         let answered = async {
@@ -295,6 +296,9 @@ impl Conversation {
                     let start = out.len();
                     answer.write(out, self.style);
                     stamp.put(out, start);
+                    if let Some(room) = &room {
+                        room.answered(out.len());
+                    }
                 };
                 responder.result(stamped).await;
             }

@@ -15,6 +15,7 @@ use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuesti
 use switchboard::host_profile::{HostProfile, UNKNOWN};
 use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
+use switchboard::nesting::plain;
 use switchboard_wire::envelope::INTERNAL_ERROR;
 use switchboard_wire::peer::Patience;
 use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
@@ -349,7 +350,7 @@ impl Host for ClientHost {
             (Manner::OneOfMany, _) => Some(verbatim()),
         };
         if let Some(params) = params {
-            self.say(&notice.method, &params);
+            self.say(&notice.method, &plain(&params));
         }
     }
 }

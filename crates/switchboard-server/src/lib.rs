@@ -29,6 +29,7 @@ mod listen;
 mod mirror;
 mod modern;
 mod news;
+mod pace;
 mod params;
 mod pi;
 mod proxy;

@@ -140,7 +140,7 @@ async fn pass_on(
                     Err(answer::protocol_error(&failure))
                 }
                 Err(failure) => match answer::servers_own_error(&failure) {
-                    Some(error) => Err(error.clone()),
+                    Some(error) => Err(error),
                     None => Ok(Answer::Failure(failure)),
                 },
             };

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard::Caller;
 use switchboard::exact::{Args, Exact};
+use switchboard::nesting::plain;
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::era::Revision;
 use switchboard_wire::{Peer, Raw, RpcError};
@@ -117,5 +118,5 @@ pub(crate) async fn with_progress<T, F: Future<Output = T>>(
 pub(crate) fn pass_on(step: &Raw, token: &Exact, client: &Peer) {
     let Ok(mut step) = Args::parse(step.as_str()) else { return };
     step.insert("progressToken", token.clone());
-    client.try_notify("notifications/progress", &step.to_string());
+    client.try_notify("notifications/progress", &plain(&step.to_string()));
 }

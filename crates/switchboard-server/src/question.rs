@@ -14,6 +14,7 @@ use switchboard::exact::Args;
 use switchboard::host::{CannotAsk, Consent, ServerQuestion, Topic};
 use switchboard::host_profile::HostProfile;
 use switchboard::name::ServerName;
+use switchboard::nesting::plain;
 use switchboard::render::words::{clean_block, clean_line, visible};
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
@@ -87,25 +88,37 @@ fn choices(longest: Longest) -> impl Iterator<Item = (&'static str, &'static str
 /// The parameters of what a client is asked on behalf of a server.
 pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result<String, RpcError> {
     let ServerQuestion { server, topic, params, .. } = *question;
-    Ok(match (manner, topic, params) {
-        (_, _, None) => String::new(),
+    let secret = question.asks_for_secret.as_deref();
+    let params = match (manner, topic, params) {
+        (_, _, None) => return Ok(String::new()),
         (Manner::OneOfMany, Topic::Elicitation, Some(params)) => {
-            marked(server, &signed(server, params)?)?
+            marked(server, &signed(server, params, secret)?)?
+        }
+        (Manner::Verbatim, Topic::Elicitation, Some(params)) if secret.is_some() => {
+            signed(server, params, secret)?
         }
         (Manner::OneOfMany, Topic::Sampling, Some(params)) => marked(server, params.as_str())?,
         (Manner::OneOfMany, Topic::Roots, Some(params)) | (Manner::Verbatim, _, Some(params)) => {
             params.as_str().to_owned()
         }
-    })
+    };
+    Ok(plain(&params).into_owned())
 }
 
 /// The server's question with its name before the message, because the client shows ours as the
-/// asker; nothing in it is more than text, and it leads to web pages only.
-fn signed(server: &ServerName, params: &Raw) -> Result<String, RpcError> {
+/// asker, and with a warning where it asks for a secret; nothing in it is more than text, and it leads to web pages only.
+fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<String, RpcError> {
     let mut question: Args = params.parse().map_err(|_| unreadable())?;
     let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
     let message = clean_block(message, SHOWN_MESSAGE);
-    let signed = format!("The server `{}` asks: {message}", clean_line(server.as_str(), 200));
+    let server = clean_line(server.as_str(), 200);
+    let signed = match secret {
+        None => format!("The server `{server}` asks: {message}"),
+        Some(field) => format!(
+            "⚠ The server `{server}` asks for a secret (`{field}`). A form is no safe place for one: \
+             decline, unless you want this server to have it.\n\nIt says: {message}"
+        ),
+    };
     question.insert("message", Value::String(signed));
     match question.values().get("url").map(Value::as_str) {
         Some(Some(url)) if is_web_page(url) => {}
@@ -267,7 +280,7 @@ mod tests {
     #[test]
     fn a_question_of_a_server_is_signed_and_leads_to_web_pages_only() {
         let server = ServerName::new("kit").unwrap();
-        let ask = |question: Value| signed(&server, &Raw::from_json(question.to_string()));
+        let ask = |question: Value| signed(&server, &Raw::from_json(question.to_string()), None);
         let asked =
             ask(json!({ "message": "\u{1b}[31mhi\u{202e}", "requestedSchema": {} })).unwrap();
         let asked: Value = serde_json::from_str(&asked).unwrap();

@@ -8,7 +8,8 @@ use switchboard::Gateway;
 use switchboard::exact::Args;
 use switchboard::host_profile::HostProfile;
 use switchboard_wire::envelope::Malformed;
-use switchboard_wire::modern::DISCOVER;
+use switchboard_wire::modern::{DISCOVER, LISTEN};
+use switchboard_wire::peer::Pause;
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
 
 use crate::answer::Answer;
@@ -16,6 +17,7 @@ use crate::calls::{Accepted, Calls};
 use crate::conversation::Conversation;
 use crate::modern;
 use crate::news::{List, News};
+use crate::pace::Pace;
 use crate::pi::{self, Pi};
 
 /// What one client asks.
@@ -23,6 +25,7 @@ pub(crate) struct Service {
     talk: Arc<Conversation>,
     client: Peer,
     calls: Calls,
+    pace: Pace,
     news: News,
     tongue: Tongue,
     /// Answers what only the extension of Pi may ask.
@@ -113,7 +116,8 @@ impl Service {
             // The server tells of its own lists.
             true => News::none(),
         };
-        Service { talk, client, calls: Calls::default(), news, tongue, pi }
+        let pace = Pace::of(&client);
+        Service { talk, client, calls: Calls::default(), pace, news, tongue, pi }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -160,7 +164,15 @@ impl Service {
         responder: Responder,
     ) {
         let (talk, closing) = (Arc::clone(&self.talk), self.calls.closing());
-        self.calls.run(accepted, talk.answer_modern(method, params, responder, closing));
+        // What only listens has no answer to make room for.
+        let room = (method != LISTEN).then(|| self.pace.room());
+        self.calls.run(accepted, async move {
+            let room = match room {
+                Some(room) => Some(room.await),
+                None => None,
+            };
+            talk.answer_modern(method, params, responder, (closing, room)).await;
+        });
     }
 
     /// What a notification says, if servers are told of it.
@@ -197,7 +209,9 @@ impl Handler for Service {
         let talk = Arc::clone(&self.talk);
         let caller = talk.caller(&responder);
         let pi = self.pi.clone().filter(|_| pi::is_asked(&method));
+        let room = self.pace.room();
         self.calls.run(accepted, async move {
+            let room = room.await;
             let (params, client) = (params.as_ref(), responder.peer());
             let answer = match (pi, method.as_str()) {
                 (Some(pi), method) => pi.answer(caller, method, params).await,
@@ -205,10 +219,20 @@ impl Handler for Service {
                 (None, method) => talk.answer_legacy(caller, method, params, client).await,
             };
             match answer {
-                Ok(answer) => responder.result(|out| answer.write(out, talk.style)).await,
+                Ok(answer) => {
+                    let write = |out: &mut String| {
+                        answer.write(out, talk.style);
+                        room.answered(out.len());
+                    };
+                    responder.result(write).await;
+                }
                 Err(error) => responder.error(&error).await,
             }
         });
+    }
+
+    fn pause(&self) -> Option<Pause> {
+        self.pace.pause()
     }
 
     fn notification(&mut self, notification: Notification) {

@@ -212,9 +212,10 @@ async fn discover(
         },
         Err(RequestError::Http(error)) => match error {
             // Whatever is there has no such method.
-            HttpError::Status { .. } | HttpError::NotMcp { .. } | HttpError::Broken { .. } => {
-                Ok(Discovered::Legacy)
-            }
+            HttpError::Status { .. }
+            | HttpError::NotMcp { .. }
+            | HttpError::OtherAnswer
+            | HttpError::Broken { .. } => Ok(Discovered::Legacy),
             HttpError::Connect { .. }
             | HttpError::SignIn { .. }
             | HttpError::Forbidden { .. }

@@ -4,12 +4,14 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, mpsc};
 
 use crate::peer::Exchange;
 
@@ -22,6 +24,46 @@ const BATCH: usize = 64;
 /// Small frames are joined up to this size; a larger one is written by itself, without a copy.
 const JOINED_BYTES: usize = 64 * 1024;
 
+/// The bytes of a connection that were said and are not written yet, whether they wait in the queue
+/// or for a place in it.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    bytes: AtomicUsize,
+    less: Notify,
+}
+
+impl Backlog {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Waits until something was written.
+    pub(crate) fn less(&self) -> Notified<'_> {
+        self.less.notified()
+    }
+}
+
+/// A part of the backlog, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Weight {
+    backlog: Arc<Backlog>,
+    bytes: usize,
+}
+
+impl Weight {
+    pub(crate) fn of(frame: &Bytes, backlog: &Arc<Backlog>) -> Weight {
+        backlog.bytes.fetch_add(frame.len(), Ordering::Relaxed);
+        Weight { backlog: Arc::clone(backlog), bytes: frame.len() }
+    }
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.backlog.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.backlog.less.notify_waiters();
+    }
+}
+
 /// One message on its way out.
 #[derive(Debug)]
 pub struct Parcel {
@@ -31,6 +73,15 @@ pub struct Parcel {
     pub kind: Kind,
     /// For whoever handles the message without reading it.
     pub labels: Option<Labels>,
+    pub(crate) weight: Weight,
+}
+
+impl Parcel {
+    /// One that belongs to no connection.
+    pub fn loose(frame: Bytes, exchange: Option<Exchange>, kind: Kind) -> Parcel {
+        let weight = Weight::of(&frame, &Arc::default());
+        Parcel { frame, exchange, kind, labels: None, weight }
+    }
 }
 
 /// Names and values, each as a header has it before its value is encoded. A thin pointer: every
@@ -85,22 +136,29 @@ pub(crate) async fn write_all(
 ) -> io::Result<()> {
     let mut batch = Vec::with_capacity(BATCH);
     let mut joined = Vec::new();
+    let mut weights = Vec::with_capacity(BATCH);
     while queue.recv_many(&mut batch, BATCH).await > 0 {
         let mut ended = false;
         joined.clear();
         for outgoing in batch.drain(..) {
             match outgoing {
-                Outgoing::Frame(Parcel { frame, .. }) if frame.len() > JOINED_BYTES => {
+                Outgoing::Frame(Parcel { frame, weight, .. }) if frame.len() > JOINED_BYTES => {
                     within(deadline, sink.write_all(&joined)).await?;
                     joined.clear();
+                    weights.clear();
                     within(deadline, sink.write_all(&frame)).await?;
+                    drop(weight);
                 }
-                Outgoing::Frame(Parcel { frame, .. }) => joined.extend_from_slice(&frame),
+                Outgoing::Frame(Parcel { frame, weight, .. }) => {
+                    joined.extend_from_slice(&frame);
+                    weights.push(weight);
+                }
                 Outgoing::End => ended = true,
             }
         }
         within(deadline, sink.write_all(&joined)).await?;
         within(deadline, sink.flush()).await?;
+        weights.clear();
         if ended {
             break;
         }

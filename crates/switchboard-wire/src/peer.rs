@@ -9,6 +9,7 @@ mod inlet;
 mod streams;
 
 use std::fmt;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,8 +26,11 @@ use crate::alarm::Alarm;
 use crate::envelope::{self, Id, Raw, RpcError};
 use crate::frame::DEFAULT_MAX_FRAME_BYTES;
 use crate::http_client::HttpError;
-use crate::outbox::{self, Outgoing};
+use crate::outbox::{self, Backlog, Outgoing, Weight};
 pub use crate::outbox::{Kind, Labels, Outlet, Parcel};
+
+/// Bytes that may wait to be written before notifications that may be lost are.
+const MOST_UNREAD: usize = 1024 * 1024;
 
 /// What a connection may use.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +52,15 @@ pub trait Handler: Send {
     fn notification(&mut self, notification: Notification);
     /// A line that is no message; `error` is what a server would answer.
     fn malformed(&mut self, error: &envelope::Malformed, peer: &Peer);
+    /// What to wait for before the next message is read; nothing, unless the other side asks for more
+    /// than it takes.
+    fn pause(&self) -> Option<Pause> {
+        None
+    }
 }
+
+/// Completes when the next message may be read.
+pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug)]
 pub struct Notification {
@@ -85,6 +97,7 @@ pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
     let (sender, outlet) = outbox::queue();
     let shared = Arc::new(Shared {
         outbox: sender,
+        backlog: Arc::default(),
         next_id: AtomicU64::new(1),
         pending: Mutex::new(Some(HashMap::new())),
         flow: watch::Sender::new(Flow::Open),
@@ -109,6 +122,7 @@ pub struct Peer {
 #[derive(Debug)]
 struct Shared {
     outbox: mpsc::Sender<Outgoing>,
+    backlog: Arc<Backlog>,
     next_id: AtomicU64,
     /// `None` once the connection has closed: whoever asks later learns it at once.
     pending: Mutex<Option<HashMap<u64, Waiter>>>,
@@ -206,6 +220,9 @@ impl Peer {
 
     /// Tells something that may be lost when the other side does not read: progress, log lines.
     pub fn try_notify(&self, method: &str, params: &str) {
+        if self.backlog() > MOST_UNREAD {
+            return;
+        }
         self.try_send(envelope::notification_frame(method, params), Kind::Message);
     }
 
@@ -257,13 +274,37 @@ impl Peer {
         self.shared.outbox.send(self.parcel(frame, kind)).await.map_err(|_| RequestError::NotSent)
     }
 
+    /// Whether the other side owes an answer.
+    pub fn is_asked(&self) -> bool {
+        self.pending(|pending| !pending.is_empty()) == Some(true)
+    }
+
+    /// Bytes that were said and are not written yet.
+    pub fn backlog(&self) -> usize {
+        self.shared.backlog.bytes()
+    }
+
+    /// Waits until `enough` holds of the backlog; asked again whenever something was written.
+    pub async fn written(&self, mut enough: impl FnMut(usize) -> bool) {
+        loop {
+            let less = self.shared.backlog.less();
+            let mut less = pin!(less);
+            // So that nothing that is written meanwhile is missed.
+            less.as_mut().enable();
+            if enough(self.backlog()) {
+                return;
+            }
+            less.await;
+        }
+    }
+
     fn try_send(&self, frame: Bytes, kind: Kind) {
         let _lost_when_full = self.shared.outbox.try_send(self.parcel(frame, kind));
     }
 
     fn parcel(&self, frame: Bytes, kind: Kind) -> Outgoing {
-        let labels = self.labels.clone();
-        Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind, labels })
+        let (labels, weight) = (self.labels.clone(), Weight::of(&frame, &self.shared.backlog));
+        Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind, labels, weight })
     }
 
     /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
@@ -310,7 +351,8 @@ impl Peer {
     /// Tells the other side that nobody waits for this answer any more.
     fn cancel(&self, id: u64) {
         let params = format!("{{\"requestId\":{id},\"reason\":\"no longer needed\"}}");
-        self.try_notify("notifications/cancelled", &params);
+        let frame = envelope::notification_frame("notifications/cancelled", &params);
+        self.try_send(frame, Kind::Message);
     }
 
     /// Fails the requests whose time is up; when the next one's is.

@@ -10,11 +10,10 @@ use switchboard_core::approval::Rules;
 use switchboard_core::catalog::listing::ResourceTools;
 use switchboard_core::catalog::{Era, ListingPolicy, Shelf, Standing};
 use switchboard_core::config::diagnostic::Diagnostic;
-use switchboard_core::config::layers::{Config, Server, Trust};
+use switchboard_core::config::layers::{Config, Server, Tier, Trust};
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
-use switchboard_core::config::trust::definition_hash;
 use switchboard_core::config::values::{
     ApprovePolicy, DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, ProtocolVersion,
     Template, Toolset,
@@ -31,10 +30,11 @@ use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::in_process::InProcess;
 use crate::dial::launch::{Ground, Launching, Resolving};
 use crate::dial::socket::SocketRecipe;
-use crate::dial::spawn::Spawner;
-use crate::directory::{CacheFile, Plan};
+use crate::dial::spawn::{Confinement, Spawner};
+use crate::directory::Plan;
 use crate::env::Environment;
 use crate::host::Topic;
+use crate::listing_file::ListingFile;
 use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
@@ -81,6 +81,8 @@ pub(crate) enum WhenEmpty {
 /// What a configuration comes to, before anything starts.
 pub(crate) struct Parts {
     pub(crate) shelves: BTreeMap<ServerName, Shelf>,
+    /// Names of entries that cannot be used.
+    pub(crate) reserved: Vec<(ServerName, NameTier)>,
     pub(crate) facts: HashMap<ServerName, Facts>,
     pub(crate) recipes: Vec<(ServerName, Recipe, Policy)>,
     pub(crate) settings: Settings,
@@ -99,6 +101,8 @@ pub(crate) struct Facts {
     pub(crate) first_use: FirstUse,
     /// `None` for a server inside this process.
     pub(crate) transport: Option<Configured>,
+    /// The account that its tokens are kept for.
+    pub(crate) account: Option<String>,
 }
 
 /// What may connect a server that nobody has used yet.
@@ -127,6 +131,7 @@ impl Blueprint {
         });
         let mut parts = Parts {
             shelves: BTreeMap::new(),
+            reserved: reserved(config),
             facts: HashMap::new(),
             recipes: Vec::new(),
             settings: self.settings(config),
@@ -206,8 +211,7 @@ impl Blueprint {
         let shelf = shelf(definition, &parts.settings, standing).of_tier(tier_of(&server.trust));
         parts.shelves.insert(name.clone(), shelf);
         if standing == Standing::Active {
-            let hash = definition_hash(definition).to_string();
-            let file = CacheFile { path: self.paths.listing_of(&name, &hash), definition: hash };
+            let file = ListingFile::of(&name, server, &self.environment, &self.paths);
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
                 None => self.transport(&name, server, &parts.settings),
@@ -230,7 +234,7 @@ impl Blueprint {
         parts: &mut Parts,
         name: ServerName,
         definition: &ServerEntry,
-        (transport, file, pins): (Transport, Option<CacheFile>, Option<Arc<PinFile>>),
+        (transport, file, pins): (Transport, Option<ListingFile>, Option<Arc<PinFile>>),
     ) {
         let log = Some(self.paths.log_of(&name));
         let plan = (file, pins, log);
@@ -266,7 +270,7 @@ impl Blueprint {
         definition: &ServerEntry,
         settings: &Settings,
         transport: Transport,
-        (file, pins, log): (Option<CacheFile>, Option<Arc<PinFile>>, Option<PathBuf>),
+        (file, pins, log): (Option<ListingFile>, Option<Arc<PinFile>>, Option<PathBuf>),
     ) -> Recipe {
         Recipe {
             transport,
@@ -320,6 +324,7 @@ impl Blueprint {
                 bearer_token: definition.bearer_token.clone(),
                 bearer_token_env: definition.bearer_token_env.clone(),
                 oauth: definition.sign_in().filter(|_| speaks != Speaks::WebSocket),
+                account: definition.account.clone(),
                 bearer_token_store: definition.bearer_token_store == Some(true),
                 vault: self.vault.storing(settings.oauth_credential_store),
                 headers_command: definition.request_headers_command.clone(),
@@ -395,6 +400,10 @@ pub(crate) fn program(
         env: definition.env.clone().unwrap_or_default(),
         cwd: definition.cwd.clone(),
         inherit_env: definition.inherit_env == Some(true),
+        confinement: match definition.confine {
+            None | Some(true) => Confinement::WherePossible,
+            Some(false) => Confinement::Off,
+        },
         environment: environment.clone(),
         launching,
     }
@@ -423,6 +432,7 @@ fn facts(
             None => FirstUse::Anything,
         },
         transport: None,
+        account: definition.account.clone(),
     }
 }
 
@@ -432,6 +442,18 @@ pub(crate) fn shelf(definition: &ServerEntry, settings: &Settings, standing: Sta
     let of_all =
         (settings.direct_tools != DirectTools::None).then(|| settings.direct_tools.clone());
     Shelf::new(prefix, standing).with_direct(direct.or(of_all))
+}
+
+/// Names of entries that cannot be used.
+pub(crate) fn reserved(config: &Config) -> Vec<(ServerName, NameTier)> {
+    let names = config.reserved.iter().filter_map(|(name, tier)| {
+        let tier = match tier {
+            Tier::User => NameTier::User,
+            Tier::Project => NameTier::Project,
+        };
+        Some((ServerName::new(name).ok()?, tier))
+    });
+    names.collect()
 }
 
 pub(crate) fn tier_of(trust: &Trust) -> NameTier {

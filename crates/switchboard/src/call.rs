@@ -135,12 +135,13 @@ fn finish(
         Kind::Resource { .. } => CallOutput::of_resource(json),
         Kind::Prompt => CallOutput::of_prompt(json),
     };
+    let hidden = content.hidden_characters();
     async move {
         let selected = match filter {
             Some(filter) => Box::pin(session.results.select(content, &filter, form)).await,
             None => Ok(session.results.guard(content, form).await),
         };
-        let (content, result, unselected) = match selected {
+        let (mut content, result, unselected) = match selected {
             Ok((content, result)) => (content, result, None),
             Err(Unselected { error, shown, id }) => {
                 let failure = explain::unselected(error, id.clone(), &target);
@@ -151,6 +152,7 @@ fn finish(
             None if content.is_error() => explain::complaint(&target, &content.text()),
             None | Some(_) => None,
         };
+        content.mark_hidden(hidden);
         Box::new(Output {
             origin: Origin::Tool,
             server: target.server,

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
 use switchboard_core::catalog::pin::{Baseline, Record};
 use switchboard_core::catalog::{Catalog, Era, Listing, ListingPolicy, RawListing, Shelf};
-use switchboard_core::name::ServerName;
+use switchboard_core::name::{NameTier, ServerName};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::paths;
+use crate::listing_file::{self, Cached, ListingFile, Located};
 use crate::pins::PinFile;
 use crate::shared_file::{SharedFile, UpdateError};
 
@@ -39,15 +39,9 @@ pub(crate) type Plans = BTreeMap<ServerName, Arc<Plan>>;
 pub(crate) struct Plan {
     pub(crate) policy: ListingPolicy,
     /// `None` for a server whose lists are not worth keeping.
-    pub(crate) file: Option<CacheFile>,
+    pub(crate) file: Option<ListingFile>,
     /// `None` where nothing is compared with what was accepted.
     pub(crate) pins: Option<Arc<PinFile>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CacheFile {
-    pub(crate) path: PathBuf,
-    pub(crate) definition: String,
 }
 
 impl Directory {
@@ -63,7 +57,12 @@ impl Directory {
 
     /// Takes other servers. What was listed by the same plan stays listed; the lists of the others
     /// come from the cache, if it has any.
-    pub(crate) fn replace(&self, mut shelves: BTreeMap<ServerName, Shelf>, plans: Plans) {
+    pub(crate) fn replace(
+        &self,
+        mut shelves: BTreeMap<ServerName, Shelf>,
+        reserved: Vec<(ServerName, NameTier)>,
+        plans: Plans,
+    ) {
         let plans = Arc::new(plans);
         let before = self.shared.plans.send_replace(Arc::clone(&plans));
         if self.shared.loaded.get().is_some() {
@@ -84,10 +83,13 @@ impl Directory {
                 }
             }
             let same = catalog.shelves().map(|(name, shelf)| (name, shelf.identity()));
-            if same.eq(shelves.iter().map(|(name, shelf)| (name, shelf.identity()))) {
+            if same.eq(shelves.iter().map(|(name, shelf)| (name, shelf.identity())))
+                && catalog.reserved() == reserved
+            {
                 return false;
             }
-            *catalog = Arc::new(Catalog::new(std::mem::take(&mut shelves)));
+            let shelves = std::mem::take(&mut shelves);
+            *catalog = Arc::new(Catalog::reserving(shelves, reserved.clone()));
             true
         });
     }
@@ -112,9 +114,14 @@ impl Directory {
         }
         self.shared.loaded.get_or_init(|| self.load());
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
-        let mut first = None;
+        if !listing.shadowed.is_empty() {
+            let count = listing.shadowed.len();
+            tracing::warn!(%server, count, "left out tools or prompts with hidden names");
+        }
+        let (mut first, mut completes) = (None, false);
         self.change(server, |shelf| {
             let shelf = shelf.with_listing(listing).of_era(raw.era);
+            completes = shelf.baseline().lacks_words();
             match shelf.baseline() {
                 Baseline::Open => {
                     let record = first.insert(Record::of(&raw));
@@ -129,8 +136,15 @@ impl Directory {
             let establish = move || directory.establish(&server, &record);
             self.shared.writers.spawn_blocking(establish);
         }
+        if let Some(pins) = plan.pins.clone().filter(|_| completes) {
+            let (directory, server, raw) = (self.clone(), server.clone(), raw.clone());
+            let complete = move || directory.complete(&server, &pins, &raw);
+            self.shared.writers.spawn_blocking(complete);
+        }
         let (directory, server) = (self.clone(), server.clone());
-        self.keep(plan, move |present, stamp| {
+        let identity = raw.identity.clone();
+        let locate = move |file: &ListingFile| file.listed_with(identity.as_deref());
+        self.keep(plan, locate, move |present, stamp| {
             // Looked at while the file is ours, so that it is not lost between two writers.
             raw.asks_client = directory.asks_client(&server);
             disk::renewed(present, &raw, stamp)
@@ -141,13 +155,16 @@ impl Directory {
     fn keep(
         &self,
         plan: &Plan,
+        locate: impl FnOnce(&ListingFile) -> io::Result<Located> + Send + 'static,
         mut change: impl FnMut(Option<&[u8]>, Stamp<'_>) -> Option<Vec<u8>> + Send + 'static,
     ) {
         let Some(file) = plan.file.clone() else { return };
         self.shared.writers.spawn_blocking(move || {
-            let stamp = Stamp { definition: &file.definition, listed_at: now() };
-            let written = SharedFile::ours(file.path.clone())
-                .update(|present| Ok::<_, Infallible>(change(present, stamp)));
+            let written = locate(&file).map_err(UpdateError::Io).and_then(|located| {
+                let stamp = Stamp { definition: &located.digest, listed_at: now() };
+                SharedFile::ours(located.path)
+                    .update(|present| Ok::<_, Infallible>(change(present, stamp)))
+            });
             if let Err(UpdateError::Io(error)) = written {
                 tracing::debug!(%error, "cannot keep the listing");
             }
@@ -164,7 +181,7 @@ impl Directory {
             return;
         }
         self.change(server, Shelf::asking);
-        self.keep(plan, |present, stamp| {
+        self.keep(plan, ListingFile::known, |present, stamp| {
             let known = disk::decode(present?, stamp.definition, stamp.listed_at).ok();
             let known = known.filter(|raw| !raw.asks_client)?;
             Some(disk::encode(&RawListing { asks_client: true, ..known }, stamp))
@@ -213,6 +230,15 @@ impl Directory {
         }
     }
 
+    /// Adds prompts and instructions to the record of an older version.
+    fn complete(&self, server: &ServerName, pins: &PinFile, raw: &RawListing) {
+        match pins.complete(raw) {
+            Ok(Some(baseline)) => self.compare(server, baseline),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%server, %error, "cannot keep what the prompts are"),
+        }
+    }
+
     /// The user may have accepted in another process what counts as changed here. While nothing
     /// does, this looks at no file.
     fn hear_of_accepted_tools(&self) {
@@ -243,16 +269,17 @@ impl Directory {
             for (server, shelf) in &mut shelves {
                 fill(server, shelf, &plans, now);
             }
-            *catalog = Arc::new(Catalog::new(shelves));
+            let reserved = catalog.reserved().to_vec();
+            *catalog = Arc::new(Catalog::reserving(shelves, reserved));
         });
     }
 
-    /// Removes what killed writers left in the cache.
+    /// Removes what is of no use in the cache any more.
     fn sweep(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
         let file = plans.values().find_map(|plan| plan.file.as_ref());
-        if let Some(directory) = file.and_then(|file| file.path.parent())
-            && let Err(error) = SharedFile::sweep_directory(directory)
+        if let Some(file) = file
+            && let Err(error) = listing_file::sweep(file.directory())
         {
             tracing::debug!(%error, "cannot tidy the cache");
         }
@@ -270,9 +297,9 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
     }
     let unknown = shelf.is_active() && shelf.listing().is_none();
     let Some(file) = plan.file.as_ref().filter(|_| unknown) else { return };
-    let Ok(Some(bytes)) = paths::read(&file.path) else { return };
-    *shelf = shelf.clone().of_era(disk::era(&bytes, &file.definition));
-    if let Ok(raw) = disk::decode(&bytes, &file.definition, now) {
+    let Some(Cached { listing, era, .. }) = file.read(now) else { return };
+    *shelf = shelf.clone().of_era(era);
+    if let Ok(raw) = listing {
         let listing = Listing::build(server.clone(), &raw, &plan.policy);
         *shelf = shelf.clone().with_listing(Arc::new(listing));
         if raw.asks_client {

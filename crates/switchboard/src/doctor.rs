@@ -1,19 +1,18 @@
 //! What the servers of a configuration would meet on this machine, without starting any.
 
 mod hosts;
+mod listings;
 mod pi;
-mod prefixes;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use switchboard_core::catalog::disk::{self, Miss};
+use switchboard_core::catalog::disk::Miss;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::layers::Server;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport;
-use switchboard_core::config::trust::definition_hash;
 use switchboard_core::config::values::Template;
 use switchboard_core::doctor;
 use switchboard_core::launcher;
@@ -27,8 +26,9 @@ use crate::directory;
 use crate::env::Environment;
 use crate::gateway::Gateway;
 use crate::host::Headless;
+use crate::listing_file::{Cached, ListingFile};
 use crate::load::Loaded;
-use crate::paths::{self, Paths};
+use crate::paths::Paths;
 use crate::pins::{PinFile, Stored};
 use crate::upstream::Words;
 
@@ -53,7 +53,7 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
     findings.extend(directories.map(|fault| Finding { server: None, fault }));
     findings.extend(pi::examine(&with, locations, loaded));
     findings.extend(hosts::examine(environment, locations, loaded));
-    findings.extend(prefixes::examine(locations, loaded));
+    findings.extend(listings::examine(environment, locations, loaded));
     for (name, server) in &loaded.config.servers {
         if server.definition.is_disabled() {
             continue;
@@ -196,17 +196,15 @@ fn file_faults(
     locations: &Paths,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let definition = definition_hash(&server.definition).to_string();
-    let listing = locations.listing_of(name, &definition);
-    let path = listing.display().to_string();
-    match paths::read(&listing) {
-        Ok(None) => {}
-        Ok(Some(bytes)) => match disk::decode(&bytes, &definition, directory::now()) {
+    let file = ListingFile::of(name, server, environment, locations);
+    if let Some(Cached { path, listing, .. }) = file.read(directory::now()) {
+        match listing {
             Ok(_) => {}
             Err(Miss::Stale) => faults.push(Fault::StaleCache),
-            Err(Miss::Damaged | Miss::Foreign) => faults.push(Fault::DamagedCache { path }),
-        },
-        Err(_) => faults.push(Fault::DamagedCache { path }),
+            Err(Miss::Damaged | Miss::Foreign) => {
+                faults.push(Fault::DamagedCache { path: path.display().to_string() });
+            }
+        }
     }
     let pins = PinFile::of(name, server, &environment.cwd, locations);
     match pins.read() {

@@ -149,4 +149,16 @@ mod tests {
         let left = environment.without_unset();
         assert_eq!(left.variables.into_keys().collect::<Vec<_>>(), ["A", "F"]);
     }
+
+    #[test]
+    fn inherited_environment_lacks_our_key_and_shell_functions() {
+        let environment = Environment::made_of(
+            [("A", "a"), (KEY_VARIABLE, "key"), ("BASH_FUNC_f%%", "() { :; }"), ("PATH", "/bin")],
+            "/",
+        );
+        let inherited: Vec<&str> = environment.all().map(|(name, _)| name).collect();
+        assert_eq!(inherited, ["A", "PATH"]);
+        let usual: Vec<&str> = environment.for_servers().map(|(name, _)| name).collect();
+        assert_eq!(usual, ["PATH"]);
+    }
 }

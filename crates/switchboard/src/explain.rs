@@ -507,15 +507,25 @@ pub(crate) fn cannot_ask(nobody: CannotAsk, target: &Resolved) -> Failure {
         .hint(Hint::Allow(approval::pattern_of(target)))
 }
 
+pub(crate) fn blocked_instructions(server: &ServerName, pin: Pin) -> Failure {
+    let subject = Subject::Server(server.clone());
+    Failure::new(Code::ToolBlocked, subject, not_accepted(pin, "instructions".to_owned()))
+        .hint(Hint::Accept(server.clone()))
+}
+
+fn not_accepted(pin: Pin, shown: String) -> Cause {
+    match pin {
+        Pin::Unknown => Cause::Unverified(shown),
+        Pin::New => Cause::Added(shown),
+        Pin::Changed | Pin::Same => Cause::Drifted(shown),
+    }
+}
+
 pub(crate) fn refused(refusal: &Refusal) -> Failure {
     let shown = refusal.target.shown.to_string();
     match &refusal.cause {
         RefusalCause::NotAccepted(pin) => {
-            let cause = match pin {
-                Pin::Unknown => Cause::Unverified(shown),
-                Pin::New => Cause::Added(shown),
-                Pin::Changed | Pin::Same => Cause::Drifted(shown),
-            };
+            let cause = not_accepted(*pin, shown);
             Failure::new(Code::ToolBlocked, tool(&refusal.target), cause)
                 .hint(Hint::Accept(refusal.target.server.clone()))
         }

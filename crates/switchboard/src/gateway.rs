@@ -206,7 +206,7 @@ impl Gateway {
     }
 
     pub(crate) fn apply_with(&self, config: &Config, notices: FileNotices) {
-        let Parts { shelves, facts, recipes, settings, limits } =
+        let Parts { shelves, reserved, facts, recipes, settings, limits } =
             self.shared.blueprint.parts(config);
         let unread_rules = config.unread_rules.clone();
         let plans = recipes
@@ -226,7 +226,7 @@ impl Gateway {
                 guests,
             });
         });
-        self.shared.directory.replace(shelves, plans);
+        self.shared.directory.replace(shelves, reserved, plans);
     }
 
     /// Writes what is worth keeping, then stops every server, all at once.
@@ -426,6 +426,7 @@ impl Gateway {
             rules: Arc::new(Rules::new(&ServerEntry::default(), &roster.settings)),
             first_use: FirstUse::Anything,
             transport: None,
+            account: None,
         })
     }
 

@@ -6,8 +6,10 @@ use switchboard_core::approval::{Answer, Question};
 use switchboard_core::catalog::Era;
 use switchboard_core::connection::Wanted;
 use switchboard_core::content::ResultForm;
+use switchboard_core::elicitation;
+use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
-use switchboard_wire::envelope::METHOD_NOT_FOUND;
+use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use switchboard_wire::{Notification, Raw, RpcError};
 
 /// A future that a host's answer comes from.
@@ -86,13 +88,35 @@ impl Host for Headless {
 }
 
 /// Something that a server asks of the client that called it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerQuestion<'a> {
     pub server: &'a ServerName,
     pub topic: Topic,
     /// What the server calls this question, where it asks several of one request.
     pub key: Option<&'a str>,
     pub params: Option<&'a Raw>,
+    /// The field of a form in which its user would type a secret: they have to know which server
+    /// gets it, or the form is refused.
+    pub asks_for_secret: Option<String>,
+}
+
+impl<'a> ServerQuestion<'a> {
+    /// Refuses a form that does not read: nobody could say what it asks for.
+    pub(crate) fn new(
+        (server, key): (&'a ServerName, Option<&'a str>),
+        topic: Topic,
+        params: Option<&'a Raw>,
+    ) -> Result<ServerQuestion<'a>, RpcError> {
+        let asks_for_secret = match (topic, params) {
+            (Topic::Elicitation, Some(params)) => {
+                let unreadable = |_| RpcError::new(INVALID_PARAMS, "the question does not read");
+                let params = Args::parse(params.as_str()).map_err(unreadable)?;
+                elicitation::asks_for_secret(params.values())
+            }
+            _ => None,
+        };
+        Ok(ServerQuestion { server, topic, key, params, asks_for_secret })
+    }
 }
 
 /// What servers may ask about.

@@ -6,6 +6,8 @@ use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::layers::{Layer, Tier};
 use switchboard_core::config::parse::ParsedFile;
 
+use crate::load::FileState;
+
 /// The last version of each file that could be read.
 #[derive(Clone, Debug, Default)]
 pub struct LastGood {
@@ -31,6 +33,19 @@ impl LastGood {
                 (Layer { source: read.source, file }, Some(place))
             }
         }
+    }
+
+    /// The settings that a file of the user's had before it went away. Its servers go with it, but
+    /// not its rules: an editor removes a file before it writes it anew, and a gateway that runs must
+    /// not call in between what is denied.
+    pub(crate) fn rules_of(&self, missing: &FileState) -> Option<Layer> {
+        let good =
+            self.layers.iter().find(|layer| Path::new(&*layer.source.path) == missing.path)?;
+        if good.source.tier != Tier::User || !good.file.settings.has_rules() {
+            return None;
+        }
+        let file = ParsedFile { settings: good.file.settings.clone(), ..ParsedFile::default() };
+        Some(Layer { source: good.source.clone(), file })
     }
 
     /// What the next load goes back to: of `layers`, all that ever made sense.

@@ -54,11 +54,13 @@ mod sources;
 pub mod doctor;
 pub mod edit;
 pub mod install;
+mod known_files;
 mod last_good;
 pub mod trust;
 pub mod auth;
 mod upstream;
 mod directory;
+mod listing_file;
 mod pins;
 pub mod dial;
 pub mod reaper;
@@ -79,6 +81,6 @@ pub use session::Session;
 pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
-    approval, catalog, config, connection, content, exact, failure, host_profile, lifecycle, name,
-    notice, render, reply, request, schema, sign_in, tool_card,
+    approval, catalog, config, connection, content, exact, failure, hidden, host_profile,
+    lifecycle, name, nesting, notice, render, reply, request, schema, sign_in, tool_card,
 };

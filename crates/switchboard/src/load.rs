@@ -10,6 +10,7 @@ use switchboard_core::config::layers::{
 use switchboard_core::render::definition::Definition;
 
 use crate::env::Environment;
+use crate::known_files::KnownFiles;
 use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::results;
@@ -68,7 +69,7 @@ impl Loaded {
             let mut projects = self.files.iter().filter(|file| file.tier == Tier::Project);
             projects.any(|project| project.path == Path::new(path))
         };
-        let Coverage { files, not_covered } = coverage(&pending.definition, environment);
+        let Coverage { files, not_covered, .. } = coverage(&pending.definition, environment);
         let files: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
         Definition::of(pending, &of_project, &files, &not_covered)
     }
@@ -119,7 +120,8 @@ pub fn load_again(
     let project = &options.project;
     let user_file = user_file(environment, locations, options);
     let own = own_layers(environment, locations, options, last_good)?;
-    let unread_rules = own.unread_rules(&user_file);
+    let known = KnownFiles::read(&locations.known_files());
+    let unread_rules = own.unread_rules(&user_file, &known);
     let mut all = Gathered::default();
     for host in own.imports() {
         for candidate in sources::of_host(locations, project, host) {
@@ -137,12 +139,16 @@ pub fn load_again(
         &all.layers,
         &Approvals {
             project_root: &project.to_string_lossy(),
-            file_hashes: &|entry| scripts.coverage(entry, environment).files,
+            file_hashes: &|entry| scripts.coverage(entry, environment).hashes(),
             is_approved: &|hash| approved.cover(hash),
             was_approved: &|server| approved.mention(server, project),
         },
     );
     let Gathered { files, layers, stale } = all;
+    for layer in layers.iter().filter(|layer| layer.source.tier == Tier::User) {
+        config.reserve(known.servers(&layer.source.path), Tier::User);
+    }
+    known.remember(&locations.known_files(), &layers);
     let good = last_good.then(layers, files.iter().map(|file| file.path.as_path()));
     config.unread_rules = unread_rules;
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
@@ -152,7 +158,9 @@ pub fn load_again(
 fn sweep(own: &Path, locations: &Paths) {
     let swept = SharedFile::elsewhere(own, &locations.locks(), Privacy::Private)
         .and_then(|file| file.sweep())
-        .and_then(|()| SharedFile::sweep_directory(&locations.state));
+        .and_then(|()| {
+            locations.private().iter().try_for_each(|own| SharedFile::sweep_directory(own))
+        });
     if let Err(error) = swept {
         tracing::debug!(%error, "cannot tidy up");
     }
@@ -202,10 +210,13 @@ impl Gathered {
         let (host, found) = (candidate.host(), layer.is_some());
         let Candidate { path, tier, .. } = candidate;
         self.files.push(FileState { path, tier, host, found });
-        if let Some(layer) = layer {
-            let (layer, place) = last_good.stand_in(layer);
-            self.layers.push(layer);
-            self.stale.extend(place);
+        match layer {
+            Some(layer) => {
+                let (layer, place) = last_good.stand_in(layer);
+                self.layers.push(layer);
+                self.stale.extend(place);
+            }
+            None => self.layers.extend(self.files.last().and_then(|file| last_good.rules_of(file))),
         }
     }
 
@@ -217,15 +228,17 @@ impl Gathered {
 
     /// Where a file of the user's leaves open what they allow and deny, unless an earlier version
     /// stands in for it.
-    fn unread_rules(&self, user_file: &Path) -> Option<Origin> {
+    fn unread_rules(&self, user_file: &Path, known: &KnownFiles) -> Option<Origin> {
         let users = self.layers.iter().filter(|layer| layer.source.tier == Tier::User);
         let users = users.filter(|layer| layer.file.host.is_none());
         users.flat_map(|layer| &layer.file.diagnostics).find_map(|problem| {
             let path = problem.path.clone()?;
             let own = Path::new(&*path) == user_file;
             let stands_in = self.stale.iter().any(|place| place.starts_with(&format!("{path}:")));
-            // A file that other programs use, too, is skipped when it does not parse.
-            let counts = problem.hides_rules() && (own || !problem.kind.spoils_the_file());
+            // A file that other programs use, too, is skipped when it does not parse, unless it is
+            // known to hold rules.
+            let may_be_skipped = problem.kind.spoils_the_file() && !known.had_rules(&path);
+            let counts = problem.hides_rules() && (own || !may_be_skipped);
             let Diagnostic { line, column, .. } = *problem;
             (problem.is_error() && counts && !stands_in).then_some(Origin { path, line, column })
         })

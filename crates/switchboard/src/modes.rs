@@ -5,17 +5,22 @@ use std::time::Duration;
 
 use switchboard_core::approval::Access;
 use switchboard_core::catalog::guess::NotCalled;
+use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::search::Fit;
-use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
+use switchboard_core::catalog::{Catalog, Listing, Prompt, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
+use switchboard_core::config::values::Pins;
 use switchboard_core::content::CallOutput;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
+use switchboard_core::hidden::strip;
 use switchboard_core::host_profile::HostProfile;
 use switchboard_core::introduction::{self, DigestServer};
 use switchboard_core::name::ServerName;
+use switchboard_core::nesting::plain;
+use switchboard_core::render::caution;
 use switchboard_core::reply::{
     Clue, Origin, Output, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
     ToolPage, TrustLevel,
@@ -259,7 +264,10 @@ fn meant(
     let best = page.hits.first().filter(|_| page.fit == Fit::Clear && page.offset == 0);
     let within = within.and_then(|server| catalog.active_server(server).ok());
     let named = catalog.named(&page.query, within.as_ref()).ok().flatten();
-    let best = named.or_else(|| catalog.shown(&best?.line.shown).cloned());
+    let found = || catalog.shown(&best?.line.shown).cloned();
+    // A server that is named beside the query leaves no doubt whose tool is meant.
+    let is_meant = |tool: &_| within.is_some() || catalog.can_mean(&page.query, tool);
+    let best = named.or_else(|| found().filter(is_meant));
     call::harmless(session, best.ok_or(NotCalled::Unclear)?, args)
 }
 
@@ -281,10 +289,19 @@ pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Fai
     let catalog = session.catalog();
     let server = catalog.active_server(server).map_err(explain::resolve)?;
     let listing = catalog.listing(&server);
-    match listing.and_then(|listing| listing.instructions.clone()) {
-        Some(text) => Ok(Reply::Instructions { server, text }),
-        None => Err(explain::no_instructions(&server, listing.is_some())),
+    let Some(instructions) = listing.and_then(|listing| listing.instructions.as_ref()) else {
+        return Err(explain::no_instructions(&server, listing.is_some()));
+    };
+    let pin = catalog.shelf(&server).map(|shelf| shelf.instructions_pin()).unwrap_or_default();
+    if session.gateway().settings().pins == Pins::Block && pin != Pin::Same {
+        return Err(explain::blocked_instructions(&server, pin));
     }
+    let mut text = String::new();
+    for caution in caution::of_instructions(pin, instructions.hidden.as_ref()) {
+        text.push_str(&format!("({caution})\n"));
+    }
+    text.push_str(&instructions.text);
+    Ok(Reply::Instructions { server, text })
 }
 
 /// Connects, whatever failed before; a server that is connected is listed again.
@@ -358,14 +375,15 @@ pub(crate) fn resources(session: &Session, server: Option<&str>) -> Result<Reply
 
 pub(crate) fn prompts(session: &Session, server: Option<&str>) -> Result<Reply, Failure> {
     let catalog = session.catalog();
-    let rows = in_scope(&catalog, server)?.into_iter().flat_map(|server| {
-        let listing = catalog.listing(&server).cloned();
-        listing.into_iter().flat_map(move |listing| {
-            let server = server.clone();
-            listing.prompts.clone().into_iter().map(move |row| (server.clone(), row))
-        })
-    });
-    Ok(Reply::Prompts(rows.collect()))
+    let mut rows = Vec::new();
+    for server in in_scope(&catalog, server)? {
+        rows.extend(catalog.prompts_of(&server).map(|item| {
+            let name = strip(&item.prompt.name).into_owned();
+            let prompt = Prompt { name, description: item.description(), ..item.prompt.clone() };
+            (server.clone(), prompt)
+        }));
+    }
+    Ok(Reply::Prompts(rows))
 }
 
 fn in_scope(catalog: &Catalog, server: Option<&str>) -> Result<Vec<ServerName>, Failure> {
@@ -475,7 +493,8 @@ pub(crate) async fn prompt(
         .ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
     let checked = Checked { target, args };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
-    let content = CallOutput::of_prompt(raw.into_string());
+    // What a prompt says is no data: it goes to a model as it is.
+    let content = CallOutput::of_prompt(plain(raw.as_str()).into_owned());
     output(session, (Origin::Prompt, target.server, name), content, caller).await
 }
 
@@ -486,7 +505,9 @@ async fn output(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let form = caller.result_form();
-    let (content, result) = session.results.guard(content, form).await;
+    let hidden = content.hidden_characters();
+    let (mut content, result) = session.results.guard(content, form).await;
+    content.mark_hidden(hidden);
     let output = Output {
         origin,
         server,

@@ -126,10 +126,14 @@ impl Paths {
         self.config.join("mcp.json")
     }
 
-    /// Where the lists of one definition of a server are kept.
-    pub fn listing_of(&self, server: &ServerName, definition: &str) -> PathBuf {
-        let short = definition.get(..16).unwrap_or(definition);
-        self.cache.join("listings").join(format!("{}-{short}.listing", file_stem(server)))
+    /// Where the lists of servers are cached.
+    pub(crate) fn listings(&self) -> PathBuf {
+        self.cache.join("listings")
+    }
+
+    /// The key of the names in there.
+    pub(crate) fn listing_key(&self) -> PathBuf {
+        self.state.join("listings.key")
     }
 
     /// Where the accepted definitions of a server's tools are kept.
@@ -141,7 +145,7 @@ impl Paths {
     /// The directories that are for nobody but the user.
     pub fn private(&self) -> [PathBuf; 8] {
         let (state, cache) = (&self.state, &self.cache);
-        let below = [state.join("pins"), state.join("logs"), cache.join("listings")];
+        let below = [state.join("pins"), state.join("logs"), self.listings()];
         let [pins, logs, listings] = below;
         let installed = self.installed();
         let (running, tokens) = (self.running(), self.tokens());
@@ -159,6 +163,11 @@ impl Paths {
 
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")
+    }
+
+    /// What is remembered of configuration files.
+    pub(crate) fn known_files(&self) -> PathBuf {
+        self.state.join("known-files.json")
     }
 
     /// Where the token of the HTTP face is kept.
@@ -211,6 +220,36 @@ pub(crate) fn file_stem(server: &ServerName) -> String {
 /// Makes a directory that only its owner can enter.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Makes a directory for secrets and decisions in which no other user has a say.
+pub(crate) fn guarded_dir(path: &Path) -> io::Result<()> {
+    private_dir(path)?;
+    check_guarded(path)
+}
+
+/// Whether no other user has a say in a directory: it is ours and only we can write in it, and the
+/// one above it cannot be used to replace it. Links to such a directory are fine.
+pub(crate) fn check_guarded(path: &Path) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    let user = rustix::process::geteuid().as_raw();
+    let own = path.canonicalize()?;
+    let data = fs::metadata(&own)?;
+    if data.uid() != user || data.mode() & 0o022 != 0 {
+        return Err(exposed(&own));
+    }
+    let Some(above) = own.parent() else { return Ok(()) };
+    let data = fs::metadata(above)?;
+    let is_closed = data.mode() & 0o002 == 0 || data.mode() & STICKY != 0;
+    if [user, 0].contains(&data.uid()) && is_closed { Ok(()) } else { Err(exposed(above)) }
+}
+
+fn exposed(directory: &Path) -> io::Error {
+    let message = format!(
+        "other users can write to the directory `{}`; own it, and run `chmod go-w` on it",
+        directory.display()
+    );
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
 /// Opens a regular file; `None` if there is none. Reading a pipe could block
@@ -292,14 +331,14 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
 /// Holds the right to change what lies beside `path`; other processes wait.
 pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let file = open_to_append(path)?;
     rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
     Ok(Lock { _file: file })
 }
 
 /// The same without waiting: `None` if another process holds it.
 pub(crate) fn try_lock(path: &Path) -> io::Result<Option<Lock>> {
-    flock_now(OpenOptions::new().create(true).append(true).mode(0o600).open(path)?)
+    flock_now(open_to_append(path)?)
 }
 
 /// The same for a directory itself, which nothing is written to for it.
@@ -334,5 +373,18 @@ pub(crate) fn append_rotating(path: &Path, bytes: &[u8], limit: u64) -> io::Resu
     if fs::metadata(path).is_ok_and(|data| data.len() >= limit) {
         fs::rename(path, path.with_extension("log.1"))?;
     }
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?.write_all(bytes)
+    open_to_append(path)?.write_all(bytes)
+}
+
+/// Opens a private file that is made if there is none. A pipe in its place would block for ever.
+fn open_to_append(path: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => File::from(file),
+        // A pipe without a reader, or a socket.
+        Err(Errno::NXIO) => return Err(not_regular()),
+        Err(error) => return Err(error.into()),
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }

@@ -1,4 +1,5 @@
-//! The accepted definitions of servers' tools: their files, and the user's word about changes.
+//! What was accepted of servers' tools, prompts and instructions: files, and the user's word about
+//! changes.
 
 use std::convert::Infallible;
 use std::fs;
@@ -7,11 +8,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use switchboard_core::catalog::pin::{self, Baseline, Drift, Pin, Record, ServerPins};
-use switchboard_core::catalog::{Catalog, Entry, Item, Resolution};
+use switchboard_core::catalog::pin::{self, Baseline, Drift, Pin, Pinned, Record, ServerPins};
+use switchboard_core::catalog::{Catalog, Entry, Instructions, Prompt, RawListing, Resolution};
 use switchboard_core::config::layers::{Server, Trust};
 use switchboard_core::config::trust::definition_hash;
 use switchboard_core::failure::Failure;
+use switchboard_core::hidden::Hidden;
 use switchboard_core::name::ServerName;
 
 use crate::blocking::blocking;
@@ -121,22 +123,42 @@ impl PinFile {
 
     /// Accepts these tools as they are; the others stay as they were. What does not read begins
     /// anew.
-    fn accept(&self, entries: &[Arc<Entry>]) -> Result<Baseline, PinError> {
+    fn accept(&self, accepted: &[Accepted]) -> Result<Baseline, PinError> {
         let mut baseline = Baseline::Open;
         self.update(|stored| {
             let mut record = match stored {
                 Stored::Record(record) => record,
                 Stored::Missing | Stored::Damaged => Record::default(),
             };
-            entries.iter().for_each(|entry| record.accept(entry));
+            for accepted in accepted {
+                match accepted {
+                    Accepted::Tool(entry) => record.accept(entry),
+                    Accepted::Prompt(prompt) => record.accept_prompt(prompt),
+                    Accepted::Instructions(instructions) => {
+                        record.accept_instructions(instructions);
+                    }
+                }
+            }
             baseline = record.baseline();
             Some(record)
         })?;
         Ok(baseline)
     }
 
+    /// Adds the prompts and instructions of a listing to a record of an older version.
+    pub(crate) fn complete(&self, listing: &RawListing) -> Result<Option<Baseline>, PinError> {
+        let mut baseline = None;
+        self.update(|stored| {
+            let Stored::Record(mut record) = stored else { return None };
+            record.complete(listing);
+            baseline = Some(record.baseline());
+            Some(record)
+        })?;
+        Ok(baseline)
+    }
+
     fn update(&self, mut change: impl FnMut(Stored) -> Option<Record>) -> Result<(), PinError> {
-        let updated = SharedFile::ours(self.path.clone()).update(|before| {
+        let updated = SharedFile::guarded(self.path.clone()).update(|before| {
             let record = change(self.stored(before));
             Ok::<_, Infallible>(record.map(|record| record.encode(&self.key)))
         });
@@ -169,70 +191,133 @@ impl PinFile {
     }
 }
 
+/// What the user accepts.
+enum Accepted {
+    Tool(Arc<Entry>),
+    Prompt(Prompt),
+    Instructions(Instructions),
+}
+
+/// What of a server is not what was accepted, or has hidden text.
+struct Found {
+    shown: String,
+    /// The name that the server has for it.
+    name: String,
+    pin: Pin,
+    hidden: Option<Hidden>,
+    what: Accepted,
+}
+
+impl Found {
+    fn drift(&self, record: &Record) -> Drift {
+        let (of, changes) = match &self.what {
+            Accepted::Tool(entry) => (Pinned::Tool, record.changes(entry)),
+            Accepted::Prompt(prompt) => (Pinned::Prompt, record.changes_of_prompt(prompt)),
+            Accepted::Instructions(instructions) => {
+                (Pinned::Instructions, record.changes_of_instructions(instructions))
+            }
+        };
+        Drift {
+            shown: self.shown.clone(),
+            tool: self.name.clone(),
+            of,
+            pin: self.pin,
+            changes: if self.pin == Pin::Same { Vec::new() } else { changes },
+            hidden: self.hidden.clone(),
+        }
+    }
+}
+
 impl Gateway {
-    /// The tools that are not what was accepted: of one server, or of all that have such tools.
-    /// Connects nothing.
+    /// What is not what was accepted, or has hidden text: of one server, or of all that have such
+    /// tools, prompts or instructions. Connects nothing.
     pub async fn pins(&self, server: Option<&str>) -> Result<Vec<ServerPins>, Failure> {
         let catalog = self.catalog();
         let servers: Vec<ServerName> = match server {
             Some(server) => vec![catalog.active_server(server).map_err(explain::resolve)?],
-            None => catalog.drifting().to_vec(),
+            None => catalog.shelves().map(|(server, _)| server.clone()).collect(),
         };
         let mut report = Vec::new();
-        for server in servers {
-            let items = drifting(&catalog, &server);
-            report.push(self.describe_drift(&server, &items).await);
+        for name in servers {
+            let found = found(&catalog, &name);
+            if server.is_some() || !found.is_empty() {
+                report.push(self.describe_drift(&name, &found).await);
+            }
         }
         Ok(report)
     }
 
-    /// Accepts tools as they were listed last: the named ones, or all of the server. Gives back
-    /// what was accepted.
+    /// Accepts what was listed last: the named tools, or everything of the server. Gives back what
+    /// was accepted.
     pub async fn accept_pins(&self, server: &str, tools: &[String]) -> Result<ServerPins, Failure> {
         let catalog = self.catalog();
         let server = catalog.active_server(server).map_err(explain::resolve)?;
         if catalog.listing(&server).is_none() {
             return Err(explain::never_listed(&server));
         }
-        let mut items = drifting(&catalog, &server);
+        let mut found = found(&catalog, &server);
+        found.retain(|found| found.pin != Pin::Same);
         if !tools.is_empty() {
             let wanted = tools.iter().map(|tool| named(&catalog, &server, tool));
             let wanted = wanted.collect::<Result<Vec<Arc<Entry>>, Failure>>()?;
-            items.retain(|item| wanted.iter().any(|entry| Arc::ptr_eq(entry, item.entry)));
+            found.retain(|found| match &found.what {
+                Accepted::Tool(entry) => wanted.iter().any(|wanted| Arc::ptr_eq(wanted, entry)),
+                Accepted::Prompt(_) | Accepted::Instructions(_) => false,
+            });
         }
-        let accepted = self.describe_drift(&server, &items).await;
+        let accepted = self.describe_drift(&server, &found).await;
         if let Some(file) = self.directory().pin_file(&server)
-            && !items.is_empty()
+            && !found.is_empty()
         {
-            let entries: Vec<Arc<Entry>> =
-                items.iter().map(|item| Arc::clone(item.entry)).collect();
-            let written = blocking(move || file.accept(&entries)).await;
+            let what: Vec<Accepted> = found.into_iter().map(|found| found.what).collect();
+            let written = blocking(move || file.accept(&what)).await;
             let baseline = written.map_err(|error| explain::storage(error, &server))?;
             self.directory().compare(&server, baseline);
         }
         Ok(accepted)
     }
 
-    async fn describe_drift(&self, server: &ServerName, items: &[Item<'_>]) -> ServerPins {
+    async fn describe_drift(&self, server: &ServerName, found: &[Found]) -> ServerPins {
         let record = match self.directory().pin_file(server) {
-            Some(file) if !items.is_empty() => match blocking(move || file.read()).await {
+            Some(file) if !found.is_empty() => match blocking(move || file.read()).await {
                 Stored::Record(record) => record,
                 Stored::Missing | Stored::Damaged => Record::default(),
             },
             Some(_) | None => Record::default(),
         };
-        let drifts = items.iter().map(|item| Drift {
-            shown: item.shown.to_string(),
-            tool: item.entry.name.as_str().to_owned(),
-            pin: item.pin,
-            changes: record.changes(item.entry),
-        });
-        ServerPins { server: server.clone(), drifts: drifts.collect() }
+        let drifts = found.iter().map(|found| found.drift(&record)).collect();
+        ServerPins { server: server.clone(), drifts }
     }
 }
 
-fn drifting<'a>(catalog: &'a Catalog, server: &ServerName) -> Vec<Item<'a>> {
-    catalog.tools_of(server).filter(|item| item.pin != Pin::Same).collect()
+fn found(catalog: &Catalog, server: &ServerName) -> Vec<Found> {
+    let tools = catalog.tools_of(server).map(|item| Found {
+        shown: item.shown.to_string(),
+        name: item.entry.name.as_str().to_owned(),
+        pin: item.pin,
+        hidden: item.entry.hidden.as_deref().cloned(),
+        what: Accepted::Tool(Arc::clone(item.entry)),
+    });
+    let prompts = catalog.prompts_of(server).map(|item| Found {
+        shown: item.shown.to_string(),
+        name: item.prompt.name.clone(),
+        pin: item.pin,
+        hidden: item.prompt.hidden.as_deref().cloned(),
+        what: Accepted::Prompt(item.prompt.clone()),
+    });
+    let shelf = catalog.shelf(server).filter(|shelf| shelf.is_active());
+    let instructions = shelf.and_then(|shelf| {
+        let instructions = shelf.listing()?.instructions.clone()?;
+        Some(Found {
+            shown: "instructions".to_owned(),
+            name: String::new(),
+            pin: shelf.instructions_pin(),
+            hidden: instructions.hidden.clone(),
+            what: Accepted::Instructions(instructions),
+        })
+    });
+    let all = tools.chain(prompts).chain(instructions);
+    all.filter(|found| found.pin != Pin::Same || found.hidden.is_some()).collect()
 }
 
 fn named(catalog: &Catalog, server: &ServerName, tool: &str) -> Result<Arc<Entry>, Failure> {

@@ -4,6 +4,8 @@
 //! [`run_if_asked`]; without that, servers run in plain process groups, which end with the gateway
 //! in every way but its sudden death, and filters over results cannot run at all.
 
+pub use switchboard_reaper::can_confine;
+
 /// The first thing that `main` does in a program with a gateway: if it was started to look after
 /// servers, or to run a filter, it does that and never returns. Otherwise it returns at once.
 pub fn run_if_asked() {

@@ -1,13 +1,21 @@
 //! One server as it is: methods of MCP passed through word for word, for a face that shows a
 //! single server under its own names. What runs something still passes the pipeline.
 
+mod rows;
+
+use std::borrow::Cow;
+
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use switchboard_core::catalog::Catalog;
+use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::Checked;
+use switchboard_core::config::values::Pins;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
+use switchboard_core::nesting;
+use switchboard_core::render::caution;
 use switchboard_wire::Raw;
 
 use crate::call;
@@ -160,9 +168,44 @@ impl Session {
     pub async fn open(&self, server: &str) -> Result<(ServerName, Raw), Failure> {
         let server = self.gateway().usable(server)?;
         let lease = self.lease(&server).await?;
-        let hello = lease.hello().to_initialize_result();
+        let hello = plain(lease.hello().to_initialize_result());
         self.keep(lease);
+        let hello = self.pinned_instructions(&server, hello).await?;
         Ok((server, hello))
+    }
+
+    /// What a server said of itself, with instructions that are marked or left out if they are not
+    /// what was accepted.
+    async fn pinned_instructions(&self, server: &ServerName, hello: Raw) -> Result<Raw, Failure> {
+        let pins = self.gateway().settings().pins;
+        let Ok(mut said) = hello.parse::<Map<String, Value>>() else { return Ok(hello) };
+        let Some(text) = said.get("instructions").and_then(Value::as_str) else {
+            return Ok(hello);
+        };
+        if pins == Pins::Off {
+            return Ok(hello);
+        }
+        let known = |catalog: &Catalog| {
+            let listing = catalog.listing(server)?;
+            listing.instructions.as_ref().map(|known| known.text == text)
+        };
+        if known(&self.catalog()) != Some(true) {
+            self.refreshed(server).await?;
+        }
+        let catalog = self.catalog();
+        let pin = catalog.shelf(server).map(|shelf| shelf.instructions_pin()).unwrap_or_default();
+        if pin == Pin::Same {
+            return Ok(hello);
+        }
+        match pins {
+            Pins::Block => drop(said.remove("instructions")),
+            Pins::Off | Pins::Warn => {
+                let cautions = caution::of_instructions(pin, None).join("; ");
+                let marked = Value::from(format!("({cautions})\n{text}"));
+                said.insert("instructions".to_owned(), marked);
+            }
+        }
+        Ok(Raw::from_json(Value::Object(said).to_string()))
     }
 
     /// Asks the server, and gives its answer word for word.
@@ -184,7 +227,32 @@ impl Session {
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
-        Ok(if lookup == Lookup::Tools { self.callable(server, answer) } else { answer })
+        let pins = self.gateway().settings().pins;
+        let has_news = match lookup {
+            Lookup::Tools => rows::has_new_tools(&self.catalog(), server, &answer),
+            Lookup::Prompts => rows::has_new_prompts(&self.catalog(), server, &answer),
+            Lookup::Resources
+            | Lookup::ResourceTemplates
+            | Lookup::Completion
+            | Lookup::LogLevel
+            | Lookup::Subscribe
+            | Lookup::Unsubscribe => false,
+        };
+        if has_news && pins != Pins::Off {
+            // Listed and compared with the pins before a client is shown it.
+            self.refreshed(server).await?;
+        }
+        let catalog = self.catalog();
+        Ok(plain(match lookup {
+            Lookup::Tools => rows::tools(&catalog, server, pins, answer),
+            Lookup::Prompts => rows::prompts(&catalog, server, pins, answer),
+            Lookup::Resources
+            | Lookup::ResourceTemplates
+            | Lookup::Completion
+            | Lookup::LogLevel
+            | Lookup::Subscribe
+            | Lookup::Unsubscribe => answer,
+        }))
     }
 
     /// Asks the server something that only the two sides understand.
@@ -232,35 +300,6 @@ impl Session {
         }
     }
 
-    /// A page of tools without those that the configuration leaves out.
-    fn callable(&self, server: &ServerName, page: Raw) -> Raw {
-        #[derive(Deserialize)]
-        struct Page<'a> {
-            #[serde(borrow)]
-            tools: &'a RawValue,
-        }
-        #[derive(Deserialize)]
-        struct Named {
-            name: String,
-        }
-        let catalog = self.catalog();
-        let offered = |tool: &&RawValue| {
-            let named = serde_json::from_str::<Named>(tool.get()).ok();
-            named.is_some_and(|named| catalog.own_tool(server, &named.name).is_some())
-        };
-        let Ok(Page { tools }) = page.parse() else { return page };
-        let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(tools.get()) else { return page };
-        let kept: Vec<&str> = rows.iter().copied().filter(offered).map(RawValue::get).collect();
-        if kept.len() == rows.len() {
-            return page;
-        }
-        let text = page.as_str();
-        let start = tools.get().as_ptr().addr() - text.as_ptr().addr();
-        let (before, after) = (text.get(..start), text.get(start + tools.get().len()..));
-        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-        Raw::from_json(format!("{before}[{}]{after}", kept.join(",")))
-    }
-
     /// Calls a tool by the name that its server has for it.
     pub async fn call_by_own_name(
         &self,
@@ -273,7 +312,8 @@ impl Session {
         let target =
             catalog.own_tool(server, tool).ok_or_else(|| explain::unknown_tool(server, tool))?;
         let checked = target.check(args).map_err(explain::arguments)?;
-        call::run(self, &catalog, checked, caller).await.map(|(_, answer)| answer)
+        let (_, answer) = call::run(self, &catalog, checked, caller).await?;
+        Ok(marked(answer))
     }
 
     pub async fn read_by_uri(
@@ -287,7 +327,8 @@ impl Session {
             .resource(server, uri)
             .ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
         let checked = Checked { target, args: Args::default() };
-        call::run(self, &catalog, checked, caller).await.map(|(_, answer)| answer)
+        let (_, answer) = call::run(self, &catalog, checked, caller).await?;
+        Ok(marked(answer))
     }
 
     pub async fn prompt_by_own_name(
@@ -301,7 +342,8 @@ impl Session {
         let target =
             catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
         let checked = Checked { target, args };
-        call::run(self, &catalog, checked, caller).await.map(|(_, answer)| answer)
+        let (_, answer) = call::run(self, &catalog, checked, caller).await?;
+        Ok(plain(answer))
     }
 
     /// Tells the servers that this session has to itself what its client told.
@@ -309,6 +351,22 @@ impl Session {
         for lease in self.gateway().own_connections(self.id()) {
             lease.notify(method, params).await;
         }
+    }
+}
+
+/// What a server says about itself and what it offers, as it is passed on.
+fn plain(answer: Raw) -> Raw {
+    match nesting::plain_result(answer.as_str()) {
+        Cow::Borrowed(_) => answer,
+        Cow::Owned(stripped) => Raw::from_json(stripped),
+    }
+}
+
+/// A result, with a word about hidden text in it, and not too deep.
+fn marked(answer: Raw) -> Raw {
+    match nesting::result(answer.as_str()) {
+        Cow::Borrowed(_) => answer,
+        Cow::Owned(result) => Raw::from_json(result),
     }
 }
 

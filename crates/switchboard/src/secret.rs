@@ -75,7 +75,7 @@ impl Token {
         }
         let path = paths.http_token();
         let mut token = None;
-        let made = SharedFile::ours(path.clone()).update(|_| {
+        let made = SharedFile::guarded(path.clone()).update(|_| {
             // Another process may have been faster.
             token = Token::existing(paths)?;
             if token.is_some() {

@@ -71,12 +71,23 @@ impl Session {
     }
 
     /// Answers one request on behalf of `caller`, who is of this session.
-    pub async fn handle_as(&self, request: Request, caller: Caller) -> Result<Reply, Failure> {
-        if let Request::Call(request) = request {
-            return call::call(self, Box::new(request), &caller).await;
+    pub fn handle_as(
+        &self,
+        request: Request,
+        caller: Caller,
+    ) -> impl Future<Output = Result<Reply, Failure>> + Send {
+        // Boxed before the future is made, which would hold the request twice otherwise.
+        let request = match request {
+            Request::Call(request) => Ok(Box::new(request)),
+            other => Err(Box::new(other)),
+        };
+        async move {
+            match request {
+                Ok(request) => call::call(self, request, &caller).await,
+                // A future of its own, so that a call does not pay for its size.
+                Err(other) => Box::pin(self.answer(*other, &caller)).await,
+            }
         }
-        // A future of its own, so that a call does not pay for its size.
-        Box::pin(self.answer(request, &caller)).await
     }
 
     /// A failure for want of a sign-in, with one that was begun, if the settings want that. No

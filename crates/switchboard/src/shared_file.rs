@@ -29,6 +29,8 @@ pub(crate) struct SharedFile {
 pub(crate) enum Privacy {
     /// Nothing.
     Private,
+    /// Nothing, and nothing is written where another user could replace it.
+    Guarded,
     /// What files of this user usually do.
     Usual,
 }
@@ -54,6 +56,11 @@ impl SharedFile {
         SharedFile { path, lock, privacy: Privacy::Private }
     }
 
+    /// The same for a secret, or for what decides what may run.
+    pub(crate) fn guarded(path: PathBuf) -> SharedFile {
+        SharedFile { privacy: Privacy::Guarded, ..SharedFile::ours(path) }
+    }
+
     /// A file that other programs use, too: its lock lies in `locks`. Where it is a symbolic link,
     /// the link stays and what it leads to is changed.
     pub(crate) fn elsewhere(path: &Path, locks: &Path, privacy: Privacy) -> io::Result<SharedFile> {
@@ -74,6 +81,7 @@ impl SharedFile {
         &self,
         mut change: impl FnMut(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
     ) -> Result<(), UpdateError<E>> {
+        self.make_directory()?;
         let _lock = paths::lock(&self.lock)?;
         self.remove_leftovers()?;
         for _ in 0..TRIES {
@@ -96,6 +104,7 @@ impl SharedFile {
         &self,
         agree: impl FnOnce(Option<&[u8]>) -> Result<(), E>,
     ) -> Result<(), UpdateError<E>> {
+        self.make_directory()?;
         let _lock = paths::lock(&self.lock)?;
         self.remove_leftovers()?;
         let present = paths::read(&self.path)?;
@@ -131,18 +140,23 @@ impl SharedFile {
         Ok(())
     }
 
+    fn make_directory(&self) -> io::Result<()> {
+        match self.privacy {
+            Privacy::Guarded => paths::guarded_dir(self.directory()),
+            Privacy::Private => paths::private_dir(self.directory()),
+            Privacy::Usual => fs::create_dir_all(self.directory()),
+        }
+    }
+
     fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
     /// Written and on the disk, but not yet in its place.
     fn write_beside(&self, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-        match self.privacy {
-            Privacy::Private => paths::private_dir(self.directory())?,
-            Privacy::Usual => fs::create_dir_all(self.directory())?,
-        }
+        self.make_directory()?;
         let mode = match self.privacy {
-            Privacy::Private => 0o600,
+            Privacy::Guarded | Privacy::Private => 0o600,
             // As far as the umask allows.
             Privacy::Usual => 0o666,
         };

@@ -1,25 +1,25 @@
 //! What the user approved of a project's files: hashes of exact definitions, nothing else.
 
+mod directory;
 mod meant;
+mod place;
 mod reader;
 mod resolver;
 mod scripts;
+mod seal;
+mod spelling;
+mod variables;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use switchboard_core::config::server::ServerEntry;
-use switchboard_core::config::trust::{TrustHash, trust_hash};
-use switchboard_core::config::values::TemplateMap;
+use switchboard_core::config::trust::TrustHash;
 
 pub use self::reader::{Reader, Waiting};
-use self::resolver::CommandLine;
 pub(crate) use self::scripts::{Coverage, Scripts, coverage};
-use crate::dial::spawn::Program;
-use crate::env::Environment;
+pub(crate) use self::seal::{BrokenSeal, Seal};
 use crate::paths::{self, Unread};
 use crate::shared_file::{SharedFile, UpdateError};
 
@@ -39,7 +39,7 @@ pub enum TrustError {
     },
     /// Nothing counts as approved, and the file is left as it is.
     #[error(
-        "the approvals in `{}` are a link, or others can write them; make the file yours alone",
+        "the approvals in `{}` are a link, or others can write them; make the file and its directory yours alone",
         path.display()
     )]
     Exposed { path: PathBuf },
@@ -115,7 +115,7 @@ impl TrustStore {
 
     fn change(&self, mut work: impl FnMut(&mut Approvals) -> bool) -> Result<bool, TrustError> {
         let mut changed = false;
-        let updated = SharedFile::ours(self.path.clone()).update(|_| {
+        let updated = SharedFile::guarded(self.path.clone()).update(|_| {
             let mut approvals = self.approvals()?;
             changed = work(&mut approvals);
             if !changed {
@@ -142,6 +142,10 @@ impl TrustStore {
         let Some(bytes) = bytes else {
             return Ok(Approvals { version: VERSION, approved: BTreeMap::new() });
         };
+        // Another user could put an older file of ours back.
+        if self.path.parent().is_some_and(|directory| paths::check_guarded(directory).is_err()) {
+            return Err(TrustError::Exposed { path: path() });
+        }
         match serde_json::from_slice::<Approvals>(&bytes) {
             Ok(approvals) if approvals.version == VERSION => Ok(approvals),
             Ok(_) | Err(_) => Err(TrustError::Damaged { path: path() }),
@@ -150,93 +154,5 @@ impl TrustStore {
 
     fn failed(&self, cause: io::Error) -> TrustError {
         TrustError::Io { path: self.path.clone(), cause }
-    }
-}
-
-/// The approval that a project's server runs under, checked again before each start.
-#[derive(Clone)]
-pub(crate) struct Seal {
-    pub(crate) server: String,
-    pub(crate) definition: ServerEntry,
-    /// Its working directory is the project.
-    pub(crate) environment: Environment,
-    pub(crate) hash: TrustHash,
-    pub(crate) store: TrustStore,
-}
-
-/// Why an approval does not cover what would run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BrokenSeal {
-    #[error("a file of the project that the server runs has changed since it was approved")]
-    Changed,
-    #[error("the approval was taken back")]
-    Revoked,
-    #[error(
-        "a variable or a command leads to a file of the project, which no approval covers; \
-         write its path with `${{workspaceFolder}}`"
-    )]
-    HiddenScript,
-}
-
-impl Seal {
-    /// Whether `program`, and the command lines that were or will be asked for its values, are what
-    /// the user approved.
-    pub(crate) fn check(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), BrokenSeal> {
-        let files = coverage(&self.definition, &self.environment).files;
-        let project = self.environment.cwd.to_string_lossy();
-        if trust_hash(&self.server, &self.definition, &project, &files) != self.hash {
-            return Err(BrokenSeal::Changed);
-        }
-        // Nothing is approved while the approvals do not read.
-        if !self.store.approvals().is_ok_and(|approvals| approvals.cover(&self.hash)) {
-            return Err(BrokenSeal::Revoked);
-        }
-        let Ok(place) = self.environment.cwd.canonicalize() else {
-            return Err(BrokenSeal::Changed);
-        };
-        let home = self.environment.variable("HOME").map(Path::new);
-        let root = scripts::project_root(&place, home);
-        let covered = |path: &Path| {
-            let of_directory = |file: &str| file.ends_with('/') && path.starts_with(file);
-            files.iter().any(|(file, _)| Path::new(file) == path || of_directory(file))
-        };
-        let hidden = self.reached(program, asked).into_iter().any(|file| {
-            let path = file.canonicalize();
-            path.is_ok_and(|path| path.starts_with(&root) && path.is_file() && !covered(&path))
-        });
-        if hidden { Err(BrokenSeal::HiddenScript) } else { Ok(()) }
-    }
-
-    /// Every place that what is about to run may take a file from, with all values filled in.
-    fn reached(&self, program: &Program, asked: &[Vec<String>]) -> Vec<PathBuf> {
-        let names = self.definition.env.iter().flat_map(TemplateMap::names);
-        let given = names.filter_map(|name| program.env.get(name));
-        let words = std::iter::once(&program.command).chain(&program.args).chain(given);
-        let words = words.chain(asked.iter().flatten()).map(String::as_str);
-        let own = program.env.get("PATH").map(String::as_str).unwrap_or_default();
-        let line = CommandLine {
-            words: words.map(str::to_owned).collect(),
-            cwd: &program.cwd,
-            path: Some(own),
-        };
-        let mut reached = resolver::candidates(&line).0;
-        let helpers = asked.iter().filter_map(|words| words.first().cloned()).collect();
-        let ours = self.environment.variable("PATH");
-        let helpers = CommandLine { words: helpers, cwd: &program.cwd, path: ours };
-        reached.extend(resolver::candidates(&helpers).0);
-        reached.into_iter().map(|candidate| candidate.file).collect()
-    }
-}
-
-impl PartialEq for Seal {
-    /// The hash is of all the rest.
-    fn eq(&self, other: &Seal) -> bool {
-        self.hash == other.hash
-    }
-}
-
-impl fmt::Debug for Seal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Seal").field(&self.hash).finish()
     }
 }

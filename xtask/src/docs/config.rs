@@ -46,6 +46,11 @@ const FIELDS: &[Field] = &[
     now("args", "list of texts", "its arguments, as they are: there is no shell"),
     now("env", "map of texts", "variables for it, on top of the few that every server gets"),
     now("inheritEnv", "boolean", "pass it the whole environment"),
+    now(
+        "confine",
+        "boolean",
+        "`false` lets it signal and debug other processes, and use `sudo`; see the [guide](../guide/lifecycle.md#confinement)",
+    ),
     now("cwd", "text", "where it runs, relative to the project; the project itself by default"),
     now(
         "resolveLauncher",
@@ -75,6 +80,11 @@ const FIELDS: &[Field] = &[
         "bearerTokenStore",
         "boolean",
         "take the token that `switchboard token set` keeps for its address, if the entry has no other",
+    ),
+    now(
+        "account",
+        "text",
+        "which account at the `url`, where you have several: each keeps its own sign-in and token",
     ),
     later("oauth", "`false` or object", "details of signing in with OAuth"),
     now("requestHeadersCommand", "object", "a program that makes the headers of each request"),

@@ -4,6 +4,7 @@ mod manifest;
 mod names;
 mod prose;
 mod purity;
+mod safety;
 mod source;
 mod text;
 
@@ -32,6 +33,8 @@ const RULES: &[(&str, Rule)] = &[
     ("pure-core", purity::pure_core),
     ("core-dependency", manifest::core_dependency),
     ("dependency-direction", manifest::dependency_direction),
+    ("safety-row", safety::safety_row),
+    ("safety-test", safety::safety_test),
 ];
 
 /// Looks at one file; the tree tells what else there is.

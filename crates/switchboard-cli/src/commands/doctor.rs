@@ -103,8 +103,10 @@ fn in_json(finding: &Finding) -> Value {
         "message": message(finding),
         "remedy": remedy.join("; "),
     });
-    if let (Some(server), Some(fields)) = (&finding.server, value.as_object_mut()) {
-        fields.insert("server".into(), json!(server));
+    if let Some(fields) = value.as_object_mut() {
+        let (server, count) = (finding.server.as_ref(), finding.fault.count());
+        fields.extend(server.map(|server| ("server".to_owned(), json!(server))));
+        fields.extend(count.map(|count| ("count".to_owned(), json!(count))));
     }
     value
 }

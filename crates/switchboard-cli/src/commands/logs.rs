@@ -1,11 +1,11 @@
 //! What servers wrote to their standard error.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use switchboard::name::ServerName;
+use switchboard::paths::open_regular;
 use switchboard::render::words::{clean_block, clean_line};
 
 use crate::conversation::Conversation;
@@ -82,11 +82,7 @@ struct Log {
 impl Log {
     /// The whole lines that came since the last look.
     fn news(&mut self) -> io::Result<Vec<String>> {
-        let mut file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
+        let Some(mut file) = open_regular(&self.path)? else { return Ok(Vec::new()) };
         if file.metadata()?.len() < self.read {
             // The file was turned over, and begins anew.
             self.read = 0;

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use switchboard::catalog::pin::{Change, Drift, ServerPins};
+use switchboard::catalog::pin::{Change, Drift, Pin, Pinned, ServerPins};
 use switchboard::config::values::Pins;
-use switchboard::render::words::{clean_line, list, plural};
+use switchboard::hidden::Hidden;
+use switchboard::render::caution;
+use switchboard::render::words::{clean_line, list};
 
 use crate::args::Format;
 use crate::conversation::Conversation;
@@ -32,14 +34,23 @@ pub(super) async fn show(on: &Conversation<'_>, server: Option<&str>, format: Fo
     printer.text(&blocks.join("\n"))?;
     if gateway.settings().pins == Pins::Off {
         printer.note("the setting `pins` is `off`: nothing is compared");
-    } else if let Some(first) = drifting.first() {
+    } else if let Some(first) = drifting.iter().find(|server| has_changed(server)) {
         let server = clean_line(first.server.as_str(), NAME);
         let command = printer.err.command(format!("`switchboard pins accept {server}`"));
         printer.note(&format!("{command} accepts them as they are now"));
     } else {
         printer.note("every tool is as it was accepted");
     }
+    let mut hidden =
+        drifting.iter().flat_map(|server| &server.drifts).flat_map(|drift| &drift.hidden);
+    if hidden.any(Hidden::is_left_out) {
+        printer.note("models do not get the hidden text; ask its server's author what it is for");
+    }
     Ok(Exit::Done)
+}
+
+fn has_changed(server: &ServerPins) -> bool {
+    server.drifts.iter().any(|drift| drift.pin != Pin::Same)
 }
 
 pub(super) async fn accept(on: &Conversation<'_>, server: &str, tools: &[String]) -> Outcome {
@@ -48,7 +59,7 @@ pub(super) async fn accept(on: &Conversation<'_>, server: &str, tools: &[String]
         accepted.drifts.iter().map(|drift| clean_line(&drift.shown, NAME)).collect();
     on.app.printer.note(&match names.len() {
         0 => "every tool is as it was accepted".to_owned(),
-        count => format!("accepted {}: {}", plural(count, "tool"), list(&names, NAMES)),
+        _ => format!("accepted: {}", list(&names, NAMES)),
     });
     Ok(Exit::Done)
 }
@@ -57,12 +68,21 @@ fn in_json(server: &ServerPins) -> Value {
     let change =
         |change: &Change| json!({ "field": change.field, "old": change.old, "new": change.new });
     let tool = |drift: &Drift| {
-        json!({
+        let mut json = json!({
             "name": drift.shown,
             "tool": drift.tool,
             "pin": drift.pin.mark(),
             "changes": drift.changes.iter().map(change).collect::<Vec<_>>(),
-        })
+        });
+        match drift.of {
+            Pinned::Tool => {}
+            Pinned::Prompt => json["kind"] = json!("prompt"),
+            Pinned::Instructions => json["kind"] = json!("instructions"),
+        }
+        if let Some(hidden) = &drift.hidden {
+            json["hidden"] = json!(hidden.text);
+        }
+        json
     };
     let tools: Vec<Value> = server.drifts.iter().map(tool).collect();
     json!({ "server": server.server.as_str(), "tools": tools })
@@ -73,9 +93,18 @@ fn in_words(server: &ServerPins, palette: Palette) -> String {
     let name = clean_line(server.server.as_str(), NAME);
     let _ = writeln!(out, "{}", palette.heading(name));
     for drift in &server.drifts {
-        let mark = drift.pin.mark().unwrap_or_default();
+        let hidden = drift.hidden.as_ref();
+        let marks = drift.pin.mark().into_iter().chain(hidden.map(caution::of_hidden));
+        let marks: Vec<String> = marks.map(|mark| format!("({mark})")).collect();
         let name = palette.name(clean_line(&drift.shown, NAME));
-        let _ = writeln!(out, "{name} {}", palette.warning(format!("({mark})")));
+        let kind = match drift.of {
+            Pinned::Prompt => "prompt ",
+            Pinned::Tool | Pinned::Instructions => "",
+        };
+        let _ = writeln!(out, "{kind}{name} {}", palette.warning(marks.join(" ")));
+        if let Some(hidden) = hidden {
+            let _ = writeln!(out, "  {}", palette.error(format!("hidden: {hidden}")));
+        }
         for Change { field, old, new } in &drift.changes {
             let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
             if let Some(old) = old {

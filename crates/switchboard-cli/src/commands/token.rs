@@ -122,7 +122,10 @@ async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> 
         let address = clean_line(&token.origin_and_path(), ADDRESS).into_owned();
         let (kind, place) = (kind(token.kind), place(&token.kept));
         let whose = printer.out.name(whose);
-        let _ = writeln!(out, "{whose} {}: {kind}, in {place}", printer.out.aside(address));
+        let address = printer.out.aside(address);
+        let account = token.account.as_ref().map(|name| format!(" (account {name})"));
+        let account = account.unwrap_or_default();
+        let _ = writeln!(out, "{whose} {address}{account}: {kind}, in {place}");
         if let Some(granted) = &token.grant {
             let _ = writeln!(out, "  {}", in_words(granted));
         }
@@ -150,6 +153,9 @@ fn in_json(token: &KeptToken) -> Value {
         "url": token.origin_and_path(),
         "kind": kind(token.kind),
     });
+    if let Some(account) = &token.account {
+        json["account"] = json!(account);
+    }
     add_place(&mut json, &token.kept);
     if let Some(granted) = &token.grant {
         let expires = granted.expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok());

@@ -26,6 +26,7 @@ fn line(shown: &str, server: &str, description: &str) -> ToolLine {
         description: description.into(),
         pin: Pin::Same,
         claims: None,
+        hidden: None,
         reached_by: ReachedBy::SameTool,
     }
 }

@@ -216,6 +216,8 @@ fn lists(catalog: &Catalog) {
         name: DEAR.repeat(900),
         description: Some(DEAR.repeat(900)),
         arguments: Vec::new(),
+        hidden: None,
+        original: None,
         raw: "{}".into(),
     };
     let server = servers[0].clone();

@@ -1,14 +1,17 @@
 //! The tools that are shown beside `mcp`, under names of their own: which, in what order, as what.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::pin::Pin;
-use super::{Catalog, Item};
+use super::{Catalog, Item, Resolved};
 use crate::config::values::{DirectTools, Pins};
+use crate::hidden::strip;
 use crate::name::{ServerName, ToolId};
+use crate::nesting::{is_deep, shallow};
 use crate::render::words::{clean_block, clean_line};
 use crate::schema::as_parameters;
 use crate::tool_card;
@@ -114,12 +117,24 @@ fn is_ours(shown: &str) -> bool {
     }
 }
 
+impl Resolved {
+    /// As an element of `tools/list`, under the name that its server has for it.
+    pub fn own_definition(&self) -> String {
+        let shown = Arc::from(strip(self.entry.name.as_str()));
+        let Resolved { server, entry, pin, claims, .. } = self;
+        definition(&Item { server, shown: &shown, entry, pin: *pin, claims: claims.as_deref() })
+    }
+}
+
 fn id(item: &Item<'_>) -> ToolId {
     ToolId { server: item.server.clone(), tool: item.entry.name.clone() }
 }
 
-/// The schema, where hosts can take it, and the annotations as the server wrote them. An output schema would promise structured
-/// results, which a result that is cut to fit cannot keep.
+/// Stands for a schema that hosts could not read.
+const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
+
+/// The schema, where hosts can take it, and the annotations as the server wrote them. An output schema
+/// would promise structured results, which a result that is cut to fit cannot keep.
 fn definition(item: &Item<'_>) -> String {
     let Item { shown, entry, .. } = item;
     let annotations = entry.raw_annotations().filter(|raw| raw.starts_with('{'));
@@ -127,19 +142,22 @@ fn definition(item: &Item<'_>) -> String {
     let claimed = claimed.as_ref().and_then(|claimed| claimed.get("title")?.as_str());
     let title = entry.title.as_deref().or(claimed).unwrap_or(entry.name.as_str());
     let about = clean_block(&entry.description, LONGEST_DESCRIPTION);
-    let cautions: String =
-        item.resolved().cautions().iter().map(|caution| format!("({caution}) ")).collect();
+    let too_deep = is_deep(entry.input_schema());
+    let too_deep_to_show = too_deep
+        .then(|| "its schema nests too deep and is left out; any arguments pass".to_owned());
+    let cautions = item.resolved().cautions().into_iter().chain(too_deep_to_show);
+    let cautions: String = cautions.map(|caution| format!("({caution}) ")).collect();
     let description = format!("{cautions}{about}").trim_end().to_owned();
     let mut out = format!(
         "{{\"name\":{},\"title\":{},\"description\":{},\"inputSchema\":{}",
         Value::from(&***shown),
         Value::from(&*clean_line(title, LONGEST_TITLE)),
         Value::from(description),
-        as_parameters(entry.input_schema()),
+        if too_deep { Cow::Borrowed(ANY_ARGUMENTS) } else { as_parameters(entry.input_schema()) },
     );
     if let Some(annotations) = annotations {
         out.push_str(",\"annotations\":");
-        out.push_str(annotations);
+        out.push_str(&shallow(annotations));
     }
     out.push('}');
     out

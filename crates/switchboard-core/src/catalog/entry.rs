@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::hidden::{self, Hidden};
 use crate::name::{NameError, ToolName};
 use crate::schema::{SchemaError, Validator};
 
@@ -25,8 +26,12 @@ pub struct Entry {
     pub description: String,
     pub annotations: Annotations,
     pub kind: Kind,
-    /// The definition as the server wrote it.
+    /// What was hidden in the definition, and is left out of everything here but the name.
+    pub hidden: Option<Box<Hidden>>,
+    /// The definition as the server wrote it, but for what was hidden in it.
     raw: Box<str>,
+    /// To the byte, where that is something else.
+    original: Option<Box<str>>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
     raw_annotations: Option<Range<usize>>,
@@ -84,20 +89,28 @@ impl Entry {
             #[serde(borrow, default)]
             annotations: Option<&'a RawValue>,
         }
-        let raw = definition.get();
-        if raw.len() > LARGEST_DEFINITION {
+        let original = definition.get();
+        if original.len() > LARGEST_DEFINITION {
             return Err(EntryError::TooLarge);
         }
+        let hidden = hidden::find_json(original);
+        let raw = &*hidden::strip_json(original);
         let read: Definition<'_> = serde_json::from_str(raw).map_err(EntryError::Malformed)?;
         if !read.input_schema.get().starts_with('{') {
             return Err(EntryError::NoSchema);
         }
         Ok(Entry {
-            name: ToolName::new(&read.name)?,
+            name: match hidden {
+                None => ToolName::new(&read.name)?,
+                // It is called by the name that its server has for it.
+                Some(_) => ToolName::new(&own_name(original).unwrap_or(read.name))?,
+            },
             title: read.title.filter(|title| !title.trim().is_empty()),
             description: read.description.unwrap_or_default(),
             annotations: read.annotations.map(Annotations::read).unwrap_or_default(),
             kind: Kind::Tool,
+            original: hidden.is_some().then(|| original.into()),
+            hidden: hidden.map(Box::new),
             input_schema: within(raw, read.input_schema.get()),
             output_schema: read.output_schema.map(|schema| within(raw, schema.get())),
             raw_annotations: read.annotations.map(|annotations| within(raw, annotations.get())),
@@ -121,6 +134,8 @@ impl Entry {
             description,
             annotations: Annotations { read_only: Some(true), ..Annotations::default() },
             kind: Kind::Resource { uri },
+            hidden: None,
+            original: None,
             raw: NO_PARAMETERS.into(),
             input_schema: 0..NO_PARAMETERS.len(),
             output_schema: None,
@@ -137,6 +152,8 @@ impl Entry {
             description: String::new(),
             annotations: Annotations { read_only: Some(true), ..Annotations::default() },
             kind: Kind::Prompt,
+            hidden: None,
+            original: None,
             raw: ANY_PARAMETERS.into(),
             input_schema: 0..ANY_PARAMETERS.len(),
             output_schema: None,
@@ -163,14 +180,14 @@ impl Entry {
         serde_json::from_str(self.input_schema()).unwrap_or_default()
     }
 
-    /// The definition as the server wrote it.
-    pub(super) fn definition(&self) -> &str {
-        &self.raw
+    /// The definition as the server wrote it, to the byte.
+    pub fn definition(&self) -> &str {
+        self.original.as_ref().unwrap_or(&self.raw)
     }
 
     /// Whether both are the same definition, to the byte.
     pub fn same_definition(&self, other: &Entry) -> bool {
-        self.raw == other.raw && self.kind == other.kind
+        self.definition() == other.definition() && self.kind == other.kind
     }
 
     /// The check of this tool's arguments; a schema that makes no sense checks nothing.
@@ -204,6 +221,15 @@ impl Annotations {
             open_world: hint("openWorldHint"),
         }
     }
+}
+
+/// The name in a definition, to the byte.
+pub(super) fn own_name(definition: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str::<Named>(definition).ok().map(|named| named.name)
 }
 
 /// Where `part`, borrowed from `whole`, stands in it.

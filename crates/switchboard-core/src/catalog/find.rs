@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::search::{self, Document, Fit, Hit, Page, Ranking};
 use super::{Catalog, Item, Kind, Listing, ResolveError, Resolved};
+use crate::hidden::strip;
 use crate::name::ServerName;
 use crate::pattern::{Case, Pattern, PatternError};
 use crate::reply::{Description, ReachedBy, SearchHit, SearchPage, ToolLine, ToolPage};
@@ -130,10 +131,11 @@ impl ToolLine {
         ToolLine {
             shown: item.shown.to_string(),
             server: item.server.clone(),
-            tool: item.entry.name.as_str().to_owned(),
+            tool: strip(item.entry.name.as_str()).into_owned(),
             description: item.entry.description.clone(),
             pin: item.pin,
             claims: item.claims.cloned(),
+            hidden: item.entry.hidden.as_deref().cloned(),
             reached_by: ReachedBy::SameTool,
         }
     }

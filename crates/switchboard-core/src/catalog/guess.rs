@@ -6,7 +6,8 @@ use super::resolve::{ArgumentsError, Checked, Resolved};
 use super::{Catalog, Item};
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
-use crate::name::fold;
+use crate::name::look::look;
+use crate::name::{ServerName, fold, short};
 use crate::schema::{self, Mismatch};
 
 /// Why the tool that was probably meant is not called.
@@ -96,6 +97,27 @@ const LONGEST_NAME: usize = 128;
 const LONG_PREFIX: usize = 4;
 
 impl Catalog {
+    /// Whether a search for `query` can mean a tool of this server: it names no other server that is
+    /// configured, and the tool does not bear another's prefix. What is meant for one server must
+    /// not go to another one because the first cannot be used just now.
+    pub fn can_mean(&self, query: &str, target: &Resolved) -> bool {
+        let words = format!("_{}_", look(query));
+        let names_unlisted = |server: &ServerName| {
+            *server != target.server
+                && self
+                    .shelf(server)
+                    .is_none_or(|shelf| !shelf.is_active() || shelf.listing.is_none())
+                && [server.as_str(), short(server.as_str())].iter().any(|name| {
+                    let name = look(name);
+                    !name.is_empty() && words.contains(&format!("_{}_", name.trim_matches('_')))
+                })
+        };
+        target.claims.is_none()
+            && self.permits(target.entry.name.as_str(), &target.server)
+            && self.permits(query, &target.server)
+            && !self.configured().any(names_unlisted)
+    }
+
     /// The one tool whose name this is but for a slip of the keys: every other name is further off
     /// by more than one, no figure differs, and the server is not another one that there is.
     pub fn misspelt(&self, name: &str, within: Option<&str>) -> Option<Resolved> {

@@ -54,8 +54,11 @@ const TOOLS: &[&str] = &[
 /// A server with its tools, in any state.
 fn any_server() -> impl Strategy<Value = (&'static str, ToolPrefix, u8, Vec<&'static str>)> {
     let tools = proptest::collection::vec(select(TOOLS), 0..6);
-    (select(SERVERS), select(&ToolPrefix::ALL[..]), 0_u8..5, tools)
+    (select(SERVERS), select(&ToolPrefix::ALL[..]), 0_u8..6, tools)
 }
+
+/// The state of a server whose entry cannot be used.
+const RESERVED: u8 = 5;
 
 fn shelf((server, prefix, state, tools): &(&str, ToolPrefix, u8, Vec<&str>)) -> Shelf {
     let standing = match state {
@@ -110,16 +113,16 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
     };
     let name = alike(name);
     let mut best = (0, Vec::new());
-    for (server, shelf) in catalog.shelves() {
-        if shelf.tier != tier {
-            continue;
-        }
+    let usable = catalog.shelves().map(|(server, shelf)| (server, shelf.tier));
+    let reserved = catalog.reserved().iter().map(|(server, tier)| (server, *tier));
+    for (server, _) in usable.chain(reserved).filter(|(_, its)| *its == tier) {
         // As it is typed, and as shown names have it.
         let typed = [server.as_str().to_owned(), server.as_str().replace('\u{456}', "_456_")];
         for own in typed.map(|own| alike(&own)) {
             let short = own.strip_suffix(&alike("mcp")).map(|stem| stem.trim_end_matches('_'));
             let short = short.filter(|stem| !stem.is_empty()).unwrap_or(&own).to_owned();
-            for prefix in [format!("{}_{own}", alike("mcp")), own, short] {
+            let outer = [&own, &short].map(|inner| format!("{}_{inner}", alike("mcp")));
+            for prefix in outer.into_iter().chain([own, short]) {
                 if !name.starts_with(&format!("{prefix}_")) || prefix.len() < best.0 {
                     continue;
                 }
@@ -140,8 +143,12 @@ proptest! {
         servers in proptest::collection::vec(any_server(), 1..6),
         calls in proptest::collection::vec(any_call(), 1..8),
     ) {
-        let shelves = servers.iter().map(|one| (ServerName::new(one.0).unwrap(), shelf(one)));
-        let catalog = Catalog::new(BTreeMap::from_iter(shelves));
+        let (unusable, usable): (Vec<_>, Vec<_>) =
+            servers.iter().partition(|(_, _, state, _)| *state == RESERVED);
+        let named = |one: &&(&str, ToolPrefix, u8, Vec<&str>)| ServerName::new(one.0).unwrap();
+        let shelves = usable.iter().map(|one| (named(one), shelf(one)));
+        let reserved = unusable.iter().map(|one| (named(one), NameTier::User));
+        let catalog = Catalog::reserving(BTreeMap::from_iter(shelves), reserved.collect());
         for name in &calls {
             let bearers = bearers(&catalog, name);
             let mut reached = Vec::new();
@@ -156,6 +163,9 @@ proptest! {
             reached.extend(guessed.map(|checked| checked.target.server));
             let searched = catalog.named(name, None).ok().flatten();
             reached.extend(searched.map(|tool| tool.server));
+            let tools = catalog.tools().map(|item| item.resolved());
+            let found = tools.filter(|tool| catalog.can_mean(name, tool));
+            reached.extend(found.map(|tool| tool.server));
             for server in reached {
                 prop_assert!(
                     bearers.is_empty() || bearers.contains(&server),

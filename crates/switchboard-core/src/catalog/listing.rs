@@ -6,11 +6,15 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::entry::Entry;
+use super::entry::{Entry, own_name};
 use super::search::{self, Postings};
+use super::shadowed::drop_shadowed;
 use crate::config::values::ToolPrefix;
 use crate::globs::Globs;
+use crate::hidden::{self, Hidden, strip};
 use crate::name::{ServerName, ToolId};
+use crate::nesting::plain;
+use crate::restriction::{BareServer, Restriction};
 
 /// The lists of a server, word for word; what the cache holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -30,13 +34,27 @@ pub struct RawListing {
     /// The server asked something of its client: roots, words of its model, of its user.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks_client: bool,
-    /// How long the server says that its lists hold. Whether it lets others have them is of no
-    /// concern: what is kept is kept for one user.
+    /// How long the server says that its lists hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
+    /// Who may see the lists, where the server says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<CacheScope>,
+    /// Of the sign-in that the lists were asked for with; not kept.
+    #[serde(skip)]
+    pub identity: Option<String>,
     /// What the server was when it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub era: Option<Era>,
+}
+
+/// `cacheScope`: for whom lists hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    Public,
+    /// For the credential alone that they were asked for with.
+    Private,
 }
 
 /// How a server speaks: it is remembered, so that it is greeted in the right way.
@@ -76,14 +94,18 @@ pub struct Listing {
     pub entries: Vec<Arc<Entry>>,
     pub resources: Vec<Resource>,
     /// The resources that the filter leaves out, which are not read either.
-    hidden: HashSet<String>,
+    left_out: HashSet<String>,
     pub templates: Vec<ResourceTemplate>,
     pub prompts: Vec<Prompt>,
-    pub instructions: Option<String>,
+    pub instructions: Option<Instructions>,
     pub server_name: String,
     pub server_version: String,
     /// Definitions that were left out, each with a reason.
     pub skipped: Vec<String>,
+    /// Of these, tools and prompts whose names are those of others but for hidden characters.
+    pub shadowed: Vec<String>,
+    /// What was left out of resources and templates, by their addresses.
+    pub hidden_in_resources: Vec<(String, Hidden)>,
     /// The server declared that it has no tools at all.
     pub without_tools: bool,
     keywords: Vec<Vec<String>>,
@@ -114,8 +136,40 @@ pub struct Prompt {
     pub name: String,
     pub description: Option<String>,
     pub arguments: Vec<PromptArgument>,
-    /// As the server wrote it.
+    /// What was hidden in the definition, and is left out of everything here but the name.
+    pub hidden: Option<Box<Hidden>>,
+    /// As the server wrote it, but for what was hidden in it.
     pub raw: Box<str>,
+    /// To the byte, where that is something else.
+    pub original: Option<Box<str>>,
+}
+
+/// What a server says about how to use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instructions {
+    /// Without what was hidden in it.
+    pub text: String,
+    pub hidden: Option<Hidden>,
+    /// To the byte, where that is something else.
+    original: Option<String>,
+}
+
+impl Prompt {
+    /// As the server wrote it, to the byte.
+    pub(super) fn definition(&self) -> &str {
+        self.original.as_ref().unwrap_or(&self.raw)
+    }
+}
+
+impl Instructions {
+    pub(super) fn of(original: &str) -> Instructions {
+        let (text, hidden) = (strip(original).into_owned(), hidden::find(original));
+        Instructions { text, original: hidden.is_some().then(|| original.to_owned()), hidden }
+    }
+
+    pub(super) fn original(&self) -> &str {
+        self.original.as_ref().unwrap_or(&self.text)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,12 +192,15 @@ impl Listing {
         }
         let filter = Filter::new(&server, policy);
         let resources = raw.resources.iter().filter_map(|raw| read_resource(raw));
-        let (resources, hidden): (Vec<Resource>, Vec<Resource>) = resources
+        let (resources, left_out): (Vec<Resource>, Vec<Resource>) = resources
             .partition(|resource| resource_entry(resource).is_none_or(|tool| filter.admits(&tool)));
         if policy.resources == ResourceTools::Exposed {
             entries.extend(resources.iter().filter_map(resource_entry));
         }
         drop_repeated(&mut entries, &mut skipped);
+        let mut prompts = distinct(raw.prompts.iter().filter_map(|raw| read_prompt(raw)));
+        let shadowed = drop_shadowed(&mut entries, &mut prompts);
+        skipped.extend(shadowed.iter().cloned());
         entries.retain(|entry| filter.admits(entry));
         if entries.len() > policy.max_tools {
             skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
@@ -153,13 +210,15 @@ impl Listing {
         Listing {
             entries: entries.into_iter().map(Arc::new).collect(),
             resources,
-            hidden: hidden.into_iter().map(|resource| resource.uri).collect(),
+            left_out: left_out.into_iter().map(|resource| resource.uri).collect(),
             templates: raw.resource_templates.iter().filter_map(|raw| read_template(raw)).collect(),
-            prompts: distinct(raw.prompts.iter().filter_map(|raw| read_prompt(raw))),
-            instructions: raw.instructions.clone(),
-            server_name: raw.server_name.clone(),
-            server_version: raw.server_version.clone(),
+            prompts,
+            instructions: raw.instructions.as_deref().map(Instructions::of),
+            server_name: strip(&raw.server_name).into_owned(),
+            server_version: strip(&raw.server_version).into_owned(),
             skipped,
+            shadowed,
+            hidden_in_resources: hidden_in_resources(raw),
             without_tools: raw.without_tools,
             keywords,
             postings: OnceLock::new(),
@@ -173,7 +232,7 @@ impl Listing {
 
     /// Whether the configuration leaves this resource out.
     pub fn hides(&self, uri: &str) -> bool {
-        self.hidden.contains(uri)
+        self.left_out.contains(uri)
     }
 
     pub(super) fn is_indexed(&self) -> bool {
@@ -217,12 +276,12 @@ fn resource_entry(resource: &Resource) -> Option<Entry> {
 struct Filter<'a> {
     server: &'a ServerName,
     include: Globs,
-    exclude: Globs,
+    exclude: Restriction,
 }
 
 impl<'a> Filter<'a> {
     fn new(server: &'a ServerName, policy: &ListingPolicy) -> Filter<'a> {
-        let (include, exclude) = (Globs::new(&policy.include), Globs::new(&policy.exclude));
+        let (include, exclude) = (Globs::new(&policy.include), Restriction::new(&policy.exclude));
         Filter { server, include, exclude }
     }
 
@@ -231,9 +290,8 @@ impl<'a> Filter<'a> {
             return true;
         }
         let id = ToolId { server: self.server.clone(), tool: entry.name.clone() };
-        let spellings = id.spellings();
-        (self.include.is_empty() || self.include.is_match(&spellings))
-            && !self.exclude.is_match(&spellings)
+        let included = self.include.is_empty() || self.include.is_match(&id.spellings());
+        included && self.exclude.find(&id, &[], BareServer::IsATool).is_none()
     }
 }
 
@@ -258,8 +316,20 @@ fn read_resource(raw: &RawValue) -> Option<Resource> {
         #[serde(default)]
         mime_type: Option<String>,
     }
-    let Definition { uri, name, description, mime_type } = serde_json::from_str(raw.get()).ok()?;
-    Some(Resource { uri, name, description, mime_type, raw: raw.get().into() })
+    let raw = plain(raw.get());
+    let Definition { uri, name, description, mime_type } = serde_json::from_str(&raw).ok()?;
+    Some(Resource { uri, name, description, mime_type, raw: raw.into() })
+}
+
+fn hidden_in_resources(raw: &RawListing) -> Vec<(String, Hidden)> {
+    let rows = raw.resources.iter().chain(&raw.resource_templates);
+    let found = rows.filter_map(|row| {
+        let hidden = hidden::find_json(row.get())?;
+        let resource = read_resource(row).map(|resource| resource.uri);
+        let template = || read_template(row).map(|template| template.uri_template);
+        Some((resource.or_else(template)?, hidden))
+    });
+    found.collect()
 }
 
 fn read_template(raw: &RawValue) -> Option<ResourceTemplate> {
@@ -268,8 +338,9 @@ fn read_template(raw: &RawValue) -> Option<ResourceTemplate> {
     struct Definition {
         uri_template: String,
     }
-    let Definition { uri_template } = serde_json::from_str(raw.get()).ok()?;
-    Some(ResourceTemplate { uri_template, raw: raw.get().into() })
+    let raw = plain(raw.get());
+    let Definition { uri_template } = serde_json::from_str(&raw).ok()?;
+    Some(ResourceTemplate { uri_template, raw: raw.into() })
 }
 
 impl ResourceTemplate {
@@ -299,7 +370,7 @@ fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
     prompts.filter(|prompt| seen.insert(prompt.name.clone())).collect()
 }
 
-fn read_prompt(raw: &RawValue) -> Option<Prompt> {
+pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     #[derive(Deserialize)]
     struct Definition {
         name: String,
@@ -316,42 +387,28 @@ fn read_prompt(raw: &RawValue) -> Option<Prompt> {
         #[serde(default)]
         required: bool,
     }
-    let definition: Definition = serde_json::from_str(raw.get()).ok()?;
+    let (original, hidden) = (raw.get(), hidden::find_json(raw.get()));
+    let raw = plain(original);
+    let definition: Definition = serde_json::from_str(&raw).ok()?;
+    let name = match hidden {
+        None => definition.name,
+        // It is asked for by the name that its server has for it.
+        Some(_) => own_name(original).unwrap_or(definition.name),
+    };
     let arguments = definition.arguments.into_iter().map(|argument| PromptArgument {
         name: argument.name,
         description: argument.description,
         required: argument.required,
     });
     Some(Prompt {
-        name: definition.name,
+        name,
         description: definition.description,
         arguments: arguments.collect(),
-        raw: raw.get().into(),
+        original: hidden.is_some().then(|| original.into()),
+        hidden: hidden.map(Box::new),
+        raw: raw.into(),
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_template_admits_the_addresses_that_can_come_of_it() {
-        let check = |template: &str, uri: &str, expected: bool| {
-            let template =
-                ResourceTemplate { uri_template: template.to_owned(), raw: Box::default() };
-            assert_eq!(template.admits(uri), expected, "{} {uri}", template.uri_template);
-        };
-        check("note://{id}", "note://1", true);
-        check("note://{id}", "notes://1", false);
-        check("test://template/{id}/data", "test://template/7/data", true);
-        check("test://template/{id}/data", "test://template/7/date", false);
-        check("test://template/{id}/data", "test://template/7", false);
-        check("a://{x}/{y}", "a://1/2", true);
-        check("a://{x}/{y}", "a://1", false);
-        check("plain://here", "plain://here", true);
-        check("plain://here", "plain://here/and/there", false);
-        check("a://{unclosed", "a://b", false);
-        check("", "", true);
-        check("{", "é", false);
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ pub mod prompts;
 pub mod resolve;
 pub mod sealed;
 pub mod search;
+mod shadowed;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
 
 pub use listing::{
-    Era, Listing, ListingPolicy, Prompt, PromptArgument, RawListing, Resource, ResourceTemplate,
+    CacheScope, Era, Instructions, Listing, ListingPolicy, Prompt, PromptArgument, RawListing,
+    Resource, ResourceTemplate,
 };
 pub use resolve::{Resolution, ResolveError, Resolved};
 
@@ -44,6 +46,8 @@ pub struct Shelf {
     /// How each entry of the listing compares with the baseline: decided when either is set, and
     /// read by whatever shows or calls a tool.
     pins: Arc<[Pin]>,
+    /// Of the prompts, in the order of the listing, and of the instructions.
+    word_pins: (Arc<[Pin]>, Pin),
     drift: DriftCount,
     asks_client: bool,
     /// What the server was when it was last connected.
@@ -70,6 +74,8 @@ pub struct Catalog {
     /// Shown names of prompts, in the order of the listing.
     prompt_names: HashMap<ServerName, Vec<Arc<str>>>,
     prefixes: Prefixes,
+    /// Names of unusable entries. No other server may use their prefixes.
+    reserved: Vec<(ServerName, NameTier)>,
     /// By shown name: the server whose prefix the tool's own name bears. Mostly empty.
     claims: HashMap<Arc<str>, ServerName>,
 }
@@ -87,6 +93,14 @@ pub struct Item<'a> {
 
 impl Catalog {
     pub fn new(shelves: BTreeMap<ServerName, Shelf>) -> Catalog {
+        Catalog::reserving(shelves, Vec::new())
+    }
+
+    /// The same, with names of entries that cannot be used. Their prefixes stay theirs.
+    pub fn reserving(
+        shelves: BTreeMap<ServerName, Shelf>,
+        reserved: Vec<(ServerName, NameTier)>,
+    ) -> Catalog {
         let mut tools = Vec::new();
         let mut entries = Vec::new();
         for (server, shelf) in &shelves {
@@ -98,9 +112,11 @@ impl Catalog {
         }
         let drifting = shelves.iter().filter(|(_, shelf)| !shelf.drift().is_none());
         let drifting = drifting.map(|(name, _)| name.clone()).collect();
-        let prefixes = Prefixes::new(shelves.iter().map(|(name, shelf)| (name, shelf.tier)));
+        let configured = shelves.iter().map(|(name, shelf)| (name, shelf.tier));
+        let unusable = reserved.iter().map(|(name, tier)| (name, *tier));
+        let prefixes = Prefixes::new(configured.chain(unusable));
         let names = shown_names(&tools, &prefixes);
-        let mut catalog = Catalog { shelves, drifting, prefixes, ..Catalog::default() };
+        let mut catalog = Catalog { shelves, drifting, prefixes, reserved, ..Catalog::default() };
         for ((server, entry, pin), ShownName { name, claims }) in entries.into_iter().zip(names) {
             let shown: Arc<str> = Arc::from(name);
             catalog.shown.entry(server.clone()).or_default().push(Arc::clone(&shown));
@@ -120,7 +136,17 @@ impl Catalog {
     pub fn with_shelf(&self, server: &ServerName, shelf: Shelf) -> Catalog {
         let mut shelves = self.shelves.clone();
         shelves.insert(server.clone(), shelf);
-        Catalog::new(shelves)
+        Catalog::reserving(shelves, self.reserved.clone())
+    }
+
+    /// The names of all servers, those whose entries cannot be used included.
+    pub(crate) fn configured(&self) -> impl Iterator<Item = &ServerName> {
+        self.shelves.keys().chain(self.reserved.iter().map(|(name, _)| name))
+    }
+
+    /// Names of entries that cannot be used.
+    pub fn reserved(&self) -> &[(ServerName, NameTier)] {
+        &self.reserved
     }
 
     pub fn shelf(&self, server: &ServerName) -> Option<&Shelf> {
@@ -185,14 +211,26 @@ impl Catalog {
 impl Shelf {
     /// A server of which nothing is known yet.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
-        let (baseline, pins, drift) = Default::default();
+        let (baseline, pins, word_pins, drift) = Default::default();
         let (direct, listing, era) = Default::default();
         let asks_client = false;
         let tier = match standing {
             Standing::Pending(_) => NameTier::Project,
             Standing::Active | Standing::Disabled => NameTier::User,
         };
-        Shelf { prefix, standing, tier, direct, listing, baseline, pins, drift, asks_client, era }
+        Shelf {
+            prefix,
+            standing,
+            tier,
+            direct,
+            listing,
+            baseline,
+            pins,
+            word_pins,
+            drift,
+            asks_client,
+            era,
+        }
     }
 
     /// The same server with a word on which of its tools are shown beside `mcp`.
@@ -265,7 +303,12 @@ impl Shelf {
         &self.baseline
     }
 
-    /// How many of the tools are not what was accepted.
+    /// How the instructions compare with what was accepted.
+    pub fn instructions_pin(&self) -> Pin {
+        self.word_pins.1
+    }
+
+    /// How many of the tools, prompts and instructions are not what was accepted.
     pub fn drift(&self) -> DriftCount {
         self.drift
     }
@@ -289,7 +332,15 @@ impl Shelf {
     fn compare(&mut self) {
         let entries = self.listing.iter().flat_map(|listing| &listing.entries);
         self.pins = entries.map(|entry| self.baseline.compare(entry)).collect();
-        self.drift = DriftCount::of(&self.pins);
+        let prompts = self.listing.iter().flat_map(|listing| &listing.prompts);
+        let prompts: Arc<[Pin]> =
+            prompts.map(|prompt| self.baseline.compare_prompt(prompt)).collect();
+        let instructions = self.listing.as_ref().and_then(|it| it.instructions.as_ref());
+        let instructions = instructions.map(|it| self.baseline.compare_instructions(it));
+        self.word_pins = (prompts, instructions.unwrap_or_default());
+        let (prompts, instructions) = &self.word_pins;
+        let all = self.pins.iter().chain(prompts.iter()).chain([instructions]);
+        self.drift = DriftCount::of(all.copied());
     }
 
     fn entries(&self) -> impl Iterator<Item = (&Arc<Entry>, Pin)> {

@@ -1,6 +1,7 @@
-//! What a server's tools were when they were accepted, and which of them are no longer that.
+//! What a server's tools, prompts and instructions were when they were accepted, and which of them
+//! are no longer that.
 //!
-//! The first listing of a server is its [`Baseline`]; later ones are compared with it, tool by tool.
+//! The first listing of a server is its [`Baseline`]; later ones are compared with it, one by one.
 //! Nothing but the user's word moves a baseline, so a tool that changes back is the same again.
 
 mod diff;
@@ -13,8 +14,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::listing::{Instructions, read_prompt};
 use super::sealed::Seal;
-use super::{Entry, Kind, RawListing};
+use super::{Entry, Kind, Prompt, RawListing};
+use crate::hidden::Hidden;
 use crate::name::ServerName;
 
 pub use diff::Change;
@@ -22,8 +25,33 @@ pub use diff::Change;
 const SEAL: Seal = Seal { magic: "switchboard-pins", version: 1 };
 
 /// The parts of a definition that a model or a rule goes by.
-const PINNED: [&str; 6] =
-    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+const PINNED: [&str; 8] = [
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "arguments",
+    "instructions",
+];
+
+/// Begins the keys of what is no tool: no name of a tool holds a control character.
+const NO_TOOL: &str = "\u{1}";
+
+/// The key of a record that has prompts and instructions, even if there are none. Older ones do not.
+const WORDS: &str = "\u{1}words";
+
+const INSTRUCTIONS: &str = "\u{1}instructions";
+
+fn prompt_key(name: &str) -> String {
+    format!("{NO_TOOL}prompt {name}")
+}
+
+/// Instructions, as a definition.
+fn of_instructions(text: &str) -> String {
+    Value::Object(Map::from_iter([("instructions".to_owned(), Value::from(text))])).to_string()
+}
 
 /// How a tool compares with the baseline of its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +78,7 @@ impl Pin {
     }
 }
 
-/// How many tools of a server are not what was accepted.
+/// How many tools and prompts of a server, with its instructions, are not what was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriftCount {
     pub changed: usize,
@@ -59,13 +87,17 @@ pub struct DriftCount {
 }
 
 impl DriftCount {
-    pub fn of(pins: &[Pin]) -> DriftCount {
-        let count = |wanted| pins.iter().filter(|pin| **pin == wanted).count();
-        DriftCount {
-            changed: count(Pin::Changed),
-            new: count(Pin::New),
-            unknown: count(Pin::Unknown),
+    pub fn of(pins: impl Iterator<Item = Pin>) -> DriftCount {
+        let mut count = DriftCount::default();
+        for pin in pins {
+            match pin {
+                Pin::Same => {}
+                Pin::Changed => count.changed += 1,
+                Pin::New => count.new += 1,
+                Pin::Unknown => count.unknown += 1,
+            }
         }
+        count
     }
 
     pub fn is_none(self) -> bool {
@@ -89,17 +121,39 @@ pub enum Baseline {
 impl Baseline {
     /// How this tool compares. Resources come and go by nature and are not pinned.
     pub(super) fn compare(&self, entry: &Entry) -> Pin {
-        match (self, &entry.kind) {
-            (Baseline::Off | Baseline::Open, _) | (_, Kind::Resource { .. } | Kind::Prompt) => {
-                Pin::Same
-            }
-            (Baseline::Damaged, Kind::Tool) => Pin::Unknown,
-            (Baseline::Taken(accepted), Kind::Tool) => match accepted.get(entry.name.as_str()) {
+        match entry.kind {
+            Kind::Resource { .. } | Kind::Prompt => Pin::Same,
+            Kind::Tool => self.compare_definition(entry.name.as_str(), entry.definition()),
+        }
+    }
+
+    pub(super) fn compare_prompt(&self, prompt: &Prompt) -> Pin {
+        self.compare_words(&prompt_key(&prompt.name), prompt.definition())
+    }
+
+    pub(super) fn compare_instructions(&self, instructions: &Instructions) -> Pin {
+        self.compare_words(INSTRUCTIONS, &of_instructions(instructions.original()))
+    }
+
+    fn compare_words(&self, key: &str, definition: &str) -> Pin {
+        if self.lacks_words() { Pin::Same } else { self.compare_definition(key, definition) }
+    }
+
+    fn compare_definition(&self, key: &str, definition: &str) -> Pin {
+        match self {
+            Baseline::Off | Baseline::Open => Pin::Same,
+            Baseline::Damaged => Pin::Unknown,
+            Baseline::Taken(accepted) => match accepted.get(key) {
                 None => Pin::New,
-                Some(pinned) if pinned.fits(entry.definition()) => Pin::Same,
+                Some(pinned) if pinned.fits(definition) => Pin::Same,
                 Some(_) => Pin::Changed,
             },
         }
+    }
+
+    /// Whether it is of a version that pinned tools alone.
+    pub fn lacks_words(&self) -> bool {
+        matches!(self, Baseline::Taken(accepted) if !accepted.contains_key(WORDS))
     }
 }
 
@@ -177,17 +231,46 @@ impl Record {
                 record.accept(&entry);
             }
         }
+        record.accept_words_of(listing);
         record
+    }
+
+    /// Takes the prompts and instructions of a listing, where a record of an older version has none.
+    pub fn complete(&mut self, listing: &RawListing) {
+        if !self.tools.contains_key(WORDS) {
+            self.accept_words_of(listing);
+        }
+    }
+
+    fn accept_words_of(&mut self, listing: &RawListing) {
+        self.accept_definition(WORDS.to_owned(), "{}");
+        for prompt in listing.prompts.iter().filter_map(|raw| read_prompt(raw)) {
+            self.accept_prompt(&prompt);
+        }
+        if let Some(instructions) = listing.instructions.as_deref().map(Instructions::of) {
+            self.accept_instructions(&instructions);
+        }
     }
 
     /// Accepts a tool as it is now.
     pub fn accept(&mut self, entry: &Entry) {
-        let definition = entry.definition();
+        self.accept_definition(entry.name.as_str().to_owned(), entry.definition());
+    }
+
+    pub fn accept_prompt(&mut self, prompt: &Prompt) {
+        self.accept_definition(prompt_key(&prompt.name), prompt.definition());
+    }
+
+    pub fn accept_instructions(&mut self, instructions: &Instructions) {
+        let definition = of_instructions(instructions.original());
+        self.accept_definition(INSTRUCTIONS.to_owned(), &definition);
+    }
+
+    fn accept_definition(&mut self, key: String, definition: &str) {
         let Ok(raw) = RawValue::from_string(definition.to_owned()) else { return };
         let Fingerprint { exact, meaning } = Fingerprint::of(definition);
-        let name = entry.name.as_str().to_owned();
-        self.fingerprints.insert(name.clone(), format!("{}{}", hex(&exact), hex(&meaning)));
-        self.tools.insert(name, raw);
+        self.fingerprints.insert(key.clone(), format!("{}{}", hex(&exact), hex(&meaning)));
+        self.tools.insert(key, raw);
     }
 
     pub fn baseline(&self) -> Baseline {
@@ -201,9 +284,21 @@ impl Record {
 
     /// What became of a tool since it was accepted.
     pub fn changes(&self, entry: &Entry) -> Vec<Change> {
-        let old = self.tools.get(entry.name.as_str());
+        self.changes_of(entry.name.as_str(), entry.definition())
+    }
+
+    pub fn changes_of_prompt(&self, prompt: &Prompt) -> Vec<Change> {
+        self.changes_of(&prompt_key(&prompt.name), prompt.definition())
+    }
+
+    pub fn changes_of_instructions(&self, instructions: &Instructions) -> Vec<Change> {
+        self.changes_of(INSTRUCTIONS, &of_instructions(instructions.original()))
+    }
+
+    fn changes_of(&self, key: &str, definition: &str) -> Vec<Change> {
+        let old = self.tools.get(key);
         let old = old.map(|raw| pinned_parts(raw.get())).unwrap_or_default();
-        diff::changes(&Value::Object(old), &Value::Object(pinned_parts(entry.definition())))
+        diff::changes(&Value::Object(old), &Value::Object(pinned_parts(definition)))
     }
 
     /// The bytes of the file of the server that `key` stands for.
@@ -234,17 +329,28 @@ pub fn key(server: &ServerName, project: Option<&str>, definition: &str) -> Stri
     hex(&hash.finalize())
 }
 
-/// A tool that is not what was accepted.
+/// A tool, a prompt or instructions that are not what was accepted, or have hidden text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drift {
     pub shown: String,
+    /// The name that the server has for it; empty for instructions.
     pub tool: String,
+    pub of: Pinned,
     pub pin: Pin,
     /// Bounded, and harmless to show.
     pub changes: Vec<Change>,
+    pub hidden: Option<Hidden>,
 }
 
-/// The tools of a server that are not what was accepted.
+/// What is pinned of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinned {
+    Tool,
+    Prompt,
+    Instructions,
+}
+
+/// What of a server is not what was accepted, or has hidden text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerPins {
     pub server: ServerName,

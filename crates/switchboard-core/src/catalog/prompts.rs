@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::pin::Pin;
 use super::{Catalog, Prompt, ResolveError, Shelf};
 use crate::exact::Args;
 use crate::name::{ServerName, ToolId, ToolName, fold, shown_names};
+use crate::render::caution;
 
 /// A prompt together with the name that clients get it by.
 #[derive(Clone, Debug)]
@@ -12,18 +14,38 @@ pub struct PromptItem<'a> {
     pub server: &'a ServerName,
     pub shown: &'a Arc<str>,
     pub prompt: &'a Prompt,
+    pub pin: Pin,
 }
 
 impl PromptItem<'_> {
     /// As an element of `prompts/list`.
     pub fn definition(&self) -> String {
         match Args::parse(&self.prompt.raw) {
-            Ok(mut members) if *self.prompt.name != **self.shown => {
+            Ok(mut members) if *self.prompt.name != **self.shown || self.is_marked() => {
                 members.insert("name", serde_json::Value::from(&**self.shown));
+                if let Some(description) = self.description() {
+                    members.insert("description", serde_json::Value::from(description));
+                }
                 members.to_string()
             }
             Ok(_) | Err(_) => self.prompt.raw.to_string(),
         }
+    }
+
+    fn is_marked(&self) -> bool {
+        self.pin != Pin::Same || self.prompt.hidden.is_some()
+    }
+
+    /// What its server says of it, behind what a reader should know.
+    pub fn description(&self) -> Option<String> {
+        let hidden = self.prompt.hidden.as_deref();
+        let cautions: String = caution::sentences(self.pin, None, hidden)
+            .iter()
+            .map(|caution| format!("({caution}) "))
+            .collect();
+        let about = self.prompt.description.as_deref();
+        let described = format!("{cautions}{}", about.unwrap_or_default());
+        (about.is_some() || !cautions.is_empty()).then(|| described.trim_end().to_owned())
     }
 }
 
@@ -32,7 +54,7 @@ impl Catalog {
     pub(super) fn name_prompts(&mut self) {
         let mut ids = Vec::new();
         for (server, shelf) in &self.shelves {
-            let names = listed(shelf).filter_map(|prompt| ToolName::new(&prompt.name).ok());
+            let names = listed(shelf).filter_map(|(prompt, _)| ToolName::new(&prompt.name).ok());
             let named = |tool| (ToolId { server: server.clone(), tool }, shelf.prefix);
             ids.extend(names.map(named));
         }
@@ -47,7 +69,7 @@ impl Catalog {
         let found = self.shelves.get_key_value(server).zip(self.prompt_names.get(server));
         found.into_iter().flat_map(|((server, shelf), names)| {
             let prompts = listed(shelf).zip(names);
-            prompts.map(move |(prompt, shown)| PromptItem { server, shown, prompt })
+            prompts.map(move |((prompt, pin), shown)| PromptItem { server, shown, prompt, pin })
         })
     }
 
@@ -90,10 +112,11 @@ impl Catalog {
 }
 
 /// Without those whose names cannot be asked for.
-fn listed(shelf: &Shelf) -> impl Iterator<Item = &Prompt> {
+fn listed(shelf: &Shelf) -> impl Iterator<Item = (&Prompt, Pin)> {
     let listing = shelf.listing.as_ref().filter(|_| shelf.is_active());
     let prompts = listing.into_iter().flat_map(|listing| &listing.prompts);
-    prompts.filter(|prompt| ToolName::new(&prompt.name).is_ok())
+    let prompts = prompts.zip(shelf.word_pins.0.iter().copied());
+    prompts.filter(|(prompt, _)| ToolName::new(&prompt.name).is_ok())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::{Catalog, Entry, Item, Kind, Listing, Standing, search};
 use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
+use crate::hidden::strip;
 use crate::name::{Owner, ServerName, ToolId, fold, shown};
 use crate::schema::Mismatch;
 
@@ -183,12 +184,24 @@ impl Catalog {
     pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named =
             |item: &Item<'_>| item.entry.kind == Kind::Tool && item.entry.name.as_str() == name;
-        self.tools_of(server).find(named).map(|item| item.resolved())
+        let found = self.tools_of(server).find(named);
+        // A client is told the name without what is hidden in it.
+        let seen = |item: &Item<'_>| {
+            item.entry.hidden.is_some() && strip(item.entry.name.as_str()) == name
+        };
+        found.or_else(|| self.tools_of(server).find(seen)).map(|item| item.resolved())
     }
 
     /// The prompt `name` of a server.
     pub fn prompt(&self, server: &ServerName, name: &str) -> Option<Resolved> {
-        Some(self.beside_the_tools(server, Entry::prompt(name).ok()?))
+        let named = self.prompts_of(server).find(|item| item.prompt.name == name);
+        // A client is told the name without what is hidden in it.
+        let seen = || self.prompts_of(server).find(|item| strip(&item.prompt.name) == name);
+        let listed = named.or_else(seen);
+        let name = listed.as_ref().map_or(name, |item| item.prompt.name.as_str());
+        let mut resolved = self.beside_the_tools(server, Entry::prompt(name).ok()?);
+        resolved.pin = listed.map(|item| item.pin).unwrap_or_default();
+        Some(resolved)
     }
 
     fn beside_the_tools(&self, server: &ServerName, entry: Entry) -> Resolved {

@@ -10,6 +10,7 @@ use super::reader::{MAX_ENTRIES, Read, Reader, join};
 use super::values::{
     CollapsedLines, DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule,
 };
+use crate::pattern::is_glob;
 
 /// Filling in a value looks ahead from each variable, so that its length counts twice.
 const MAX_TEMPLATE_BYTES: usize = 32 * 1024;
@@ -56,6 +57,17 @@ pub(super) fn endpoint(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
 /// Read like any endpoint, shown without what people put into its query.
 pub(super) use self::endpoint as url;
 
+/// The name of an account: short, and the same to every reader.
+pub(super) fn account(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<String> {
+    let name = string(reader, key, value)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
+    if (1..=64).contains(&name.len()) && name.chars().all(plain) {
+        return Ok(name);
+    }
+    let expected = "1 to 64 of the letters A to Z, digits and `._@+-`";
+    Err(reader.out_of_range(key, value, expected))
+}
+
 pub(super) fn boolean(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<bool> {
     match value {
         Value::BooleanLit(literal) => Ok(literal.value),
@@ -100,6 +112,18 @@ pub(super) fn strings(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> 
     list(reader, key, value, string)
 }
 
+/// Globs over names of tools. One that is malformed would match nothing without a word.
+pub(super) fn patterns(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<String>> {
+    list(reader, key, value, |reader, key, value| {
+        let pattern = string(reader, key, value)?;
+        if is_glob(&pattern) {
+            return Ok(pattern);
+        }
+        let expected = "a pattern over names of tools; a literal `[` is written `[[]`";
+        Err(reader.out_of_range(key, value, expected))
+    })
+}
+
 pub(super) fn templates(
     reader: &mut Reader<'_>,
     key: &str,
@@ -136,7 +160,7 @@ pub(super) fn tool_rule(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -
     match value {
         Value::BooleanLit(literal) if literal.value => Ok(ToolRule::All),
         Value::BooleanLit(_) => Ok(ToolRule::None),
-        Value::Array(_) => strings(reader, key, value).map(ToolRule::Matching),
+        Value::Array(_) => patterns(reader, key, value).map(ToolRule::Matching),
         _ => Err(reader.wrong_type(key, value, "a boolean or an array of strings")),
     }
 }

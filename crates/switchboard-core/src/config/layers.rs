@@ -54,7 +54,24 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     }
     config.settings_origins = settings.origins.clone();
     config.settings = settings.resolve();
+    for layer in layers {
+        config.reserve(layer.file.names(), layer.source.tier);
+    }
     config
+}
+
+impl Config {
+    /// Keeps names that no server has for the entries that would have had them.
+    pub fn reserve<'n>(&mut self, names: impl Iterator<Item = &'n str>, tier: Tier) {
+        for name in names {
+            let pending = self.pending.iter().any(|pending| pending.name == name);
+            if pending || self.servers.contains_key(name) {
+                continue;
+            }
+            let of = self.reserved.entry(name.to_owned()).or_insert(tier);
+            *of = tier.min(*of);
+        }
+    }
 }
 
 /// One file in its place.
@@ -121,6 +138,9 @@ pub struct Config {
     pub unread_rules: Option<Origin>,
     /// By name, why an entry does not count; another file may have a sound one.
     pub refused: BTreeMap<String, Diagnostic>,
+    /// Names of entries that cannot be used, and in whose file they stand. No other server is called
+    /// by them.
+    pub reserved: BTreeMap<String, Tier>,
     pub diagnostics: Vec<Diagnostic>,
 }
 

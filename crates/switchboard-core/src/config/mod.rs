@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod edit;
 pub mod expand;
 pub mod hosts;
+pub mod identity;
 mod ignored;
 pub mod install;
 pub mod layers;
@@ -17,6 +18,7 @@ pub mod mask;
 pub mod parse;
 pub mod pi_servers;
 pub mod schema;
+pub mod secrecy;
 pub mod server;
 pub mod settings;
 pub mod show;
@@ -29,7 +31,6 @@ pub mod words;
 mod canonical;
 mod fields;
 mod reader;
-mod secrecy;
 mod syntax;
 
 #[cfg(test)]

@@ -46,6 +46,8 @@ pub struct ParsedFile {
     pub host: Option<Host>,
     /// The servers that were left out, by name, and why.
     pub refused: Vec<(String, Diagnostic)>,
+    /// The names of all that were left out, those of a host's file included.
+    pub left_out: Vec<String>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -58,6 +60,21 @@ pub struct ParsedServer {
 }
 
 impl ParsedFile {
+    /// The names of all servers in it, those that cannot be used included.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let usable = self.servers.iter().map(|server| server.name.as_str());
+        let refused = self.refused.iter().map(|(name, _)| name.as_str());
+        usable.chain(refused).chain(self.left_out.iter().map(String::as_str))
+    }
+
+    /// Whether it says what is denied, asked about, left out or off.
+    pub fn has_rules(&self) -> bool {
+        let restricts = |entry: &ServerEntry| {
+            entry.approve_tools.is_some() || entry.exclude_tools.is_some() || entry.is_disabled()
+        };
+        self.settings.has_rules() || self.servers.iter().any(|server| restricts(&server.entry))
+    }
+
     fn read_root(&mut self, reader: &mut Reader<'_>, root: &Value<'_>) {
         let Ok(members) = reader.members("", root) else {
             return;
@@ -110,6 +127,7 @@ impl ParsedFile {
                 None => {
                     let problem = reader.error_after(before).cloned();
                     self.refused.extend(problem.map(|problem| (member.name.to_owned(), problem)));
+                    self.left_out.push(member.name.to_owned());
                 }
             }
         }

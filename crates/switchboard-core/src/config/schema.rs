@@ -84,8 +84,16 @@ pub(super) fn string() -> Value {
     json!({ "type": "string" })
 }
 
+pub(super) fn account() -> Value {
+    json!({ "type": "string", "pattern": "^[A-Za-z0-9._@+-]{1,64}$" })
+}
+
 pub(super) fn strings() -> Value {
     json!({ "type": "array", "items": string() })
+}
+
+pub(super) fn patterns() -> Value {
+    strings()
 }
 
 pub(super) fn template() -> Value {

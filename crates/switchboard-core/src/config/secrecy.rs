@@ -77,15 +77,20 @@ fn argument(word: &str) -> String {
     if head.len() == word.len() { word.to_owned() } else { address(word) }
 }
 
-/// Without literals in the query and before the host.
-fn address(text: &str) -> String {
+/// Without literals before the host, in the query and behind `#`, and without parts of the path that
+/// may be a key.
+pub fn address(text: &str) -> String {
+    let (text, fragment) = text.split_once('#').map_or((text, ""), |(text, _)| (text, "#…"));
     let (before, query) = text.split_once('?').unwrap_or((text, ""));
     let mut shown = before.to_owned();
-    if let Some((scheme, rest)) = before.split_once("://")
-        && let Some((user, _)) = rest.split('/').next().unwrap_or_default().rsplit_once('@')
-    {
-        let host = rest.get(user.len()..).unwrap_or_default();
-        shown = format!("{scheme}://{}{host}", value(user));
+    if let Some((scheme, rest)) = before.split_once("://") {
+        let (authority, path) = rest.split_once('/').map_or((rest, None), |(a, p)| (a, Some(p)));
+        let authority = match authority.rsplit_once('@') {
+            Some((user, host)) => format!("{}@{host}", value(user)),
+            None => authority.to_owned(),
+        };
+        let path = path.map(|path| format!("/{}", self::path(path))).unwrap_or_default();
+        shown = format!("{scheme}://{authority}{path}");
     }
     for (index, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
         shown.push(if index == 0 { '?' } else { '&' });
@@ -94,7 +99,41 @@ fn address(text: &str) -> String {
             None => shown.push_str(HIDDEN),
         }
     }
-    shown
+    shown + fragment
+}
+
+const WORD_ENDS: [char; 3] = ['-', '_', '.'];
+
+/// Segments behind which a key stands.
+const SECRETS: [&str; 8] =
+    ["token", "tokens", "key", "keys", "secret", "secrets", "apikey", "password"];
+
+/// Segments that are plain words, versions or variables; keys are often given as one of the others.
+fn path(path: &str) -> String {
+    let mut after_a_name = false;
+    let shown = path.split('/').map(|segment| {
+        let hidden = after_a_name && !segment.is_empty();
+        after_a_name = segment.split(WORD_ENDS).any(|word| SECRETS.contains(&word));
+        if !hidden && is_plain(segment) { segment.to_owned() } else { value(segment) }
+    });
+    shown.collect::<Vec<_>>().join("/")
+}
+
+/// Words of one case without digits, and numbers of years and versions.
+fn is_plain(segment: &str) -> bool {
+    const LONGEST_WORD: usize = 16;
+    const LONGEST_NUMBER: usize = 4;
+    const MOST_WORDS: usize = 4;
+    let is_number = |word: &str| {
+        let digits = word.strip_prefix('v').unwrap_or(word);
+        digits.len() <= LONGEST_NUMBER && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_word = |word: &str| {
+        let rest = word.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(word);
+        word.len() <= LONGEST_WORD && rest.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    let mut words = segment.split(WORD_ENDS);
+    words.clone().count() <= MOST_WORDS && words.all(|word| is_number(word) || is_word(word))
 }
 
 /// Whether a comment is prose. Anything else may be an entry that somebody keeps for later.
@@ -106,7 +145,7 @@ pub(super) fn is_prose(comment: &str) -> bool {
     !comment.contains(['"', '=']) && !comment.contains("://") && !comment.split(' ').any(bare)
 }
 
-fn names_a_secret(name: &str) -> bool {
+pub(super) fn names_a_secret(name: &str) -> bool {
     let name = name.trim_end_matches([':', '=']).to_ascii_lowercase();
     let words = ["token", "secret", "passw", "authorization", "credential", "apikey", "cookie"];
     words.iter().any(|word| name.contains(word)) || name.ends_with("key")
@@ -127,6 +166,31 @@ mod tests {
         check("x --token=https://hunter2", "x --token=…");
         check("docker run -e GITHUB_TOKEN=hunter2 img:1.2", "docker run -e GITHUB_TOKEN=… img:1.2");
         check("https://${U}@h?${Q}&q=${Q}", "https://${U}@h?…&q=${Q}");
+        check("https://h", "https://h");
+        check("https://h/", "https://h/");
+        check("https://h/api/v1/mcp/", "https://h/api/v1/mcp/");
+        check("https://h/my-team/Sales_2026/mcp.json", "https://h/my-team/Sales_2026/mcp.json");
+        check("https://h/${A}/x", "https://h/${A}/x");
+        for secret in [
+            "hunter2",
+            "HUNTER",
+            "sk-ant-AbC",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "correcthorsebatterystaple",
+            "correct-horse-battery-staple-again",
+            "31415926535",
+            "a%62c",
+            "naïve",
+        ] {
+            check(&format!("https://h/s/{secret}/mcp"), "https://h/s/…/mcp");
+            check(&format!("wss://h/{secret}#{secret}"), "wss://h/…#…");
+        }
+        check("https://h/a;token=x/mcp", "https://h/…/mcp");
+        check(
+            "https://h/oauth-authorization-server/tenant",
+            "https://h/oauth-authorization-server/tenant",
+        );
+        check("https://h/token/hunter/mcp", "https://h/token/…/mcp");
         assert_eq!(value("!vault read --token hunter2"), "!vault read --token …");
         assert_eq!(value("!!hunter2"), "…");
     }

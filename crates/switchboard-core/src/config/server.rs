@@ -11,8 +11,9 @@ use super::auth::{
 };
 use super::canonical::{Canon, Canonical};
 use super::fields::{
-    boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds, secret,
-    start_timeout, string, strings, template, template_map, templates, tool_rule, url,
+    account, boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds,
+    patterns, secret, start_timeout, string, strings, template, template_map, templates, tool_rule,
+    url,
 };
 use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
@@ -143,6 +144,8 @@ server_fields! {
     args: Vec<Template> = "args", Anyone, SameKind, templates;
     env: TemplateMap = "env", Anyone, SameEndpoint, template_map;
     inherit_env: bool = "inheritEnv", User, SameEndpoint, boolean;
+    /// Missing means true.
+    confine: bool = "confine", User, SameEndpoint, boolean;
     cwd: Template = "cwd", Anyone, SameKind, template;
     /// Missing means true.
     resolve_launcher: bool = "resolveLauncher", Anyone, SameKind, boolean;
@@ -154,6 +157,8 @@ server_fields! {
     bearer_token: Template = "bearerToken", Anyone, SameEndpoint, secret;
     bearer_token_env: String = "bearerTokenEnv", Anyone, SameEndpoint, string;
     bearer_token_store: bool = "bearerTokenStore", Anyone, SameEndpoint, boolean;
+    /// Two entries with the same `url` and other accounts have tokens of their own.
+    account: String = "account", User, SameEndpoint, account;
     oauth: OAuth = "oauth", Anyone, SameEndpoint, oauth;
     request_headers_command: RequestHeadersCommand
         = "requestHeadersCommand", User, SameEndpoint, request_headers_command;
@@ -169,7 +174,7 @@ server_fields! {
     direct_tools: DirectTools = "directTools", Anyone, Always, direct_tools;
     tool_prefix: ToolPrefix = "toolPrefix", Anyone, Always, choice;
     include_tools: Vec<String> = "includeTools", Anyone, Always, strings;
-    exclude_tools: Vec<String> = "excludeTools", Anyone, Always, strings;
+    exclude_tools: Vec<String> = "excludeTools", Anyone, Always, patterns;
     search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Anyone, Always, keywords;
     approve_tools: ToolRule = "approveTools", User, Always, tool_rule;
     /// The tools that run unasked; only user files may say so.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::fields::{
     boolean, choice, collapsed_lines, count, direct_tools, idle_timeout, milliseconds,
-    output_guard, start_timeout, strings, tool_rule,
+    output_guard, patterns, start_timeout, tool_rule,
 };
 use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
@@ -118,8 +118,8 @@ settings! {
     first_listing: bool = "firstListing", User, boolean, true;
     approve: ApprovePolicy = "approve", User, choice, ApprovePolicy::Destructive;
     approve_tools: ToolRule = "approveTools", User, tool_rule, ToolRule::None;
-    allow: Vec<String> = "allow", User, strings, Vec::new();
-    deny: Vec<String> = "deny", User, strings, Vec::new();
+    allow: Vec<String> = "allow", User, patterns, Vec::new();
+    deny: Vec<String> = "deny", User, patterns, Vec::new();
     ad_hoc_connections: AdHocConnections
         = "adHocConnections", User, choice, AdHocConnections::Ask;
     pins: Pins = "pins", User, choice, Pins::Warn;
@@ -166,6 +166,14 @@ impl SettingsEntry {
         };
         let times = [self.request_timeout, self.start_timeout, idle];
         times.into_iter().flatten().any(|time| time < LEAST_TIME)
+    }
+
+    /// Whether it says what is denied or asked about.
+    pub fn has_rules(&self) -> bool {
+        self.deny.is_some()
+            || self.approve.is_some()
+            || self.approve_tools.is_some()
+            || self.pins.is_some()
     }
 
     /// Lays `upper` over these settings. `allow` and `deny` add up over all files: a second file

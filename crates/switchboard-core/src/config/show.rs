@@ -54,9 +54,15 @@ pub(super) fn string(text: &str) -> Value {
     text.into()
 }
 
+pub(super) fn account(name: &str) -> Value {
+    name.into()
+}
+
 pub(super) fn strings(texts: &[String]) -> Value {
     texts.into()
 }
+
+pub(super) use self::strings as patterns;
 
 pub(super) fn template(template: &Template) -> Value {
     template.source().into()

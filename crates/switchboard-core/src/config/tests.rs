@@ -33,7 +33,7 @@ fn source(path: &str, tier: Tier) -> Source {
     Source { path: path.into(), tier }
 }
 
-fn entry(fields: &str) -> ServerEntry {
+pub(super) fn entry(fields: &str) -> ServerEntry {
     let text = format!(r#"{{"mcpServers": {{"s": {fields}}}}}"#);
     let mut file = parse(&text, &source("f", USER));
     assert_eq!(file.diagnostics, [], "{fields}");
@@ -58,9 +58,9 @@ fn every_field_is_read_into_its_type() {
     let read = entry(
         r#"{
         "command": "npx", "args": ["-y", "p"], "env": {"B": "$env:B", "A": "1"}, "cwd": "~",
-        "resolveLauncher": false, "inheritEnv": false, "headers": {"H": "v"}, "type": "stdio",
+        "resolveLauncher": false, "inheritEnv": false, "confine": false, "headers": {"H": "v"}, "type": "stdio",
         "auth": {"type": "basic", "username": "u", "passwordEnv": "P"}, "bearerToken": "t",
-        "bearerTokenEnv": "E", "bearerTokenStore": true, "oauth": false,
+        "bearerTokenEnv": "E", "bearerTokenStore": true, "account": "w@x.io", "oauth": false,
         "requestHeadersCommand": {"command": "sign", "args": ["a"], "timeoutMs": 5},
         "caFile": "ca.pem", "lifecycle": "keep-alive", "idleTimeout": 0, "requestTimeoutMs": 5000,
         "timeout": 2000, "protocolVersion": "auto", "exposeResources": false,
@@ -80,6 +80,7 @@ fn every_field_is_read_into_its_type() {
         cwd: template("~"),
         resolve_launcher: Some(false),
         inherit_env: Some(false),
+        confine: Some(false),
         headers: Some(pairs(&[("H", "v")])),
         transport_type: Some(TransportType::Stdio),
         auth: Some(Auth::Basic {
@@ -89,6 +90,7 @@ fn every_field_is_read_into_its_type() {
         bearer_token: template("t"),
         bearer_token_env: Some("E".into()),
         bearer_token_store: Some(true),
+        account: Some("w@x.io".into()),
         oauth: Some(OAuth::Off),
         request_headers_command: read.request_headers_command.clone(),
         ca_file: template("ca.pem"),

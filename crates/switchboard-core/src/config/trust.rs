@@ -144,8 +144,9 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
     };
     let is_flag = |flag: &str| LONG.contains(&flag) || short(flag);
     let words = words_in(definition);
-    let is_code =
-        |word: &str| word.contains(|c: char| c.is_whitespace() || "();|&<>\"'`$".contains(c));
+    let is_code = |word: &str| {
+        word.contains(|c: char| c.is_whitespace() || "();|&<>\"'`$*?[]{}\\~".contains(c))
+    };
     let behind = words.windows(2).any(|pair| match pair {
         [flag, code] => is_flag(flag) && is_code(code),
         _ => false,
@@ -201,10 +202,13 @@ fn places_in(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.split(separates).filter(|part| part.len() < word.len());
     let ends = move |c: char| separates(c) || "'\"`()[]{}<>|&@!*\\".contains(c);
     let inner = word.split(ends).filter(|part| part.len() < word.len());
+    // One that has blanks may stand in a list.
+    let listed = [',', ':', ';'].into_iter().flat_map(|c| word.split(c));
+    let listed = listed.filter(|part| part.len() < word.len());
     // `file:` URLs keep their colons, within quotes too.
     let quoted = word.split(['\'', '"', '`']).filter(|part| part.len() < word.len());
     let named = [whole, value, Some(letters.as_str())].into_iter().flatten();
-    named.chain(parts).chain(inner).chain(quoted)
+    named.chain(parts).chain(inner).chain(quoted).chain(listed)
 }
 
 /// What a definition reads and runs besides its own command, for whoever is asked to trust it.

@@ -2,6 +2,7 @@
 
 use super::json::{push_json_string, significant};
 use super::{Block, CallOutput};
+use crate::nesting::shallow;
 
 /// Bytes that each part of the details may have.
 pub const MAX_PART_BYTES: usize = 16 << 10;
@@ -58,9 +59,7 @@ pub fn of_output(json: &mut String, asked: &Asked<'_>, output: &CallOutput<'_>) 
         if content.len() > MAX_PART_BYTES {
             push_bounded(json, content);
         } else {
-            json.push('[');
-            json.push_str(content);
-            json.push(']');
+            json.push_str(&shallow(&format!("[{content}]")));
         }
     }
     json.push('}');
@@ -92,7 +91,7 @@ fn push_field(json: &mut String, name: &str, value: &str) {
 /// JSON of the server, or how long it is.
 fn push_bounded(json: &mut String, part: &str) {
     if part.len() <= MAX_PART_BYTES {
-        json.push_str(part);
+        json.push_str(&shallow(part));
     } else {
         json.push_str(&format!("{{\"omitted\":true,\"bytes\":{}}}", part.len()));
     }
@@ -105,7 +104,8 @@ fn push_data(json: &mut String, output: &CallOutput<'_>) {
     }
     let text = output.text();
     if is_json(&text) {
-        json.extend(text.chars().filter(significant()));
+        let compact: String = text.chars().filter(significant()).collect();
+        json.push_str(&shallow(&compact));
         return;
     }
     json.push_str("{\"raw\":");

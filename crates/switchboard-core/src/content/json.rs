@@ -28,7 +28,7 @@ pub(super) fn between_quotes(quoted: &str) -> &str {
 
 /// Decodes straight into `out`: serde_json would hold a second copy while it decodes, and refuses
 /// half a surrogate pair, which servers that cut their own output do send.
-pub(super) fn push_unescaped(quoted: &str, out: &mut String) {
+pub(crate) fn push_unescaped(quoted: &str, out: &mut String) {
     let mut rest = between_quotes(quoted);
     // Escapes only shrink. A long text is then moved once, not at each doubling.
     out.reserve(rest.len());

@@ -19,9 +19,12 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use self::json::{between_quotes, compacted, push_unescaped, unescaped};
+pub(crate) use self::json::push_unescaped;
+use self::json::{between_quotes, compacted, unescaped};
 pub use self::json::{is_json, push_json_string};
 pub use self::outline::outline;
+use crate::hidden;
+use crate::render::words::plural;
 
 /// Bytes that one stored blob may have.
 pub const MAX_BLOB_BYTES: usize = 10 << 20;
@@ -233,6 +236,18 @@ impl<'a> CallOutput<'a> {
     /// What a filter gave, whole.
     pub fn selected(&self) -> Option<&str> {
         self.selected.as_deref()
+    }
+
+    /// How many hidden characters there are in it, for [`CallOutput::mark_hidden`].
+    pub fn hidden_characters(&self) -> usize {
+        hidden::find_json(&self.raw).map_or(0, |hidden| hidden.characters)
+    }
+
+    /// Says that there are hidden characters. They stay: what a server gives is data.
+    pub fn mark_hidden(&mut self, characters: usize) {
+        if characters > 0 {
+            self.note(format!("[{} in this result]", plural(characters, "hidden character")));
+        }
     }
 
     /// Adds a line of ours.

@@ -2,6 +2,7 @@
 
 use super::guard::Limits;
 use super::lines::Lines;
+use crate::hidden;
 use crate::pattern::Pattern;
 use crate::render::words;
 
@@ -66,7 +67,7 @@ pub fn page(text: &str, window: Window, limits: &Limits) -> Page {
         format!("lines {first}-{last} of {}", words::thousands(total))
     };
     let body = text.get(part).unwrap_or_default().to_owned();
-    Page { body, foot: foot(&place, next), total, shown, next }
+    Page { foot: foot(&place, next, &body), body, total, shown, next }
 }
 
 /// The lines of `text` in `window` that match, each with its number; the limit counts matches.
@@ -106,14 +107,17 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> P
         words::plural(matches, "match"),
         words::plural(count.saturating_sub(window.offset), "line"),
     );
-    Page { body, foot: foot(&place, next), total: matches, shown, next }
+    Page { foot: foot(&place, next, &body), body, total: matches, shown, next }
 }
 
-fn foot(place: &str, next: Option<usize>) -> String {
-    match next {
-        Some(next) => format!("[{place} · next offset: {next}]"),
-        None => format!("[{place}]"),
-    }
+/// The hidden characters of a part are counted with it: what the whole result said of them may be out
+/// of sight by now.
+fn foot(place: &str, next: Option<usize>, body: &str) -> String {
+    let next = next.map(|next| format!(" · next offset: {next}")).unwrap_or_default();
+    let hidden = hidden::find(body).map(|hidden| {
+        format!(" · {} in this part", words::plural(hidden.characters, "hidden character"))
+    });
+    format!("[{place}{next}{}]", hidden.unwrap_or_default())
 }
 
 /// The line, or what stands around the match in one that counts as several.
@@ -182,6 +186,18 @@ mod tests {
             window(usize::MAX, 9),
             &format!("[no lines from offset {}, 1,200 lines in all]", usize::MAX),
         );
+    }
+
+    #[test]
+    fn hidden_characters_of_a_part_are_counted_below_it() {
+        let text = "plain\nmid\u{200b}\u{e0041}dle\nend\u{1b}[8m\n";
+        let read = |at: Window| page(text, at, &Limits::DEFAULT).foot;
+        assert_eq!(read(window(0, 1)), "[lines 1-1 of 3 · next offset: 1]");
+        let middle = "[lines 2-2 of 3 · next offset: 2 · 2 hidden characters in this part]";
+        assert_eq!(read(window(1, 1)), middle);
+        let pattern = Pattern::compile("end", Case::Matters).unwrap();
+        let found = grep(text, &pattern, Window::default(), &Limits::DEFAULT);
+        assert_eq!(found.foot, "[1 of 1 match in 3 lines · 4 hidden characters in this part]");
     }
 
     #[test]

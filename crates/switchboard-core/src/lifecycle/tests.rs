@@ -127,6 +127,17 @@ fn backoff_doubles_to_a_minute() {
 }
 
 #[test]
+fn jitter_spreads_the_next_attempt_over_half_the_backoff() {
+    let wait = |jitter: f64| {
+        let mut machine = lazy();
+        machine.on(seconds(0), call(1));
+        machine.on(seconds(0), Input::DialFailed { generation: 1, jitter });
+        machine.retry_at.as_millis()
+    };
+    assert_eq!([0.0, 0.5, 1.0].map(wait), [250, 375, 500]);
+}
+
+#[test]
 fn a_crash_loop_stops_with_a_reason() {
     let mut machine = lazy();
     let mut now = Duration::ZERO;

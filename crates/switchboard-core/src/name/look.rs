@@ -23,6 +23,31 @@ fn range(codes: &str) -> impl Iterator<Item = char> + use<> {
     (code(first)..=code(last)).filter_map(char::from_u32)
 }
 
+/// Equal for names that differ only in letter case, in separators and their number, in characters
+/// that are not seen, or in letters of other scripts that look like ASCII ones. Unlike [`look`], one
+/// letter stays one letter, so that patterns can be folded like names.
+pub(crate) fn folded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if matches!(c, '-' | '.' | ' ' | '/' | ':' | '_') || c.is_whitespace() {
+            push_separator(&mut out);
+        } else if c.is_ascii() {
+            out.extend((!c.is_ascii_control()).then(|| c.to_ascii_lowercase()));
+        } else if !is_unseen(c) {
+            match LOOKS.get(&c) {
+                Some(ascii) => out.push_str(&folded(ascii)),
+                None => out.extend(c.to_lowercase()),
+            }
+        }
+    }
+    out
+}
+
+/// Whether the character looks like ASCII.
+pub(crate) fn is_look(c: char) -> bool {
+    LOOKS.contains_key(&c)
+}
+
 /// Equal for names that differ only in letter case, in separators (`-`, `_`, `/`, `.`, `:`, blanks and
 /// several of them), in characters that are not seen, or in characters that look alike.
 pub(crate) fn look(name: &str) -> String {

@@ -72,6 +72,8 @@ impl Prefixes {
                 bearers.add(typed, server, prefix.clone(), weight);
                 bearers.add(look(&prefix), server, prefix, weight);
             }
+            let both = format!("mcp__{}", short(own));
+            bearers.add(look(&both), server, plain(&both), Weight::Short);
             let unique = unique(server);
             bearers.add(look(&unique), server, unique, Weight::Name);
         }
@@ -249,6 +251,8 @@ mod tests {
         assert_eq!(owner(&["GitHub", "github"], "GITHUB_x"), "GitHub|github");
         assert_eq!(owner(&["github", "github-mcp"], "github_x"), "github");
         assert_eq!(owner(&["github-mcp"], "github_x"), "github-mcp");
+        assert_eq!(owner(&["github-mcp"], "mcp__github_x"), "github-mcp");
+        assert_eq!(owner(&["github", "github-mcp"], "mcp__github_x"), "github");
         assert_eq!(owner(&["github", "g\u{456}thub"], "g\u{456}thub_x"), "g\u{456}thub");
         assert_eq!(owner(&["github", "g\u{456}thub"], "github_x"), "github");
         assert_eq!(owner(&["a b", "a.b"], "a_b_x"), "a b|a.b");

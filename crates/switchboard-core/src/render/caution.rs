@@ -3,18 +3,40 @@
 use super::words::clean_line;
 use crate::catalog::Resolved;
 use crate::catalog::pin::Pin;
+use crate::hidden::Hidden;
 use crate::name::ServerName;
 use crate::reply::ToolLine;
+
+/// The mark of a definition in which something was hidden.
+const HIDDEN_TEXT: &str = "hidden text";
 
 /// Characters of a server's name in a mark.
 const NAME: usize = 40;
 
-fn marks(pin: Pin, claims: Option<&ServerName>) -> impl Iterator<Item = String> {
-    let claims = claims.map(|server| format!("not of {}", clean_line(server.as_str(), NAME)));
-    pin.mark().map(str::to_owned).into_iter().chain(claims)
+/// The mark of a definition that has characters of private use.
+const PRIVATE_USE: &str = "private-use characters";
+
+/// The mark of what was hidden in a definition.
+pub fn of_hidden(hidden: &Hidden) -> &'static str {
+    if hidden.is_left_out() { HIDDEN_TEXT } else { PRIVATE_USE }
 }
 
-fn sentences(pin: Pin, claims: Option<&ServerName>) -> Vec<String> {
+fn marks(
+    pin: Pin,
+    claims: Option<&ServerName>,
+    hidden: Option<&Hidden>,
+) -> impl Iterator<Item = String> {
+    let claims = claims.map(|server| format!("not of {}", clean_line(server.as_str(), NAME)));
+    let hidden = hidden.map(|hidden| of_hidden(hidden).to_owned());
+    pin.mark().map(str::to_owned).into_iter().chain(claims).chain(hidden)
+}
+
+/// What a reader should know of a definition: of a tool or a prompt.
+pub(crate) fn sentences(
+    pin: Pin,
+    claims: Option<&ServerName>,
+    hidden: Option<&Hidden>,
+) -> Vec<String> {
     let of_pin = match pin {
         Pin::Same => None,
         Pin::Changed => Some("its definition changed since it was accepted"),
@@ -24,26 +46,45 @@ fn sentences(pin: Pin, claims: Option<&ServerName>) -> Vec<String> {
     let claims = claims.map(|server| {
         format!("its own name has the prefix of `{}`", clean_line(server.as_str(), NAME))
     });
-    of_pin.map(str::to_owned).into_iter().chain(claims).collect()
+    let hidden = hidden.map(|hidden| match hidden.is_left_out() {
+        true => "hidden text was left out of its definition".to_owned(),
+        false => "its definition has characters of private use".to_owned(),
+    });
+    of_pin.map(str::to_owned).into_iter().chain(claims).chain(hidden).collect()
 }
 
 impl ToolLine {
     /// What stands behind its name in a list.
     pub fn marks(&self) -> impl Iterator<Item = String> {
-        marks(self.pin, self.claims.as_ref())
+        marks(self.pin, self.claims.as_ref(), self.hidden.as_ref())
     }
 
     /// The same in sentences, without a capital or a full stop.
     pub fn cautions(&self) -> Vec<String> {
-        sentences(self.pin, self.claims.as_ref())
+        sentences(self.pin, self.claims.as_ref(), self.hidden.as_ref())
     }
 }
 
 impl Resolved {
     /// What the user should know before approving it.
     pub fn cautions(&self) -> Vec<String> {
-        sentences(self.pin, self.claims.as_deref())
+        sentences(self.pin, self.claims.as_deref(), self.entry.hidden.as_deref())
     }
+}
+
+/// What a reader should know of the instructions of a server.
+pub fn of_instructions(pin: Pin, hidden: Option<&Hidden>) -> Vec<String> {
+    let of_pin = match pin {
+        Pin::Same => None,
+        Pin::Changed => Some("these instructions changed since they were accepted"),
+        Pin::New => Some("these instructions are new since the server was first listed"),
+        Pin::Unknown => Some("what the instructions were when they were accepted cannot be read"),
+    };
+    let hidden = hidden.map(|hidden| match hidden.is_left_out() {
+        true => "hidden text was left out",
+        false => "these instructions have characters of private use",
+    });
+    of_pin.into_iter().chain(hidden).map(str::to_owned).collect()
 }
 
 /// The marks as they follow a name: ` (changed) (not of github)`.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::catalog::account::Account;
 use crate::catalog::pin::DriftCount;
 use crate::failure::{Failure, Hint};
+use crate::hidden;
 use crate::reply::{Output, Overview, Reply, SearchHit, ServerLine, ToolLine};
 
 /// The JSON of a reply.
@@ -202,7 +203,7 @@ pub fn failure(failure: &Failure) -> Value {
     json!({
         "error": {
             "code": failure.code.as_str(),
-            "message": failure.to_string(),
+            "message": hidden::strip(&failure.to_string()),
             "hints": failure.hints.iter().map(hint).collect::<Vec<_>>(),
         }
     })

@@ -1,6 +1,6 @@
 //! How answers are worded: for a model, for machines, for people, and the words that all use.
 
-mod caution;
+pub mod caution;
 pub mod definition;
 pub mod granular;
 pub mod json;

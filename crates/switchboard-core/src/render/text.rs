@@ -444,6 +444,7 @@ mod tests {
             description: flood.clone(),
             pin: Pin::Same,
             claims: None,
+            hidden: None,
             reached_by: ReachedBy::SameTool,
         };
         let description = Description {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::hidden::{after_sequence, is_bidi, is_hidden, is_invisible};
+
 /// `1 tool`, `3 tools`, `1,200 matches`.
 pub fn plural(count: usize, noun: &str) -> String {
     let count_text = thousands(count);
@@ -158,7 +160,8 @@ pub fn visible(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\'' | '\\' => out.push(c),
-            c if is_unseen(c) => out.extend(c.escape_unicode()),
+            // `\0` is as plain as its number.
+            c if is_unseen(c) && c != '\0' => out.extend(c.escape_unicode()),
             c => out.extend(c.escape_debug()),
         }
     }
@@ -167,7 +170,7 @@ pub fn visible(text: &str) -> String {
 
 /// Whether a character looks like nothing, or like a blank that it is not.
 pub(crate) fn is_unseen(c: char) -> bool {
-    is_invisible(c) || is_bidi(c) || c == '\u{2800}' || (c.is_whitespace() && c != ' ')
+    is_hidden(c) || (c.is_whitespace() && c != ' ')
 }
 
 /// One character of foreign text, judged.
@@ -205,7 +208,7 @@ fn atoms(text: &str) -> impl Iterator<Item = Atom> {
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {
-            if let Some(after) = after_colour(rest) {
+            if let Some(after) = after_sequence(rest) {
                 rest = after;
                 continue;
             }
@@ -227,32 +230,6 @@ fn atoms(text: &str) -> impl Iterator<Item = Atom> {
             });
         }
     })
-}
-
-/// What follows a whole CSI sequence (`ESC [ 31 m`); colours in messages are too common to show.
-///
-/// An escape character that starts anything else is left for [`Atom::Escape`], so none survives.
-fn after_colour(text: &str) -> Option<&str> {
-    const LONGEST: usize = 32;
-    let body = text.strip_prefix("\u{1b}[")?;
-    let end = body.bytes().take(LONGEST).position(|byte| !matches!(byte, 0x20..=0x3f))?;
-    let is_final = body.as_bytes().get(end).is_some_and(|byte| matches!(byte, 0x40..=0x7e));
-    if is_final { body.get(end + 1..) } else { None }
-}
-
-fn is_bidi(character: char) -> bool {
-    matches!(character,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Default-ignorable code points: they take no room, so text can hide in them.
-fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
-        | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -309,11 +286,7 @@ mod tests {
         check("\u{1b}Pq\u{1b}\\", "\\u{1b}Pq\\u{1b}\\", "\\u{1b}Pq\\u{1b}\\");
         check("\u{1b}\u{1b}[0m[31mx", "\\u{1b}[31mx", "\\u{1b}[31mx");
         check("\u{1b}[31", "\\u{1b}[31", "\\u{1b}[31");
-        check(
-            "\u{9b}31mx\u{8}\0\u{7f}",
-            "\\u{9b}31mx\\u{8}\\u{0}\\u{7f}",
-            "\\u{9b}31mx\\u{8}\\u{0}\\u{7f}",
-        );
+        check("\u{9b}31mx\u{8}\0\u{7f}", "x\\u{8}\\u{0}\\u{7f}", "x\\u{8}\\u{0}\\u{7f}");
         check(
             "a\u{202e}b\u{2066}c\u{200f}",
             "a\\u{202e}b\\u{2066}c\\u{200f}",
@@ -355,7 +328,7 @@ mod tests {
             prop_assert!(block.len() <= max);
             prop_assert!(!line.chars().any(char::is_control));
             prop_assert!(!block.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
-            prop_assert!(!line.chars().chain(block.chars()).any(|c| is_bidi(c) || is_invisible(c)));
+            prop_assert!(!line.chars().chain(block.chars()).any(is_hidden));
         }
     }
 }

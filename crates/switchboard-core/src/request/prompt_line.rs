@@ -62,7 +62,14 @@ mod tests {
             required: !name.starts_with('['),
         };
         let arguments = arguments.iter().map(argument).collect();
-        Prompt { name: "p".to_owned(), description: None, arguments, raw: "{}".into() }
+        Prompt {
+            name: "p".to_owned(),
+            description: None,
+            arguments,
+            hidden: None,
+            original: None,
+            raw: "{}".into(),
+        }
     }
 
     fn check(arguments: &[&str], line: &str, expected: &str) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::limits;
 pub(super) use crate::budget::cut;
+use crate::hidden::is_hidden;
 
 /// Longest name or enum value that is shown in full.
 const MAX_WORD_BYTES: usize = 200;
@@ -75,12 +76,4 @@ fn escape_hidden(json: &str) -> String {
         }
     }
     escaped
-}
-
-/// Characters that change or hide text without being seen: zero-width, bidirectional, tags.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
 }

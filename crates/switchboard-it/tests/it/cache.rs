@@ -78,7 +78,7 @@ fn listed_file(home: &Home) -> PathBuf {
 async fn what_decides_the_listing_decides_the_cache() {
     let first = config(r#", "env": { "TOKEN": "one" }"#);
     for (fields, expected) in [
-        (r#", "env": { "TOKEN": "two" }"#, CACHED),
+        (r#", "env": { "TOKEN": "two" }"#, MISSED),
         (r#", "env": { "TOKEN": "one" }, "idleTimeout": 1, "toolPrefix": "none""#, CACHED),
         (r#", "env": { "OTHER": "one" }"#, MISSED),
         (r#", "env": { "TOKEN": "one" }, "cwd": "/tmp""#, MISSED),

@@ -284,3 +284,50 @@ async fn zeros_in_the_file_lose_no_rule() {
         }
     }
 }
+
+/// Rules in a file that other programs use, too, are remembered from one command to the next.
+#[tokio::test(start_paused = true)]
+async fn rules_of_a_shared_file_outlive_its_damage() {
+    for shared in [".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"] {
+        let mut machine = Machine::new();
+        machine.write(b"{}");
+        machine.file = machine.home.path().join(shared);
+        fs::create_dir_all(machine.file.parent().unwrap()).unwrap();
+        machine.write(rules().to_string().as_bytes());
+        machine.good = machine.load(&LastGood::default()).good;
+        machine.check(shared).await;
+        for damaged in ["", "null", "[]", "{", "5", "\u{feff}", "{ \"settings\": { \"deny\": ["] {
+            machine.write(damaged.as_bytes());
+            machine.check(&format!("{shared} {damaged:?}")).await;
+        }
+        fs::remove_file(&machine.file).unwrap();
+        symlink("/dev/zero", &machine.file).unwrap();
+        machine.check(&format!("{shared} as a device")).await;
+    }
+}
+
+/// An editor removes a file before it writes it anew.
+#[tokio::test(start_paused = true)]
+async fn running_gateway_keeps_the_rules_of_a_file_that_is_removed() {
+    let machine = Machine::new();
+    fs::remove_file(&machine.file).unwrap();
+    let config = machine.load(&machine.good).config;
+    assert_eq!(config.settings.deny, ["*/denied"]);
+    let later = machine.load(&machine.load(&machine.good).good).config;
+    assert_eq!(later.settings.deny, ["*/denied"]);
+    assert!(machine.load(&LastGood::default()).config.settings.deny.is_empty());
+}
+
+/// Each matches nothing, where its author meant to deny.
+#[tokio::test(start_paused = true)]
+async fn malformed_pattern_loses_no_rule() {
+    let machine = Machine::new();
+    for pattern in
+        ["kit/[denied", "kit/{denied", "kit/[z-a]", "kit/[]", "kit/denied\\", "[", "", " "]
+    {
+        let mut rules = rules();
+        rules["settings"]["deny"] = json!([pattern]);
+        machine.write(rules.to_string().as_bytes());
+        machine.check(pattern).await;
+    }
+}

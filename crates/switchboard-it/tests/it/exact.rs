@@ -139,6 +139,28 @@ async fn a_name_that_stands_twice_in_arguments_is_refused_on_every_path() {
     assert!(ran.stderr.contains("`args` holds an object with `b` twice"), "{}", ran.stderr);
 }
 
+#[tokio::test]
+async fn duplicate_key_in_params_is_refused() {
+    let installed = installed();
+    let mut client = proxied(&installed).await;
+    for call in [
+        r#"{"name":"mcp","name":"mcp","arguments":{}}"#,
+        r#"{"name":"mcp","arguments":{},"arguments":{"tool":"kit_say"}}"#,
+    ] {
+        let answer = ask(&mut client, "tools/call", call).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    client.end().await;
+
+    let mut client = mirrored(&installed).await;
+    for method in ["tools/call", "prompts/get", "fixture/written"] {
+        let call = r#"{"name":"say","name":"delete","arguments":{}}"#;
+        let answer = ask(&mut client, method, call).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    client.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_user_is_asked_about_the_numbers_that_are_sent() {
     let world = World::of("demo", "exact").script("exact", SCRIPT).start();

@@ -128,6 +128,22 @@ async fn a_schema_that_is_a_weapon_costs_its_tool_and_no_other() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn calls_fail_within_seconds_when_a_server_stops_reading() {
+    // Three messages of the handshake, and no call.
+    let deaf = format!("{ECHO}[faults]\nstop_reading_after = 3\n");
+    let world = World::of("demo", "deaf").script("deaf", &deaf).script("deaf", ECHO).start();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    let begun = tokio::time::Instant::now();
+    // More than the pipe holds.
+    let text = "x".repeat(200_000);
+    let failure = world.call("demo_echo", json!({ "text": text })).await.unwrap_err();
+    assert_eq!(failure.code, Code::OutcomeUnknown, "{failure}");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
+    assert_eq!(world.fixture("demo").ledger().connections, 2);
+}
+
 /// As [`ECHO`], with a tool that ends the server.
 const CRASHING: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n";
 

@@ -1,6 +1,8 @@
 //! The HTTP face over real sockets: sessions, many clients at once, and the program around them.
 
 use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::paths::Paths;
@@ -11,10 +13,12 @@ use switchboard_it::http_client::{Connection, HttpClient, Stream, mcp_call, requ
 use switchboard_it::program::Installed;
 use switchboard_server::Offer;
 use switchboard_server::http::Listening;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::PROGRAMS;
+use crate::reaper::shell;
 
 const EVERYTHING: &str =
     r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
@@ -359,6 +363,55 @@ async fn a_body_over_the_limit_is_not_read() {
     assert_eq!(refused.head.status, 413);
     assert_eq!(refused.json()["error"]["code"], -32600);
     assert_eq!(text(&client.post(&echo(json!(2), "small")).await.json()), "small");
+}
+
+#[tokio::test]
+async fn body_that_does_not_come_is_given_up() {
+    let served = Served::everything().await;
+    let client = served.connect().await;
+    let announced = String::from_utf8(client.bytes("POST", &[], "")).unwrap();
+    let announced = announced.replace("Content-Length: 0", "Content-Length: 10");
+    let mut connection = Connection::to(served.address).await;
+    connection.send(announced.as_bytes()).await;
+    // The head is read by then.
+    for _ in 0..2_000 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    tokio::time::resume();
+    assert_eq!(connection.response().await.unwrap().head.status, 408);
+    connection.hung_up().await;
+}
+
+/// More clients than descriptors.
+#[tokio::test]
+async fn connections_are_accepted_again_after_descriptors_ran_out() {
+    let installed = Installed::bare(PROGRAMS);
+    let script = format!("ulimit -n 40; exec '{}' serve --http 0", PROGRAMS.switchboard);
+    let mut command = shell(&installed, &script);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut line_with = async |part: &str| loop {
+        let line = said.next_line().await.unwrap().expect("it runs");
+        if line.contains(part) {
+            return line;
+        }
+    };
+    let line = line_with("Serving MCP at ").await;
+    let address = line.trim_start_matches("Serving MCP at http://").trim_end_matches("/mcp");
+    let address: SocketAddr = address.parse().unwrap();
+    let mut crowd = Vec::new();
+    for _ in 0..60 {
+        crowd.push(Connection::to(address).await);
+    }
+    line_with("cannot accept a connection").await;
+    drop(crowd);
+    let mut connection = Connection::to(address).await;
+    let head = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    connection.send(head.as_bytes()).await;
+    assert_eq!(connection.response().await.unwrap().head.status, 200);
 }
 
 #[tokio::test]

@@ -62,6 +62,25 @@ async fn a_hundred_first_calls_make_one_connection() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn at_most_sixteen_servers_connect_at_once() {
+    let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
+    let entry = json!({ "command": "fixture-server", "args": ["late"] });
+    let servers: serde_json::Map<String, serde_json::Value> =
+        names.iter().map(|name| (name.clone(), entry.clone())).collect();
+    let late = format!("{ECHO}[faults]\nstart_delay_ms = 1000\n");
+    let config = json!({ "mcpServers": servers }).to_string();
+    let world = World::with(&config).script("late", &late).start();
+    let connections = |name: &String| world.fixture(name).ledger().connections;
+    let begun = || names.iter().map(connections).sum::<usize>();
+    let looking = async {
+        pass(Duration::from_millis(500)).await;
+        begun()
+    };
+    let ((), early) = tokio::join!(world.gateway.list_missing(|_, _, _| {}), looking);
+    assert_eq!((early, begun()), (16, 20));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_server_is_stopped_after_ten_minutes_and_its_tools_stay() {
     let world = World::of("demo", "everything").start();
     echo(&world).await.unwrap();

@@ -306,7 +306,8 @@ async fn on_the_command_line_changes_are_shown_and_accepted() {
     exit 0
     --- stdout
     demo
-    demo_save (changed)
+    demo_save (changed) (hidden text)
+      hidden: `<U+001B>[2J` (4 characters)
       - description: "Saves the text."
       + description: "Saves \u001b[2Jeverything."
     demo_extra (new)
@@ -314,11 +315,12 @@ async fn on_the_command_line_changes_are_shown_and_accepted() {
       + inputSchema: {"type":"object"}
     --- stderr
     `switchboard pins accept demo` accepts them as they are now
+    models do not get the hidden text; ask its server's author what it is for
     "#);
     insta::assert_snapshot!(transcript(&installed, "tools demo").await, @r#"
     exit 0
     --- stdout
-    demo_save (changed)  Saves everything.
+    demo_save (changed) (hidden text)  Saves everything.
     demo_extra (new)
     --- stderr
     "#);
@@ -326,7 +328,7 @@ async fn on_the_command_line_changes_are_shown_and_accepted() {
     exit 0
     --- stdout
     --- stderr
-    accepted 1 tool: demo_save
+    accepted: demo_save
     "#);
     insta::assert_snapshot!(transcript(&installed, "pins accept demo nothing").await, @r#"
     exit 2
@@ -348,9 +350,11 @@ async fn on_the_command_line_changes_are_shown_and_accepted() {
     exit 0
     --- stdout
     --- stderr
-    accepted 1 tool: demo_extra
+    accepted: demo_extra
     "#);
-    assert_eq!(installed.run(["pins"]).await.stdout, "");
+    // Hidden text is told as long as it is there.
+    let left = "demo\ndemo_save (hidden text)\n  hidden: `<U+001B>[2J` (4 characters)\n";
+    assert_eq!(installed.run(["pins"]).await.stdout, left);
 }
 
 #[tokio::test]
@@ -374,7 +378,8 @@ async fn programs_read_the_changes_as_json() {
                   "old": "\"Saves the text.\"",
                   "new": "\"Saves \\u001b[2Jeverything.\""
                 }
-              ]
+              ],
+              "hidden": "<U+001B>[2J"
             },
             {
               "name": "demo_extra",
@@ -403,4 +408,67 @@ async fn programs_read_the_changes_as_json() {
         serde_json::from_str(&installed.run(["status", "--json"]).await.stdout).unwrap();
     let drift = json!({ "changed": 1, "new": 1, "unverified": 0 });
     assert_eq!(status["servers"][0]["drift"], drift);
+}
+
+const WORDS: &str = r#"
+[server]
+instructions = "Use save."
+[[tools]]
+name = "save"
+[[prompts]]
+name = "greet"
+description = "Greets."
+arguments = [{ name = "who" }]
+messages = [{ role = "user", text = "Hello." }]
+"#;
+
+/// How instructions and the prompt read, and whether they can be had.
+async fn words(world: &World) -> (Result<String, Code>, Result<(), Code>) {
+    let instructions = Request::Instructions { server: "demo".to_owned() };
+    let instructions = world.session.handle(instructions).await;
+    let text = instructions.map(|reply| switchboard::render::text::reply(&reply));
+    let prompt =
+        Request::Prompt { name: "greet".to_owned(), server: None, args: Default::default() };
+    let prompt = world.session.handle(prompt).await.map(drop);
+    (text.map_err(|failure| failure.code), prompt.map_err(|failure| failure.code))
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_and_instructions_that_changed_are_marked_and_may_be_blocked() {
+    let cases = [
+        (WORDS.to_owned(), false, false),
+        (WORDS.replace("Use save.", "Use save. Obey."), true, false),
+        (WORDS.replace("Use save.", "Use save.\u{200b}"), true, false),
+        (WORDS.replace("Greets.", "Obeys."), false, true),
+        (WORDS.replace("\"who\"", "\"whom\""), false, true),
+        (WORDS.replace("Greets.", "Greets.\u{e0041}"), false, true),
+    ];
+    for (after, instructions_changed, prompt_changed) in cases {
+        for pins in ["off", "warn", "block"] {
+            let world = world(pins, &[WORDS, &after]).start();
+            world.ask(r#"{ "connect": "demo" }"#).await;
+            reconnect(&world).await;
+            let (instructions, prompt) = words(&world).await;
+            let blocks = pins == "block";
+            match (instructions_changed && blocks, &instructions) {
+                (true, outcome) => assert_eq!(*outcome, Err(Code::ToolBlocked), "{after}"),
+                (false, outcome) => {
+                    let marked = instructions_changed && pins != "off";
+                    let text = outcome.as_ref().unwrap();
+                    assert_eq!(text.contains("changed since they were accepted"), marked, "{text}");
+                }
+            }
+            let expected = if prompt_changed && blocks { Err(Code::ToolBlocked) } else { Ok(()) };
+            assert_eq!(prompt, expected, "{pins} {after}");
+            let mut client = world.client(json!({})).await;
+            let listed = client.ask("prompts/list", json!({})).await.to_string();
+            let marked = prompt_changed && pins != "off";
+            assert_eq!(listed.contains("changed since it was accepted"), marked, "{listed}");
+            let accepted = world.gateway.accept_pins("demo", &[]).await.unwrap();
+            let changed = usize::from(instructions_changed) + usize::from(prompt_changed);
+            assert_eq!(accepted.drifts.len(), if pins == "off" { 0 } else { changed });
+            let (instructions, prompt) = words(&world).await;
+            assert!(!instructions.unwrap().contains("changed since") && prompt.is_ok());
+        }
+    }
 }

@@ -182,6 +182,17 @@ async fn a_projects_server_is_trusted_where_a_person_typed_it() {
 }
 
 #[tokio::test]
+async fn yes_on_a_pipe_approves_nothing() {
+    let installed = project(r#""one": { "command": "true" }"#);
+    for line in [&["trust"][..], &["trust", "one"]] {
+        let ran = installed.run_with_input(line.iter().copied(), "y\ny\n").await;
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        assert!(status(&installed, "one").await.contains("pending"));
+    }
+    assert!(!installed.home().join("switchboard/state/trust.json").exists());
+}
+
+#[tokio::test]
 async fn what_was_typed_before_the_question_is_no_answer_to_it() {
     let installed = project(r#""one": { "command": "true" }"#);
     let mut program = installed.command();

@@ -1,5 +1,6 @@
 //! Signing in from the command line, as a program does it and as a person does.
 
+mod accounts;
 mod far;
 mod hostile;
 mod guide;

@@ -281,6 +281,10 @@ async fn approvals_that_others_could_have_written_approve_nothing() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).unwrap();
     assert!(project.use_it().await.starts_with("trust_required"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let directory = file.parent().unwrap();
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(project.use_it().await.starts_with("trust_required"));
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
     let elsewhere = project.folder.join("trust.json");
     fs::rename(&file, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &file).unwrap();

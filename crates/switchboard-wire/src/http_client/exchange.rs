@@ -258,9 +258,15 @@ impl Link {
         }
         let body = self.whole(response).await?;
         self.give(&body, id, stage);
+        if self.inlet.awaits(id) {
+            // Several messages in one body, which no revision allows, or one that is not the answer.
+            for message in values(&body).iter().skip_while(|only| only.len() == body.len()) {
+                self.take(message, Some(Exchange(id)));
+            }
+        }
         match self.inlet.awaits(id) {
             false => Ok(()),
-            true => Err(RequestError::Http(HttpError::NotMcp { page: Page::of(&headers, &body) })),
+            true => Err(not_the_answer(&headers, &body)),
         }
     }
 
@@ -355,6 +361,31 @@ fn messages(frame: &Bytes) -> Vec<Bytes> {
     match batch {
         Some(batch) => batch.iter().map(|one| frame.slice_ref(one.get().as_bytes())).collect(),
         None => vec![frame.clone()],
+    }
+}
+
+/// The JSON values that a body holds one after the other.
+fn values(body: &Bytes) -> Vec<Bytes> {
+    let values = serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>();
+    values.map_while(Result::ok).map(|one| body.slice_ref(one.get().as_bytes())).collect()
+}
+
+/// What a body means that came for a request and has no answer to it.
+fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
+    #[derive(serde::Deserialize)]
+    struct Envelope<'a> {
+        #[serde(borrow)]
+        jsonrpc: &'a str,
+        #[serde(default)]
+        id: serde_json::Value,
+    }
+    match serde_json::from_slice(body) {
+        Ok(Envelope { jsonrpc: "2.0", id }) => match rpc_error(body) {
+            // The server could not read the id of the request.
+            Some(error) if id.is_null() => RequestError::Refused(error),
+            Some(_) | None => RequestError::Http(HttpError::OtherAnswer),
+        },
+        Ok(_) | Err(_) => RequestError::Http(HttpError::NotMcp { page: Page::of(headers, body) }),
     }
 }
 

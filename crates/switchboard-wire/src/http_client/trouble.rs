@@ -52,6 +52,8 @@ pub enum HttpError {
     Status { status: u16, page: Page },
     #[error("what is there does not speak MCP: it answered with {page}")]
     NotMcp { page: Page },
+    #[error("the server answered with the id of another request, which is a bug of the server")]
+    OtherAnswer,
     #[error("the server sends us on to `{origin}`, which is not the configured one")]
     Elsewhere { origin: String },
     #[error("the server sends us on again and again")]

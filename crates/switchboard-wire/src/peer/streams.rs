@@ -38,14 +38,17 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         let mut deadlines = JoinSet::new();
         let peer = self.inlet.peer().clone();
         deadlines.spawn(async move { watch_deadlines(&peer).await });
-        while let Some(frame) = self.frames.next().await? {
+        loop {
+            if let Some(pause) = handler.pause() {
+                pause.await;
+            }
+            let Some(frame) = self.frames.next().await? else { return Ok(()) };
             match frame {
                 Frame::Line(line) => self.inlet.take(&line, None, handler),
                 Frame::TooLong { head } => self.overlong = self.inlet.too_long(&head, handler),
                 Frame::Drained { tail, .. } => self.inlet.drained(self.overlong, &tail),
             }
         }
-        Ok(())
     }
 }
 

@@ -75,6 +75,8 @@ pub(super) struct Held {
     age: Option<Duration>,
     since: Instant,
     source: Source,
+    /// Of the sign-in that it comes from: the same for renewed tokens.
+    identity: Option<String>,
 }
 
 /// Where the tokens in use come from.
@@ -87,9 +89,9 @@ enum Source {
 }
 
 impl Held {
-    fn of(grant: Grant, source: Source) -> Held {
+    fn of(grant: Grant, source: Source, identity: Option<String>) -> Held {
         let age = SystemTime::now().duration_since(grant.tokens.received).ok();
-        Held { grant, age, since: Instant::now(), source }
+        Held { grant, age, since: Instant::now(), source, identity }
     }
 
     fn condition(&self) -> Condition {
@@ -185,16 +187,17 @@ impl Account {
         let Some(held) = self.held().filter(|held| held.grant.tokens.access == *refused) else {
             return Ok(());
         };
-        let _lock = self.vault.lock(&held.grant.account(), LOCKED).await?;
+        let _lock = self.vault.lock(&self.kept_under(&held.grant), LOCKED).await?;
         let Some((entry, kept)) = self.kept().await? else { return Err(AuthError::NotSignedIn) };
         if kept.tokens.access != *refused {
-            self.adopt(kept);
+            self.adopt(kept, &entry);
             return Ok(());
         }
         let Some(refresh) = kept.tokens.refresh.clone() else { return Err(AuthError::Expired) };
         match requests::refresh(self.net().await?, &kept, &refresh).await {
             Ok(tokens) => {
-                let _in_memory_at_least = self.keep(Grant { tokens, ..kept }).await;
+                let renewed = Grant { tokens, ..kept };
+                let _in_memory_at_least = self.keep(renewed, entry.identity()).await;
                 Ok(())
             }
             Err(error) if error.is_passing() => {
@@ -224,7 +227,7 @@ impl Account {
         }
         let granted = self.held().map(|held| held.grant.tokens.scopes.clone()).unwrap_or_default();
         let scopes = scope::union(&granted, scopes);
-        if let Err(error) = self.vault.want(self.url(), scopes.clone()).await {
+        if let Err(error) = self.vault.want(&self.terms.holder(), scopes.clone()).await {
             tracing::warn!(server = %self.terms.server, %error, "what a server wants was not kept");
         }
         Err(AuthError::MoreScope { scopes })
@@ -237,8 +240,8 @@ impl Account {
             return Ok(true);
         }
         match self.kept().await? {
-            Some((_, kept)) if kept.tokens.access != *token => {
-                self.adopt(kept);
+            Some((entry, kept)) if kept.tokens.access != *token => {
+                self.adopt(kept, &entry);
                 Ok(true)
             }
             Some(_) | None => Ok(false),
@@ -265,7 +268,8 @@ impl Account {
     }
 
     async fn in_vault(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
-        let Some(entry) = self.vault.find(self.url(), Kind::Grant).await? else { return Ok(None) };
+        let found = self.vault.find(&self.terms.holder(), Kind::Grant).await?;
+        let Some(entry) = found else { return Ok(None) };
         let Some(kept) = self.vault.read(&entry).await? else { return Ok(None) };
         let grant = Grant::of_kept(&kept)?;
         let configured = &self.terms.options.client_id;
@@ -277,17 +281,18 @@ impl Account {
     /// Keeps what a sign-in gave, and uses it; what the server wanted before is asked for by now.
     pub(super) async fn signed_in(&self, grant: Grant) -> Result<Entry, VaultError> {
         let _lock = self.lock_kept().await;
-        let entry = self.keep(grant).await?;
-        self.vault.want(self.url(), Vec::new()).await?;
+        let entry = self.keep(grant, vault::new_identity()).await?;
+        self.vault.want(&self.terms.holder(), Vec::new()).await?;
         Ok(entry)
     }
 
     /// Keeps a grant, and uses it. What cannot be written down is used all the same: the authority
     /// may not take the old one any more.
-    pub(super) async fn keep(&self, grant: Grant) -> Result<Entry, VaultError> {
-        let (account, secret) = (grant.account(), grant.to_kept());
-        self.hold(grant, Source::Authority);
-        let kept = self.vault.keep(self.url(), Kind::Grant, &account, secret).await;
+    pub(super) async fn keep(&self, grant: Grant, identity: String) -> Result<Entry, VaultError> {
+        let (account, secret) = (self.kept_under(&grant), grant.to_kept());
+        self.hold(grant, Source::Authority, Some(identity.clone()));
+        let under = (account.as_str(), Some(identity));
+        let kept = self.vault.keep(&self.terms.holder(), Kind::Grant, under, secret).await;
         if let Err(error) = &kept {
             tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
             let older = self.in_vault().await.ok().flatten();
@@ -299,13 +304,22 @@ impl Account {
     /// Lets whoever renews what is kept be done with it: its tokens must not take the place of what
     /// comes next. One that does not get done stops nobody.
     pub(super) async fn lock_kept(&self) -> Option<vault::Held> {
-        let kept = self.vault.find(self.url(), Kind::Grant).await.ok()??;
+        let kept = self.vault.find(&self.terms.holder(), Kind::Grant).await.ok()??;
         self.vault.lock(&kept.account, LOCKED).await.ok()
     }
 
     /// Takes what another process was given.
-    pub(super) fn adopt(&self, grant: Grant) {
-        self.hold(grant, Source::Vault);
+    pub(super) fn adopt(&self, grant: Grant, entry: &Entry) {
+        self.hold(grant, Source::Vault, Some(entry.identity()));
+    }
+
+    /// The identity of the sign-in in use.
+    pub(crate) fn identity(&self) -> Option<String> {
+        self.held()?.identity.clone()
+    }
+
+    fn kept_under(&self, grant: &Grant) -> String {
+        grant.account(self.terms.account.as_deref())
     }
 
     /// Whether the authority gave us this token: if it is refused, another one will be, too.
@@ -356,9 +370,9 @@ impl Account {
     }
 
     /// Uses a grant from now on.
-    fn hold(&self, grant: Grant, source: Source) {
+    fn hold(&self, grant: Grant, source: Source, identity: Option<String>) {
         let mut state = self.state();
-        state.held = Some(Arc::new(Held::of(grant, source)));
+        state.held = Some(Arc::new(Held::of(grant, source, identity)));
         (state.outdated, state.failure) = (None, None);
     }
 
@@ -371,7 +385,7 @@ impl Account {
             return Ok(());
         }
         match self.kept().await? {
-            Some((_, grant)) => self.adopt(grant),
+            Some((entry, grant)) => self.adopt(grant, &entry),
             None => self.take_over().await,
         }
         Ok(())
@@ -380,6 +394,10 @@ impl Account {
     /// Takes what an older installation was granted for this server, once. If that does not work
     /// out now, it may next time.
     async fn take_over(&self) {
+        if self.terms.account.is_some() {
+            // It was granted to another account, for all that is known.
+            return;
+        }
         let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
         let Some(left) = left.filter(|_| !takeover::was_taken(&self.paths, self.url())) else {
             return;
@@ -394,10 +412,10 @@ impl Account {
 
     /// Another process may have taken it over already, and renewed it since.
     async fn keep_older(&self, grant: Grant) {
-        let _lock = self.vault.lock(&grant.account(), LOCKED).await;
+        let _lock = self.vault.lock(&self.kept_under(&grant), LOCKED).await;
         match self.in_vault().await {
-            Ok(Some((_, kept))) => self.adopt(kept),
-            Ok(None) if self.keep(grant).await.is_ok() => {
+            Ok(Some((entry, kept))) => self.adopt(kept, &entry),
+            Ok(None) if self.keep(grant, vault::new_identity()).await.is_ok() => {
                 takeover::mark_taken(&self.paths, self.url());
             }
             Ok(None) | Err(_) => {}
@@ -413,7 +431,7 @@ impl Account {
         let grant = flow::by_credentials(self).await?;
         let access = grant.tokens.access.clone();
         // Whoever has the credentials gets another one, so there is nothing to be kept.
-        self.hold(grant, Source::Authority);
+        self.hold(grant, Source::Authority, None);
         Ok(access)
     }
 
@@ -429,7 +447,9 @@ impl Account {
             }
             _ => return,
         };
-        let dead = self.vault.keep(self.url(), entry.kind, &grant.account(), grant.to_kept()).await;
+        let account = self.kept_under(&grant);
+        let under = (account.as_str(), Some(entry.identity()));
+        let dead = self.vault.keep(&entry.holder(), entry.kind, under, grant.to_kept()).await;
         if let Err(error) = dead {
             tracing::warn!(server = %self.terms.server, %error, "a dead token stays");
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use switchboard_core::config::secrecy::address;
 use switchboard_core::render::words::clean_line;
 use switchboard_core::sign_in::challenge::Challenge;
 use switchboard_core::sign_in::link::{self, BadLink};
@@ -94,7 +95,9 @@ async fn describe(
             Ok(resource) => return Ok(Some(resource)),
             // A site that answers everything with a page says nothing by it.
             Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
-            Err(cause) => return Err(DiscoverError::Document { url: shown(url.as_str()), cause }),
+            Err(cause) => {
+                return Err(DiscoverError::Document { url: shown(&address(url.as_str())), cause });
+            }
         }
     }
     Ok(None)
@@ -168,18 +171,18 @@ async fn read_authority(
 ) -> Result<Option<Authority>, DiscoverError> {
     let Some(answer) = document(net, url).await? else { return Ok(None) };
     let read = Authority::read(&answer.body, issuer, &terms.reach());
-    let bad = |cause| DiscoverError::Document { url: shown(url.as_str()), cause };
+    let bad = |cause| DiscoverError::Document { url: shown(&address(url.as_str())), cause };
     read.map(Some).map_err(bad)
 }
 
 /// A document, if there is one. An authority that is in trouble has not said that there is none.
 async fn document(net: &Net, url: &Url) -> Result<Option<Answer>, DiscoverError> {
-    let failed = |cause| DiscoverError::Net { url: shown(url.as_str()), cause };
+    let failed = |cause| DiscoverError::Net { url: shown(&address(url.as_str())), cause };
     let answer = net.get(url).await.map_err(failed)?;
     match answer.status {
         200 if answer.json => Ok(Some(answer)),
         408 | 425 | 429 | 500.. => Err(DiscoverError::Trouble {
-            url: shown(url.as_str()),
+            url: shown(&address(url.as_str())),
             status: answer.status,
             retry_after: answer.retry_after,
         }),

@@ -120,7 +120,7 @@ pub(super) async fn begin(
     if access(&now) != access(&before)
         && let Some((entry, grant)) = now
     {
-        account.adopt(grant.clone());
+        account.adopt(grant.clone(), &entry);
         return Ok(Begun::Done(Box::new(grant), Some(entry)));
     }
     let prepared = prepare(account, now).await?;
@@ -140,7 +140,8 @@ pub(super) async fn begin(
 impl Turn<'_> {
     /// Waits until no other process signs in to the server.
     async fn taken(self, account: &Account) -> Result<Held, AuthError> {
-        let name = super::grant::account("sign-in", "", account.url());
+        let name = account.terms.account.as_deref().unwrap_or_default();
+        let name = super::grant::account(&["sign-in", "", account.url(), name]);
         let mut alone = account.vault.lock(&name, GLANCE).await;
         if let Err(VaultError::Held { .. }) = alone {
             self.queued.send_replace(true);

@@ -84,9 +84,13 @@ impl Tokens {
 pub(crate) struct Unreadable;
 
 impl Grant {
-    /// What the grant is kept under: nobody else's is found there.
-    pub(crate) fn account(&self) -> String {
-        account(&self.issuer, &self.client.id, &self.resource)
+    /// What the grant is kept under, for one `account` of the entries.
+    pub(crate) fn account(&self, name: Option<&str>) -> String {
+        let parts = [self.issuer.as_str(), &self.client.id, &self.resource];
+        match name {
+            None => account(&parts),
+            Some(name) => account(&[parts[0], parts[1], parts[2], name]),
+        }
     }
 
     pub(crate) fn to_kept(&self) -> Secret {
@@ -150,10 +154,11 @@ impl Grant {
     }
 }
 
-/// One name for an issuer, a client and a resource; none of them can be made to look like another.
-pub(crate) fn account(issuer: &str, client: &str, resource: &str) -> String {
+/// One name for an issuer, a client, a resource and maybe an account; none of them can be made to
+/// look like another.
+pub(crate) fn account(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
-    for part in [issuer, client, resource] {
+    for part in parts {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     }
@@ -239,7 +244,7 @@ pub(crate) mod tests {
         let kept = grant().to_kept();
         let again = Grant::of_kept(&kept).unwrap();
         assert_eq!(again.to_kept(), kept);
-        assert_eq!(again.account(), grant().account());
+        assert_eq!(again.account(None), grant().account(None));
         assert_eq!(again.tokens.expires(), Some(time(1_700_003_600)));
         for damaged in ["", "{}", "null", &kept.expose().replace("\"version\":1", "\"version\":2")]
         {
@@ -255,11 +260,15 @@ pub(crate) mod tests {
 
     #[test]
     fn each_issuer_client_and_resource_has_its_own_account() {
-        let accounts = [("ab", "c", "d"), ("a", "bc", "d"), ("a", "b", "cd"), ("", "abc", "d")];
-        let mut names: Vec<String> = accounts
-            .iter()
-            .map(|(issuer, client, resource)| account(issuer, client, resource))
-            .collect();
+        let accounts: [&[&str]; 6] = [
+            &["ab", "c", "d"],
+            &["a", "bc", "d"],
+            &["a", "b", "cd"],
+            &["", "abc", "d"],
+            &["a", "b", "c", "d"],
+            &["a", "b", "c", ""],
+        ];
+        let mut names: Vec<String> = accounts.iter().map(|parts| account(parts)).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), accounts.len());

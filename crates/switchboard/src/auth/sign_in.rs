@@ -170,7 +170,8 @@ impl SignIn {
             Ok(None) | Err(_) => false,
         };
         let failed = |error| self.failure(AuthError::Vault(error));
-        let found = account.vault.find(account.url(), Kind::Grant).await.map_err(failed)?;
+        let found =
+            account.vault.find(&account.terms.holder(), Kind::Grant).await.map_err(failed)?;
         let Some(entry) = found else { return Ok(Forgotten::NothingKept) };
         account.vault.forget(&entry).await.map_err(failed)?;
         Ok(if revoked { Forgotten::Revoked } else { Forgotten::NotRevoked })

@@ -7,6 +7,7 @@ use switchboard_core::name::ServerName;
 use switchboard_core::sign_in::address::Reach;
 use url::Url;
 
+use super::vault::Holder;
 use crate::secret::Secret;
 
 /// For which server, and how. Whoever has the same terms has the same tokens.
@@ -14,6 +15,8 @@ use crate::secret::Secret;
 pub(crate) struct Terms {
     pub(crate) server: ServerName,
     pub(crate) url: Url,
+    /// The `account` of the entry.
+    pub(crate) account: Option<String>,
     pub(crate) ca_file: Option<PathBuf>,
     /// The host of an authority that the user named, not a project.
     pub(crate) named: Option<Url>,
@@ -39,6 +42,11 @@ pub(crate) struct Options {
 }
 
 impl Terms {
+    /// What its tokens are kept for.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { address: self.url.to_string(), account: self.account.clone() }
+    }
+
     /// Where requests on behalf of the server may go.
     pub(crate) fn reach(&self) -> Reach {
         let reach = Reach::of(&self.url);

@@ -11,7 +11,7 @@ use switchboard_core::name::ServerName;
 use url::Url;
 
 use super::grant::Grant;
-use super::vault::{Entry, Kind, Place, Vault, VaultError};
+use super::vault::{self, Entry, Holder, Kind, Place, Vault, VaultError};
 use crate::explain;
 use crate::gateway::Gateway;
 use crate::secret::Secret;
@@ -26,6 +26,8 @@ pub struct KeptToken {
     pub servers: Vec<ServerName>,
     /// Its address as it is configured, with its variables filled in: they can be secret.
     pub address: String,
+    /// The `account` of the entries that it is for.
+    pub account: Option<String>,
     pub kind: TokenKind,
     pub kept: Kept,
     /// What is known of a sign-in; `None` of a token that was given, and of what cannot be read.
@@ -82,11 +84,17 @@ impl Vault {
     }
 }
 
-/// The token that the user gave for an address.
-pub(crate) async fn bearer(vault: &Vault, address: &str) -> Result<Option<Secret>, VaultError> {
-    match vault.find(address, Kind::Bearer).await? {
+/// The token that the user gave, and its identity.
+pub(crate) async fn bearer(
+    vault: &Vault,
+    holder: &Holder,
+) -> Result<Option<(Secret, String)>, VaultError> {
+    match vault.find(holder, Kind::Bearer).await? {
         // A line that leads elsewhere is none of ours.
-        Some(entry) if entry.account == account_of(address) => vault.read(&entry).await,
+        Some(entry) if entry.account == account_of(holder) => {
+            let secret = vault.read(&entry).await?;
+            Ok(secret.map(|secret| (secret, entry.identity())))
+        }
         Some(_) | None => Ok(None),
     }
 }
@@ -96,11 +104,16 @@ pub(crate) fn one_spelling(address: String) -> String {
     Url::parse(&address).map(String::from).unwrap_or(address)
 }
 
-/// A given token is its address's and nobody else's.
-fn account_of(address: &str) -> String {
+/// What a given token is kept under: one for each holder.
+fn account_of(holder: &Holder) -> String {
     let mut hash = Sha256::new();
     hash.update("bearer\0");
-    hash.update(address);
+    hash.update(&holder.address);
+    if let Some(account) = &holder.account {
+        // No address has this character.
+        hash.update("\0");
+        hash.update(account);
+    }
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -118,17 +131,18 @@ impl KeptToken {
 impl Gateway {
     /// Keeps a token for a server at a URL, in place of the one that was given before.
     pub async fn set_token(&self, server: &str, token: Secret) -> Result<KeptToken, Failure> {
-        let (name, address) = self.address_of(server)?;
+        let (name, holder) = self.holder_of(server)?;
         let sendable =
             |token: &Secret| token.expose().bytes().all(|byte| matches!(byte, 0x21..0x7f));
         if token.expose().is_empty() || !sendable(&token) {
             return Err(explain::unusable_token(&name));
         }
         let vault = self.vault();
-        let account = account_of(&address);
+        let account = account_of(&holder);
         let kept = async {
             let _held = vault.lock(&account, PATIENCE).await?;
-            vault.keep(&address, Kind::Bearer, &account, token).await
+            let under = (account.as_str(), Some(vault::new_identity()));
+            vault.keep(&holder, Kind::Bearer, under, token).await
         };
         let entry = kept.await.map_err(explain::vault)?;
         Ok(self.kept_token(&vault, &entry))
@@ -136,12 +150,12 @@ impl Gateway {
 
     /// The tokens that are kept: for one server, or all.
     pub async fn tokens(&self, server: Option<&str>) -> Result<Vec<KeptToken>, Failure> {
-        let only = server.map(|server| self.address_of(server)).transpose()?;
+        let only = server.map(|server| self.holder_of(server)).transpose()?;
         let vault = self.vault();
         let entries = vault.all().await.map_err(explain::vault)?;
         let wanted = entries
             .iter()
-            .filter(|entry| only.as_ref().is_none_or(|(_, address)| entry.server == *address));
+            .filter(|entry| only.as_ref().is_none_or(|(_, holder)| entry.is_held_by(holder)));
         let mut tokens = Vec::new();
         for entry in wanted {
             let mut token = self.kept_token(&vault, entry);
@@ -159,19 +173,20 @@ impl Gateway {
     /// configured. `None` if there is none.
     pub async fn remove_token(&self, server: &str) -> Result<Option<KeptToken>, Failure> {
         let vault = self.vault();
-        let address = match self.address_of(server) {
-            Ok((_, address)) => address,
+        let holder = match self.holder_of(server) {
+            Ok((_, holder)) => holder,
             Err(failure) => {
-                let kept = vault.find(server, Kind::Bearer).await;
-                match kept.map_err(explain::vault)? {
-                    Some(entry) => entry.server,
+                let entries = vault.all().await.map_err(explain::vault)?;
+                let given = |entry: &&Entry| entry.server == server && entry.kind == Kind::Bearer;
+                match entries.iter().find(given) {
+                    Some(entry) => entry.holder(),
                     None => return Err(failure),
                 }
             }
         };
         let forgotten = async {
-            let _held = vault.lock(&account_of(&address), PATIENCE).await?;
-            let entry = vault.find(&address, Kind::Bearer).await?;
+            let _held = vault.lock(&account_of(&holder), PATIENCE).await?;
+            let entry = vault.find(&holder, Kind::Bearer).await?;
             if let Some(entry) = &entry {
                 vault.forget(entry).await?;
             }
@@ -185,11 +200,12 @@ impl Gateway {
         let catalog = self.catalog();
         let servers = catalog.shelves().map(|(server, _)| server);
         let at_its_address = |server: &&ServerName| {
-            self.address_of(server.as_str()).is_ok_and(|(_, address)| address == entry.server)
+            self.holder_of(server.as_str()).is_ok_and(|(_, holder)| entry.is_held_by(&holder))
         };
         KeptToken {
             servers: servers.filter(at_its_address).cloned().collect(),
             address: entry.server.clone(),
+            account: entry.account_name.clone(),
             kind: match entry.kind {
                 Kind::Grant => TokenKind::SignIn,
                 Kind::Bearer => TokenKind::Given,
@@ -199,10 +215,11 @@ impl Gateway {
         }
     }
 
-    /// The server that is meant, and its URL with every variable filled in.
-    fn address_of(&self, server: &str) -> Result<(ServerName, String), Failure> {
+    /// The server that is meant, and what its tokens are kept for.
+    fn holder_of(&self, server: &str) -> Result<(ServerName, Holder), Failure> {
         let name = self.usable(server)?;
-        let url = match self.facts(&name).transport {
+        let facts = self.facts(&name);
+        let url = match facts.transport {
             Some(Transport::Http { url, .. } | Transport::WebSocket { url }) => url,
             Some(
                 Transport::Stdio { .. } | Transport::CommandLine { .. } | Transport::Socket { .. },
@@ -211,6 +228,6 @@ impl Gateway {
         };
         let expanded = self.environment().expanding(|with| expand::expand_url(&url, with));
         let address = expanded.map_err(|error| explain::unfilled_url(error, &name))?;
-        Ok((name, one_spelling(address)))
+        Ok((name, Holder { address: one_spelling(address), account: facts.account }))
     }
 }

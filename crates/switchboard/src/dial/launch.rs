@@ -5,6 +5,7 @@ mod installed;
 mod known;
 mod npm;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,6 +193,7 @@ impl Launching {
             args: launch.question(),
             env: program.env.clone(),
             cwd: self.entered_place(program),
+            confinement: program.confinement,
         };
         let limits = Limits { patience: self.installation(), output: ANSWER };
         let (tail, began) = (Tail::default(), Instant::now());
@@ -300,8 +302,12 @@ fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place:
 /// Makes a directory in which nothing decides what is run, and above which npm looks no further.
 fn make_neutral(place: &Path) -> bool {
     let manifest = place.join("package.json");
+    if !manifest.is_file() && paths::private_dir(place).is_ok() {
+        let made = paths::create_private(&manifest).and_then(|mut new| new.write_all(b"{}\n"));
+        // Another process may have been faster.
+        return made.is_ok() || manifest.is_file();
+    }
     manifest.is_file()
-        || (paths::private_dir(place).is_ok() && std::fs::write(manifest, "{}\n").is_ok())
 }
 
 #[cfg(test)]

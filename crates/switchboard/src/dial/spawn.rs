@@ -13,6 +13,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use rustix::process::{Pid, Signal};
+pub use switchboard_reaper::Confinement;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// What to run. There is no shell anywhere between this and the kernel.
@@ -23,6 +24,7 @@ pub struct Program {
     /// The whole environment of the program.
     pub env: BTreeMap<String, String>,
     pub cwd: PathBuf,
+    pub confinement: Confinement,
 }
 
 impl fmt::Debug for Program {

@@ -174,6 +174,7 @@ pub(super) fn http_code(error: &HttpError) -> Code {
         HttpError::Connect { .. } | HttpError::Broken { .. } => Code::ConnectionLost,
         HttpError::Status { .. }
         | HttpError::NotMcp { .. }
+        | HttpError::OtherAnswer
         | HttpError::Elsewhere { .. }
         | HttpError::Circle
         | HttpError::Handshake
@@ -201,6 +202,7 @@ pub(super) fn http_hints(error: &HttpError, server: &ServerName) -> Vec<Hint> {
         | HttpError::OtherProtocol => vec![Hint::Correct("url".to_owned())],
         HttpError::Connect { .. }
         | HttpError::Broken { .. }
+        | HttpError::OtherAnswer
         | HttpError::Busy { retry_after: None, .. }
         | HttpError::Status { .. } => Vec::new(),
     }

@@ -182,7 +182,7 @@ impl Guests {
         let guests = self.by_name.iter();
         let shelves = guests.clone().map(|(id, guest)| (id.clone(), guest.shelf.clone()));
         let plans = guests.map(|(id, guest)| (id.clone(), Arc::clone(&guest.recipe.plan)));
-        self.directory.replace(shelves.collect(), plans.collect());
+        self.directory.replace(shelves.collect(), Vec::new(), plans.collect());
     }
 
     fn seen_beside(&self, configured: Arc<Catalog>) -> Arc<Catalog> {
@@ -196,7 +196,8 @@ impl Guests {
         }
         let shelves = configured.shelves().chain(guests.shelves());
         let shelves = shelves.map(|(server, shelf)| (server.clone(), shelf.clone()));
-        let all = Arc::new(Catalog::new(shelves.collect()));
+        let reserved = configured.reserved().to_vec();
+        let all = Arc::new(Catalog::reserving(shelves.collect(), reserved));
         *view = Some(View { configured, guests, all: Arc::clone(&all) });
         all
     }

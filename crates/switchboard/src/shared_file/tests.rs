@@ -127,3 +127,71 @@ fn no_update_of_many_writers_is_lost() {
     assert_eq!(lines.len(), 64);
     assert_eq!(names(home.path()), ["mcp.json", "mcp.lock"]);
 }
+
+/// A secret is not written where another user could read, replace or roll it back.
+#[test]
+fn directory_that_others_have_a_say_in_takes_no_secret() {
+    const OTHER_USER: u32 = 65534;
+    let is_root = rustix::process::geteuid().is_root();
+    let check = |above: u32, own: u32, owners: [Option<u32>; 2], linked: bool, expected: bool| {
+        let home = tempfile::tempdir().unwrap();
+        let (upper, lower) = (home.path().join("above"), home.path().join("above/own"));
+        fs::create_dir_all(&lower).unwrap();
+        for (directory, mode, owner) in [(&lower, own, owners[1]), (&upper, above, owners[0])] {
+            std::os::unix::fs::chown(directory, owner.filter(|_| is_root), None).unwrap();
+            fs::set_permissions(directory, Permissions::from_mode(mode)).unwrap();
+        }
+        let link = home.path().join("link");
+        symlink(&lower, &link).unwrap();
+        let directory = if linked { &link } else { &lower };
+        let file = SharedFile::guarded(directory.join("secret"));
+        let written = file.update(|_| Ok::<_, ()>(Some(b"secret".to_vec())));
+        let about = format!("{above:o} {own:o} {owners:?} {linked}");
+        assert_eq!(written.is_ok(), expected, "{about}");
+        assert!(expected || names(&lower).is_empty(), "{about}");
+    };
+    let ours = [None, None];
+    for linked in [false, true] {
+        check(0o700, 0o700, ours, linked, true);
+        check(0o755, 0o755, ours, linked, true);
+        check(0o775, 0o700, ours, linked, true);
+        check(0o1777, 0o700, ours, linked, true);
+        check(0o777, 0o700, ours, linked, false);
+        for own in [0o777, 0o1777, 0o770, 0o720, 0o702] {
+            check(0o700, own, ours, linked, false);
+        }
+        if is_root {
+            check(0o700, 0o700, [None, Some(OTHER_USER)], linked, false);
+            check(0o755, 0o777, [None, Some(OTHER_USER)], linked, false);
+            check(0o755, 0o700, [Some(OTHER_USER), None], linked, false);
+        }
+    }
+}
+
+/// Opening a pipe blocks until its other end is open.
+#[test]
+fn lock_that_is_no_regular_file_is_not_waited_for() {
+    let home = tempfile::tempdir().unwrap();
+    let lock = home.path().join("file.lock");
+    let check = |about: &str| {
+        let file = SharedFile::ours(home.path().join("file"));
+        assert!(file.update(|_| Ok::<_, ()>(Some(Vec::new()))).is_err(), "{about}");
+        assert!(paths::try_lock(&lock).is_err(), "{about}");
+    };
+    let remove = || fs::remove_file(&lock).unwrap();
+    let mode = rustix::fs::Mode::from(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    check("a pipe");
+    remove();
+    let _listener = std::os::unix::net::UnixListener::bind(&lock).unwrap();
+    check("a socket");
+    remove();
+    for target in ["/dev/null", "/dev/zero", "nowhere", "file.lock"] {
+        symlink(target, &lock).unwrap();
+        check(target);
+        remove();
+    }
+    assert!(!home.path().join("nowhere").exists());
+    fs::create_dir(&lock).unwrap();
+    check("a directory");
+}

@@ -38,6 +38,8 @@ const RUNNERS: &[(&[&str], &[&str])] = &[
     ),
     (&["gradle", "gradlew"], &["build.gradle", "build.gradle.kts"]),
     (&["mvn"], &["pom.xml"]),
+    // Aliases and hooks.
+    (&["git"], &[".git/config"]),
 ];
 
 /// The file itself, or those that may be meant by its name.
@@ -59,21 +61,55 @@ pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
     meant
 }
 
-/// The files of a module that a word may name, `package.module` or `-mpackage`.
-pub(super) fn by_module(word: &str, cwd: &Path) -> Vec<PathBuf> {
-    let name = word.strip_prefix("-m").unwrap_or(word);
+/// Where the module lies that a word may name.
+pub(super) struct Module {
+    pub(super) files: Vec<PathBuf>,
+    /// Its path without an ending, and those of the packages around it.
+    pub(super) stems: Vec<PathBuf>,
+    /// The outermost package.
+    pub(super) package: PathBuf,
+}
+
+/// `package.module` or `-mpackage` for Python, `Package::Module` for Perl.
+pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
+    let name = word.strip_prefix("-m").or_else(|| word.strip_prefix("-M")).unwrap_or(word);
+    let name = name.replace("::", ".");
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    if name.is_empty() || !name.chars().all(plain) {
-        return Vec::new();
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        return None;
     }
     let module = cwd.join(name.replace('.', "/"));
-    // Python runs the packages around a module first.
+    // Python runs the packages around a module first, and a module in the place of such a package.
     let depth = name.matches('.').count();
-    let around = module.ancestors().skip(1).take(depth).map(|package| package.join("__init__.py"));
+    let stems: Vec<PathBuf> = module.ancestors().take(depth + 1).map(Path::to_owned).collect();
     let mut files = vec![module.with_extension("py"), module.join("__main__.py")];
-    files.push(module.join("__init__.py"));
-    files.extend(around);
-    files
+    files.extend(stems.iter().map(|package| package.join("__init__.py")));
+    files.extend(stems.iter().skip(1).map(|package| package.with_extension("py")));
+    files.push(module.with_extension("pm"));
+    let package = stems.last().cloned().unwrap_or(module);
+    let inner = stems.iter().flat_map(|stem| [stem.join("__init__"), stem.join("__main__")]);
+    let stems = stems.iter().cloned().chain(inner).collect();
+    Some(Module { files, stems, package })
+}
+
+/// What marks the environment that a Python belongs to.
+pub(super) const VIRTUAL_ENVIRONMENT: &str = "pyvenv.cfg";
+
+pub(super) fn by_virtual_environment(program: &Path) -> Option<PathBuf> {
+    let place = program.parent()?.parent()?;
+    Some(place.join(VIRTUAL_ENVIRONMENT)).filter(|settings| settings.is_file())
+}
+
+/// The files of an installed package, as in `node -r package/register`.
+pub(super) fn by_package(word: &str, cwd: &Path) -> Vec<PathBuf> {
+    let installed = cwd.join("node_modules");
+    let first = word.split('/').next().unwrap_or_default();
+    let is_name = !first.is_empty() && !first.starts_with('.') && !word.contains("..");
+    if is_name && installed.join(first).is_dir() {
+        by_path(installed.join(word))
+    } else {
+        Vec::new()
+    }
 }
 
 /// The files that a runner of scripts takes its commands from.

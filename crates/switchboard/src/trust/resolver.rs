@@ -1,14 +1,14 @@
-//! Which files a command line may run, wherever its words lead. Generous on purpose: a word that
-//! names no file costs a look, a script that is not found could be swapped.
+//! Which files and directories a command line may run, wherever its words lead. Generous on purpose:
+//! a word that names no file costs a look, a script that is not found could be swapped.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use percent_encoding::percent_decode_str;
-use switchboard_core::config::trust::paths_in;
-
 use super::meant;
+use super::place::{Place, Written};
+use super::spelling::{self, parts_of};
 use crate::dial::lookup;
 use crate::paths;
 
@@ -16,10 +16,19 @@ use crate::paths;
 pub(super) const MOST_WORDS: usize = 512;
 
 /// Directories besides the working one in which words are looked up.
-const MOST_BASES: usize = 8;
+const MOST_BASES: usize = 12;
 
 /// Scripts name interpreters, and files of arguments more arguments; this deep.
-const DEEPEST: usize = 3;
+pub(super) const DEEPEST: usize = 8;
+
+/// So often a word is looked for in a directory, so that a project cannot keep us busy.
+const MOST_LOOKS: usize = 8_192;
+
+/// So many options are tried, each with all that may stand behind its letters.
+const MOST_OPTIONS: usize = 256;
+
+/// So many directories are listed for patterns.
+const MOST_LISTINGS: usize = 1_024;
 
 /// So much of a script or of a file of arguments is looked at.
 const HEAD: u64 = 64 * 1024;
@@ -30,6 +39,16 @@ pub(super) struct CommandLine<'a> {
     pub(super) cwd: &'a Path,
     /// Where programs are looked for; `None` if only a start would tell.
     pub(super) path: Option<&'a str>,
+    /// Runners look for their files up to here.
+    pub(super) root: &'a Path,
+    pub(super) code: Code,
+}
+
+/// Whether words may be code, whose patterns a shell replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    Inline,
+    Absent,
 }
 
 /// A file that may be run, and how it was found.
@@ -37,6 +56,7 @@ pub(super) struct CommandLine<'a> {
 pub(super) struct Candidate {
     pub(super) file: PathBuf,
     pub(super) by: FoundBy,
+    pub(super) written: Written,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,34 +71,105 @@ pub(super) enum FoundBy {
     Runner,
 }
 
-/// Every candidate, whether it exists or not, inside or outside of a project. The second value says
-/// that there were too many words.
-pub(super) fn candidates(line: &CommandLine<'_>) -> (Vec<Candidate>, bool) {
-    let mut search = Search { seen: HashSet::new(), found: Vec::new(), bases: Vec::new(), line };
-    search.bases.push(line.cwd.to_owned());
-    let words = parts_of(line.words.iter().map(String::as_str));
-    let is_cut = words.len() > MOST_WORDS;
-    let words: Vec<String> = words.into_iter().take(MOST_WORDS).collect();
+/// What a command line leads to.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Every candidate, whether it exists or not, inside or outside of a project.
+    pub(super) files: Vec<Candidate>,
+    pub(super) directories: Vec<Place>,
+    /// What was not followed, for the user to know.
+    pub(super) not_followed: Vec<String>,
+}
+
+pub(super) fn candidates(line: &CommandLine<'_>) -> Found {
+    let mut search = Search {
+        seen: HashSet::new(),
+        listings: HashMap::new(),
+        found: Found::default(),
+        looks: 0,
+        options: 0,
+        bases: vec![Place { directory: line.cwd.to_owned(), written: Written::Relative }],
+        argument_words: argument_words(&line.words),
+        line,
+    };
+    let mut words = parts_of(line.words.iter().map(String::as_str));
     search.add_bases(&words);
+    // Those behind letters may be directories that others are found in.
+    for _ in 0..2 {
+        let behind = search.behind_letters(&line.words);
+        // Before the others, so that they are not cut off.
+        words.retain(|word| !behind.contains(word));
+        words.splice(0..0, behind);
+        search.add_bases(&words);
+    }
+    if words.len() > MOST_WORDS {
+        search.not_followed(format!("what is named behind the first {MOST_WORDS} words"));
+        words.truncate(MOST_WORDS);
+    }
     search.follow(&words, 0);
-    (search.found, is_cut)
+    if line.code == Code::Inline {
+        line.words.iter().for_each(|word| search.match_patterns(word));
+    }
+    if line.words.iter().any(|word| word.contains("data:") && word.contains(',')) {
+        search.not_followed("what its `data:` URL loads".to_owned());
+    }
+    search.found
+}
+
+/// Words that may name files of arguments: those with `@`, or all for programs that read such files.
+fn argument_words(words: &[String]) -> Vec<String> {
+    let reads_files = words.iter().any(|word| {
+        let name = Path::new(word).file_name().and_then(|name| name.to_str());
+        matches!(name, Some("xargs" | "parallel")) || word.starts_with("--env-file")
+    });
+    words.iter().filter(|word| reads_files || word.contains('@')).cloned().collect()
 }
 
 struct Search<'l> {
     seen: HashSet<PathBuf>,
-    found: Vec<Candidate>,
+    /// The names in a directory.
+    listings: HashMap<PathBuf, Vec<String>>,
+    found: Found,
+    looks: usize,
+    options: usize,
     /// `env -C sub`, `cd sub && …`, `uv --directory sub`: any word may be where others count from.
-    bases: Vec<PathBuf>,
+    bases: Vec<Place>,
+    /// Words with `@`, which may name files of arguments.
+    argument_words: Vec<String>,
     line: &'l CommandLine<'l>,
 }
 
 impl Search<'_> {
+    fn not_followed(&mut self, what: String) {
+        if !self.found.not_followed.contains(&what) {
+            self.found.not_followed.push(what);
+        }
+    }
+
+    fn behind_letters(&mut self, words: &[String]) -> Vec<String> {
+        let mut behind = Vec::new();
+        for word in words.iter().filter(|word| word.starts_with('-')) {
+            self.options += 1;
+            if self.options > MOST_OPTIONS {
+                self.not_followed(format!("what options name behind the first {MOST_OPTIONS}"));
+                break;
+            }
+            let parts = spelling::behind_letters(word, &self.bases);
+            behind.extend(parts.into_iter().map(str::to_owned));
+        }
+        behind
+    }
+
+    /// Also directories within directories, as in `env -C a env -C b`.
     fn add_bases(&mut self, words: &[String]) {
         for word in words {
-            let place = self.line.cwd.join(word);
-            let fits = self.bases.len() <= MOST_BASES && !self.bases.contains(&place);
-            if fits && !matches!(word.as_str(), "." | "/" | "..") && place.is_dir() {
-                self.bases.push(place);
+            for base in self.bases.clone() {
+                let place = base.join(word);
+                let fits = self.bases.len() <= MOST_BASES && !self.bases.contains(&place);
+                let is_other = !matches!(word.as_str(), "." | "/");
+                if fits && is_other && place.directory.is_dir() {
+                    self.bases.push(place);
+                }
             }
         }
     }
@@ -86,85 +177,173 @@ impl Search<'_> {
     fn follow(&mut self, words: &[String], depth: usize) {
         let mut more = Vec::new();
         for word in words {
+            self.looks += self.bases.len();
+            if self.looks > MOST_LOOKS {
+                self.not_followed("what further words and files of arguments name".to_owned());
+                return;
+            }
             for base in self.bases.clone() {
-                let path = base.join(word);
-                let by = if path.is_file() { FoundBy::Path } else { FoundBy::Guess };
-                for file in meant::by_path(path) {
-                    more.extend(self.add(file, by));
-                }
-                let guesses = meant::by_module(word, &base);
-                for file in guesses.into_iter().chain(meant::by_launcher(word, &base)) {
-                    more.extend(self.add(file, FoundBy::Guess));
-                }
-                for file in meant::by_runner(word, &base) {
-                    more.extend(self.add(file, FoundBy::Runner));
-                }
+                more.extend(self.look_up(word, &base));
             }
             if let Some(path) = self.line.path.filter(|_| !word.contains('/')) {
-                for file in lookup::candidates(word, path, self.line.cwd) {
-                    more.extend(self.add(file, FoundBy::Search));
+                let folders = path.split(':').map(Written::of);
+                let files = lookup::candidates(word, path, self.line.cwd);
+                for (file, written) in files.into_iter().zip(folders) {
+                    more.extend(self.add(file, FoundBy::Search, written));
                 }
             }
         }
-        more.truncate(MOST_WORDS);
-        if depth < DEEPEST && !more.is_empty() {
-            self.follow(&more, depth + 1);
+        if more.len() > MOST_WORDS {
+            self.not_followed(format!("what files of arguments name behind {MOST_WORDS} words"));
+            more.truncate(MOST_WORDS);
+        }
+        if more.is_empty() {
+            return;
+        }
+        if depth == DEEPEST {
+            self.not_followed(format!("what is named more than {DEEPEST} files deep"));
+            return;
+        }
+        self.follow(&more, depth + 1);
+    }
+
+    /// The words that the files under this name go on with.
+    fn look_up(&mut self, word: &str, base: &Place) -> Vec<String> {
+        let Place { directory: path, written } = base.join(word);
+        let base = &base.directory;
+        if path.is_dir() {
+            self.add_directory(path.clone(), written);
+        }
+        let mut more = Vec::new();
+        let by = if path.is_file() { FoundBy::Path } else { FoundBy::Guess };
+        let settings = meant::by_virtual_environment(&path);
+        more.extend(settings.into_iter().flat_map(|file| self.add(file, FoundBy::Guess, written)));
+        for file in meant::by_path(path) {
+            more.extend(self.add(file, by, written));
+        }
+        if let Some(module) = meant::by_module(word, base) {
+            let beside = module.stems.iter().flat_map(|stem| self.beside(stem)).collect::<Vec<_>>();
+            let files: Vec<PathBuf> = module.files.into_iter().chain(beside).collect();
+            if files.iter().any(|file| file.is_file()) && module.package.is_dir() {
+                self.add_directory(module.package, written);
+            }
+            for file in files {
+                more.extend(self.add(file, FoundBy::Guess, written));
+            }
+        }
+        for place in self.upwards(base) {
+            for file in
+                meant::by_launcher(word, &place).into_iter().chain(meant::by_package(word, &place))
+            {
+                more.extend(self.add(file, FoundBy::Guess, written));
+            }
+            for file in meant::by_runner(word, &place) {
+                more.extend(self.add(file, FoundBy::Runner, written));
+            }
+        }
+        more
+    }
+
+    /// A directory and those around it that belong to the project.
+    fn upwards(&self, base: &Path) -> Vec<PathBuf> {
+        let Ok(base) = base.canonicalize() else { return vec![base.to_owned()] };
+        let above = base.ancestors().skip(1).take_while(|place| place.starts_with(self.line.root));
+        let above: Vec<PathBuf> = above.map(Path::to_owned).collect();
+        std::iter::once(base).chain(above).collect()
+    }
+
+    /// What Python prefers to the source of a module: extension modules and compiled code.
+    fn beside(&mut self, stem: &Path) -> Vec<PathBuf> {
+        const ENDINGS: [&str; 4] = [".so", ".pyc", ".pyd", ".dylib"];
+        let (Some(directory), Some(name)) = (stem.parent(), stem.file_name()) else {
+            return Vec::new();
+        };
+        let start = format!("{}.", name.to_string_lossy());
+        let mut files = Vec::new();
+        for place in [directory.to_owned(), directory.join("__pycache__")] {
+            let names = self.listings.entry(place.clone()).or_insert_with(|| names_in(&place));
+            let fits = names.iter().filter(|name| {
+                name.starts_with(&start) && ENDINGS.iter().any(|ending| name.ends_with(ending))
+            });
+            files.extend(fits.map(|name| place.join(name)));
+        }
+        files
+    }
+
+    /// The files that a shell puts in the place of a pattern.
+    fn match_patterns(&mut self, code: &str) {
+        let mut patterns = spelling::patterns_in(code);
+        let within = spelling::unquoted(code);
+        patterns.extend(within.iter().flat_map(|word| spelling::patterns_in(word)));
+        let mut listings = MOST_LISTINGS;
+        for pattern in patterns {
+            for base in self.bases.clone() {
+                let written = base.join(&pattern).written;
+                let (paths, is_whole) = spelling::matches(&base.directory, &pattern, &mut listings);
+                if !is_whole {
+                    self.not_followed(format!("some of the files that {pattern:?} matches"));
+                }
+                for path in paths {
+                    // `*` alone is every directory of a project.
+                    if path.is_dir() && pattern.trim_start_matches("./") != "*" {
+                        self.add_directory(path, written);
+                    } else {
+                        self.add(path, FoundBy::Path, written);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_directory(&mut self, directory: PathBuf, written: Written) {
+        let place = Place { directory, written };
+        if !self.found.directories.contains(&place) {
+            self.found.directories.push(place);
         }
     }
 
     /// Adds a candidate; the words that its first line, or a file of arguments, goes on with.
-    fn add(&mut self, file: PathBuf, by: FoundBy) -> Vec<String> {
+    fn add(&mut self, file: PathBuf, by: FoundBy, written: Written) -> Vec<String> {
         if !self.seen.insert(file.clone()) {
             return Vec::new();
         }
-        let words = further_words(&file, self.is_arguments(&file));
-        self.found.push(Candidate { file, by });
-        words
+        // A program on `PATH` is none.
+        let is_arguments = by != FoundBy::Search && self.is_arguments(&file);
+        let text = further_text(&file, is_arguments);
+        self.found.files.push(Candidate { file, by, written });
+        let Some(text) = text else { return Vec::new() };
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        words.extend(spelling::unquoted(&text));
+        if is_arguments {
+            self.argument_words.extend(words.iter().filter(|word| word.contains('@')).cloned());
+        }
+        let behind = self.behind_letters(&words);
+        parts_of(words.iter().chain(&behind).map(String::as_str))
     }
 
     /// Whether a word names it as `@file`.
     fn is_arguments(&self, file: &Path) -> bool {
         let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
-        let marked = |word: &String| word.contains('@') && word.contains(name);
-        self.line.words.iter().any(marked)
+        self.argument_words.iter().any(|word| word.contains(name))
     }
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
 }
 
 /// `#!/usr/bin/env -S tool --flag`, or all that a file of arguments holds.
-fn further_words(file: &Path, is_arguments: bool) -> Vec<String> {
-    let Ok(Some(opened)) = paths::open_regular(file) else { return Vec::new() };
+fn further_text(file: &Path, is_arguments: bool) -> Option<String> {
+    let opened = paths::open_regular(file).ok()??;
     let mut head = Vec::new();
-    if opened.take(HEAD).read_to_end(&mut head).is_err() {
-        return Vec::new();
+    opened.take(HEAD).read_to_end(&mut head).ok()?;
+    if is_arguments && !head.contains(&0) {
+        return Some(String::from_utf8_lossy(&head).into_owned());
     }
-    let text = if is_arguments {
-        String::from_utf8_lossy(&head)
-    } else {
-        let Some(line) = head.strip_prefix(b"#!") else { return Vec::new() };
-        String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next().unwrap_or_default())
-    };
-    parts_of(text.split_whitespace())
-}
-
-/// The words, what they hold, and what they are once decoded, each once.
-fn parts_of<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
-    let mut parts = paths_in(words);
-    let decoded: Vec<String> = parts.iter().filter_map(|part| decoded(part)).collect();
-    for part in decoded {
-        if !parts.contains(&part) {
-            parts.push(part);
-        }
-    }
-    parts
-}
-
-/// The path of a `file:` URL, or of a word with percent signs.
-fn decoded(part: &str) -> Option<String> {
-    let path = part.strip_prefix("file:").unwrap_or(part);
-    let path = match path.strip_prefix("//") {
-        Some(rest) if path.len() < part.len() => rest.strip_prefix("localhost").unwrap_or(rest),
-        Some(_) | None => path,
-    };
-    let text = percent_decode_str(path).decode_utf8().ok()?;
-    (text != part).then(|| text.into_owned())
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).into_owned())
 }

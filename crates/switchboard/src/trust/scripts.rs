@@ -3,17 +3,22 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
-use switchboard_core::config::expand::{self, Expanded, Surroundings};
+use switchboard_core::config::expand;
 use switchboard_core::config::server::ServerEntry;
-use switchboard_core::config::trust::{FileHash, paths_in, programs_in, runs_code, words_in};
-use switchboard_core::config::values::{Template, TemplateMap};
+use switchboard_core::config::trust::{FileHash, programs_in, runs_code};
+use switchboard_core::config::values::Template;
 
-use super::resolver::{self, Candidate, CommandLine, FoundBy};
+use super::directory::{Survey, is_socket, never_the_same, unusable};
+use super::meant;
+use super::place::{self, Belongs, Place, Project, Written};
+use super::resolver::{self, Candidate, Code, CommandLine, Found, FoundBy};
+use super::variables::{self, Unread};
 use crate::env::Environment;
 use crate::paths;
 
@@ -24,38 +29,24 @@ const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 /// Beyond this total, further definitions of a project cannot be approved.
 const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 
+/// The same for the files that directories have.
+const LONGEST_LOAD: usize = 200_000;
+
 /// The same for a file outside of the project: interpreters are large.
 const LARGEST_OUTSIDE: u64 = 4 * 1024 * 1024;
 
-/// So many files of a directory are covered.
-const MOST_IN_DIRECTORY: usize = 500;
-
-/// Variables with directories that programs load code from.
-const CODE_DIRECTORIES: [&str; 8] = [
-    "PYTHONPATH",
-    "NODE_PATH",
-    "RUBYLIB",
-    "PERL5LIB",
-    "CLASSPATH",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "GOPATH",
-];
-
-/// Where programs of the system lie, which change with its updates.
-const SYSTEM: [&str; 9] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix", "/System", "/Library"];
-
-/// What a repository has at its root.
-const ROOT_MARKS: [&str; 5] = [".git", ".hg", ".jj", ".svn", "_darcs"];
+/// So many directories of a definition are covered.
+const MOST_DIRECTORIES: usize = 64;
 
 /// What an approval of a definition covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coverage {
-    /// By where they really lie. A path that ends in `/` stands for all files of a directory.
+    /// By where they really lie. A path that ends in `/` stands for all files below a directory.
     pub(crate) files: Vec<FileHash>,
     /// What cannot be followed, for the user to know.
     pub(crate) not_covered: Vec<String>,
+    /// What makes the server pending when it changes, although it is not covered to the byte.
+    counted: Vec<FileHash>,
 }
 
 /// What the definition would run. No variable but `PATH` is read for it.
@@ -63,97 +54,158 @@ pub(crate) fn coverage(entry: &ServerEntry, environment: &Environment) -> Covera
     Scripts::default().coverage(entry, environment)
 }
 
-/// The repository around a directory, or else the directory itself. One that has the user's home in
-/// it keeps their settings, and is no project.
-pub(crate) fn project_root(directory: &Path, home: Option<&Path>) -> PathBuf {
-    let home = home.and_then(|home| home.canonicalize().ok());
-    let is_home = |place: &&Path| home.as_ref().is_none_or(|home| !home.starts_with(place));
-    let places = || directory.ancestors().take_while(is_home);
-    let marked = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).exists());
-    // A submodule has a file in the place of the directory: the repository around it counts.
-    let whole = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).is_dir());
-    let found = places().find(whole).or_else(|| places().find(marked));
-    found.unwrap_or(directory).to_owned()
-}
-
 /// The scripts of many definitions: the content of each file is read once. What counts by its content
 /// depends on one definition alone, so that each look at it comes to the same.
 pub(crate) struct Scripts {
     /// What all definitions together may have read.
     left: Cell<u64>,
+    /// How many files their directories may have.
+    unlisted: Cell<usize>,
     read: RefCell<HashMap<PathBuf, [u8; 32]>>,
+    surveys: RefCell<HashMap<PathBuf, Rc<Survey>>>,
 }
 
 /// What one definition may still have read.
-struct Budget(Cell<u64>);
+pub(super) struct Budget(Cell<u64>);
 
 impl Default for Scripts {
     fn default() -> Scripts {
-        Scripts { left: Cell::new(LARGEST_LOAD), read: RefCell::default() }
+        Scripts {
+            left: Cell::new(LARGEST_LOAD),
+            unlisted: Cell::new(LONGEST_LOAD),
+            read: RefCell::default(),
+            surveys: RefCell::default(),
+        }
     }
 }
 
 impl Scripts {
     pub(crate) fn coverage(&self, entry: &ServerEntry, environment: &Environment) -> Coverage {
         let mut coverage = Coverage::default();
-        let Ok(place) = environment.cwd.canonicalize() else { return coverage };
+        let Some(project) = Project::around(environment) else { return coverage };
         let budget = Budget(Cell::new(LARGEST_SCRIPTS));
-        let home = environment.variable("HOME").map(Path::new);
-        let root = project_root(&place, home);
         let places = environment.places();
         let expanded = |text: &str| expand::expand(&Template::new(text), &places).ok();
-        let not_covered = &mut coverage.not_covered;
-        let cwd = working_directory(entry, &place, &expanded, not_covered);
-        let words = expanded_words(entry, &expanded, not_covered);
-        let path = own_path(entry, environment);
+        let mut unread = Unread(&mut coverage.not_covered);
+        let cwd = variables::working_directory(entry, &project.place, &expanded, &mut unread);
+        let words = variables::expanded_words(entry, &expanded, &mut unread);
+        let path = variables::own_path(entry, environment);
         if path.is_none() {
-            coverage.not_covered.push("programs on its `PATH`".to_owned());
+            coverage.leave_out("programs on its `PATH`".to_owned());
         }
-        let line = CommandLine { words, cwd: &cwd, path: path.as_deref() };
-        let (mut candidates, is_cut) = resolver::candidates(&line);
-        if is_cut {
-            let most = resolver::MOST_WORDS;
-            coverage.not_covered.push(format!("what is named behind the first {most} words"));
-        }
+        let runs_code = runs_code(entry);
+        let code = if runs_code { Code::Inline } else { Code::Absent };
+        let root = &project.root;
+        let line = CommandLine { words, cwd: &cwd, path: path.as_deref(), root, code };
+        let Found { mut files, mut directories, not_followed } = resolver::candidates(&line);
+        not_followed.into_iter().for_each(|what| coverage.leave_out(what));
         let asked: Vec<String> =
             programs_in(entry).asked.iter().filter_map(|name| expanded(name)).collect();
         let ours = environment.variable("PATH");
-        let helpers = CommandLine { words: asked, cwd: &cwd, path: ours };
-        candidates.extend(resolver::candidates(&helpers).0);
-        for candidate in &candidates {
-            let Some(hash) = self.hash(candidate, &root, &budget) else { continue };
-            if candidate.by == FoundBy::Runner {
-                coverage.not_covered.push(format!("what {:?} starts", hash.0));
-            }
-            coverage.add(hash);
+        let helpers = CommandLine { words: asked, cwd: &cwd, path: ours, root, code };
+        files.extend(resolver::candidates(&helpers).files);
+        self.cover_files(&files, &project, &budget, &mut coverage);
+        if runs_code && entry.cwd.is_some() {
+            directories.push(Place { directory: cwd.clone(), written: Written::Relative });
         }
-        for directory in code_directories(entry, &line, &expanded) {
-            // In the project's own directory something changes all the time.
-            if directory.canonicalize().is_ok_and(|known| known != place && known != root) {
-                self.cover_directory(&directory, &root, &budget, &mut coverage);
-            }
+        let searched = variables::searched(entry, &expanded, path.as_deref(), &cwd);
+        directories.extend(searched.iter().cloned());
+        self.cover_directories(&directories, &project, &budget, &mut coverage);
+        if runs_code {
+            // What is said of its code holds for the project's own directory, too.
+            coverage.not_covered.retain(|what| what != OTHER_FILES);
         }
-        if runs_code(entry) {
-            coverage.not_covered.push("files that its code names in other ways".to_owned());
+        variables::count_own(&searched, &project, &mut coverage);
+        if runs_code {
+            coverage.leave_out("files that its code names in other ways".to_owned());
         }
         coverage
     }
 
+    fn cover_files(
+        &self,
+        candidates: &[Candidate],
+        project: &Project,
+        budget: &Budget,
+        coverage: &mut Coverage,
+    ) {
+        for candidate in candidates {
+            match self.look_at(candidate, project, budget) {
+                LookedAt::Covered(hash) => {
+                    if candidate.by == FoundBy::Runner {
+                        coverage.leave_out(format!("what {:?} starts", hash.0));
+                    }
+                    if let Some(place) = hash.0.strip_suffix(meant::VIRTUAL_ENVIRONMENT) {
+                        coverage.leave_out(format!("files in {place:?}"));
+                    }
+                    coverage.add(hash);
+                }
+                LookedAt::Stream(path) => {
+                    coverage.leave_out(unusable(&path));
+                    coverage.count((path.to_string_lossy().into_owned(), never_the_same()));
+                }
+                LookedAt::Nothing => {}
+            }
+        }
+    }
+
+    fn cover_directories(
+        &self,
+        places: &[Place],
+        project: &Project,
+        budget: &Budget,
+        coverage: &mut Coverage,
+    ) {
+        let mut parts: Vec<PathBuf> = Vec::new();
+        for place in places {
+            match project.belongs(place) {
+                Belongs::Own(_) => coverage.leave_out(OTHER_FILES.to_owned()),
+                Belongs::Part(directory) => parts.push(directory),
+                Belongs::Elsewhere => {}
+            }
+        }
+        // Each once, and none within another.
+        parts.sort();
+        parts.dedup_by(|below, above| below.starts_with(above));
+        if parts.len() > MOST_DIRECTORIES {
+            coverage.leave_out(format!("directories behind the first {MOST_DIRECTORIES}"));
+            parts.truncate(MOST_DIRECTORIES);
+        }
+        for directory in parts {
+            self.cover_directory(&directory, project, budget, coverage);
+        }
+    }
+
     /// What a candidate is, if the project decides that, or anything but the system does.
-    fn hash(&self, candidate: &Candidate, root: &Path, budget: &Budget) -> Option<FileHash> {
-        let Candidate { file, by } = candidate;
-        let path = file.canonicalize().ok()?;
-        let data = path.metadata().ok().filter(Metadata::is_file)?;
-        let named_at = file.parent()?.canonicalize().ok()?.join(file.file_name()?);
-        let digest = if path.starts_with(root) {
-            self.digest(&path, &data, LARGEST_SCRIPTS, budget)
-        } else if named_at.starts_with(root) || *by == FoundBy::Path && is_script(&path, &data) {
-            // A link of the project's that leads out of it, or a path that the definition names.
-            self.digest(&path, &data, LARGEST_OUTSIDE, budget)
-        } else {
-            return None;
+    fn look_at(&self, candidate: &Candidate, project: &Project, budget: &Budget) -> LookedAt {
+        let Candidate { file, by, written } = candidate;
+        let known = || {
+            let path = file.canonicalize().ok()?;
+            let data = path.metadata().ok().filter(|data| !data.is_dir() && !is_socket(data))?;
+            let named_at = file.parent()?.canonicalize().ok()?.join(file.file_name()?);
+            Some((path, data, named_at))
         };
-        Some((path.to_string_lossy().into_owned(), digest))
+        let Some((path, data, named_at)) = known() else { return LookedAt::Nothing };
+        let largest = if path.starts_with(&project.root) {
+            LARGEST_SCRIPTS
+        } else if named_at.starts_with(&project.root)
+            || *by == FoundBy::Path && is_script(&path, &data)
+            || project.owns(&path, *written)
+        {
+            // A link of the project's that leads out of it, or a path that the definition names.
+            LARGEST_OUTSIDE
+        } else {
+            return LookedAt::Nothing;
+        };
+        if !data.is_file() {
+            return LookedAt::Stream(path);
+        }
+        let digest = self.digest(&path, &data, largest, budget);
+        LookedAt::Covered((path.to_string_lossy().into_owned(), digest))
+    }
+
+    pub(super) fn digest_within(&self, path: &Path, data: &Metadata, budget: &Budget) -> [u8; 32] {
+        self.digest(path, data, LARGEST_SCRIPTS, budget)
     }
 
     fn digest(&self, path: &Path, data: &Metadata, largest: u64, budget: &Budget) -> [u8; 32] {
@@ -170,99 +222,72 @@ impl Scripts {
         self.left.set(fits.unwrap_or(0));
         let digest = match fits.map(|_| paths::read(path)) {
             Some(Ok(Some(bytes))) => Sha256::digest(&bytes).into(),
-            // What cannot be read can never match an approval.
-            Some(Ok(None) | Err(_)) | None => std::array::from_fn(|_| fastrand::u8(..)),
+            Some(Ok(None) | Err(_)) | None => never_the_same(),
         };
         self.read.borrow_mut().insert(path.to_owned(), digest);
         digest
     }
 
-    /// The scripts in a directory of the project, as one.
-    fn cover_directory(
-        &self,
-        directory: &Path,
-        root: &Path,
-        budget: &Budget,
-        coverage: &mut Coverage,
-    ) {
-        let Ok(directory) = directory.canonicalize() else { return };
-        let Ok(entries) = fs::read_dir(&directory) else { return };
-        if !directory.starts_with(root) {
-            return;
+    /// What lies below a directory; `None` if all definitions together have too much.
+    pub(super) fn survey(&self, directory: &Path, project: &Project) -> Option<Rc<Survey>> {
+        if let Some(known) = self.surveys.borrow().get(directory) {
+            return Some(Rc::clone(known));
         }
-        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        files.sort();
-        let shown = format!("{}/", directory.display());
-        if files.len() > MOST_IN_DIRECTORY {
-            coverage.not_covered.push(format!("files in {shown:?}: there are too many"));
-            return;
+        if self.unlisted.get() == 0 {
+            return None;
         }
-        let mut all = Sha256::new();
-        for file in files {
-            let Ok(data) = file.metadata() else { continue };
-            // Logs and data may change there.
-            if !data.is_file() || !is_run(&file, &data) {
-                continue;
-            }
-            let name = file.to_string_lossy();
-            all.update((name.len() as u64).to_le_bytes());
-            all.update(name.as_bytes());
-            all.update(self.digest(&file, &data, LARGEST_SCRIPTS, budget));
-        }
-        coverage.add((shown, all.finalize().into()));
+        let survey = Rc::new(Survey::of(directory, project));
+        self.unlisted.set(self.unlisted.get().saturating_sub(survey.length()));
+        self.surveys.borrow_mut().insert(directory.to_owned(), Rc::clone(&survey));
+        Some(survey)
     }
 }
 
+/// For directories in which too much changes to count.
+pub(super) const OTHER_FILES: &str = "other files of the project";
+
+enum LookedAt {
+    Covered(FileHash),
+    /// A pipe or a device.
+    Stream(PathBuf),
+    Nothing,
+}
+
 impl Coverage {
-    fn add(&mut self, hash: FileHash) {
+    pub(super) fn add(&mut self, hash: FileHash) {
         if self.files.iter().all(|(known, _)| *known != hash.0) {
             self.files.push(hash);
         }
     }
-}
 
-/// Where the server would run, which relative names are relative to.
-fn working_directory(
-    entry: &ServerEntry,
-    project: &Path,
-    expanded: &dyn Fn(&str) -> Option<String>,
-    not_covered: &mut Vec<String>,
-) -> PathBuf {
-    let Some(cwd) = &entry.cwd else { return project.to_owned() };
-    match expanded(cwd.source()) {
-        Some(cwd) => project.join(cwd),
-        None => {
-            let unread = format!("files in {:?}, whose variables are not read", cwd.source());
-            not_covered.push(unread);
-            project.to_owned()
+    pub(super) fn count(&mut self, hash: FileHash) {
+        if self.counted.iter().all(|(known, _)| *known != hash.0) {
+            self.counted.push(hash);
         }
     }
-}
 
-/// The words of a definition, or the parts of those that have an unread variable.
-fn expanded_words(
-    entry: &ServerEntry,
-    expanded: &dyn Fn(&str) -> Option<String>,
-    not_covered: &mut Vec<String>,
-) -> Vec<String> {
-    let mut words = Vec::new();
-    for word in words_in(entry) {
-        match expanded(&word) {
-            Some(word) => words.push(word),
-            None => {
-                let parts = paths_in(std::iter::once(word.as_str()));
-                words.extend(parts.iter().filter_map(|part| expanded(part)));
-                if word.contains('/') {
-                    not_covered.push(format!("{word:?}, whose variables are not read"));
-                }
-            }
+    pub(super) fn leave_out(&mut self, what: String) {
+        if !self.not_covered.contains(&what) {
+            self.not_covered.push(what);
         }
     }
-    words
+
+    /// All that an approval is bound to.
+    pub(crate) fn hashes(&self) -> Vec<FileHash> {
+        self.files.iter().chain(&self.counted).cloned().collect()
+    }
+
+    /// Whether a change of this file or directory would be noticed.
+    pub(super) fn notices(&self, path: &Path) -> bool {
+        let mut known = self.files.iter().chain(&self.counted);
+        known.any(|(name, _)| {
+            Path::new(name) == path || name.ends_with('/') && path.starts_with(name)
+        })
+    }
 }
 
 /// Changes whenever the file does, but says nothing about its content.
-fn identity(data: &Metadata) -> [u8; 32] {
+pub(super) fn identity(data: &Metadata) -> [u8; 32] {
     let mut hash = Sha256::new();
     let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
     let numbers = [data.ino(), data.len()].map(u64::cast_signed);
@@ -272,48 +297,12 @@ fn identity(data: &Metadata) -> [u8; 32] {
 
 /// Whether it is run rather than read, and is not the system's own.
 fn is_script(path: &Path, data: &Metadata) -> bool {
-    is_run(path, data) && !SYSTEM.iter().any(|place| path.starts_with(place))
-}
-
-fn is_run(path: &Path, data: &Metadata) -> bool {
     const ENDINGS: [&str; 14] = [
         "js", "mjs", "cjs", "ts", "mts", "cts", "py", "rb", "pl", "php", "sh", "bash", "lua", "jar",
     ];
     let ending = path.extension().and_then(|ending| ending.to_str());
-    data.mode() & 0o111 != 0 || ending.is_some_and(|end| ENDINGS.contains(&end))
-}
-
-/// Directories that code is loaded from, and with code on the command line those that it names.
-fn code_directories(
-    entry: &ServerEntry,
-    line: &CommandLine<'_>,
-    expanded: &dyn Fn(&str) -> Option<String>,
-) -> Vec<PathBuf> {
-    let env = entry.env.iter().flat_map(TemplateMap::iter);
-    let loaded = env.filter(|(name, _)| CODE_DIRECTORIES.contains(name));
-    let loaded = loaded.filter_map(|(_, value)| expanded(value.source()));
-    let mut named: Vec<String> =
-        loaded.flat_map(|value| value.split(':').map(str::to_owned).collect::<Vec<_>>()).collect();
-    if runs_code(entry) {
-        named.extend(paths_in(line.words.iter().map(String::as_str)));
-        named.extend(entry.cwd.as_ref().map(|_| ".".to_owned()));
-    }
-    let places = named.iter().filter(|name| !name.is_empty()).map(|name| line.cwd.join(name));
-    places.filter(|place| place.is_dir()).collect()
-}
-
-/// The `PATH` that the server itself is looked for on; `None` if only a start would tell.
-fn own_path(entry: &ServerEntry, environment: &Environment) -> Option<String> {
-    let ours = environment.variable("PATH").unwrap_or_default();
-    let Some(path) = entry.env.as_ref().and_then(|env| env.get("PATH")) else {
-        return Some(ours.to_owned());
-    };
-    let variable = |name: &str| (name == "PATH").then(|| ours.to_owned());
-    let with = Surroundings { variable: &variable, ..environment.places() };
-    match expand::expand_value(path, &with) {
-        Ok(Expanded::Text(path)) => Some(path),
-        Ok(Expanded::Command(_)) | Err(_) => None,
-    }
+    let is_run = data.mode() & 0o111 != 0 || ending.is_some_and(|end| ENDINGS.contains(&end));
+    is_run && !place::is_of_system(path)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
 use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
 use crate::auth::Accounts;
-use crate::dial::http::Speaks;
+use crate::dial::http::{SignedIn, Speaks};
 use crate::dial::spawn::{Process, Spawner};
 use crate::notices::Notices;
 
@@ -50,6 +50,7 @@ pub(super) struct Connection {
     pub(super) stop: CancellationToken,
     /// What a request of the gateway's own carries, where there is no session.
     pub(super) meta: Option<Arc<RawValue>>,
+    pub(super) signed_in: SignedIn,
 }
 
 /// What is known about a connection's end, as soon as it is known.
@@ -163,17 +164,20 @@ pub(super) async fn open(
     let Means { spawner, accounts, tasks, stage } = means;
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
+    let mut signed_in = SignedIn::default();
     let limits =
         Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
     let (peer, way) = match &recipe.transport {
         Transport::Remote(remote) => match remote.speaks {
             Speaks::Http(mode) => {
-                let endpoint = remote.endpoint(mode, spawner, accounts).await?;
+                let endpoint;
+                (endpoint, signed_in) = remote.endpoint(mode, spawner, accounts).await?;
                 let (peer, carrier) = http_client::open(endpoint, limits);
                 (peer, Way::Http(Box::new(carrier)))
             }
             Speaks::WebSocket => {
-                let endpoint = remote.handshake(spawner, accounts).await?;
+                let endpoint;
+                (endpoint, signed_in) = remote.handshake(spawner, accounts).await?;
                 let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
                 (peer, Way::WebSocket(Box::new(carrier)))
             }
@@ -223,7 +227,8 @@ pub(super) async fn open(
     let body = Body { way, incoming, exit, stop: stop.clone() };
     let end = End { exit: ended, tail };
     let tasks = tasks.clone();
-    let connection = Opening { peer, audience, end, stop, start_timeout, era, news, tasks };
+    let connection =
+        Opening { peer, audience, end, stop, start_timeout, era, news, tasks, signed_in };
     Ok(Opened { connection, body })
 }
 

@@ -185,8 +185,10 @@ impl Asked {
         }
         audience.asked(&requests);
         let _waiting = responder.peer().hold(requests.clone(), THINKING);
-        let question =
-            ServerQuestion { server: &server, topic, key: None, params: params.as_ref() };
+        let question = match ServerQuestion::new((&server, None), topic, params.as_ref()) {
+            Ok(question) => question,
+            Err(error) => return responder.error(&error).await,
+        };
         let answered = listener.host.answer(question).await;
         audience.go_on(&listener, &requests).await;
         match answered {

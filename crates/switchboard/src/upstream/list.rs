@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use serde_json::value::RawValue;
-use switchboard_core::catalog::{self, RawListing};
+use switchboard_core::catalog::{self, CacheScope, RawListing};
 use switchboard_core::schema;
 use switchboard_wire::era::{Era, ServerHello};
 use switchboard_wire::peer::Patience;
@@ -14,6 +14,7 @@ use switchboard_wire::{Peer, Raw, RequestError};
 
 use super::DialError;
 use super::recipe::Recipe;
+use crate::dial::http::SignedIn;
 
 /// What a walk over a list may cost.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,7 @@ pub(super) struct Asking<'a> {
     /// What every request carries, where there is no session.
     pub(super) meta: Option<&'a RawValue>,
     pub(super) mirrors: Mirrors,
+    pub(super) signed_in: &'a SignedIn,
 }
 
 /// Whether parameters go into headers, too.
@@ -72,7 +74,9 @@ async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, Dial
         ..RawListing::default()
     };
     if hello.capabilities.tools {
-        let (tools, ttl_ms) = walk(asking, "tools/list", "tools", bounds).await?;
+        let Walked { items: tools, ttl_ms, scope } =
+            walk(asking, "tools/list", "tools", bounds).await?;
+        listing.scope = scope;
         listing.tools = match asking.mirrors {
             Mirrors::Headers => tools.into_iter().filter(|tool| can_be_called(tool)).collect(),
             Mirrors::Nothing => tools,
@@ -80,21 +84,43 @@ async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, Dial
         listing.ttl_ms = ttl_ms;
     }
     if hello.capabilities.resources
-        && let Ok((resources, _)) = walk(asking, "resources/list", "resources", bounds).await
+        && let Ok(resources) = walk(asking, "resources/list", "resources", bounds).await
     {
-        listing.resources = resources;
+        listing.resources = resources.items;
+        listing.scope = narrower(listing.scope, resources.scope);
         let templates = walk(asking, "resources/templates/list", "resourceTemplates", bounds).await;
-        listing.resource_templates = templates.map(|(items, _)| items).unwrap_or_default();
+        if let Ok(templates) = templates {
+            listing.resource_templates = templates.items;
+            listing.scope = narrower(listing.scope, templates.scope);
+        }
     }
     if hello.capabilities.prompts
-        && let Ok((prompts, _)) = walk(asking, "prompts/list", "prompts", bounds).await
+        && let Ok(prompts) = walk(asking, "prompts/list", "prompts", bounds).await
     {
-        listing.prompts = prompts;
+        listing.prompts = prompts.items;
+        listing.scope = narrower(listing.scope, prompts.scope);
     }
+    listing.identity = asking.signed_in.identity();
     Ok(listing)
 }
 
-type Items = (Vec<Box<RawValue>>, Option<u64>);
+/// All pages of a list.
+struct Walked {
+    items: Vec<Box<RawValue>>,
+    ttl_ms: Option<u64>,
+    scope: Option<CacheScope>,
+}
+
+/// What is private in one list or on one page makes all of it private.
+fn narrower(one: Option<CacheScope>, other: Option<CacheScope>) -> Option<CacheScope> {
+    match (one, other) {
+        (Some(CacheScope::Private), _) | (_, Some(CacheScope::Private)) => {
+            Some(CacheScope::Private)
+        }
+        (Some(CacheScope::Public), _) | (_, Some(CacheScope::Public)) => Some(CacheScope::Public),
+        (None, None) => None,
+    }
+}
 
 /// Whether every header that the tool wants can be sent; otherwise nothing of it may be.
 fn can_be_called(tool: &RawValue) -> bool {
@@ -120,19 +146,19 @@ async fn walk(
     method: &'static str,
     what: &'static str,
     bounds: Bounds,
-) -> Result<Items, DialError> {
-    let mut items = Vec::new();
-    let mut ttl_ms = None;
+) -> Result<Walked, DialError> {
+    let mut walked = Walked { items: Vec::new(), ttl_ms: None, scope: None };
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..bounds.max_pages {
         let page = ask(asking, method, cursor.as_deref(), bounds.timeout).await?;
         let page = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
-        items.extend(page.items);
-        ttl_ms = ttl_ms.or(page.ttl_ms);
+        walked.items.extend(page.items);
+        walked.ttl_ms = walked.ttl_ms.or(page.ttl_ms);
+        walked.scope = narrower(walked.scope, page.scope);
         match page.next_cursor {
-            None => return Ok((items, ttl_ms)),
-            Some(_) if items.len() > bounds.max_items => return Ok((items, ttl_ms)),
+            None => return Ok(walked),
+            Some(_) if walked.items.len() > bounds.max_items => return Ok(walked),
             // A cursor that comes again leads in a circle.
             Some(next) if !cursors.insert(next.clone()) => {
                 return Err(DialError::EndlessList { what });
@@ -175,6 +201,7 @@ struct Page {
     items: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
     ttl_ms: Option<u64>,
+    scope: Option<CacheScope>,
 }
 
 /// Reads one page; `None` if it has no list where one must be.
@@ -194,6 +221,8 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
         next_cursor: Option<String>,
         #[serde(default)]
         ttl_ms: Option<serde_json::Value>,
+        #[serde(default)]
+        cache_scope: Option<serde_json::Value>,
     }
     let fields: Fields = raw.parse().ok()?;
     let items = match what {
@@ -204,7 +233,12 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
     };
     // What is no time from now on has passed.
     let ttl_ms = fields.ttl_ms.map(|ttl| ttl.as_u64().unwrap_or_default());
-    Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms })
+    // So is what is not known to be public.
+    let scope = fields.cache_scope.map(|scope| match scope.as_str() {
+        Some("public") => CacheScope::Public,
+        Some(_) | None => CacheScope::Private,
+    });
+    Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms, scope })
 }
 
 #[cfg(test)]
@@ -251,7 +285,13 @@ mod tests {
         };
         let bounds = Bounds { timeout, max_pages: 1_000, max_items: 1_000 };
         let (mut one, mut other) = (Dripping(0), Dripping(0));
-        let asking = Asking { peer: &peer, hello: &hello, meta: None, mirrors: Mirrors::Nothing };
+        let asking = Asking {
+            peer: &peer,
+            hello: &hello,
+            meta: None,
+            mirrors: Mirrors::Nothing,
+            signed_in: &SignedIn::default(),
+        };
         tokio::select! {
             listed = list_all(asking, bounds) => listed,
             _ = reader.run(&mut one) => panic!("the reader ended"),

@@ -23,6 +23,7 @@ use super::list::{self, Asking, Bounds, Mirrors};
 use super::recipe::{Recipe, Transport};
 use super::stateless::Renewal;
 use super::{CLOSE_GRACE, DialError};
+use crate::dial::http::SignedIn;
 use crate::host::Abilities;
 use crate::log_level::LogLevels;
 
@@ -110,6 +111,7 @@ pub(super) struct Opening {
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) tasks: TaskTracker,
+    pub(super) signed_in: SignedIn,
 }
 
 impl Opening {
@@ -141,6 +143,7 @@ impl Opening {
             end: self.end.clone(),
             stop: self.stop.clone(),
             meta,
+            signed_in: self.signed_in.clone(),
         };
         self.listen(&connection);
         let listing = match list::list_all(asking(&connection, recipe), Bounds::of(recipe)).await {
@@ -269,8 +272,8 @@ pub(super) fn asking<'a>(connection: &'a Connection, recipe: &Recipe) -> Asking<
         (Transport::Remote(remote), Era::Modern(_)) if remote.has_headers() => Mirrors::Headers,
         (_, Era::Modern(_) | Era::Legacy(_)) => Mirrors::Nothing,
     };
-    let Connection { peer, hello, meta, .. } = connection;
-    Asking { peer, hello, meta: meta.as_deref(), mirrors }
+    let Connection { peer, hello, meta, signed_in, .. } = connection;
+    Asking { peer, hello, meta: meta.as_deref(), mirrors, signed_in }
 }
 
 /// Listens for as long as the connection lives. Whatever changed while nobody did is asked for.

@@ -18,7 +18,7 @@ use crate::dial::in_process::InProcess;
 use crate::dial::launch::{Launching, Ready};
 use crate::dial::secret;
 use crate::dial::socket::SocketRecipe;
-use crate::dial::spawn::{Program, Spawner};
+use crate::dial::spawn::{Confinement, Program, Spawner};
 use crate::directory::Plan;
 use crate::env::Environment;
 use crate::host::Topic;
@@ -60,6 +60,7 @@ pub(crate) struct ProgramRecipe {
     pub(crate) cwd: Option<Template>,
     /// Whether it gets the whole environment instead of a short list of harmless variables.
     pub(crate) inherit_env: bool,
+    pub(crate) confinement: Confinement,
     pub(crate) environment: Environment,
     /// The approval that a project's server runs under.
     pub(crate) seal: Option<Seal>,
@@ -179,6 +180,10 @@ impl ProgramRecipe {
                 }
             }
         }
+        if self.seal.is_some() {
+            // Compiled code beside a module counts as changed; the first start must not write it.
+            env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());
+        }
         let cwd = match &self.cwd {
             Some(cwd) => self.environment.cwd.join(expand::expand(cwd, with)?),
             None => self.environment.cwd.clone(),
@@ -190,14 +195,22 @@ impl ProgramRecipe {
             }
             Words::Literal(words) => split(words.clone()),
         };
-        Ok(Filled { program: Program { command, args, env, cwd }, commands })
+        let confinement = self.confinement;
+        Ok(Filled { program: Program { command, args, env, cwd, confinement }, commands })
     }
 }
 
-/// A program that gives a secret sees no more of the environment than a server.
+/// A program that gives a secret sees no more of the environment than a server. It is not confined:
+/// a password manager may be setuid or setgid.
 pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd: &Path) -> Program {
     let (command, args) = split(words);
-    Program { command, args, env: owned(environment.for_servers()), cwd: cwd.to_owned() }
+    Program {
+        command,
+        args,
+        env: owned(environment.for_servers()),
+        cwd: cwd.to_owned(),
+        confinement: Confinement::Off,
+    }
 }
 
 /// A program, and the commands whose output is still to be asked for.

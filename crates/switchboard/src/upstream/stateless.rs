@@ -16,7 +16,7 @@ use switchboard_core::render::words::clean_line;
 use switchboard_core::schema;
 use switchboard_wire::modern::{self, meta};
 use switchboard_wire::peer::Patience;
-use switchboard_wire::{Peer, Raw, RequestError};
+use switchboard_wire::{Peer, Raw, RequestError, RpcError};
 
 use super::CallError;
 use super::incoming::{LARGEST_QUESTION, THINKING};
@@ -190,14 +190,16 @@ impl Lease {
         // At the same time: some clients can be asked only once for all.
         let asking = questions.into_iter().map(|(key, topic, params)| async move {
             let server = &self.open().server;
-            let question = ServerQuestion { server, topic, key: Some(key), params };
             let ability = topic.ability();
-            let answered = tokio::time::timeout(THINKING, host.answer(question)).await;
-            let answer = answered.map_err(|_| DialogueError::Unanswered(ability))?;
-            let answer = answer.map_err(|error| DialogueError::Refused {
+            let refused = |error: RpcError| DialogueError::Refused {
                 ability,
                 said: clean_line(&error.message, SHOWN).into_owned(),
-            })?;
+            };
+            let question = ServerQuestion::new((server, Some(key)), topic, params);
+            let question = question.map_err(refused)?;
+            let answered = tokio::time::timeout(THINKING, host.answer(question)).await;
+            let answer = answered.map_err(|_| DialogueError::Unanswered(ability))?;
+            let answer = answer.map_err(refused)?;
             let answer = Exact::parse(answer.as_str()).map_err(|_| DialogueError::Malformed)?;
             Ok((key, answer))
         });

@@ -110,7 +110,7 @@ fn a_definition_has_the_schema_and_annotations_of_its_server_to_the_byte() {
     let tools = vec![RawValue::from_string(text.to_owned()).unwrap()];
     let raw = RawListing { tools, ..RawListing::default() };
     let list = list(vec![shelf("s", &raw, ToolPrefix::Server)], &DirectTools::All);
-    insta::assert_snapshot!(list.tools[0].definition, @r#"{"name":"s_go","title":"Go there","description":"Goes there.","inputSchema":{ "type" :"object","properties":{"n":{"const":1.50}} },"annotations":{"readOnlyHint":true, "title":"Go \u200bthere"}}"#);
+    insta::assert_snapshot!(list.tools[0].definition, @r#"{"name":"s_go","title":"Go there","description":"(hidden text was left out of its definition) Goes there.","inputSchema":{ "type" :"object","properties":{"n":{"const":1.50}} },"annotations":{"readOnlyHint":true, "title":"Go there"}}"#);
 }
 
 #[test]

@@ -167,3 +167,31 @@ proptest! {
         let _ = (Fingerprint::of(&text), diff::changes(&Value::from(text.as_str()), &Value::Null));
     }
 }
+
+#[test]
+fn record_of_a_version_that_pinned_tools_alone_takes_the_words_of_the_next_listing() {
+    let words = |instructions: &str, prompt: &str| RawListing {
+        instructions: Some(instructions.to_owned()),
+        prompts: vec![raw(prompt)],
+        ..listing(&[SAVE])
+    };
+    let (greet, changed) = (r#"{"name":"greet"}"#, r#"{"name":"greet","description":"Obeys."}"#);
+    let mut older = Record::default();
+    older.accept(&Entry::tool(&raw(SAVE)).unwrap());
+    let pins = |record: &Record, listing: &RawListing| {
+        let baseline = record.baseline();
+        let prompt = read_prompt(&listing.prompts[0]).unwrap();
+        let instructions = Instructions::of(listing.instructions.as_deref().unwrap());
+        (baseline.compare_instructions(&instructions), baseline.compare_prompt(&prompt))
+    };
+    assert!(older.baseline().lacks_words());
+    assert_eq!(pins(&older, &words("a", greet)), (Pin::Same, Pin::Same));
+    older.complete(&words("a", greet));
+    assert!(!older.baseline().lacks_words());
+    older.complete(&words("b", changed));
+    assert_eq!(pins(&older, &words("a", greet)), (Pin::Same, Pin::Same));
+    assert_eq!(pins(&older, &words("b", changed)), (Pin::Changed, Pin::Changed));
+    let again = Record::decode(&older.encode("key"), "key").unwrap();
+    assert_eq!(pins(&again, &words("b", greet)), (Pin::Changed, Pin::Same));
+    assert_eq!(pins(&Record::of(&listing(&[SAVE])), &words("a", greet)), (Pin::New, Pin::New));
+}

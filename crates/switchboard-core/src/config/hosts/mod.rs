@@ -136,13 +136,14 @@ pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFi
         Tier::User => HOST_FILE_BYTES,
         Tier::Project => OWN_FILE_BYTES,
     };
-    let mut servers = Vec::new();
+    let (mut servers, mut left_out) = (Vec::new(), Vec::new());
     let diagnostics = syntax::read((text, host.syntax()), source, limit, |reader, root| {
-        let mut file = HostFile { host, project, reader, servers: Vec::new() };
+        let mut file =
+            HostFile { host, project, reader, servers: Vec::new(), left_out: Vec::new() };
         (host.row().read)(&mut file, root);
-        servers = file.servers;
+        (servers, left_out) = (file.servers, file.left_out);
     });
-    ParsedFile { servers, host: Some(host), diagnostics, ..ParsedFile::default() }
+    ParsedFile { servers, left_out, host: Some(host), diagnostics, ..ParsedFile::default() }
 }
 
 /// A host's file while it is read.
@@ -152,6 +153,7 @@ struct HostFile<'r, 't> {
     project: &'r str,
     reader: &'r mut Reader<'t>,
     servers: Vec<ParsedServer>,
+    left_out: Vec<String>,
 }
 
 impl HostFile<'_, '_> {
@@ -221,9 +223,13 @@ impl HostFile<'_, '_> {
             return true;
         }
         let draft = Draft::read(self, member, dialect, meaning);
-        if let Some(entry) = draft.and_then(Draft::finish) {
-            let origin = self.reader.origin(member.offset);
-            self.servers.push(ParsedServer { name: member.name.to_owned(), entry, origin });
+        let name = member.name.to_owned();
+        match draft.and_then(Draft::finish) {
+            Some(entry) => {
+                let origin = self.reader.origin(member.offset);
+                self.servers.push(ParsedServer { name, entry, origin });
+            }
+            None => self.left_out.push(name),
         }
         true
     }

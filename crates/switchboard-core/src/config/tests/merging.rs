@@ -48,7 +48,7 @@ fn the_later_layer_wins_field_by_field() {
 #[test]
 fn a_changed_endpoint_inherits_nothing_that_was_given_to_the_old_one() {
     let remote = r#"{"url": "https://a", "headers": {"A": "1"}, "auth": "bearer",
-        "bearerToken": "t", "bearerTokenEnv": "T", "bearerTokenStore": true, "type": "http",
+        "bearerToken": "t", "bearerTokenEnv": "T", "bearerTokenStore": true, "type": "http", "account": "a",
         "oauth": {}, "requestHeadersCommand": {"command": "c"}, "caFile": "c", "env": {},
         "autoApprove": true, "approveTools": false, "lifecycle": "eager"}"#;
     let local = r#"{"command": "a", "args": ["x"], "cwd": "/", "env": {"A": "1"},

@@ -25,6 +25,7 @@ fn line(tool: &str, description: &str) -> ToolLine {
         description: description.to_owned(),
         pin: Pin::Same,
         claims: None,
+        hidden: None,
         reached_by: ReachedBy::SameTool,
     }
 }

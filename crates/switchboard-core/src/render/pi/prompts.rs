@@ -115,6 +115,8 @@ mod tests {
             name: name.to_owned(),
             description: Some(description.to_owned()),
             arguments: Vec::new(),
+            hidden: None,
+            original: None,
             raw: "{}".into(),
         };
         (ServerName::new(server).unwrap(), prompt)

@@ -35,13 +35,13 @@ async fn prompts_are_commands_with_plain_names_and_their_usage() {
     let answer = client.ask("switchboard/prompts", json!({})).await;
     insta::assert_snapshot!(format!("{:#}", answer["result"]), @r#"
     {
-      "text": "/mcp__wri_ter__re_view <topic> [style]: Reviews a topic\\u{202e}.",
+      "text": "/mcp__wri_ter__re_view <topic> [style]: (hidden text was left out of its definition) Reviews a topic.",
       "prompts": [
         {
           "command": "mcp__wri_ter__re_view",
           "server": "wri ter",
           "prompt": "re.view",
-          "description": "Reviews a topic\\u{202e}.",
+          "description": "(hidden text was left out of its definition) Reviews a topic.",
           "usage": "<topic> [style]"
         }
       ]
@@ -69,11 +69,11 @@ async fn what_is_typed_fills_a_prompt_in() {
     insta::assert_snapshot!(table, @r#"
     cats
         [user] Review cats, .
-        [assistant] \u{1b}]0;x\u{7}Gladly\u{202e}.
+        [assistant] Gladly.
 
     'big cats' style=short
         [user] Review big cats, short.
-        [assistant] \u{1b}]0;x\u{7}Gladly\u{202e}.
+        [assistant] Gladly.
 
 
         -32602 Missing required argument: topic.

@@ -23,6 +23,8 @@ async fn what_an_address_is_stands_in_the_failure() {
         "status = 200\nheaders = { Content-Type = 'text/html' }\nbody = '<title>Welcome</title>'",
         "status = 404\nheaders = { Content-Type = 'text/html' }\nbody = '<html>not here'",
         "status = 200\nheaders = { Content-Type = 'application/json' }\nbody = '{\"hello\":1}'",
+        "status = 200\nheaders = { Content-Type = 'application/json' }\nbody = '{\"jsonrpc\":\"2.0\",\"id\":987654,\"result\":{}}'",
+        "status = 200\nheaders = { Content-Type = 'application/json' }\nbody = '{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"what\"}}'",
         "status = 500\nbody = 'it broke'",
         "status = 400\nbody = '{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no\"}}'",
         "status = 502",
@@ -54,6 +56,10 @@ async fn what_an_address_is_stands_in_the_failure() {
     connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with JSON that is no message: {"hello":1}
     Ask the user to correct `url`
 
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with the id of another request, which is a bug of the server
+
+    connect_failed: cannot use the server `far`: cannot connect: the server answered `initialize` with an error: error -32700: what
+
     connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 500 and text: it broke
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered `initialize` with an error: error -32600: no
@@ -71,6 +77,19 @@ async fn what_an_address_is_stands_in_the_failure() {
     connect_failed: cannot use the server `far`: cannot connect: the server sends us on again and again
     Ask the user to correct `url`
     "#);
+}
+
+#[tokio::test]
+async fn answers_with_another_id_before_ours_are_passed_over() {
+    for form in ["json", "events"] {
+        for id in ["other", "next", "string", "float", "null", "missing"] {
+            let script = format!("[[tools]]\nname = 'echo'\n[faults]\nwrong_ids = '{id}'\n");
+            let script = served(form, &script);
+            let fixture = HttpFixture::start(&script).await;
+            let answer = world(&fixture, "").call("far_echo", json!({ "text": "hi" })).await;
+            assert_eq!(answer.unwrap(), "hi", "{form} {id}");
+        }
+    }
 }
 
 #[tokio::test]

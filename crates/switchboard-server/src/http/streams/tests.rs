@@ -15,7 +15,7 @@ fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {
 
 fn say(streams: &Streams, exchange: Option<Exchange>, kind: Kind, frame: &str) {
     let frame = Bytes::from(frame.to_owned());
-    streams.route(Parcel { frame, exchange, kind, labels: None });
+    streams.route(Parcel::loose(frame, exchange, kind));
 }
 
 fn tell(streams: &Streams, exchange: Option<Exchange>, frame: &str) {

@@ -111,13 +111,13 @@ impl Files {
             fs::rename(&path, aside).map_err(|cause| VaultError::io(&path, cause))?;
         }
         let written =
-            SharedFile::ours(path.clone()).update(|_| Ok::<_, Infallible>(Some(file.to_vec())));
+            SharedFile::guarded(path.clone()).update(|_| Ok::<_, Infallible>(Some(file.to_vec())));
         done(&path, written)
     }
 
     pub(super) fn remove(&self, account: &str) -> Result<(), VaultError> {
         let path = self.path_of(account);
-        let removed = SharedFile::ours(path.clone()).remove(|_| Ok::<_, Infallible>(()));
+        let removed = SharedFile::guarded(path.clone()).remove(|_| Ok::<_, Infallible>(()));
         done(&path, removed)
     }
 

@@ -2,16 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A line of the index: what is kept, for which address, under which account and where. Nothing
-/// in it is secret.
+/// The server that a secret is for, and which account there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// The address as it is configured, with its variables filled in.
+    pub(crate) address: String,
+    /// The `account` of the entry.
+    pub(crate) account: Option<String>,
+}
+
+/// A line of the index: what is kept, for which address, under which id and where. Nothing in it
+/// is secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Entry {
     /// The address as it is configured, with its variables filled in.
     pub(crate) server: String,
+    /// The `account` of the entry; lines of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) account_name: Option<String>,
     pub(crate) kind: Kind,
     /// In hexadecimal; a part of a file's name.
     pub(crate) account: String,
+    /// Random, and another one after each sign-in: cached lists are kept under it. A renewed token
+    /// leaves it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
     pub(crate) place: Place,
     /// Scopes that the server asked for since it was signed in to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -75,18 +91,50 @@ pub(super) fn is_account(text: &str) -> bool {
 }
 
 impl Entry {
-    fn is_of(&self, server: &str, kind: Kind) -> bool {
-        self.server == server && self.kind == kind
+    /// A line, under an identity.
+    pub(super) fn new(
+        holder: &Holder,
+        kind: Kind,
+        (account, identity): (&str, Option<String>),
+        place: Place,
+    ) -> Entry {
+        Entry {
+            server: holder.address.clone(),
+            account_name: holder.account.clone(),
+            kind,
+            account: account.to_owned(),
+            identity,
+            place,
+            wanted: Vec::new(),
+        }
+    }
+
+    /// Lines of older versions have none of their own.
+    pub(crate) fn identity(&self) -> String {
+        self.identity.as_ref().unwrap_or(&self.account).clone()
+    }
+
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { address: self.server.clone(), account: self.account_name.clone() }
+    }
+
+    pub(crate) fn is_held_by(&self, holder: &Holder) -> bool {
+        self.server == holder.address && self.account_name == holder.account
+    }
+
+    fn is_of(&self, holder: &Holder, kind: Kind) -> bool {
+        self.is_held_by(holder) && self.kind == kind
     }
 }
 
-/// Puts a line in, for the one of the same server and kind. What a server asked for meanwhile stays
+/// Puts a line in, for the one of the same holder and kind. What a server asked for meanwhile stays
 /// with its account.
 pub(super) fn put(entries: &mut Vec<Entry>, mut new: Entry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
+    let holder = new.holder();
     // One account has one secret, whichever lines lead to it.
     for entry in entries.iter_mut().filter(|entry| entry.account == new.account) {
-        if entry.is_of(&new.server, new.kind) {
+        if entry.is_of(&holder, new.kind) {
             new.wanted = std::mem::take(&mut entry.wanted);
         }
         let orphan = Orphan { account: entry.account.clone(), place: entry.place };
@@ -97,7 +145,7 @@ pub(super) fn put(entries: &mut Vec<Entry>, mut new: Entry) -> Vec<Orphan> {
         }
         entry.place = new.place;
     }
-    orphans.extend(take(entries, &new.server, new.kind).filter(|old| old.account != new.account));
+    orphans.extend(take(entries, &holder, new.kind).filter(|old| old.account != new.account));
     entries.push(new);
     orphans
 }
@@ -105,10 +153,10 @@ pub(super) fn put(entries: &mut Vec<Entry>, mut new: Entry) -> Vec<Orphan> {
 /// Takes a line out.
 pub(super) fn take(
     entries: &mut Vec<Entry>,
-    server: &str,
+    holder: &Holder,
     kind: Kind,
 ) -> impl Iterator<Item = Orphan> + use<> {
-    let position = entries.iter().position(|entry| entry.is_of(server, kind));
+    let position = entries.iter().position(|entry| entry.is_of(holder, kind));
     let taken = position.map(|position| entries.remove(position));
     let shared = taken
         .as_ref()
@@ -120,10 +168,10 @@ pub(super) fn take(
 /// The line of a server, if it has one.
 pub(super) fn find<'a>(
     entries: &'a mut [Entry],
-    server: &str,
+    holder: &Holder,
     kind: Kind,
 ) -> Option<&'a mut Entry> {
-    entries.iter_mut().find(|entry| entry.is_of(server, kind))
+    entries.iter_mut().find(|entry| entry.is_of(holder, kind))
 }
 
 #[cfg(test)]
@@ -132,7 +180,11 @@ mod tests {
 
     fn line(server: &str, kind: Kind, account: char, place: Place) -> Entry {
         let account = account.to_string().repeat(16);
-        Entry { server: server.to_owned(), kind, account, place, wanted: Vec::new() }
+        let (address, name) = match server.split_once('#') {
+            Some((server, name)) => (server.to_owned(), Some(name.to_owned())),
+            None => (server.to_owned(), None),
+        };
+        Entry::new(&Holder { address, account: name }, kind, (&account, None), place)
     }
 
     fn orphan(account: char, place: Place) -> Orphan {
@@ -171,7 +223,10 @@ mod tests {
     fn a_server_has_one_line_a_kind_and_the_secret_of_the_old_one_goes() {
         use Kind::{Bearer, Grant};
         use Place::{EncryptedFile, File, Keyring};
-        let cases: [(&[Entry], usize, &[Orphan]); 5] = [
+        let cases: [(&[Entry], usize, &[Orphan]); 7] = [
+            // Two accounts at one address.
+            (&[line("x#work", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
+            (&[line("x", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
             // The same again.
             (&[line("x", Grant, 'a', File), line("x", Grant, 'a', EncryptedFile)], 1, &[]),
             // Another kind of the same server.

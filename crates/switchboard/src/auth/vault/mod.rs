@@ -16,7 +16,7 @@ use tracing::warn;
 pub(crate) use file::KEY_VARIABLE;
 use file::{Files, Form};
 use index::Orphan;
-pub(crate) use index::{Entry, Kind, Place};
+pub(crate) use index::{Entry, Holder, Kind, Place};
 use keyring::{Keyring, KeyringError};
 
 use crate::env::Environment;
@@ -106,21 +106,18 @@ impl Vault {
     }
 
     /// What is kept for a server; reads the index alone, never the keyring.
-    pub(crate) async fn find(&self, server: &str, kind: Kind) -> Result<Option<Entry>, VaultError> {
+    pub(crate) async fn find(
+        &self,
+        holder: &Holder,
+        kind: Kind,
+    ) -> Result<Option<Entry>, VaultError> {
         let mut entries = self.all().await?;
-        Ok(index::find(&mut entries, server, kind).cloned())
+        Ok(index::find(&mut entries, holder, kind).cloned())
     }
 
     /// Everything that is kept, without the secrets.
     pub(crate) async fn all(&self) -> Result<Vec<Entry>, VaultError> {
-        self.on_disk(|shared| {
-            let path = shared.index();
-            match file::read(&path)? {
-                None => Ok(Vec::new()),
-                Some(file) => index::parse(&file).ok_or(VaultError::Damaged { path }),
-            }
-        })
-        .await
+        self.on_disk(|shared| lines(&shared.directory)).await
     }
 
     pub(crate) async fn read(&self, entry: &Entry) -> Result<Option<Secret>, VaultError> {
@@ -133,23 +130,23 @@ impl Vault {
         }
     }
 
-    /// Keeps the secret under `account`, and the line of the index; its place says where. The same
-    /// server and kind under another account is replaced, and the old secret removed.
+    /// Keeps the secret under `account`, and the line of the index; its place says where. What the
+    /// same holder had of this kind is replaced, and the old secret removed.
     pub(crate) async fn keep(
         &self,
-        server: &str,
+        holder: &Holder,
         kind: Kind,
-        account: &str,
+        (account, identity): (&str, Option<String>),
         secret: Secret,
     ) -> Result<Entry, VaultError> {
         debug_assert!(index::is_account(account));
         let place = self.store_secret(account, secret).await?;
-        let (server, account) = (server.to_owned(), account.to_owned());
-        let line = Entry { server, kind, account, place, wanted: Vec::new() };
+        let line = Entry::new(holder, kind, (account, identity), place);
+        let holder = holder.clone();
         let (entry, orphans) = self
             .change_index(move |entries| {
                 let orphans = index::put(entries, line.clone());
-                let kept = index::find(entries, &line.server, kind).cloned();
+                let kept = index::find(entries, &holder, kind).cloned();
                 (kept.expect("the line was just put in"), orphans)
             })
             .await?;
@@ -165,10 +162,14 @@ impl Vault {
     /// Remembers which scopes a server asked for since it was signed in to, until the next time it
     /// is said. Nothing is remembered of a server that was not.
     #[allow(dead_code, reason = "what signs in is built beside this")]
-    pub(crate) async fn want(&self, server: &str, scopes: Vec<String>) -> Result<(), VaultError> {
-        let server = server.to_owned();
+    pub(crate) async fn want(
+        &self,
+        holder: &Holder,
+        scopes: Vec<String>,
+    ) -> Result<(), VaultError> {
+        let holder = holder.clone();
         self.change_index(move |entries| {
-            if let Some(entry) = index::find(entries, &server, Kind::Grant) {
+            if let Some(entry) = index::find(entries, &holder, Kind::Grant) {
                 entry.wanted.clone_from(&scopes);
             }
         })
@@ -178,12 +179,11 @@ impl Vault {
     pub(crate) async fn forget(&self, entry: &Entry) -> Result<(), VaultError> {
         let mut entries = self.all().await?;
         // The secret first: a line that leads to nothing harms nobody.
-        for orphan in index::take(&mut entries, &entry.server, entry.kind) {
+        let (holder, kind) = (entry.holder(), entry.kind);
+        for orphan in index::take(&mut entries, &holder, kind) {
             self.remove_secret(&orphan).await?;
         }
-        let entry = entry.clone();
-        self.change_index(move |entries| drop(index::take(entries, &entry.server, entry.kind)))
-            .await
+        self.change_index(move |entries| drop(index::take(entries, &holder, kind))).await
     }
 
     /// Waits for the right to change what is kept under `account`; other processes wait meanwhile.
@@ -195,7 +195,7 @@ impl Vault {
             loop {
                 let at = path.clone();
                 let tried = self.on_disk(move |shared| {
-                    let made = paths::private_dir(&shared.directory);
+                    let made = paths::guarded_dir(&shared.directory);
                     let tried = made.and_then(|()| paths::try_lock(&at));
                     tried.map_err(|cause| VaultError::io(&at, cause))
                 });
@@ -258,7 +258,7 @@ impl Vault {
             // Whether it may be read at all is not asked below.
             file::read(&path)?;
             let mut outcome = None;
-            let changed = SharedFile::ours(path.clone()).update(|before| {
+            let changed = SharedFile::guarded(path.clone()).update(|before| {
                 let mut entries = match before {
                     None => Vec::new(),
                     Some(before) => index::parse(before)
@@ -294,8 +294,34 @@ impl Vault {
 
 impl Shared {
     fn index(&self) -> PathBuf {
-        self.directory.join("index.json")
+        index_in(&self.directory)
     }
+}
+
+fn index_in(directory: &Path) -> PathBuf {
+    directory.join("index.json")
+}
+
+/// The lines of the index in a directory.
+fn lines(directory: &Path) -> Result<Vec<Entry>, VaultError> {
+    let path = index_in(directory);
+    match file::read(&path)? {
+        None => Ok(Vec::new()),
+        Some(file) => index::parse(&file).ok_or(VaultError::Damaged { path }),
+    }
+}
+
+/// The identity of what is kept in a directory; none where the index does not read.
+pub(crate) fn identity(directory: &Path, holder: &Holder, kind: Kind) -> Option<String> {
+    let mut lines = lines(directory).unwrap_or_default();
+    index::find(&mut lines, holder, kind).map(|entry| entry.identity())
+}
+
+/// An identity for the secret of a new sign-in.
+pub(crate) fn new_identity() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

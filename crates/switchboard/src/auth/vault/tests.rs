@@ -35,12 +35,16 @@ impl Home {
     }
 }
 
+fn holder(address: &str) -> Holder {
+    Holder { address: address.to_owned(), account: None }
+}
+
 async fn keep(vault: &Vault, account: &str, secret: &str) -> Result<Entry, VaultError> {
-    vault.keep(SERVER, Kind::Grant, account, Secret::new(secret)).await
+    vault.keep(&holder(SERVER), Kind::Grant, (account, None), Secret::new(secret)).await
 }
 
 async fn kept(vault: &Vault) -> Option<String> {
-    let entry = vault.find(SERVER, Kind::Grant).await.unwrap()?;
+    let entry = vault.find(&holder(SERVER), Kind::Grant).await.unwrap()?;
     vault.read(&entry).await.unwrap().map(|secret| secret.expose().to_owned())
 }
 
@@ -51,9 +55,9 @@ async fn what_is_kept_is_found_by_its_server_and_kind_until_it_is_forgotten() {
     assert_eq!(vault.all().await.unwrap(), []);
     let entry = keep(&vault, ACCOUNT, "first").await.unwrap();
     assert_eq!(entry.place, Place::File);
-    assert_eq!(vault.find(SERVER, Kind::Grant).await.unwrap().as_ref(), Some(&entry));
-    assert_eq!(vault.find(SERVER, Kind::Bearer).await.unwrap(), None);
-    assert_eq!(vault.find("https://a.example/", Kind::Grant).await.unwrap(), None);
+    assert_eq!(vault.find(&holder(SERVER), Kind::Grant).await.unwrap().as_ref(), Some(&entry));
+    assert_eq!(vault.find(&holder(SERVER), Kind::Bearer).await.unwrap(), None);
+    assert_eq!(vault.find(&holder("https://a.example/"), Kind::Grant).await.unwrap(), None);
     keep(&vault, ACCOUNT, "second").await.unwrap();
     // Another process reads the same.
     assert_eq!(kept(&home.plain()).await.as_deref(), Some("second"));
@@ -78,13 +82,13 @@ async fn another_account_takes_the_place_of_the_first_whose_secret_goes() {
 async fn scopes_that_a_server_asks_for_are_remembered_with_what_was_granted() {
     let home = Home::new();
     let vault = home.plain();
-    vault.want(SERVER, vec!["early".to_owned()]).await.unwrap();
+    vault.want(&holder(SERVER), vec!["early".to_owned()]).await.unwrap();
     assert_eq!(vault.all().await.unwrap(), []);
     keep(&vault, ACCOUNT, "token").await.unwrap();
-    vault.want(SERVER, vec!["write".to_owned()]).await.unwrap();
+    vault.want(&holder(SERVER), vec!["write".to_owned()]).await.unwrap();
     // What was only refreshed is as narrow as before.
     assert_eq!(keep(&vault, ACCOUNT, "refreshed").await.unwrap().wanted, ["write"]);
-    vault.want(SERVER, Vec::new()).await.unwrap();
+    vault.want(&holder(SERVER), Vec::new()).await.unwrap();
     assert_eq!(vault.all().await.unwrap()[0].wanted, [""; 0]);
 }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::headers::{Form, header};
 use crate::auth::tokens;
-use crate::auth::vault::Vault;
+use crate::auth::vault::{Holder, Vault};
 use crate::dial::sealed;
 use crate::dial::secret;
 use crate::dial::spawn::Spawner;
@@ -28,8 +28,8 @@ const TTL: Duration = Duration::from_secs(5 * 60);
 pub(super) enum Source {
     /// A program, whose first word as it is written is for messages.
     Command { words: Vec<String>, helper: String },
-    /// What the user gave for this address.
-    Vault { vault: Vault, address: String },
+    /// The token that the user gave.
+    Vault { vault: Vault, holder: Holder },
 }
 
 /// A header whose value is asked for.
@@ -67,10 +67,20 @@ struct Remembered {
 struct Memory {
     /// `None` once its user took it back.
     value: Option<HeaderValue>,
+    /// Of a token from the vault.
+    identity: Option<String>,
     /// `None` if it was refused.
     since: Option<Instant>,
     /// Somebody asks already.
     renewing: bool,
+}
+
+/// A header as it was answered.
+struct Answer {
+    header: HeaderName,
+    value: HeaderValue,
+    /// Of a token from the vault.
+    identity: Option<String>,
 }
 
 impl AskedHeaders {
@@ -79,13 +89,20 @@ impl AskedHeaders {
         let answers = asked.iter().map(|asked| asked.ask(&asking));
         let answers = futures_util::future::try_join_all(answers).await?;
         let since = Some(Instant::now());
-        let values = asked.into_iter().zip(answers).map(|(asked, (header, value))| {
-            let memory = Mutex::new(Memory { value: Some(value), since, renewing: false });
+        let values = asked.into_iter().zip(answers).map(|(asked, answer)| {
+            let Answer { header, value, identity } = answer;
+            let value = Some(value);
+            let memory = Mutex::new(Memory { value, identity, since, renewing: false });
             Remembered { asked, header, memory }
         });
         let ttl = asking.environment.variable(TTL_VARIABLE).and_then(|text| text.parse().ok());
         let ttl = ttl.map_or(TTL, Duration::from_millis);
         Ok(AskedHeaders { values: values.collect(), asking, ttl })
+    }
+
+    /// The identity of the token from the vault that requests are made with.
+    pub(super) fn identity(&self) -> Option<String> {
+        self.values.iter().find_map(|value| value.memory().identity.clone())
     }
 
     async fn headers(&self) -> HeaderMap {
@@ -130,7 +147,9 @@ impl Remembered {
         let answer = self.asked.ask_again(asking).await;
         let mut memory = self.memory();
         match answer {
-            Ok((_, value)) => memory.value = Some(value),
+            Ok(Answer { value, identity, .. }) => {
+                (memory.value, memory.identity) = (Some(value), identity);
+            }
             Err(DialError::NoToken) => memory.value = None,
             Err(error) => {
                 tracing::warn!(name = self.asked.name, %error, "an old value is used");
@@ -163,34 +182,38 @@ impl Asked {
         }
     }
 
-    async fn ask(&self, asking: &Asking) -> Result<(HeaderName, HeaderValue), DialError> {
-        let secret = self.secret(asking).await?;
+    async fn ask(&self, asking: &Asking) -> Result<Answer, DialError> {
+        let (secret, identity) = self.secret(asking).await?;
         let text = Secret::new(self.form.fill(secret.expose()));
-        header(&self.header, text.expose())
-            .ok_or_else(|| DialError::Header { name: self.name.clone() })
+        let (header, value) = header(&self.header, text.expose())
+            .ok_or_else(|| DialError::Header { name: self.name.clone() })?;
+        Ok(Answer { header, value, identity })
     }
 
     /// Much may have changed since the connection was made.
-    async fn ask_again(&self, asking: &Asking) -> Result<(HeaderName, HeaderValue), DialError> {
+    async fn ask_again(&self, asking: &Asking) -> Result<Answer, DialError> {
         let commands = self.command().into_iter().collect();
         sealed(asking.seal.as_ref(), &asking.environment, commands).await?;
         self.ask(asking).await
     }
 
-    async fn secret(&self, asking: &Asking) -> Result<Secret, DialError> {
+    /// The secret, and the identity of one from the vault.
+    async fn secret(&self, asking: &Asking) -> Result<(Secret, Option<String>), DialError> {
         match &self.source {
             Source::Command { words, helper } => {
                 let environment = &asking.environment;
                 let program = secret_program(environment, words.clone(), &environment.cwd);
                 let answer = secret::ask(Arc::clone(&asking.spawner), program).await;
-                answer.map_err(|cause| {
+                let answer = answer.map_err(|cause| {
                     let (name, helper) = (self.name.clone(), helper.clone());
                     DialError::Secret { name, helper, cause }
-                })
+                })?;
+                Ok((answer, None))
             }
-            Source::Vault { vault, address } => {
-                let token = tokens::bearer(vault, address).await.map_err(DialError::Vault)?;
-                token.ok_or(DialError::NoToken)
+            Source::Vault { vault, holder } => {
+                let token = tokens::bearer(vault, holder).await.map_err(DialError::Vault)?;
+                let (token, identity) = token.ok_or(DialError::NoToken)?;
+                Ok((token, Some(identity)))
             }
         }
     }

@@ -9,6 +9,7 @@ use switchboard_wire::http_client::{HeaderMap, HeaderName, HeaderValue};
 
 use super::RemoteRecipe;
 use super::asked::{Asked, Source};
+use crate::auth::vault::Holder;
 use crate::upstream::DialError;
 
 /// Headers that say how a message is carried, which is not for a configuration to say.
@@ -152,8 +153,9 @@ fn bearer(
         (Some(token), _, _) => ("bearerToken", Origin::of(token, with)?),
         (None, Some(variable), _) => ("bearerTokenEnv", Origin::variable(variable, with)?),
         (None, None, true) => {
-            let (vault, address) = (recipe.vault.clone(), address.to_owned());
-            ("bearerTokenStore", Origin::Asked(Source::Vault { vault, address }))
+            let (address, account) = (address.to_owned(), recipe.account.clone());
+            let (vault, holder) = (recipe.vault.clone(), Holder { address, account });
+            ("bearerTokenStore", Origin::Asked(Source::Vault { vault, holder }))
         }
         (None, None, false) => return Ok(None),
     };

@@ -42,6 +42,8 @@ pub(crate) struct RemoteRecipe {
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
     pub(crate) bearer_token_store: bool,
+    /// Which account at the URL, where there are several.
+    pub(crate) account: Option<String>,
     /// `None` if there is no sign-in to it.
     pub(crate) oauth: Option<OAuthOptions>,
     /// Where tokens are kept.
@@ -65,6 +67,28 @@ struct Means {
     client: Client,
     headers: HeaderMap,
     signer: Option<Arc<dyn Signer>>,
+    signed_in: SignedIn,
+}
+
+/// As whom the requests of a connection are made, where a secret of the vault says it.
+#[derive(Clone, Default)]
+pub(crate) struct SignedIn {
+    account: Option<Arc<Account>>,
+    asked: Option<Arc<AskedHeaders>>,
+}
+
+impl SignedIn {
+    /// The identity of the secret in use. It may change while the connection is up.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let of_account = self.account.as_ref().and_then(|account| account.identity());
+        of_account.or_else(|| self.asked.as_ref()?.identity())
+    }
+}
+
+impl std::fmt::Debug for SignedIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignedIn").finish_non_exhaustive()
+    }
 }
 
 impl RemoteRecipe {
@@ -74,9 +98,9 @@ impl RemoteRecipe {
         mode: HttpMode,
         spawner: &Arc<dyn Spawner>,
         accounts: &Accounts,
-    ) -> Result<Endpoint, DialError> {
+    ) -> Result<(Endpoint, SignedIn), DialError> {
         let url = self.url()?;
-        let Means { client, headers, signer } =
+        let Means { client, headers, signer, signed_in } =
             self.means(&url, Versions::Newest, spawner, accounts).await?;
         let mode = match mode {
             HttpMode::Negotiated => Mode::Negotiated,
@@ -84,7 +108,7 @@ impl RemoteRecipe {
             HttpMode::Sse => Mode::Sse,
         };
         let quiet = accounts.clients().quiet_of(&url);
-        Ok(Endpoint { url, mode, client, headers, signer, quiet })
+        Ok((Endpoint { url, mode, client, headers, signer, quiet }, signed_in))
     }
 
     /// The endpoint of a server over WebSocket.
@@ -92,11 +116,11 @@ impl RemoteRecipe {
         &self,
         spawner: &Arc<dyn Spawner>,
         accounts: &Accounts,
-    ) -> Result<websocket::Endpoint, DialError> {
+    ) -> Result<(websocket::Endpoint, SignedIn), DialError> {
         let url = self.url()?;
-        let Means { client, headers, signer } =
+        let Means { client, headers, signer, signed_in } =
             self.means(&url, Versions::Http1, spawner, accounts).await?;
-        Ok(websocket::Endpoint { url, client, headers, signer })
+        Ok((websocket::Endpoint { url, client, headers, signer }, signed_in))
     }
 
     /// The URL of the entry with every variable filled in: what tokens are bound to.
@@ -134,13 +158,17 @@ impl RemoteRecipe {
         let commands = asked.iter().filter_map(|asked| asked.command()).collect();
         sealed(self.seal.as_ref(), &self.environment, commands).await?;
         let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
+        let mut signed_in = SignedIn::default();
         if !asked.is_empty() {
             let (spawner, environment) = (Arc::clone(spawner), self.environment.clone());
             let asking = Asking { spawner, environment, seal: self.seal.clone() };
-            signers.push(Arc::new(AskedHeaders::new(asked, asking).await?));
+            let asked = Arc::new(AskedHeaders::new(asked, asking).await?);
+            signed_in.asked = Some(Arc::clone(&asked));
+            signers.push(asked);
         }
         if let Some(account) = self.account(url, spawner, accounts).await? {
             account.open().await.map_err(DialError::Account)?;
+            signed_in.account = Some(Arc::clone(&account));
             signers.push(account);
         }
         if let Some(command) = &self.headers_command {
@@ -151,7 +179,7 @@ impl RemoteRecipe {
             None => accounts.clients().client_for(url, versions).await?,
             Some(path) => accounts.clients().client_trusting(path, versions).await?,
         };
-        Ok(Means { client, headers, signer: Signers::of(signers) })
+        Ok(Means { client, headers, signer: Signers::of(signers), signed_in })
     }
 
     /// The account that requests are made under, if the entry leaves room for one.

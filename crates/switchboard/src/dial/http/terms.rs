@@ -46,6 +46,7 @@ impl RemoteRecipe {
         Ok(Some(Terms {
             server: self.server.clone(),
             url: url.clone(),
+            account: self.account.clone(),
             ca_file: self.ca_path()?,
             named: options.metadata_url.clone(),
             options,

@@ -60,7 +60,9 @@ pub(super) fn program(
     let mut args: Vec<String> = words.collect();
     let file = args.first().unwrap_or(&command).clone();
     args.extend(launch.args.iter().cloned());
-    Some(Found { program: Program { command, args, env, cwd: plain.cwd.clone() }, file, swayed })
+    let program =
+        Program { command, args, env, cwd: plain.cwd.clone(), confinement: plain.confinement };
+    Some(Found { program, file, swayed })
 }
 
 enum Script {

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::dial::spawn::Confinement;
 
 /// A home with programs, a project in it, and what a launcher installed.
 struct Machine {
@@ -60,6 +61,7 @@ impl Machine {
             args: words.collect(),
             env: env.collect::<BTreeMap<_, _>>(),
             cwd: self.at("project"),
+            confinement: Confinement::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncWriteExt, DuplexStream};
 
 use super::*;
-use crate::dial::spawn::{Process, Promise, Started};
+use crate::dial::spawn::{Confinement, Process, Promise, Started};
 
 /// What the program does.
 #[derive(Clone)]
@@ -100,6 +100,7 @@ async fn check(act: Act, expected: Result<&str, &str>) {
         args: Vec::new(),
         env: BTreeMap::new(),
         cwd: "/".into(),
+        confinement: Confinement::default(),
     };
     let outcome = ask(Arc::new(stage), program).await;
     assert!(!format!("{outcome:?}").contains("topsecret"));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use switchboard_reaper::message::{Order, Report, Request};
 use switchboard_reaper::processes::{Identity, end_tree};
-use switchboard_reaper::{PROGRAM, REAPER, handover};
+use switchboard_reaper::{PROGRAM, REAPER, handover, records};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -20,6 +20,9 @@ use super::{Process, Program, Promise, Spawner, Started};
 
 /// A reaper that takes longer to start a program hangs.
 const START: Duration = Duration::from_secs(20);
+
+/// A keeper that takes longer to kill its server is killed or stopped.
+const KILL: Duration = Duration::from_millis(500);
 
 /// How long the reaper may take to end when it has nothing left to do.
 const CLOSE: Duration = Duration::from_secs(2);
@@ -76,6 +79,7 @@ impl Reaper {
             heard: [0; Report::LENGTH],
             filled: 0,
             server: None,
+            records: self.records.clone(),
             ended: None,
             gone: false,
             _reaper: reaper,
@@ -97,6 +101,7 @@ impl Reaper {
             env: env.collect(),
             cwd: program.cwd.clone(),
             records: self.records.clone(),
+            confinement: program.confinement,
         }
     }
 }
@@ -161,6 +166,8 @@ struct Keeper {
     heard: [u8; Report::LENGTH],
     filled: usize,
     server: Option<Identity>,
+    /// Where the keeper wrote down what it runs.
+    records: PathBuf,
     ended: Option<ExitStatus>,
     gone: bool,
     _reaper: Arc<Lifeline>,
@@ -220,11 +227,17 @@ impl Keeper {
         }
     }
 
-    /// The keeper was killed. The reaper ends what it left; should it be gone too, we do.
+    /// The keeper was killed. The reaper ends what it left; should it be gone too, we do: the server
+    /// and what hangs together with it, and by the record what does not.
     async fn bereave(&mut self) {
         self.gone = true;
         if let Some(server) = self.server.take() {
-            let _ended = tokio::task::spawn_blocking(move || end_tree(server)).await;
+            let records = self.records.clone();
+            let ending = tokio::task::spawn_blocking(move || {
+                end_tree(server);
+                records::sweep(&records);
+            });
+            let _ended = ending.await;
         }
     }
 
@@ -250,9 +263,10 @@ impl Process for Keeper {
     fn gone(&mut self) -> Promise<'_, ()> {
         Box::pin(async {
             while !self.gone {
-                match self.report().await {
-                    Ok(report) => self.note(report),
-                    Err(_) => self.bereave().await,
+                match tokio::time::timeout(KILL, self.report()).await {
+                    Ok(Ok(report)) => self.note(report),
+                    // A server that is not confined may stop its keeper again and again.
+                    Ok(Err(_)) | Err(_) => self.bereave().await,
                 }
             }
         })

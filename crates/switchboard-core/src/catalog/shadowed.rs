@@ -1,0 +1,72 @@
+//! Names that would be shown as the name of another tool or prompt, or as nothing.
+
+use std::collections::HashSet;
+
+use super::entry::Entry;
+use super::listing::Prompt;
+use crate::hidden::strip;
+use crate::render::words::{clean_line, visible};
+
+/// As much of a name as is told.
+const NAME: usize = 100;
+
+/// Nothing is shown under the name of another; what was left out, each with the reason.
+pub(super) fn drop_shadowed(entries: &mut Vec<Entry>, prompts: &mut Vec<Prompt>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let mut tools = shadowed(entries.iter().map(|entry| entry.name.as_str())).into_iter();
+    entries.retain(|entry| {
+        let is_shadowed = tools.next().unwrap_or_default();
+        is_shadowed.then(|| reasons.push(reason("tool", entry.name.as_str())));
+        !is_shadowed
+    });
+    let mut names = shadowed(prompts.iter().map(|prompt| prompt.name.as_str())).into_iter();
+    prompts.retain(|prompt| {
+        let is_shadowed = names.next().unwrap_or_default();
+        is_shadowed.then(|| reasons.push(reason("prompt", &prompt.name)));
+        !is_shadowed
+    });
+    reasons
+}
+
+/// Which names are left out: without their hidden characters they are empty, or the name of another.
+/// A name that hides nothing is that of its tool, whatever comes before it in the list.
+fn shadowed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<bool> {
+    let mut taken: HashSet<String> =
+        names.clone().filter(|name| strip(name) == *name).map(str::to_owned).collect();
+    let is_shadowed = |name: &str| {
+        let seen = strip(name);
+        seen != name && (seen.trim().is_empty() || !taken.insert(seen.into_owned()))
+    };
+    names.map(is_shadowed).collect()
+}
+
+/// Why a tool or a prompt was left out; `kind` is what it is.
+fn reason(kind: &str, name: &str) -> String {
+    let (own, seen) = (visible(name), strip(name));
+    let (own, seen) = (clean_line(&own, NAME), clean_line(&seen, NAME));
+    if seen.is_empty() {
+        return format!("the {kind} `{own}` has a name of invisible characters");
+    }
+    format!("the {kind} `{own}` would be shown as another, `{seen}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_shown_as_another() {
+        let check = |names: &[&str], expected: &[bool]| {
+            assert_eq!(shadowed(names.iter().copied()), expected, "{names:?}");
+        };
+        check(&["read", "re\u{200b}ad"], &[false, true]);
+        check(&["re\u{200b}ad", "read"], &[true, false]);
+        check(&["re\u{200b}ad", "write"], &[false, false]);
+        check(&["re\u{200b}ad", "r\u{e0041}ead", "\u{200b}"], &[false, true, true]);
+        check(&["a", "a", "b"], &[false, false, false]);
+        let told = reason("tool", "re\u{200b}ad");
+        assert_eq!(told, "the tool `re\\u{200b}ad` would be shown as another, `read`");
+        let told = reason("tool", "\u{200b}");
+        assert_eq!(told, "the tool `\\u{200b}` has a name of invisible characters");
+    }
+}

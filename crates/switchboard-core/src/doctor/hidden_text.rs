@@ -1,0 +1,106 @@
+//! Where a server hid something: a few places by name, and all of them by number.
+
+use std::fmt;
+
+use crate::hidden::Hidden;
+use crate::render::words::{clean_line, list, plural};
+
+/// As many places of one server are named.
+const NAMED: usize = 3;
+
+/// As much of an address is shown.
+const NAME: usize = 100;
+
+/// What has hidden text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlaceKind {
+    Instructions,
+    Prompt,
+    Tool,
+    Resource,
+}
+
+/// All places of one server, those with most hidden characters first: a harmless one, an emoji say,
+/// does not push others out of sight.
+#[derive(Clone, Debug)]
+pub struct HiddenPlaces {
+    places: Vec<(PlaceKind, String, Hidden)>,
+}
+
+impl HiddenPlaces {
+    /// Each place with the name that it is shown by; `None` if there is none.
+    pub fn of(
+        places: impl IntoIterator<Item = (PlaceKind, String, Hidden)>,
+    ) -> Option<HiddenPlaces> {
+        let mut places: Vec<_> = places.into_iter().collect();
+        let weight = |hidden: &Hidden| (hidden.characters - hidden.private, hidden.characters);
+        places.sort_by_key(|(kind, _, hidden)| (std::cmp::Reverse(weight(hidden)), *kind));
+        (!places.is_empty()).then_some(HiddenPlaces { places })
+    }
+
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// `its instructions, 2 prompts and 3 tools`.
+    fn kinds(&self) -> String {
+        let of = |kind| self.places.iter().filter(|(other, _, _)| *other == kind).count();
+        let counted = |count, noun| (count > 0).then(|| plural(count, noun));
+        let instructions = of(PlaceKind::Instructions) > 0;
+        let kinds = [
+            instructions.then(|| "its instructions".to_owned()),
+            counted(of(PlaceKind::Prompt), "prompt"),
+            counted(of(PlaceKind::Tool), "tool"),
+            counted(of(PlaceKind::Resource), "resource"),
+        ];
+        let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+        list(&kinds, kinds.len())
+    }
+}
+
+impl fmt::Display for HiddenPlaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = self.places.iter().map(|(kind, name, hidden)| match kind {
+            PlaceKind::Instructions => format!("{hidden} in its instructions"),
+            PlaceKind::Prompt => format!("{hidden} in the prompt `{name}`"),
+            PlaceKind::Resource => format!("{hidden} in the resource `{}`", clean_line(name, NAME)),
+            PlaceKind::Tool => format!("{hidden} in the definition of `{name}`"),
+        });
+        let named: Vec<String> = named.collect();
+        let left_out = self.places.iter().filter(|(_, _, hidden)| hidden.is_left_out()).count();
+        let outcome = match left_out {
+            0 => "characters of private use stay",
+            _ => "models do not get it",
+        };
+        write!(f, "hidden text in {}: {}; {outcome}", self.kinds(), list(&named, NAMED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hidden::find;
+
+    #[test]
+    fn decoys_do_not_push_other_places_out_of_sight() {
+        let place = |kind, name: &str, text: &str| (kind, name.to_owned(), find(text).unwrap());
+        let decoys = (0..30).map(|n| place(PlaceKind::Tool, &format!("t{n}"), "\u{200b}"));
+        let attack = place(PlaceKind::Prompt, "p", "\u{e0065}\u{e0076}\u{e0069}\u{e006c}");
+        let instructions = place(PlaceKind::Instructions, "", "\u{e0041}\u{e0042}");
+        let all = HiddenPlaces::of(decoys.chain([attack, instructions])).unwrap();
+        assert_eq!(all.count(), 32);
+        assert_eq!(
+            all.to_string(),
+            "hidden text in its instructions, 1 prompt and 30 tools: `evil` (4 characters) in the \
+             prompt `p`, `AB` (2 characters) in its instructions, `<U+200B>` (1 character) in the \
+             definition of `t0` and 29 more; models do not get it"
+        );
+        assert!(HiddenPlaces::of([]).is_none());
+        let icons = HiddenPlaces::of([place(PlaceKind::Tool, "t", "\u{f8ff}")]).unwrap();
+        assert_eq!(
+            icons.to_string(),
+            "hidden text in 1 tool: `<U+F8FF>` (1 character) in the definition of `t`; characters \
+             of private use stay"
+        );
+    }
+}

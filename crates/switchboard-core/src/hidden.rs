@@ -1,0 +1,271 @@
+//! Hidden text: characters that a reader does not see and a model reads all the same.
+//!
+//! Server texts pass [`strip`] or [`strip_json`] where they come in, so that no face has to. What
+//! scripts and emoji need stays: a joiner between letters of Persian or Hindi, the selector behind ❤️.
+
+mod characters;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+pub use self::characters::is_hidden;
+pub(crate) use self::characters::{is_bidi, is_invisible};
+use self::characters::{is_needed, is_private};
+use crate::content::{push_json_string, push_unescaped};
+use crate::exact::Args;
+use crate::render::words::plural;
+
+/// In `_meta` of a result or a tool: how many hidden characters there are in it, or were.
+pub const MARK: &str = "switchboard/hiddenCharacters";
+
+/// Characters of what was hidden that are shown.
+const REVEALED: usize = 120;
+
+/// What was hidden in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    pub characters: usize,
+    /// How many of them are of private use, and stay.
+    pub private: usize,
+    /// As far as it can be read: bounded, plain ASCII.
+    pub text: Box<str>,
+}
+
+impl Hidden {
+    /// Whether some of it was left out.
+    pub fn is_left_out(&self) -> bool {
+        self.characters > self.private
+    }
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({})", self.text, plural(self.characters, "character"))
+    }
+}
+
+/// The text without what is hidden in it.
+pub fn strip(text: &str) -> Cow<'_, str> {
+    // Nearly all texts are printable ASCII, in which nothing can hide.
+    if is_plain(text) || hidden(text).next().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, c) in hidden(text) {
+        out.push_str(&text[from..at]);
+        from = at + c.len_utf8();
+    }
+    out.push_str(&text[from..]);
+    Cow::Owned(out)
+}
+
+/// What is hidden in a text.
+pub fn find(text: &str) -> Option<Hidden> {
+    if is_plain(text) {
+        return None;
+    }
+    reveal(marked(text).map(|(_, c)| c))
+}
+
+/// JSON without what is hidden in its strings, names of members included. Everything else stays as it
+/// is, to the byte.
+pub fn strip_json(json: &str) -> Cow<'_, str> {
+    if is_plain_json(json) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::new();
+    let mut from = 0;
+    for (at, literal, text) in strings(json) {
+        let Cow::Owned(stripped) = strip(&text) else { continue };
+        out.push_str(&json[from..at]);
+        match text {
+            // Its escapes stand for something else.
+            Cow::Borrowed(_) => out.push_str(&format!("\"{stripped}\"")),
+            Cow::Owned(_) => push_json_string(&mut out, &stripped),
+        }
+        from = at + literal.len();
+    }
+    if from == 0 {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(&json[from..]);
+    Cow::Owned(out)
+}
+
+/// What is hidden in the strings of JSON.
+pub fn find_json(json: &str) -> Option<Hidden> {
+    if is_plain_json(json) {
+        return None;
+    }
+    reveal(strings(json).flat_map(|(_, _, text)| {
+        let found: Vec<char> = marked(&text).map(|(_, c)| c).collect();
+        found
+    }))
+}
+
+/// The result of a request in which something is hidden, with a word about it in `_meta`; `None` if
+/// nothing is. The result itself is data and stays as it is.
+pub fn marked_result(json: &str) -> Option<String> {
+    with_mark(json, find_json(json)?.characters)
+}
+
+/// An object with the number of hidden characters in its `_meta`; `None` if it is no object.
+pub fn with_mark(json: &str, characters: usize) -> Option<String> {
+    with_meta(json, MARK, Value::from(characters))
+}
+
+/// An object with this in its `_meta`; `None` if it is no object.
+pub fn with_meta(json: &str, key: &str, value: Value) -> Option<String> {
+    let mut object = Args::parse(json).ok()?;
+    let mut meta = Args::default();
+    if let Some(present) = object.take("_meta").and_then(|meta| Args::try_from(meta).ok()) {
+        meta = present;
+    }
+    meta.insert(key, value);
+    object.insert("_meta", meta);
+    Some(object.to_string())
+}
+
+/// Whether a text has nothing but printable ASCII, line breaks and tabs.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
+}
+
+/// Whether nothing can be hidden in JSON: no character beyond printable ASCII is in it, written out
+/// or escaped.
+fn is_plain_json(json: &str) -> bool {
+    json.is_ascii() && memchr::memchr(0x7f, json.as_bytes()).is_none() && !escapes_hide(json)
+}
+
+/// Whether JSON has an escape that may stand for a hidden character.
+fn escapes_hide(json: &str) -> bool {
+    let bytes = json.as_bytes();
+    memchr::memchr_iter(b'\\', bytes)
+        .any(|at| matches!(bytes.get(at + 1), Some(b'u' | b'b' | b'f' | b'r')))
+}
+
+/// The string literals of JSON that are not plain: where they stand, how, and what they say. One
+/// without an escape that may hide something is given with its escapes.
+fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + memchr::memchr(b'"', bytes.get(at..)?)?;
+            let mut end = start + 1;
+            loop {
+                end += memchr::memchr2(b'"', b'\\', bytes.get(end..)?)?;
+                if bytes[end] == b'"' {
+                    break;
+                }
+                end += 2;
+            }
+            at = end + 1;
+            let literal = json.get(start..at)?;
+            if is_plain_json(literal) {
+                continue;
+            }
+            if !escapes_hide(literal) && !literal.contains(CSI) {
+                return Some((start, literal, Cow::Borrowed(&literal[1..literal.len() - 1])));
+            }
+            // Not by serde_json, which refuses half a surrogate pair: it would hide all the rest.
+            let mut text = String::new();
+            push_unescaped(literal, &mut text);
+            return Some((start, literal, Cow::Owned(text)));
+        }
+    })
+}
+
+/// The characters of a text that are hidden, and where they stand.
+fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
+    marked(text).filter(|(_, c)| !is_private(*c))
+}
+
+/// The same, with those of private use.
+fn marked(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut before = None;
+    let mut chars = text.char_indices().peekable();
+    let mut sequence_end = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let (at, c) = chars.next()?;
+            let after = chars.peek().map(|(_, c)| *c);
+            if at < sequence_end {
+                return Some((at, c));
+            }
+            if is_hidden(c) && !is_needed(before, c, after) {
+                let rest = &text[at..];
+                let after = after_sequence(rest).or_else(|| after_string(rest));
+                sequence_end = text.len() - after.map_or(rest.len(), str::len);
+                return Some((at, c));
+            }
+            before = Some(c);
+            if is_private(c) {
+                return Some((at, c));
+            }
+        }
+    })
+}
+
+/// The control character that begins a sequence like `ESC [` does.
+const CSI: char = '\u{9b}';
+
+/// What follows a control sequence (`ESC [ 31 m`) with which a text begins: a terminal shows none of
+/// it. An escape character before anything else is hidden alone.
+pub(crate) fn after_sequence(text: &str) -> Option<&str> {
+    const LONGEST: usize = 32;
+    let body = text.strip_prefix("\u{1b}[").or_else(|| text.strip_prefix(CSI))?;
+    let end = body.bytes().take(LONGEST).position(|byte| !matches!(byte, 0x20..=0x3f))?;
+    let is_final = body.as_bytes().get(end).is_some_and(|byte| matches!(byte, 0x40..=0x7e));
+    if is_final { body.get(end + 1..) } else { None }
+}
+
+/// The same for a control string (`ESC ] 0;title BEL`), which sets titles, links and the like.
+fn after_string(text: &str) -> Option<&str> {
+    const LONGEST: usize = 1024;
+    const ENDS: [&str; 3] = ["\u{7}", "\u{1b}\\", "\u{9c}"];
+    let body = match text.strip_prefix('\u{1b}') {
+        Some(rest) => rest.strip_prefix([']', 'P', 'X', '^', '_'])?,
+        None => text.strip_prefix(['\u{9d}', '\u{90}', '\u{98}', '\u{9e}', '\u{9f}'])?,
+    };
+    let found = ENDS.iter().filter_map(|end| Some((body.find(end)?, end.len())));
+    let (at, length) = found.min().filter(|(at, _)| *at <= LONGEST)?;
+    body.get(at + length..)
+}
+
+/// Tags and selectors as the bytes that they stand for, everything else by its number.
+fn reveal(characters: impl Iterator<Item = char>) -> Option<Hidden> {
+    let (mut count, mut private, mut text) = (0, 0, String::new());
+    let mut room = REVEALED;
+    for c in characters {
+        count += 1;
+        private += usize::from(is_private(c));
+        let code = u32::from(c);
+        let byte = match code {
+            // Of a control sequence.
+            0x20..=0x7e => u8::try_from(code).ok(),
+            0xe0020..=0xe007e => u8::try_from(code - 0xe0000).ok(),
+            0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),
+            0xe0100..=0xe01ef => u8::try_from(code - 0xe0100 + 16).ok(),
+            _ => None,
+        };
+        let shown = match byte {
+            Some(byte @ 0x20..=0x7e) => char::from(byte).to_string(),
+            Some(_) | None => format!("<U+{code:04X}>"),
+        };
+        if let Some(left) = room.checked_sub(shown.len()) {
+            room = left;
+            text.push_str(&shown);
+        } else if !text.ends_with('…') {
+            room = 0;
+            text.push('…');
+        }
+    }
+    (count > 0).then_some(Hidden { characters: count, private, text: text.into() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Which characters are hidden: invisible ones, and those that change how other text is displayed.
+
+/// Whether a character takes no room, turns the order of the text around it, or is obeyed by a
+/// terminal.
+pub fn is_hidden(c: char) -> bool {
+    is_control(c) || is_invisible(c) || is_bidi(c)
+}
+
+/// Private use: each font shows something else, most of them a box. Such characters are marked and
+/// not left out, because icon fonts use them in honest texts and a reader sees that something is
+/// there; but a model may have been taught a meaning that no reader knows.
+pub(super) fn is_private(c: char) -> bool {
+    matches!(c,
+        '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
+}
+
+/// C0, DEL and C1: they move the cursor, erase, or hide what follows. Line breaks and tabs are text.
+fn is_control(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
+/// Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+pub(crate) fn is_bidi(c: char) -> bool {
+    matches!(c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Default-ignorable code points of Unicode, the format category (Cf), noncharacters, and fillers
+/// that look like nothing. Planes 4 to 13 have no characters at all, and what is left of plane 14 is
+/// reserved for more of the same. Other unassigned code points are shown as a box.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
+        | '\u{16fe4}' | '\u{1bc9d}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{40000}'..='\u{effff}')
+        || is_number_sign(c)
+        || is_noncharacter(c)
+}
+
+/// Signs of the format category that enclose or precede the digits of their script.
+fn is_number_sign(c: char) -> bool {
+    matches!(
+        c,
+        '\u{600}'
+            ..='\u{605}'
+                | '\u{6dd}'
+                | '\u{70f}'
+                | '\u{890}'
+                | '\u{891}'
+                | '\u{8e2}'
+                | '\u{110bd}'
+                | '\u{110cd}'
+    )
+}
+
+fn is_noncharacter(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// Whether the character is part of how its neighbours are written. One that is left out is no
+/// neighbour, so that none of a row of them is.
+pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> bool {
+    match c {
+        // The line break of many files.
+        '\r' => return after == Some('\n'),
+        _ if is_number_sign(c) => {
+            let of_script = |c: char| is_right_to_left(c) || matches!(c, '\u{11080}'..='\u{110cc}');
+            return [before, after].into_iter().flatten().any(|c| of_script(c) && !is_hidden(c));
+        }
+        _ => {}
+    }
+    let Some(before) = before else { return false };
+    match c {
+        '\u{fe0e}' | '\u{fe0f}' if is_keycap(before) => after == Some('\u{20e3}'),
+        // Text or picture, as in ☀︎ and ☀️.
+        '\u{fe0e}' | '\u{fe0f}' => is_emoji(before),
+        '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => after.is_some_and(is_emoji),
+        '\u{200c}' | '\u{200d}' => joins(before) && after.is_some_and(joins),
+        '\u{200e}' | '\u{200f}' | '\u{61c}' => {
+            is_right_to_left(before) || after.is_some_and(is_right_to_left)
+        }
+        '\u{180b}'..='\u{180d}' | '\u{180f}' => matches!(before, '\u{1820}'..='\u{18aa}'),
+        _ => false,
+    }
+}
+
+/// What keycaps are made of: 1️⃣.
+fn is_keycap(c: char) -> bool {
+    matches!(c, '0'..='9' | '#' | '*')
+}
+
+/// Pictures, and signs that can be shown as one.
+fn is_emoji(c: char) -> bool {
+    matches!(c,
+        '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
+        | '\u{231a}'..='\u{23fa}' | '\u{24c2}' | '\u{25aa}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
+        | '\u{2b05}'..='\u{2b55}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}'
+        | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Letters of scripts in which a joiner changes how a word is written.
+fn joins(c: char) -> bool {
+    let is_virama = matches!(
+        c,
+        '\u{93c}'
+            | '\u{94d}'
+            | '\u{9cd}'
+            | '\u{a4d}'
+            | '\u{acd}'
+            | '\u{b4d}'
+            | '\u{bcd}'
+            | '\u{c4d}'
+            | '\u{ccd}'
+            | '\u{d4d}'
+            | '\u{dca}'
+    );
+    let is_of_script =
+        matches!(c, '\u{600}'..='\u{1cff}' | '\u{a840}'..='\u{abff}' | '\u{10a00}'..='\u{11fff}');
+    // The Hangul fillers are letters to Unicode, and hidden: a joiner before one would stay alone.
+    is_virama || is_of_script && c.is_alphabetic() && !is_hidden(c)
+}
+
+fn is_right_to_left(c: char) -> bool {
+    matches!(c, '\u{5d0}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+        && !is_hidden(c)
+}

@@ -1,0 +1,237 @@
+//! How deep JSON of servers may nest when it is passed on: many programs lose a message that nests
+//! deeper than they parse.
+
+use std::borrow::Cow;
+
+use crate::content::push_json_string;
+use crate::hidden::{find_json, marked_result, strip_json, with_mark};
+
+/// Levels that a whole message of ours has at most.
+pub const MOST_LEVELS: usize = 64;
+
+/// Levels of a part, which stands some levels deep in its message.
+const PART_LEVELS: usize = 56;
+
+/// Levels of a whole result: the message is one more, and a batch of messages another.
+const RESULT_LEVELS: usize = MOST_LEVELS - 2;
+
+/// JSON of a server as it is passed on, but for results: without hidden text, and not too deep.
+pub fn plain(json: &str) -> Cow<'_, str> {
+    match strip_json(json) {
+        Cow::Borrowed(json) => shallow(json),
+        Cow::Owned(json) => Cow::Owned(shallow(&json).into_owned()),
+    }
+}
+
+/// The same for a whole result, with the number of hidden characters in its `_meta`.
+pub fn plain_result(json: &str) -> Cow<'_, str> {
+    let Some(hidden) = find_json(json) else { return shallow(json) };
+    let stripped = strip_json(json);
+    let marked = with_mark(&stripped, hidden.characters);
+    Cow::Owned(shallow(marked.as_deref().unwrap_or(&stripped)).into_owned())
+}
+
+/// The result of a request as it is passed on: data, which stays as it is but for what nests too deep,
+/// with a word about hidden text.
+pub fn result(json: &str) -> Cow<'_, str> {
+    match marked_result(json) {
+        None => shallow(json),
+        Some(marked) => Cow::Owned(shallow(&marked).into_owned()),
+    }
+}
+
+/// Makes text of what nests too deep in the result that was written to `out` from `start` on. Every
+/// answer passes here, whatever it is made of, so that none depends on its parts being shallow.
+pub fn confine(out: &mut String, start: usize) {
+    let Some(result) = out.get(start..) else { return };
+    if let Cow::Owned(shallow) = shallow_to(result, RESULT_LEVELS) {
+        out.truncate(start);
+        out.push_str(&shallow);
+    }
+}
+
+/// The same JSON, in which what nests too deep is text.
+pub fn shallow(json: &str) -> Cow<'_, str> {
+    shallow_to(json, PART_LEVELS)
+}
+
+fn shallow_to(json: &str, levels: usize) -> Cow<'_, str> {
+    if !is_deeper(json, levels) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    let (mut depth, mut from, mut deep) = (0, 0, 0);
+    for (at, byte) in brackets(json) {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == levels + 1 {
+                    out.push_str(&json[from..at]);
+                    deep = at;
+                }
+            }
+            _ => {
+                if depth == levels + 1 {
+                    push_json_string(&mut out, &json[deep..=at]);
+                    from = at + 1;
+                }
+                depth = depth.saturating_sub(1);
+            }
+        }
+    }
+    out.push_str(json.get(from..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// Whether JSON nests deeper than it may.
+pub fn is_deep(json: &str) -> bool {
+    is_deeper(json, PART_LEVELS)
+}
+
+fn is_deeper(json: &str, levels: usize) -> bool {
+    // Whatever nests deeper has as many brackets.
+    if json.len() <= 2 * levels {
+        return false;
+    }
+    let mut depth = 0_usize;
+    brackets(json).any(|(_, byte)| {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            _ => depth = depth.saturating_sub(1),
+        }
+        depth > levels
+    })
+}
+
+/// The brackets of JSON outside of its strings, and where they stand.
+fn brackets(json: &str) -> impl Iterator<Item = (usize, u8)> {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let byte = *bytes.get(at)?;
+            at += 1;
+            match byte {
+                b'"' => at = after_string(bytes, at),
+                b'{' | b'[' | b'}' | b']' => return Some((at - 1, byte)),
+                _ => {}
+            }
+        }
+    })
+}
+
+/// Where the string that began before `at` has ended.
+fn after_string(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found + 1;
+        if bytes[at - 1] == b'"' {
+            return at;
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn nested(levels: usize, open: &str, close: &str) -> String {
+        format!("{}1{}", open.repeat(levels), close.repeat(levels))
+    }
+
+    fn depth(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+            Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn deep_json_is_text_and_the_rest_stays_to_the_byte() {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ { \"]\\\\\\\"\" : ", " } ]")] {
+            let per = open.matches(['[', '{']).count();
+            for levels in [1, 20, 28, 55, 56, 57, 60, 100, 120] {
+                let json = nested(levels, open, close);
+                let passed = shallow(&json);
+                let read: Value = serde_json::from_str(&passed).unwrap();
+                assert!(depth(&read) <= PART_LEVELS, "{levels} {open}");
+                assert_eq!(passed == json, levels * per <= PART_LEVELS, "{levels} {open}");
+                if passed != json {
+                    // What was too deep is there, as text.
+                    let mut deepest = &read;
+                    while !deepest.is_string() {
+                        deepest = match deepest {
+                            Value::Array(items) => &items[0],
+                            other => other.as_object().unwrap().values().next().unwrap(),
+                        };
+                    }
+                    let text = deepest.as_str().unwrap();
+                    assert!(json.contains(text) && text.contains('1'), "{text}");
+                }
+            }
+        }
+        let wide = format!("[{},{},2.50]", nested(70, "[", "]"), nested(3, "[", "]"));
+        let passed = shallow(&wide);
+        assert!(passed.ends_with(",[[[1]]],2.50]"), "{passed}");
+    }
+
+    #[test]
+    fn parser_that_stops_at_64_levels_reads_whole_messages() {
+        let part = shallow(&nested(400, "{\"a\":", "}")).into_owned();
+        let message = format!("{{\"result\":{{\"tools\":[{{\"inputSchema\":{part}}}]}}}}");
+        assert!(depth(&serde_json::from_str(&message).unwrap()) <= MOST_LEVELS);
+    }
+
+    #[test]
+    fn result_without_hidden_text_says_how_much_was_left_out() {
+        let json = r#"{"prompts":[{"name":"a\u200bb\u001b"}],"_meta":{"k":1.50}}"#;
+        let expected =
+            r#"{"prompts":[{"name":"ab"}],"_meta":{"k":1.50,"switchboard/hiddenCharacters":2}}"#;
+        assert_eq!(plain_result(json), expected);
+        let clean = r#"{"prompts": [ ]}"#;
+        assert_eq!(plain_result(clean), clean);
+    }
+
+    #[test]
+    fn written_result_is_confined_wherever_it_nests() {
+        for levels in [1, 55, 59, 60, 61, 100, 5_000] {
+            let deep = nested(levels, "{\"a\":", "}");
+            for result in [
+                format!("{{\"content\":[{{\"type\":\"text\",\"text\":\"t\",\"_meta\":{deep}}}]}}"),
+                format!("{{\"content\":[{{\"annotations\":{deep},\"type\":\"image\"}}]}}"),
+                deep.clone(),
+            ] {
+                let mut out = "{\"id\":1,\"result\":".to_owned();
+                let start = out.len();
+                out.push_str(&result);
+                confine(&mut out, start);
+                out.push('}');
+                let read: Value = serde_json::from_str(&out).unwrap();
+                assert!(depth(&read) < MOST_LEVELS, "{levels}: {}", depth(&read));
+                if levels <= 55 {
+                    assert!(out.contains(&result), "{levels}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[\\[\\]{}\"\\\\a1,: é]{0,300}") {
+            shallow(&text);
+            plain(&text);
+        }
+
+        #[test]
+        fn json_within_the_limit_stays_to_the_byte(levels in 0..57_usize, text in ".{0,20}") {
+            let inner = Value::from(text.as_str()).to_string();
+            let json = format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels));
+            prop_assert_eq!(&*shallow(&json), &json);
+        }
+    }
+}

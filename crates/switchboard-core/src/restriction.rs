@@ -1,0 +1,228 @@
+//! Patterns that restrict: what they name is restricted under every spelling that a call could use.
+//!
+//! A call finds a tool in any letter case, with any separator and any prefix, and a server chooses
+//! the names of its tools. So a rule that denies `files/delete` has to cover `Delete`, `files-delete`
+//! and `del\u{200b}ete` as well. Patterns that permit something are [`Globs`], to the letter.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::config::values::ToolPrefix;
+use crate::globs::Globs;
+use crate::name::look::folded;
+use crate::name::{ToolId, short};
+
+/// Patterns in the order of the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Restriction {
+    exact: Globs,
+    /// Each pattern in the ways in which it can be read, over folded names.
+    folded: Vec<(String, Vec<GlobMatcher>)>,
+}
+
+/// What a pattern that is the name of a server restricts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BareServer {
+    /// The whole server.
+    Restricts,
+    /// A tool of that name alone.
+    IsATool,
+}
+
+impl Restriction {
+    pub fn new(patterns: &[String]) -> Restriction {
+        let folded = patterns.iter().map(|pattern| (pattern.clone(), readings(pattern)));
+        Restriction { exact: Globs::new(patterns), folded: folded.collect() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty()
+    }
+
+    /// The first pattern that names the tool. `others` are further names that it has.
+    pub fn find(&self, id: &ToolId, others: &[String], bare: BareServer) -> Option<&str> {
+        let mut names = id.spellings();
+        names.extend_from_slice(others);
+        if let Some(pattern) = self.exact.find(&names) {
+            return Some(pattern);
+        }
+        let mut names: Vec<String> = names.iter().map(|name| folded(name)).collect();
+        let (server, tool) = (id.server.as_str(), folded(id.tool.as_str()));
+        let mcp = ToolPrefix::Mcp.prefix(&id.server);
+        for server in [server, short(server), &mcp].map(folded) {
+            names.extend([format!("{server}/{tool}"), format!("{server}_{tool}")]);
+        }
+        names.push(tool);
+        if bare == BareServer::Restricts {
+            names.push(folded(server));
+        }
+        let fits = |globs: &[GlobMatcher]| {
+            globs.iter().any(|glob| names.iter().any(|name| glob.is_match(name)))
+        };
+        self.folded.iter().find(|(_, globs)| fits(globs)).map(|(pattern, _)| pattern.as_str())
+    }
+}
+
+/// A slash ends the name of the server, and one of several may: `a/b/*` is about the tools of `a/b`,
+/// or about tools of `a`.
+fn readings(pattern: &str) -> Vec<GlobMatcher> {
+    let slashes = pattern.match_indices('/').map(|(at, _)| Some(at));
+    let whole = (!pattern.contains('/')).then_some(None);
+    let readings = slashes.chain(whole).map(|slash| fold_pattern(pattern, slash));
+    let globs =
+        readings.filter_map(|text| GlobBuilder::new(&text).backslash_escape(false).build().ok());
+    globs.map(|glob| glob.compile_matcher()).collect()
+}
+
+/// Folds the literal parts of a pattern. The given slash ends the name of the server; other slashes
+/// are separators.
+fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut literal = String::new();
+    let mut set = None;
+    for (at, c) in pattern.char_indices() {
+        if let Some(start) = set {
+            // A bracket right at the beginning is a member of the set.
+            let begins = at - start <= 1 || (at - start == 2 && pattern[start..].starts_with("[!"));
+            out.push(if c == '/' { '_' } else { c.to_ascii_lowercase() });
+            if c == ']' && !begins {
+                set = None;
+            }
+            continue;
+        }
+        let special = matches!(c, '*' | '?' | '{' | '}' | ',' | '[') || Some(at) == slash;
+        if !special {
+            literal.push(c);
+            continue;
+        }
+        push_folded(&mut out, &mut literal);
+        if c == '[' {
+            set = Some(at);
+        }
+        if Some(at) == slash {
+            out.truncate(out.trim_end_matches('_').len());
+        }
+        out.push(c);
+    }
+    push_folded(&mut out, &mut literal);
+    out
+}
+
+/// Separators at the ends count where something stands before them.
+fn push_folded(out: &mut String, literal: &mut String) {
+    let text = std::mem::take(literal);
+    if text.is_empty() {
+        return;
+    }
+    // A letter in front keeps separators at the beginning, which are dropped otherwise.
+    let folded = folded(&format!("a{text}"));
+    let folded = folded.get(1..).unwrap_or_default();
+    let begins = out.is_empty() || out.ends_with(['/', '_']);
+    out.push_str(if begins { folded.trim_start_matches('_') } else { folded });
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::name::{ServerName, ToolName};
+
+    fn denied(pattern: &str, server: &str, tool: &str) -> bool {
+        let server = ServerName::new(server).unwrap();
+        let id = ToolId { server, tool: ToolName::new(tool).unwrap() };
+        let restriction = Restriction::new(&[pattern.to_owned()]);
+        restriction.find(&id, &[], BareServer::Restricts).is_some()
+    }
+
+    #[test]
+    fn every_spelling_of_a_tool_restricts_it() {
+        for pattern in [
+            "srv/danger",
+            "SRV/DANGER",
+            "Srv_Danger",
+            "srv-danger",
+            "srv.danger",
+            "srv__danger",
+            "srv//danger",
+            "srv:danger",
+            "srv danger",
+            "Danger",
+            "mcp__srv__danger",
+            "MCP__SRV__DANGER",
+            "mcp__srv_danger",
+            "srv/dan*",
+            "SRV/*",
+            "srv/d?nger",
+            "srv/[A-D]anger",
+            "srv/{danger,other}",
+            "*/danger",
+            "srv",
+            "SRV",
+            "*",
+        ] {
+            for tool in ["danger", "Danger", "DANGER", "dan\u{200b}ger", "d\u{430}nger"] {
+                assert!(denied(pattern, "srv", tool), "{pattern} {tool:?}");
+            }
+        }
+        for (pattern, tool) in [
+            ("srv/delete-issue", "delete_issue"),
+            ("srv/delete_issue", "delete-issue"),
+            ("delete_issue", "delete.issue"),
+            ("srv/delete.issue", "Delete Issue"),
+        ] {
+            assert!(denied(pattern, "srv", tool), "{pattern} {tool}");
+        }
+        assert!(denied("s/*", "s-mcp", "x"));
+        assert!(denied("srv/*", "SRV", "x"));
+        assert!(denied("io.github.x/srv/*", "io.github.x/srv", "x"));
+        assert!(denied("a[[]b/*", "a[b", "x"));
+    }
+
+    #[test]
+    fn other_tools_and_servers_are_not_restricted() {
+        assert!(!denied("git/*", "git_hub", "create"));
+        assert!(!denied("a/*", "a/b", "x"));
+        assert!(!denied("srv/danger", "srv", "dangerous"));
+        assert!(!denied("srv/danger", "other", "danger"));
+        assert!(!denied("srv/d?nger", "srv", "dnger"));
+        assert!(!denied("srv", "other", "danger"));
+        let id = ToolId {
+            server: ServerName::new("time").unwrap(),
+            tool: ToolName::new("now").unwrap(),
+        };
+        let restriction = Restriction::new(&["time".to_owned()]);
+        assert_eq!(restriction.find(&id, &[], BareServer::IsATool), None);
+    }
+
+    proptest! {
+        /// Whatever name finds a tool, a rule of that name restricts it.
+        #[test]
+        fn any_case_and_separator_restricts(
+            server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",
+            tool in "[a-zA-Z]{1,8}([-_. ][a-zA-Z]{1,6}){0,2}",
+            seed in any::<u64>(),
+        ) {
+            let vary = |text: &str| -> String {
+                text.char_indices()
+                    .map(|(at, c)| match (c, seed >> (at % 60) & 3) {
+                        ('-' | '_' | '.' | ' ', 0) => '-',
+                        ('-' | '_' | '.' | ' ', 1) => '_',
+                        ('-' | '_' | '.' | ' ', 2) => '.',
+                        (c, 3) => c.to_ascii_uppercase(),
+                        (c, 0) => c.to_ascii_lowercase(),
+                        (c, _) => c,
+                    })
+                    .collect()
+            };
+            for pattern in [
+                format!("{}/{}", vary(&server), vary(&tool)),
+                format!("{}_{}", vary(&server), vary(&tool)),
+                format!("mcp__{}__{}", vary(&server), vary(&tool)),
+                vary(&tool),
+                format!("{}/*", vary(&server)),
+            ] {
+                prop_assert!(denied(&pattern, &server, &tool), "{}", pattern);
+            }
+        }
+    }
+}

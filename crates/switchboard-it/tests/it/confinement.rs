@@ -1,0 +1,175 @@
+//! A server cannot outlive its gateway by stopping, killing or hiding from the processes that end it.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use switchboard_it::fixture::Helper;
+use switchboard_it::grove::{Grove, Moment, Role, Temper, Victims, call};
+use switchboard_it::processes::{is_alive, send_signal, until, until_gone};
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+use crate::reaper::shell;
+
+/// Sends every signal to keeper, reaper and gateway, and notes what it could send. Its own child it
+/// can end.
+const SIGNALS: &str = "
+keeper=$PPID
+reaper=$(cut -d' ' -f4 /proc/$keeper/stat)
+gateway=$(cut -d' ' -f4 /proc/$reaper/stat)
+for target in $keeper $reaper $gateway; do
+  for signal in $SIGNALS; do
+    echo \"$signal $target\" >>tried
+    kill -$signal $target 2>/dev/null && echo \"$signal $target\" >>sent
+  done
+done
+sleep 600 &
+kill -KILL $! && echo child >>ended
+grep NoNewPrivs /proc/self/status >privileges
+exec fixture-server everything
+";
+
+const ALL: &str = "0 STOP TSTP TTIN TTOU CONT KILL TERM INT HUP QUIT ABRT SEGV USR1 USR2 ALRM";
+
+fn with_server(script: &str, entry: Value) -> Installed {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("server.sh", script);
+    let mut entry = entry;
+    entry["command"] = json!("sh");
+    entry["args"] = json!([script]);
+    let config = json!({ "mcpServers": { "s": entry } });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    installed
+}
+
+fn lines(installed: &Installed, file: &str) -> Vec<String> {
+    let text = fs::read_to_string(installed.home().join(file)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn confined_server_cannot_signal_the_processes_that_end_it() {
+    if !switchboard::reaper::can_confine() {
+        return;
+    }
+    let installed = with_server(SIGNALS, json!({ "env": { "SIGNALS": ALL } }));
+    let ran = installed.run(["call", "s_echo", "text=hi"]).await;
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "hi"), "{ran:?}");
+    assert_eq!(lines(&installed, "tried").len(), 3 * ALL.split(' ').count());
+    assert_eq!(lines(&installed, "sent"), [""; 0]);
+    assert_eq!(lines(&installed, "ended"), ["child"]);
+}
+
+/// Root keeps setuid programs; a user without `CAP_SYS_ADMIN` gives them up.
+#[tokio::test]
+async fn confinement_without_privileges_gives_up_setuid_programs() {
+    if !switchboard::reaper::can_confine() {
+        return;
+    }
+    let check = async |entry: Value, expected: &str| {
+        let installed = with_server(SIGNALS, entry);
+        let unprivileged = "setpriv --securebits +noroot,+noroot_locked --inh-caps=-all \
+                            --bounding-set=-all";
+        let line = format!("exec {unprivileged} '{}' tools s", PROGRAMS.switchboard);
+        let ran = shell(&installed, &line).output().await.unwrap();
+        let [listed, said] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(listed.contains("s_echo"), "{listed}{said}");
+        let sent = lines(&installed, "sent").len();
+        (lines(&installed, "privileges"), sent) == (vec![format!("NoNewPrivs:\t{expected}")], 0)
+    };
+    assert!(check(json!({ "env": { "SIGNALS": ALL } }), "1").await);
+    assert!(check(json!({ "confine": false, "env": { "SIGNALS": "" } }), "0").await);
+}
+
+#[tokio::test]
+async fn confine_false_lets_a_server_signal_other_processes() {
+    let installed = with_server(SIGNALS, json!({ "confine": false, "env": { "SIGNALS": "0" } }));
+    let ran = installed.run(["call", "s_echo", "text=hi"]).await;
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "hi"), "{ran:?}");
+    assert_eq!(lines(&installed, "sent"), lines(&installed, "tried"));
+    assert_eq!(lines(&installed, "sent").len(), 3);
+}
+
+fn stop(grove: &Grove, roles: &[Role]) -> Vec<u32> {
+    let stopped: Vec<u32> = roles.iter().flat_map(|role| grove.having(*role)).collect();
+    for pid in &stopped {
+        send_signal(*pid, Signal::STOP);
+    }
+    stopped
+}
+
+#[tokio::test]
+async fn stopped_keeper_and_reaper_still_end_their_server() {
+    for roles in [&[Role::Keeper][..], &[Role::Reaper], &[Role::Reaper, Role::Keeper]] {
+        let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn);
+        let client = grove.reach(Moment::TreeUp).await;
+        assert_eq!(stop(&grove, roles).len(), roles.len());
+        grove.end(client, Victims::Gateway).await;
+    }
+}
+
+#[tokio::test]
+async fn stopped_keeper_obeys_a_gateway_that_goes_on() {
+    let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Stubborn);
+    let mut client = grove.reach(Moment::TreeUp).await;
+    let first = grove.having(Role::Server);
+    stop(&grove, &[Role::Keeper, Role::Reaper]);
+    // The stopped reaper starts another server, and the stopped keeper ends its own.
+    assert_eq!(call(&mut client, 1, "up").await, "up");
+    grove.plant(1..2);
+    until_gone(&first).await;
+    assert_eq!(call(&mut client, 1, "still").await, "still");
+    grove.end(client, Victims::Gateway).await;
+}
+
+/// Each starts something that leaves another trace of its server behind, and writes its process id.
+const HELPERS: [&str; 12] = [
+    "$SLEEP &",
+    "setsid $SLEEP &",
+    "(setsid $SLEEP &)",
+    "(env -i /usr/bin/setsid /bin/sh -c \"$SLEEP\" &)",
+    "(cd /; exec setsid $SLEEP </dev/null >/dev/null 2>&1 &)",
+    "nohup $SLEEP >/dev/null 2>&1 &",
+    "(setsid sh -c '(setsid sh -c \"$SLEEP\" &)' &)",
+    "(env -i HOME=/ /usr/bin/setsid -f /bin/sh -c \"$SLEEP\")",
+    "(ulimit -n 16; ulimit -c 0; exec setsid $SLEEP &)",
+    "(umask 0; setsid nice $SLEEP &)",
+    "(setsid perl -e '$0 = q(other); fork and exit; exec @ARGV' $SLEEP &)",
+    "(trap '' TERM HUP INT; setsid $SLEEP &)",
+];
+
+fn pids(folder: &Path) -> Vec<u32> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| fs::read_to_string(file.path()).ok()?.trim().parse().ok()).collect()
+}
+
+/// Gateway, reaper and keepers are killed at the same time, so these processes are orphaned.
+#[tokio::test]
+async fn next_command_finds_every_helper_of_a_killed_gateway() {
+    let grove = Grove::new(PROGRAMS, 0, Helper::Session, Temper::Stubborn);
+    let home = grove.installed.home();
+    let folder = home.join("helpers");
+    fs::create_dir(&folder).unwrap();
+    let mut script = String::new();
+    for (at, helper) in HELPERS.iter().enumerate() {
+        let sleep = format!("sh {}/helper.sh {at}", home.display());
+        script += &format!("{}\n", helper.replace("$SLEEP", &sleep));
+    }
+    script += "exec fixture-server everything\n";
+    let helper = format!("echo $$ >{}/$1; exec sleep 600\n", folder.display());
+    grove.installed.write("helper.sh", &helper);
+    grove.installed.write("launcher", &script);
+    grove.plant(0..1);
+    let client = grove.reach(Moment::TreeUp).await;
+    until("every helper runs", || pids(&folder).len() == HELPERS.len()).await;
+    let helpers = pids(&folder);
+    grove.kill_everyone(client).await;
+    assert!(helpers.iter().all(|pid| is_alive(*pid)), "{helpers:?}");
+    assert_eq!(grove.installed.run(["status"]).await.code, Some(0));
+    until_gone(&helpers).await;
+    grove.until_empty().await;
+    let records = home.join("switchboard/state/running");
+    assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+}

@@ -1,0 +1,135 @@
+//! A client that asks for much and reads nothing: what it takes is bounded, and nothing is lost.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_it::harness::World;
+use switchboard_server::stdio::serve_over;
+use switchboard_server::{HostKind, Offer};
+use switchboard_wire::pipe::{self, End};
+use switchboard_wire::stdio::{Input, Output};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio_util::sync::CancellationToken;
+
+const SCRIPT: &str = r#"
+[[tools]]
+name = "much"
+behaviour = { kind = "big", bytes = 20000 }
+[[tools]]
+name = "ask"
+behaviour = { kind = "ask_elicitation" }
+[[tools]]
+name = "tell"
+behaviour = { kind = "log", text = "told" }
+"#;
+
+fn world() -> World {
+    let config = r#"{ "settings": { "approve": "none", "outputGuard": false },
+        "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"] } } }"#;
+    World::with(config).script("kit", SCRIPT).start()
+}
+
+/// The end of a client whose gateway shows it this.
+fn connect(world: &World, offer: Offer) -> End {
+    let (ours, theirs) = pipe::pair();
+    let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
+    let gateway = world.gateway.clone();
+    tokio::spawn(serve_over(streams, gateway, (offer, HostKind::Any), CancellationToken::new()));
+    ours
+}
+
+fn frame(id: u64, method: &str, params: Value) -> String {
+    format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+}
+
+fn initialize() -> String {
+    let client = json!({ "name": "flood", "version": "1" });
+    let can = json!({ "elicitation": {} });
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": client });
+    frame(0, "initialize", params)
+}
+
+/// Writes as many of these as are taken while nothing is read; how many that is.
+async fn write_until_stuck(end: &mut End, frames: impl Iterator<Item = String>) -> u64 {
+    let mut taken = 0;
+    for frame in frames {
+        // The clock moves only when nothing else does.
+        let write = end.writer.write_all(frame.as_bytes());
+        if tokio::time::timeout(Duration::from_secs(5), write).await.is_err() {
+            break;
+        }
+        taken += 1;
+    }
+    taken
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_never_reads_holds_a_bounded_number_of_answers() {
+    let calls: [(&str, Offer, Value); 6] = [
+        ("tools/call", Offer::Proxy, json!({ "name": "mcp", "arguments": { "tool": "kit_much" } })),
+        ("tools/call", Offer::Direct, json!({ "name": "kit_much", "arguments": {} })),
+        ("tools/call", Offer::Mirror("kit".into()), json!({ "name": "much", "arguments": {} })),
+        ("tools/call", Offer::Proxy, json!({ "name": "mcp", "arguments": { "server": "kit" } })),
+        ("tools/list", Offer::Direct, json!({})),
+        ("unknown/method", Offer::Proxy, json!({ "filler": "x".repeat(1_000) })),
+    ];
+    for (method, offer, params) in calls {
+        let world = world();
+        world.ask(r#"{ "connect": "kit" }"#).await;
+        let mut end = connect(&world, offer.clone());
+        end.writer.write_all(initialize().as_bytes()).await.unwrap();
+        let requests = (1..=9_000).map(|id| frame(id, method, params.clone()));
+        let taken = write_until_stuck(&mut end, requests).await;
+        let made = world.fixture("kit").ledger().calls.len();
+        assert!(made <= 800, "{method} {offer:?}: {made} calls were made");
+        let is_large = params.to_string().contains("much");
+        assert!(!is_large || taken < 9_000, "{method} {offer:?}: {taken} requests were taken");
+        // Nothing is lost: whoever reads in the end has every answer.
+        end.writer.shutdown().await.unwrap();
+        let mut lines = BufReader::new(end.reader).lines();
+        let mut answered = 0;
+        while let Some(line) = lines.next_line().await.unwrap() {
+            // Not parsed, because there is much of it.
+            answered += u64::from(line.contains("\"id\":") && !line.contains("\"id\":0"));
+        }
+        assert!(answered >= taken.saturating_sub(1), "{method} {offer:?}: {answered} of {taken}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn notifications_that_a_client_does_not_read_are_bounded() {
+    let world = world();
+    let mut end = connect(&world, Offer::Mirror("kit".into()));
+    end.writer.write_all(initialize().as_bytes()).await.unwrap();
+    let call = json!({ "name": "tell", "arguments": {} });
+    let requests = (1..=20_000).map(|id| frame(id, "tools/call", call.clone()));
+    let taken = write_until_stuck(&mut end, requests).await;
+    assert!(taken < 20_000, "{taken}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_reads_is_asked_and_answered_however_many_calls_it_has_in_flight() {
+    let world = world();
+    let end = connect(&world, Offer::Mirror("kit".into()));
+    let (mut writer, reader) = (end.writer, end.reader);
+    writer.write_all(initialize().as_bytes()).await.unwrap();
+    let count = 400;
+    for id in 1..=count {
+        let call = json!({ "name": "ask", "arguments": {} });
+        writer.write_all(frame(id, "tools/call", call).as_bytes()).await.unwrap();
+    }
+    let mut lines = BufReader::new(reader).lines();
+    let mut answered = 0;
+    while answered < count {
+        let line = lines.next_line().await.unwrap().expect("a line");
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if message["method"] == "elicitation/create" {
+            let result =
+                json!({ "jsonrpc": "2.0", "id": message["id"], "result": { "action": "decline" } });
+            writer.write_all(format!("{result}\n").as_bytes()).await.unwrap();
+        } else if message["id"].as_u64().is_some_and(|id| id > 0) {
+            answered += 1;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Several accounts at one address, each with a sign-in of its own.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use switchboard_it::authority::{Setup, visit};
+
+use super::Desk;
+
+/// A user with three entries at one address; `plain` names no account.
+async fn desk() -> Desk {
+    let desk = Desk::with(Setup::default()).await;
+    let url = desk.authority.mcp_url();
+    let config = json!({ "mcpServers": {
+        "plain": { "url": url },
+        "work": { "url": url, "account": "work" },
+        "home": { "url": url, "account": "home" },
+    } });
+    desk.installed.write("switchboard/mcp.json", &config.to_string());
+    desk
+}
+
+impl Desk {
+    async fn sign_in_to(&self, server: &str) {
+        let mut auth = self.start(&format!("auth {server}"));
+        assert_eq!(visit(&auth.line().await).await, 200);
+        let ended = auth.ended().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+
+    /// Whether a call reaches each of the servers.
+    async fn signed_in(&self) -> [bool; 3] {
+        let mut reached = [false; 3];
+        for (at, server) in ["plain", "work", "home"].into_iter().enumerate() {
+            let ran = self.run(&format!("call {server}_echo text=hello")).await;
+            assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+            reached[at] = ran.code == Some(0);
+        }
+        reached
+    }
+
+    fn index(&self) -> std::path::PathBuf {
+        self.installed.home().join("switchboard/state/tokens/index.json")
+    }
+}
+
+#[tokio::test]
+async fn signing_in_to_one_account_leaves_the_others_as_they_are() {
+    let desk = desk().await;
+    desk.sign_in_to("work").await;
+    assert_eq!(desk.signed_in().await, [false, true, false]);
+    desk.sign_in_to("home").await;
+    assert_eq!(desk.signed_in().await, [false, true, true]);
+    assert_eq!(desk.tokens().len(), 2);
+    desk.sign_in_to("plain").await;
+    assert_eq!(desk.signed_in().await, [true; 3]);
+    let out = desk.run("logout home").await;
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert_eq!(desk.signed_in().await, [true, true, false]);
+    // Renewed, each stays what it is.
+    desk.authority.expire_tokens();
+    assert_eq!(desk.signed_in().await, [true, true, false]);
+    let status = desk.run("token status --json").await;
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    let accounts: Vec<&Value> =
+        status["tokens"].as_array().unwrap().iter().map(|token| &token["account"]).collect();
+    assert_eq!(accounts.len(), 2);
+    assert!(accounts.contains(&&json!("work")) && accounts.contains(&&json!(null)), "{status}");
+    let status = desk.run("token status work").await;
+    assert!(status.stdout.contains("(account work): sign-in"), "{status:?}");
+}
+
+#[tokio::test]
+async fn sign_ins_of_an_older_version_are_those_of_entries_without_an_account() {
+    let desk = desk().await;
+    desk.sign_in_to("plain").await;
+    // What that version wrote.
+    let mut index: Value = serde_json::from_slice(&fs::read(desk.index()).unwrap()).unwrap();
+    let line = index["entries"][0].as_object_mut().unwrap();
+    assert!(line.remove("identity").is_some());
+    assert!(!line.contains_key("accountName"));
+    fs::write(desk.index(), index.to_string()).unwrap();
+    assert_eq!(desk.signed_in().await, [true, false, false]);
+    desk.authority.expire_tokens();
+    assert_eq!(desk.signed_in().await, [true, false, false]);
+}
+
+#[tokio::test]
+async fn lists_of_one_sign_in_are_not_shown_to_the_next() {
+    let desk = desk().await;
+    let cached = async || {
+        let ran = desk.run("status --json").await;
+        let status: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let servers = status["servers"].as_array().unwrap().clone();
+        let plain = servers.into_iter().find(|server| server["name"] == "plain").unwrap();
+        plain["tools"].as_u64().is_some_and(|count| count > 0)
+    };
+    desk.sign_in_to("plain").await;
+    assert!(!cached().await);
+    desk.signed_in().await;
+    assert!(cached().await);
+    // A renewed token is the same sign-in.
+    desk.authority.expire_tokens();
+    desk.signed_in().await;
+    assert!(cached().await);
+    desk.sign_in_to("plain").await;
+    assert!(!cached().await);
+    desk.signed_in().await;
+    assert!(cached().await);
+    desk.run("logout plain").await;
+    assert!(!cached().await);
+}

@@ -1,0 +1,206 @@
+//! The cache file of a server's lists: one for each definition and each credential that they were
+//! asked for with. Its name is a keyed digest, so that it tells nothing about either.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use switchboard_core::catalog::disk::{self, Miss};
+use switchboard_core::catalog::{CacheScope, Era, RawListing};
+use switchboard_core::config::auth::GrantType;
+use switchboard_core::config::expand;
+use switchboard_core::config::identity::{self, Certainty, Identity};
+use switchboard_core::config::layers::{Server, Trust};
+use switchboard_core::config::transport::Transport;
+use switchboard_core::name::ServerName;
+
+use crate::auth::tokens;
+use crate::auth::vault::{self, Holder, Kind};
+use crate::env::Environment;
+use crate::paths::{self, Paths};
+use crate::shared_file::{SharedFile, UpdateError};
+
+/// Files that no server wrote for this long are removed.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+const KEY_BYTES: usize = 32;
+
+/// Where the lists of one server are cached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListingFile {
+    server: ServerName,
+    identity: Identity,
+    /// The secret of the vault that requests are made with.
+    stored: Option<(Holder, Kind)>,
+    listings: PathBuf,
+    key: PathBuf,
+    tokens: PathBuf,
+}
+
+/// The file for one credential.
+pub(crate) struct Located {
+    pub(crate) path: PathBuf,
+    /// What the file must say that it is about.
+    pub(crate) digest: String,
+}
+
+/// What the cache has of a server.
+pub(crate) struct Cached {
+    pub(crate) path: PathBuf,
+    pub(crate) listing: Result<RawListing, Miss>,
+    /// What the server was, however long ago.
+    pub(crate) era: Option<Era>,
+}
+
+impl ListingFile {
+    pub(crate) fn of(
+        name: &ServerName,
+        server: &Server,
+        environment: &Environment,
+        paths: &Paths,
+    ) -> ListingFile {
+        let inherited: Vec<(&str, &str)> = environment.all().collect();
+        let of_project = matches!(server.trust, Trust::Approved(_));
+        let identity = environment.expanding(|with| {
+            let (variable, inherited) = (with.variable, inherited.as_slice());
+            let values = identity::Values { variable, inherited, of_project };
+            identity::identity(&server.definition, &values)
+        });
+        ListingFile {
+            server: name.clone(),
+            identity,
+            stored: stored(server, environment),
+            listings: paths.listings(),
+            key: paths.listing_key(),
+            tokens: paths.tokens(),
+        }
+    }
+
+    /// The directory of all such files.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.listings
+    }
+
+    /// The file for the credential that is kept now. `None` while nothing was ever cached.
+    fn present(&self) -> Option<Located> {
+        let key = read_key(&self.key)?;
+        let identity = self
+            .stored
+            .as_ref()
+            .and_then(|(holder, kind)| vault::identity(&self.tokens, holder, *kind));
+        Some(self.located(&key, identity.as_deref()))
+    }
+
+    /// The file for lists that were asked for with the sign-in of this identity.
+    pub(crate) fn listed_with(&self, identity: Option<&str>) -> io::Result<Located> {
+        Ok(self.located(&established_key(&self.key)?, identity))
+    }
+
+    /// The file that [`ListingFile::read`] reads, to be changed.
+    pub(crate) fn known(&self) -> io::Result<Located> {
+        self.present().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// What is cached for the credential that is kept now; `None` if nothing is.
+    pub(crate) fn read(&self, now: u64) -> Option<Cached> {
+        let Located { path, digest } = self.present()?;
+        let bytes = match paths::read(&path) {
+            Ok(bytes) => bytes?,
+            Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
+        };
+        let listing = disk::decode(&bytes, &digest, now).and_then(|listing| {
+            // Another credential may be behind the same words by now.
+            let private = listing.scope == Some(CacheScope::Private);
+            match self.identity.certainty {
+                Certainty::Unknown if private => Err(Miss::Stale),
+                Certainty::Unknown | Certainty::Known => Ok(listing),
+            }
+        });
+        Some(Cached { path, listing, era: disk::era(&bytes, &digest) })
+    }
+
+    fn located(&self, key: &[u8; KEY_BYTES], identity: Option<&str>) -> Located {
+        let mut digest = Hmac::<Sha256>::new_from_slice(key).expect("any length will do");
+        digest.update(&self.identity.hash);
+        digest.update(&[u8::from(identity.is_some())]);
+        digest.update(identity.unwrap_or_default().as_bytes());
+        let digest = digest.finalize().into_bytes();
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("{}-{}.listing", paths::file_stem(&self.server), &digest[..16]);
+        Located { path: self.listings.join(name), digest }
+    }
+}
+
+/// The secret of the vault that requests to a server are made with.
+fn stored(server: &Server, environment: &Environment) -> Option<(Holder, Kind)> {
+    let definition = &server.definition;
+    let url = match &server.transport {
+        Transport::Http { url, .. } | Transport::WebSocket { url } => url,
+        Transport::Stdio { .. } | Transport::CommandLine { .. } | Transport::Socket { .. } => {
+            return None;
+        }
+    };
+    let kind = match definition.sign_in() {
+        // A token for the client itself is kept nowhere.
+        Some(options) if options.grant_type == GrantType::ClientCredentials => return None,
+        Some(_) => Kind::Grant,
+        None if definition.bearer_token_store == Some(true) => Kind::Bearer,
+        None => return None,
+    };
+    let address = environment.expanding(|with| expand::expand_url(url, with)).ok()?;
+    let address = tokens::one_spelling(address);
+    Some((Holder { address, account: definition.account.clone() }, kind))
+}
+
+fn read_key(path: &Path) -> Option<[u8; KEY_BYTES]> {
+    paths::read_private(path).ok()??.try_into().ok()
+}
+
+/// The key, made if there is none that can be used.
+fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    if let Some(key) = read_key(path) {
+        return Ok(key);
+    }
+    let mut key = [0; KEY_BYTES];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    let made = SharedFile::guarded(path.to_owned()).update(|present| {
+        // Another process may have been faster.
+        match present.and_then(|present| present.try_into().ok()) {
+            Some(theirs) => {
+                key = theirs;
+                Ok::<_, Infallible>(None)
+            }
+            None => Ok(Some(key.to_vec())),
+        }
+    });
+    match made {
+        Ok(()) => Ok(key),
+        Err(UpdateError::Io(error)) => Err(error),
+        Err(UpdateError::Change(never)) => match never {},
+    }
+}
+
+/// Removes what killed writers left, and the files of definitions and credentials that are used no
+/// more.
+pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
+    SharedFile::sweep_directory(directory)?;
+    let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_listing = path.extension().is_some_and(|extension| extension == "listing");
+        let age = entry.metadata().and_then(|data| data.modified()).ok();
+        let age = age.and_then(|written| written.elapsed().ok());
+        if is_listing && age.is_some_and(|age| age > UNUSED) {
+            let removed = SharedFile::ours(path.clone()).remove(|_| Ok::<_, Infallible>(()));
+            if removed.is_ok() {
+                // It comes back with the file.
+                let _gone = fs::remove_file(path.with_extension("lock"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! The rows of a list of one server as a client is shown them: which, and with which mark.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use switchboard_core::catalog::Catalog;
+use switchboard_core::catalog::pin::Pin;
+use switchboard_core::config::values::Pins;
+use switchboard_core::hidden::{find_json, strip, with_mark, with_meta};
+use switchboard_core::name::ServerName;
+use switchboard_core::nesting;
+use switchboard_wire::Raw;
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// Whether a page has tools that are not what is known of them.
+pub(super) fn has_new_tools(catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
+    has_news(page, "tools", |name, row| {
+        catalog.own_tool(server, name).is_none_or(|found| found.entry.definition() == row)
+    })
+}
+
+/// The same for prompts.
+pub(super) fn has_new_prompts(catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
+    has_news(page, "prompts", |name, row| {
+        let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
+        listed.is_some_and(|item| {
+            item.prompt.original.as_ref().unwrap_or(&item.prompt.raw).as_ref() == row
+        })
+    })
+}
+
+fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bool {
+    let Ok(members) = page.parse::<BTreeMap<String, &RawValue>>() else { return false };
+    let rows = members.get(list).map(|rows| serde_json::from_str::<Vec<&RawValue>>(rows.get()));
+    let Some(Ok(rows)) = rows else { return false };
+    let is_new = |row: &&&RawValue| {
+        let named = serde_json::from_str::<Named>(row.get());
+        named.is_ok_and(|named| !is_known(&named.name, row.get()))
+    };
+    rows.iter().any(|row| is_new(&row))
+}
+
+/// A page of tools without those that the configuration or `pins` leave out or that would be shown as
+/// others, marked if they changed, and with another schema for those that nest too deep.
+pub(super) fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
+    edited(page, "tools", |tool| {
+        let Named { name } = serde_json::from_str(tool).ok()?;
+        let found = catalog.own_tool(server, &name)?;
+        // What is shown is what is pinned and called, should the server say something else now.
+        let is_news = pins != Pins::Off && found.entry.definition() != tool;
+        let row = match is_news || nesting::is_deep(tool) {
+            false => marked(tool),
+            true => Cow::Owned(marked_as(found.own_definition(), tool)),
+        };
+        pinned(row, pins, found.pin)
+    })
+}
+
+/// The row of something that is not what was accepted: left out, or with a mark in its `_meta`.
+fn pinned(row: Cow<'_, str>, pins: Pins, pin: Pin) -> Option<Cow<'_, str>> {
+    match (pins, pin.mark()) {
+        (Pins::Off, _) | (_, None) => Some(row),
+        (Pins::Block, Some(_)) => None,
+        (Pins::Warn, Some(mark)) => {
+            let marked = with_meta(&row, "switchboard/pin", Value::from(mark));
+            Some(marked.map_or(row, Cow::Owned))
+        }
+    }
+}
+
+/// A page of prompts without those that would be shown as others or that `pins` leave out.
+pub(super) fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
+    edited(page, "prompts", |prompt| {
+        let Ok(Named { name }) = serde_json::from_str(prompt) else { return Some(marked(prompt)) };
+        let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
+        match listed {
+            Some(item) => pinned(marked(prompt), pins, item.pin),
+            None => (strip(&name) == name).then(|| marked(prompt)),
+        }
+    })
+}
+
+/// With the number of hidden characters in `_meta`; they are left out later, with those of the page.
+fn marked(row: &str) -> Cow<'_, str> {
+    let marked = find_json(row).and_then(|hidden| with_mark(row, hidden.characters));
+    marked.map_or(Cow::Borrowed(row), Cow::Owned)
+}
+
+/// A definition of ours with the mark of what the server wrote.
+fn marked_as(definition: String, row: &str) -> String {
+    let marked = find_json(row).and_then(|hidden| with_mark(&definition, hidden.characters));
+    marked.unwrap_or(definition)
+}
+
+/// The page with the rows that `edit` gives; to the byte as it is if they are the same.
+fn edited(page: Raw, list: &str, edit: impl Fn(&str) -> Option<Cow<'_, str>>) -> Raw {
+    let Ok(members) = page.parse::<BTreeMap<String, &RawValue>>() else { return page };
+    let Some(found) = members.get(list).map(|rows| rows.get()) else { return page };
+    let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(found) else { return page };
+    let kept: Vec<Cow<'_, str>> = rows.iter().filter_map(|row| edit(row.get())).collect();
+    if kept.len() == rows.len() && kept.iter().all(|row| matches!(row, Cow::Borrowed(_))) {
+        return page;
+    }
+    let text = page.as_str();
+    let start = found.as_ptr().addr() - text.as_ptr().addr();
+    let (before, after) = (text.get(..start), text.get(start + found.len()..));
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    Raw::from_json(format!("{before}[{}]{after}", kept.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unedited_rows_stay_byte_identical() {
+        let json = r#"{ "tools" : [ {"name":"a"} , {"name":"b"} ], "x":1.50}"#;
+        let edit = |json: &str, edit: fn(&str) -> Option<Cow<'_, str>>| {
+            edited(Raw::from_json(json.to_owned()), "tools", edit).as_str().to_owned()
+        };
+        assert_eq!(edit(json, |row| Some(marked(row))), json);
+        let without = r#"{ "tools" : [{"name":"b"}], "x":1.50}"#;
+        assert_eq!(edit(json, |row| row.contains('b').then_some(Cow::Borrowed(row))), without);
+        let hidden = r#"{"tools":[{"name":"a\u200b"}]}"#;
+        let told = r#"{"tools":[{"name":"a\u200b","_meta":{"switchboard/hiddenCharacters":1}}]}"#;
+        assert_eq!(edit(hidden, |row| Some(marked(row))).replace('\u{200b}', "\\u200b"), told);
+        assert_eq!(edit("[]", |_| None), "[]");
+    }
+}

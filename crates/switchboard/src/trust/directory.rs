@@ -1,0 +1,288 @@
+//! A directory as one line of an approval: every file below it, or the reason why it is not covered.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::place::{self, Project};
+use super::scripts::{Budget, Coverage, Scripts, identity};
+
+/// A directory with more than this is not covered; its listing counts.
+const MOST_FILES: usize = 2_000;
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const DEEPEST: usize = 16;
+
+/// The walk ends here, so that a project cannot keep us busy.
+const LONGEST_LISTING: usize = 20_000;
+
+/// Directories that package managers fill. Too large to read; the names in them count.
+const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
+
+/// What lies below a directory.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// Paths without links, in order.
+    entries: Vec<(PathBuf, Entry)>,
+    size: Size,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Size {
+    Readable,
+    TooLarge,
+}
+
+#[derive(Debug)]
+enum Entry {
+    File(Metadata),
+    Directory,
+    /// Leads to a place that is not read.
+    Link(PathBuf),
+    /// Leads to a file.
+    FileLink(PathBuf, PathBuf, Metadata),
+    /// Cannot be run.
+    Socket,
+    /// A pipe or a device: gives other content each time.
+    Stream,
+    /// Not walked through.
+    LeftOut,
+    Unreadable,
+}
+
+impl Survey {
+    pub(super) fn of(directory: &Path, project: &Project) -> Survey {
+        let mut walk = Walk {
+            directory,
+            project,
+            entries: Vec::new(),
+            visited: HashSet::new(),
+            files: 0,
+            bytes: 0,
+        };
+        let is_whole = walk.visit(directory, 0);
+        let fits = is_whole && walk.files <= MOST_FILES && walk.bytes <= MOST_BYTES;
+        let size = if fits { Size::Readable } else { Size::TooLarge };
+        Survey { entries: walk.entries, size }
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+struct Walk<'w> {
+    directory: &'w Path,
+    project: &'w Project,
+    entries: Vec<(PathBuf, Entry)>,
+    visited: HashSet<PathBuf>,
+    files: usize,
+    bytes: u64,
+}
+
+impl Walk<'_> {
+    /// Whether everything below was seen.
+    fn visit(&mut self, directory: &Path, depth: usize) -> bool {
+        if !self.visited.insert(directory.to_owned()) {
+            return true;
+        }
+        if depth > DEEPEST {
+            return false;
+        }
+        let Ok(names) = fs::read_dir(directory) else {
+            self.entries.push((directory.to_owned(), Entry::Unreadable));
+            return true;
+        };
+        let mut paths: Vec<PathBuf> = names.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        let mut is_whole = true;
+        for path in paths {
+            if self.entries.len() >= LONGEST_LISTING {
+                return false;
+            }
+            is_whole &= self.add(path, depth);
+        }
+        is_whole
+    }
+
+    fn add(&mut self, path: PathBuf, depth: usize) -> bool {
+        let Ok(data) = path.symlink_metadata() else {
+            self.entries.push((path, Entry::Unreadable));
+            return true;
+        };
+        if data.is_symlink() {
+            return self.add_link(path, depth);
+        }
+        if data.is_dir() {
+            return self.add_directory(path, depth);
+        }
+        let entry = if data.is_file() {
+            self.count(&data);
+            Entry::File(data)
+        } else if is_socket(&data) {
+            Entry::Socket
+        } else {
+            Entry::Stream
+        };
+        self.entries.push((path, entry));
+        true
+    }
+
+    fn add_directory(&mut self, path: PathBuf, depth: usize) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if INSTALLED.contains(&name) {
+            let names = fs::read_dir(&path).into_iter().flatten().flatten();
+            let mut below: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
+            below.sort();
+            below.truncate(LONGEST_LISTING);
+            self.entries.push((path, Entry::LeftOut));
+            self.entries.extend(below.into_iter().map(|path| (path, Entry::Directory)));
+            return true;
+        }
+        if place::ROOT_MARKS.contains(&name) {
+            // Every commit changes what is in it.
+            self.entries.push((path, Entry::LeftOut));
+            return true;
+        }
+        self.entries.push((path.clone(), Entry::Directory));
+        self.visit(&path, depth + 1)
+    }
+
+    fn add_link(&mut self, path: PathBuf, depth: usize) -> bool {
+        let text = fs::read_link(&path).unwrap_or_default();
+        let target = path.canonicalize().ok().filter(|target| !place::is_of_system(target));
+        let known = target.and_then(|target| target.metadata().ok().map(|data| (target, data)));
+        let Some((target, data)) = known else {
+            self.entries.push((path, Entry::Link(text)));
+            return true;
+        };
+        if data.is_file() {
+            self.count(&data);
+            self.entries.push((path, Entry::FileLink(text, target, data)));
+            return true;
+        }
+        let is_stream = !data.is_dir() && !is_socket(&data) && !target.starts_with("/dev");
+        let entry = if is_stream { Entry::Stream } else { Entry::Link(text) };
+        self.entries.push((path, entry));
+        if !data.is_dir() {
+            return true;
+        }
+        // In a directory around this one something changes all the time.
+        let is_around =
+            self.directory.starts_with(&target) || self.project.place.starts_with(&target);
+        if is_around || !target.starts_with(&self.project.root) {
+            self.entries.push((target, Entry::LeftOut));
+            return true;
+        }
+        self.visit(&target, depth + 1)
+    }
+
+    fn count(&mut self, data: &Metadata) {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(data.len());
+    }
+}
+
+impl Scripts {
+    /// Adds the line for a directory and what counts for it: all content, or where there is too much
+    /// of it the names, sizes and times.
+    pub(super) fn cover_directory(
+        &self,
+        directory: &Path,
+        project: &Project,
+        budget: &Budget,
+        coverage: &mut Coverage,
+    ) {
+        let shown = format!("{}/", directory.display());
+        let Some(survey) = self.survey(directory, project) else {
+            coverage.leave_out(format!("files in {shown:?}: too many files"));
+            coverage.count((shown, never_the_same()));
+            return;
+        };
+        let mut all = Sha256::new();
+        for (path, entry) in &survey.entries {
+            let name = path.as_os_str().as_bytes();
+            all.update((name.len() as u64).to_le_bytes());
+            all.update(name);
+            all.update(match survey.size {
+                Size::Readable => self.content(entry, path, budget),
+                Size::TooLarge => listed(entry),
+            });
+            match entry {
+                Entry::LeftOut => coverage.leave_out(format!("files in \"{}/\"", path.display())),
+                Entry::Unreadable => coverage.leave_out(format!("{path:?}, which cannot be read")),
+                Entry::Stream => coverage.leave_out(unusable(path)),
+                Entry::File(_)
+                | Entry::Directory
+                | Entry::Link(_)
+                | Entry::FileLink(..)
+                | Entry::Socket => {}
+            }
+        }
+        let digest = all.finalize().into();
+        match survey.size {
+            Size::Readable => coverage.add((shown, digest)),
+            Size::TooLarge => {
+                coverage.leave_out(format!("files in {shown:?}: too many files"));
+                coverage.count((shown, digest));
+            }
+        }
+    }
+
+    /// Changes with every byte that could run.
+    fn content(&self, entry: &Entry, path: &Path, budget: &Budget) -> [u8; 32] {
+        let (kind, text, file): (&str, Option<&PathBuf>, Option<(&Path, &Metadata)>) = match entry {
+            Entry::File(data) => ("file", None, Some((path, data))),
+            Entry::FileLink(text, target, data) => ("link", Some(text), Some((target, data))),
+            Entry::Link(text) => ("link", Some(text), None),
+            Entry::Directory => ("directory", None, None),
+            Entry::Socket => ("socket", None, None),
+            Entry::LeftOut => ("left out", None, None),
+            Entry::Stream => return never_the_same(),
+            Entry::Unreadable => ("unreadable", None, None),
+        };
+        let mut hash = Sha256::new();
+        hash.update(kind);
+        hash.update([0]);
+        if let Some(text) = text {
+            hash.update(text.as_os_str().as_bytes());
+        }
+        if let Some((path, data)) = file {
+            hash.update([0, u8::from(data.mode() & 0o111 != 0)]);
+            hash.update(self.digest_within(path, data, budget));
+        }
+        hash.finalize().into()
+    }
+}
+
+/// What the question says of a pipe or a device in the place of a file.
+pub(super) fn unusable(path: &Path) -> String {
+    format!("{path:?}, which is no regular file: the server does not start")
+}
+
+/// For what can never match an approval.
+pub(super) fn never_the_same() -> [u8; 32] {
+    std::array::from_fn(|_| fastrand::u8(..))
+}
+
+pub(super) fn is_socket(data: &Metadata) -> bool {
+    data.file_type().is_socket()
+}
+
+/// Names, sizes and times.
+fn listed(entry: &Entry) -> [u8; 32] {
+    let bytes = match entry {
+        Entry::File(data) => identity(data).to_vec(),
+        Entry::FileLink(text, _, data) => [text.as_os_str().as_bytes(), &identity(data)].concat(),
+        Entry::Link(text) => text.as_os_str().as_bytes().to_vec(),
+        Entry::Directory => vec![1],
+        Entry::Socket => vec![2],
+        Entry::Stream => vec![3],
+        Entry::LeftOut => vec![4],
+        Entry::Unreadable => vec![5],
+    };
+    Sha256::digest(&bytes).into()
+}

@@ -1,0 +1,106 @@
+//! Which places belong to a project, to the system, or to neither.
+
+use std::path::{Path, PathBuf};
+
+use crate::env::Environment;
+
+/// Where programs of the system lie, which change with its updates.
+const SYSTEM: [&str; 13] = [
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys",
+    "/System", "/Library",
+];
+
+/// What a repository has at its root.
+pub(super) const ROOT_MARKS: [&str; 5] = [".git", ".hg", ".jj", ".svn", "_darcs"];
+
+/// The repository around a directory, or else the directory itself. One that has the user's home in
+/// it keeps their settings, and is no project.
+pub(super) fn project_root(directory: &Path, home: Option<&Path>) -> PathBuf {
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let is_home = |place: &&Path| home.as_ref().is_none_or(|home| !home.starts_with(place));
+    let places = || directory.ancestors().take_while(is_home);
+    let marked = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).exists());
+    // A submodule has a file in the place of the directory: the repository around it counts.
+    let whole = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).is_dir());
+    let found = places().find(whole).or_else(|| places().find(marked));
+    found.unwrap_or(directory).to_owned()
+}
+
+pub(super) fn is_of_system(path: &Path) -> bool {
+    path == Path::new("/") || SYSTEM.iter().any(|place| path.starts_with(place))
+}
+
+/// Whether a path was written relative to the server's working directory. It then counts wherever it
+/// leads, because the project decides where that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Relative,
+    Absolute,
+}
+
+impl Written {
+    pub(super) fn of(word: &str) -> Written {
+        if Path::new(word).is_absolute() { Written::Absolute } else { Written::Relative }
+    }
+}
+
+/// A directory that a definition names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) directory: PathBuf,
+    pub(super) written: Written,
+}
+
+impl Place {
+    /// What a word names from here.
+    pub(super) fn join(&self, word: &str) -> Place {
+        let written = match Written::of(word) {
+            Written::Absolute => Written::Absolute,
+            Written::Relative => self.written,
+        };
+        Place { directory: self.directory.join(word), written }
+    }
+}
+
+/// Where a project lies.
+#[derive(Clone, Debug)]
+pub(super) struct Project {
+    /// The directory of the definition, without links.
+    pub(super) place: PathBuf,
+    /// The repository around it.
+    pub(super) root: PathBuf,
+}
+
+/// How a directory belongs to a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Belongs {
+    /// The directory of the definition or one around it, where something changes all the time.
+    Own(PathBuf),
+    /// Another one that the project decides about.
+    Part(PathBuf),
+    Elsewhere,
+}
+
+impl Project {
+    /// `None` if there is no such directory.
+    pub(super) fn around(environment: &Environment) -> Option<Project> {
+        let place = environment.cwd.canonicalize().ok()?;
+        let root = project_root(&place, environment.variable("HOME").map(Path::new));
+        Some(Project { place, root })
+    }
+
+    pub(super) fn owns(&self, path: &Path, written: Written) -> bool {
+        path.starts_with(&self.root) || written == Written::Relative && !is_of_system(path)
+    }
+
+    pub(super) fn belongs(&self, place: &Place) -> Belongs {
+        let Ok(directory) = place.directory.canonicalize() else { return Belongs::Elsewhere };
+        if !self.owns(&directory, place.written) {
+            return Belongs::Elsewhere;
+        }
+        if self.place.starts_with(&directory) {
+            return Belongs::Own(directory);
+        }
+        Belongs::Part(directory)
+    }
+}

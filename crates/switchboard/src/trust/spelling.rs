@@ -1,0 +1,150 @@
+//! The paths that a word may spell: quoted, escaped, percent-encoded, behind an option, as a pattern.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use percent_encoding::percent_decode_str;
+use switchboard_core::config::trust::paths_in;
+use switchboard_core::config::words;
+
+use super::place::{Place, ROOT_MARKS};
+
+/// Options longer than this have no path behind their letters.
+const LONGEST_OPTION: usize = 256;
+
+/// So many files may match the patterns of a word.
+const MOST_MATCHES: usize = 256;
+
+/// The words, what they hold, and what they are once unquoted and decoded, each once.
+pub(super) fn parts_of<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
+    let words: Vec<&str> = words.collect();
+    let mut parts = paths_in(words.iter().copied());
+    let mut more: Vec<String> = words.iter().flat_map(|word| unquoted(word)).collect();
+    // A `data:` URL may have a `file:` URL within, encoded twice.
+    for _ in 0..2 {
+        let decoded: Vec<String> =
+            parts.iter().chain(&more).filter_map(|part| decoded(part)).collect();
+        more.extend(paths_in(decoded.iter().map(String::as_str)));
+    }
+    more.extend(paths_in(more.clone().iter().map(String::as_str)));
+    for part in more {
+        if !part.is_empty() && !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// The words within a word, without quotes and backslashes.
+pub(super) fn unquoted(word: &str) -> Vec<String> {
+    if !word.contains(['\\', '\'', '"']) {
+        return Vec::new();
+    }
+    // `env -S` has this for a blank.
+    let word = word.replace("\\_", " ");
+    words::split(&word).unwrap_or_else(|_| {
+        let bare = word.replace(['\\', '\'', '"'], "");
+        bare.split_whitespace().map(str::to_owned).collect()
+    })
+}
+
+/// The path of a `file:` URL, or of a word with percent signs.
+fn decoded(part: &str) -> Option<String> {
+    let path = part.strip_prefix("file:").unwrap_or(part);
+    let path = match path.strip_prefix("//") {
+        Some(rest) if path.len() < part.len() => rest.strip_prefix("localhost").unwrap_or(rest),
+        Some(_) | None => path,
+    };
+    let text = percent_decode_str(path).decode_utf8().ok()?;
+    (text != part).then(|| text.into_owned())
+}
+
+/// What is there under the name of an option, as after `--`, or behind its letters, as in `-sCdir`.
+pub(super) fn behind_letters<'w>(word: &'w str, bases: &[Place]) -> Vec<&'w str> {
+    if !word.starts_with('-') || word.len() > LONGEST_OPTION {
+        return Vec::new();
+    }
+    let clustered = if word.starts_with("--") { 0 } else { word.len() };
+    let ends = word.char_indices().skip(2).take(clustered).map(|(at, _)| at);
+    let suffixes = std::iter::once(0).chain(ends).filter_map(|at| word.get(at..));
+    let exists = |suffix: &&str| {
+        *suffix != "/"
+            && bases.iter().any(|base| base.directory.join(suffix).symlink_metadata().is_ok())
+    };
+    suffixes.filter(exists).collect()
+}
+
+/// The pieces of code that a shell would replace by the names of files.
+pub(super) fn patterns_in(code: &str) -> Vec<String> {
+    let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
+    let pieces = code.split(ends).filter(|piece| piece.contains(['*', '?', '[', '{', '~', '$']));
+    let mut patterns: Vec<String> = pieces.map(pattern).collect();
+    patterns.retain(|pattern| !pattern.is_empty());
+    patterns
+}
+
+/// A generous one: everything but plain characters is `*`.
+fn pattern(piece: &str) -> String {
+    let here = piece.replace("${PWD}", ".").replace("$PWD", ".").replace("~+", ".");
+    let mut out = String::new();
+    let mut within: Option<char> = None;
+    for c in here.chars() {
+        match (within, c) {
+            (Some(end), c) if c == end => within = None,
+            (Some(_), _) | (None, '\\') => {}
+            (None, '[') => {
+                out.push('*');
+                within = Some(']');
+            }
+            (None, '{') => {
+                out.push('*');
+                within = Some('}');
+            }
+            (None, '?') => out.push('*'),
+            (None, c) => out.push(c),
+        }
+    }
+    out
+}
+
+/// What matches a pattern, and whether that is all. No more than `listings` directories are read.
+pub(super) fn matches(base: &Path, pattern: &str, listings: &mut usize) -> (Vec<PathBuf>, bool) {
+    let mut found =
+        vec![if pattern.starts_with('/') { PathBuf::from("/") } else { base.to_owned() }];
+    let mut is_whole = true;
+    for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        if !part.contains('*') {
+            found.iter_mut().for_each(|path| path.push(part));
+            found.retain(|path| path.exists());
+            continue;
+        }
+        let mut next = Vec::new();
+        for directory in &found {
+            let Some(left) = listings.checked_sub(1) else { return (Vec::new(), false) };
+            *listings = left;
+            let names = fs::read_dir(directory).into_iter().flatten().flatten();
+            let names = names.filter(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                fits(&name, part) && !ROOT_MARKS.contains(&&*name)
+            });
+            next.extend(names.map(|entry| entry.path()));
+        }
+        next.sort();
+        is_whole &= next.len() <= MOST_MATCHES;
+        next.truncate(MOST_MATCHES);
+        found = next;
+    }
+    (found, is_whole)
+}
+
+fn fits(name: &str, pattern: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return name == pattern };
+    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let Some((middle, last)) = rest.rsplit_once('*') else { return left.ends_with(rest) };
+    for part in middle.split('*').filter(|part| !part.is_empty()) {
+        let Some((_, after)) = left.split_once(part) else { return false };
+        left = after;
+    }
+    left.ends_with(last)
+}

@@ -1,0 +1,157 @@
+//! What the values of a definition come to without reading a variable, and which of them programs
+//! search for code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use switchboard_core::config::expand::{self, Expanded, Surroundings};
+use switchboard_core::config::server::ServerEntry;
+use switchboard_core::config::trust::{paths_in, words_in};
+use switchboard_core::config::values::TemplateMap;
+
+use super::place::{Belongs, Place, Project, Written};
+use super::scripts::{Coverage, OTHER_FILES};
+use crate::env::Environment;
+
+/// Variables with directories that programs load code or settings from. Here a new file in the
+/// project's own directory counts, too; any other value counts by the directory that it names.
+const SEARCHED: [&str; 24] = [
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
+    "NODE_PATH",
+    "RUBYLIB",
+    "GEM_PATH",
+    "GEM_HOME",
+    "PERL5LIB",
+    "PERLLIB",
+    "LUA_PATH",
+    "LUA_CPATH",
+    "CLASSPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "GIT_EXEC_PATH",
+    "GOPATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_DIRS",
+];
+
+pub(super) fn is_searched(name: &str) -> bool {
+    SEARCHED.contains(&name)
+}
+
+/// What cannot be expanded, for the user to know.
+pub(super) struct Unread<'c>(pub(super) &'c mut Vec<String>);
+
+impl Unread<'_> {
+    fn add(&mut self, what: String) {
+        let Unread(known) = self;
+        if !known.contains(&what) {
+            known.push(what);
+        }
+    }
+}
+
+/// Where the server would run, which relative names are relative to.
+pub(super) fn working_directory(
+    entry: &ServerEntry,
+    project: &Path,
+    expanded: &dyn Fn(&str) -> Option<String>,
+    unread: &mut Unread<'_>,
+) -> PathBuf {
+    let Some(cwd) = &entry.cwd else { return project.to_owned() };
+    match expanded(cwd.source()) {
+        Some(cwd) => project.join(cwd),
+        None => {
+            unread.add(format!("files in {:?}, whose variables are not read", cwd.source()));
+            project.to_owned()
+        }
+    }
+}
+
+/// The words of a definition, or the parts of those that have an unread variable.
+pub(super) fn expanded_words(
+    entry: &ServerEntry,
+    expanded: &dyn Fn(&str) -> Option<String>,
+    unread: &mut Unread<'_>,
+) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in words_in(entry) {
+        match expanded(&word) {
+            Some(word) => words.push(word),
+            None => {
+                let parts = paths_in(std::iter::once(word.as_str()));
+                words.extend(parts.iter().filter_map(|part| expanded(part)));
+                if word.contains('/') {
+                    unread.add(format!("{word:?}, whose variables are not read"));
+                }
+            }
+        }
+    }
+    words
+}
+
+/// The `PATH` that the server itself is looked for on; `None` if only a start would tell.
+pub(super) fn own_path(entry: &ServerEntry, environment: &Environment) -> Option<String> {
+    let ours = environment.variable("PATH").unwrap_or_default();
+    let Some(path) = entry.env.as_ref().and_then(|env| env.get("PATH")) else {
+        return Some(ours.to_owned());
+    };
+    let variable = |name: &str| (name == "PATH").then(|| ours.to_owned());
+    let with = Surroundings { variable: &variable, ..environment.places() };
+    match expand::expand_value(path, &with) {
+        Ok(Expanded::Text(path)) => Some(path),
+        Ok(Expanded::Command(_)) | Err(_) => None,
+    }
+}
+
+/// The directories that programs search for code, as far as they can be told.
+pub(super) fn searched(
+    entry: &ServerEntry,
+    expanded: &dyn Fn(&str) -> Option<String>,
+    path: Option<&str>,
+    cwd: &Path,
+) -> Vec<Place> {
+    let env = entry.env.iter().flat_map(TemplateMap::iter);
+    let values = env.filter(|(name, _)| is_searched(name)).flat_map(|(name, value)| {
+        let whole = match name {
+            "PATH" => path.map(str::to_owned),
+            _ => expanded(value.source()),
+        };
+        match whole {
+            Some(whole) => whole.split(':').map(str::to_owned).collect::<Vec<String>>(),
+            None => value.source().split(':').filter_map(expanded).collect(),
+        }
+    });
+    values.map(|value| in_list(&value, cwd)).collect()
+}
+
+/// An empty part of a list is the working directory.
+pub(super) fn in_list(value: &str, cwd: &Path) -> Place {
+    Place { directory: cwd.join(value), written: Written::of(value) }
+}
+
+/// The names directly in the project's own directory, where code is searched there.
+pub(super) fn count_own(searched: &[Place], project: &Project, coverage: &mut Coverage) {
+    for place in searched {
+        let Belongs::Own(directory) = project.belongs(place) else { continue };
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.sort();
+        let mut hash = Sha256::new();
+        for name in names {
+            hash.update(name.as_encoded_bytes());
+            hash.update([0]);
+        }
+        coverage.leave_out(OTHER_FILES.to_owned());
+        // Without a slash: what lies below does not count.
+        coverage.count((directory.to_string_lossy().into_owned(), hash.finalize().into()));
+    }
+}
