@@ -228,14 +228,14 @@ fn lists(catalog: &Catalog) {
 }
 
 fn described(catalog: &Catalog) {
+    let error = catalog.resolve("nothing", None).map(|_| ()).unwrap_err();
     for tool in catalog.tools().filter(|tool| tool.server.as_str() == "plain").take(20) {
         let Ok(Resolution::Tool(resolved)) = catalog.resolve(tool.shown, None) else {
             panic!("{} is not found", tool.shown)
         };
         check(DESCRIBE, &text::reply(&Reply::Described(Box::new(resolved.describe()))));
         let expected = schema::expected(&resolved.entry.input_value());
-        let error = catalog.resolve("nothing", None).map(|_| ()).unwrap_err();
-        let wrong = Failure::new(Code::BadArguments, Subject::Request, error);
+        let wrong = Failure::new(Code::BadArguments, Subject::Request, error.clone());
         failure(wrong.hint(Hint::Expected(expected)));
     }
 }
