@@ -111,8 +111,8 @@ pub enum Fault {
     NotExecutable { path: String },
     #[error("there is no directory `{path}` to run in")]
     WorkingDirectory { path: String },
-    #[error("its tools were listed too long ago, and are not known until it is listed again")]
-    StaleCache,
+    #[error("its cached listing is older than 7 days, and is used no more")]
+    ExpiredCache,
     #[error("the file `{path}` with its tools does not read")]
     DamagedCache { path: String },
     #[error("the file `{path}` with what was accepted of its tools does not read")]
@@ -171,7 +171,7 @@ impl Finding {
                 let hints: [Vec<Hint>; 2] = [about(Hint::Connect), about(Hint::ReadLog)];
                 hints.concat()
             }
-            Fault::StaleCache
+            Fault::ExpiredCache
             | Fault::DamagedCache { .. }
             | Fault::NotInstalled { log: Log::Empty, .. } => about(Hint::Connect),
             Fault::Launched { .. } | Fault::Attended { .. } => Vec::new(),
@@ -203,7 +203,7 @@ impl Fault {
             Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. })
             | Fault::Disabled
             | Fault::NeverPassedOn { .. }
-            | Fault::StaleCache
+            | Fault::ExpiredCache
             | Fault::Launched { .. }
             | Fault::NotInstalled { .. }
             | Fault::Attended { .. } => Level::Note,
@@ -252,7 +252,7 @@ impl Fault {
             Fault::Attended { .. } => "launcher_stays",
             Fault::NotExecutable { .. } => "not_executable",
             Fault::WorkingDirectory { .. } => "no_working_directory",
-            Fault::StaleCache => "stale_cache",
+            Fault::ExpiredCache => "expired_cache",
             Fault::DamagedCache { .. } => "damaged_cache",
             Fault::DamagedPins { .. } => "damaged_pins",
             Fault::DamagedTrust { .. } => "damaged_trust",

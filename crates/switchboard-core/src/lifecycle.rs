@@ -14,6 +14,9 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 const LONGEST_KEEP_ALIVE_BACKOFF: Duration = Duration::from_secs(300);
 const HEALTH_CHECK: Duration = Duration::from_secs(30);
 
+/// A call waits for the next try if it is due within this time, and is refused otherwise.
+const WORTH_WAITING: Duration = Duration::from_secs(5);
+
 /// A server that goes down this often within [`CRASH_WINDOW`], and answers nothing in between, is
 /// not started again by itself.
 const CRASHES: usize = 8;
@@ -283,7 +286,11 @@ impl Machine {
                 let idle = self.idle_limit();
                 [idle.map(|idle| self.idle_since + idle), self.ping_at].into_iter().flatten().min()
             }
-            Phase::Down => (self.wanted && self.stays_up()).then_some(self.retry_at),
+            Phase::Down => {
+                let by_itself = (self.wanted && self.stays_up()).then_some(self.retry_at);
+                let for_a_call = (!self.waiters.is_empty()).then_some(self.refuse_until);
+                [by_itself, for_a_call].into_iter().flatten().min()
+            }
             Phase::Dialling | Phase::Ended => None,
         }
     }
@@ -299,6 +306,9 @@ impl Machine {
             Phase::Up => effects.push(Effect::Grant { waiter, generation: self.generation }),
             Phase::Dialling => self.waiters.push(waiter),
             Phase::Down => match self.refusal(now).filter(|_| urgency == Urgency::Call) {
+                Some(Refusal::Backoff { retry_in, .. }) if retry_in <= WORTH_WAITING => {
+                    self.waiters.push(waiter);
+                }
                 Some(refusal) => effects.push(Effect::Refuse { waiter, refusal }),
                 None => {
                     self.waiters.push(waiter);
@@ -353,6 +363,9 @@ impl Machine {
                 }
             }
             Phase::Down if self.wanted && self.stays_up() && now >= self.retry_at => {
+                self.dial(effects);
+            }
+            Phase::Down if !self.waiters.is_empty() && now >= self.refuse_until => {
                 self.dial(effects);
             }
             Phase::Down | Phase::Dialling | Phase::Ended => {}

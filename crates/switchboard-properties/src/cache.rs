@@ -10,7 +10,7 @@ const NOW: u64 = 1_000_000;
 /// Bytes that anyone may have written are a miss or a listing that comes back the same; a file of
 /// ours with anything changed in it is a miss.
 pub(crate) fn is_whole_or_a_miss(input: &[u8]) {
-    if let Ok(listing) = disk::decode(input, DEFINITION, NOW) {
+    if let Ok((listing, _)) = disk::decode(input, DEFINITION, NOW) {
         assert_eq!(text(&again(&listing)), text(&listing));
     }
     let tools = std::str::from_utf8(input).ok().and_then(|text| {
@@ -35,7 +35,7 @@ pub(crate) fn is_whole_or_a_miss(input: &[u8]) {
 
 fn again(listing: &RawListing) -> RawListing {
     let file = disk::encode(listing, Stamp { definition: DEFINITION, listed_at: NOW });
-    disk::decode(&file, DEFINITION, NOW).expect("what was just written is whole")
+    disk::decode(&file, DEFINITION, NOW).expect("what was just written is whole").0
 }
 
 fn text(listing: &RawListing) -> String {

@@ -182,8 +182,8 @@ impl Directory {
         }
         self.change(server, Shelf::asking);
         self.keep(plan, ListingFile::known, |present, stamp| {
-            let known = disk::decode(present?, stamp.definition, stamp.listed_at).ok();
-            let known = known.filter(|raw| !raw.asks_client)?;
+            let (known, _) = disk::decode(present?, stamp.definition, stamp.listed_at).ok()?;
+            let known = Some(known).filter(|raw| !raw.asks_client)?;
             Some(disk::encode(&RawListing { asks_client: true, ..known }, stamp))
         });
     }
@@ -299,9 +299,9 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
     let Some(file) = plan.file.as_ref().filter(|_| unknown) else { return };
     let Some(Cached { listing, era, .. }) = file.read(now) else { return };
     *shelf = shelf.clone().of_era(era);
-    if let Ok(raw) = listing {
+    if let Ok((raw, refresh)) = listing {
         let listing = Listing::build(server.clone(), &raw, &plan.policy);
-        *shelf = shelf.clone().with_listing(Arc::new(listing));
+        *shelf = shelf.clone().with_listing(Arc::new(listing)).to_refresh(refresh);
         if raw.asks_client {
             *shelf = shelf.clone().asking();
         }

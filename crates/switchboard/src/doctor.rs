@@ -199,8 +199,8 @@ fn file_faults(
     let file = ListingFile::of(name, server, environment, locations);
     if let Some(Cached { path, listing, .. }) = file.read(directory::now()) {
         match listing {
-            Ok(_) => {}
-            Err(Miss::Stale) => faults.push(Fault::StaleCache),
+            Ok(_) | Err(Miss::OtherCredential) => {}
+            Err(Miss::Expired) => faults.push(Fault::ExpiredCache),
             Err(Miss::Damaged | Miss::Foreign) => {
                 faults.push(Fault::DamagedCache { path: path.display().to_string() });
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use switchboard_core::catalog::disk::{self, Miss};
+use switchboard_core::catalog::disk::{self, Miss, Refresh};
 use switchboard_core::catalog::{CacheScope, Era, RawListing};
 use switchboard_core::config::auth::GrantType;
 use switchboard_core::config::expand;
@@ -51,7 +51,7 @@ pub(crate) struct Located {
 /// What the cache has of a server.
 pub(crate) struct Cached {
     pub(crate) path: PathBuf,
-    pub(crate) listing: Result<RawListing, Miss>,
+    pub(crate) listing: Result<(RawListing, Refresh), Miss>,
     /// What the server was, however long ago.
     pub(crate) era: Option<Era>,
 }
@@ -112,12 +112,12 @@ impl ListingFile {
             Ok(bytes) => bytes?,
             Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
         };
-        let listing = disk::decode(&bytes, &digest, now).and_then(|listing| {
+        let listing = disk::decode(&bytes, &digest, now).and_then(|found| {
             // Another credential may be behind the same words by now.
-            let private = listing.scope == Some(CacheScope::Private);
+            let private = found.0.scope == Some(CacheScope::Private);
             match self.identity.certainty {
-                Certainty::Unknown if private => Err(Miss::Stale),
-                Certainty::Unknown | Certainty::Known => Ok(listing),
+                Certainty::Unknown if private => Err(Miss::OtherCredential),
+                Certainty::Unknown | Certainty::Known => Ok(found),
             }
         });
         Some(Cached { path, listing, era: disk::era(&bytes, &digest) })

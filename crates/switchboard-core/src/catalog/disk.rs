@@ -7,8 +7,13 @@ use super::{Era, RawListing};
 
 const SEAL: Seal = Seal { magic: "switchboard-listing", version: 2 };
 
-/// Lists are asked for again after this, unless the server says how long they hold.
-pub const LISTING_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Lists are used for this long, whatever `ttlMs` says: SDKs write 0 where an author says nothing.
+pub const LISTING_LIFETIME: Duration = Duration::from_secs(7 * DAY);
+
+/// Stale lists are refreshed in the background when they are older than this.
+const REFRESH_AGE: Duration = Duration::from_secs(DAY);
+
+const DAY: u64 = 24 * 60 * 60;
 
 /// Lists that stay the same are written again after this, so that they do not grow too old.
 const RENEWAL: Duration = Duration::from_secs(10 * 60);
@@ -29,7 +34,19 @@ pub enum Miss {
     Damaged,
     /// It is about another definition.
     Foreign,
-    Stale,
+    /// It is older than [`LISTING_LIFETIME`].
+    Expired,
+    /// Its lists belong to one credential, and it is unknown which one would be used now.
+    OtherCredential,
+}
+
+/// Whether lists are worth a connection for that alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refresh {
+    #[default]
+    NotDue,
+    /// They are stale, by the server's `ttlMs`, and older than a day.
+    Due,
 }
 
 /// The bytes of a cache file.
@@ -41,11 +58,10 @@ pub fn encode(listing: &RawListing, stamp: Stamp<'_>) -> Vec<u8> {
 /// The bytes that `present` is to be replaced with; none if it says the same, and lately.
 pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -> Option<Vec<u8>> {
     let body = serde_json::to_vec(listing).unwrap_or_default();
-    let renewal = (lifetime(listing) / 4).clamp(Duration::from_secs(1), RENEWAL);
     let is_current = |file: &[u8]| {
         let ([owner, listed_at], known) = SEAL.open(file)?;
         let age = stamp.listed_at.checked_sub(listed_at.parse().ok()?)?;
-        Some(owner == stamp.definition && known == body && age < renewal.as_secs())
+        Some(owner == stamp.definition && known == body && age < RENEWAL.as_secs())
     };
     if present.and_then(is_current) == Some(true) {
         return None;
@@ -53,24 +69,22 @@ pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -
     Some(SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body))
 }
 
-fn lifetime(listing: &RawListing) -> Duration {
-    let said = listing.ttl_ms.map(Duration::from_millis);
-    said.map_or(LISTING_LIFETIME, |ttl| ttl.min(LISTING_LIFETIME))
-}
-
 /// The lists of a file that is whole, about this definition, and not too old.
-pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<RawListing, Miss> {
+pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Refresh), Miss> {
     let ([owner, listed_at], body) = SEAL.open(file).ok_or(Miss::Damaged)?;
     if owner != definition {
         return Err(Miss::Foreign);
     }
     let listed_at: u64 = listed_at.parse().map_err(|_| Miss::Damaged)?;
     let listing: RawListing = serde_json::from_slice(body).map_err(|_| Miss::Damaged)?;
-    let lifetime = lifetime(&listing);
     // A time in the future is a clock that was set back; the lists are not younger for it.
     let age = Duration::from_secs(now.saturating_sub(listed_at));
-    let fresh = age < lifetime || age.is_zero() && !lifetime.is_zero();
-    if fresh { Ok(listing) } else { Err(Miss::Stale) }
+    if age >= LISTING_LIFETIME {
+        return Err(Miss::Expired);
+    }
+    let ttl = listing.ttl_ms.map(Duration::from_millis);
+    let due = ttl.is_some_and(|ttl| age >= ttl.max(REFRESH_AGE));
+    Ok((listing, if due { Refresh::Due } else { Refresh::NotDue }))
 }
 
 /// What the server of a file that is whole and about this definition was, however long ago.
@@ -91,8 +105,6 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-
-    const DAY: u64 = 24 * 60 * 60;
 
     fn listing(ttl_ms: Option<u64>) -> RawListing {
         let tool = r#"{"name":"a","inputSchema":{},"vendor":{"z":1.0,"a":2}}"#;
@@ -118,8 +130,7 @@ mod tests {
         assert!(!writes(None, 1_000_000) && !writes(None, 1_000_599));
         assert!(writes(None, 1_000_600), "so that they do not grow too old");
         assert!(writes(None, 999_999), "the clock was set back");
-        assert!(!writes(Some(40_000), 1_000_009) && writes(Some(40_000), 1_000_010));
-        assert!(!writes(Some(0), 1_000_000) && writes(Some(0), 1_000_001));
+        assert!(!writes(Some(0), 1_000_599) && writes(Some(0), 1_000_600));
         assert!(renewed(None, &listing(None), at(1)).is_some());
         assert!(renewed(Some(b"damaged"), &listing(None), at(1)).is_some());
         assert!(renewed(Some(&file(None)), &listing(Some(5)), at(1_000_000)).is_some());
@@ -129,21 +140,37 @@ mod tests {
 
     #[test]
     fn lists_come_back_word_for_word() {
-        let read = decode(&file(None), "abc", 1_000_000 + DAY).unwrap();
+        let (read, _) = decode(&file(None), "abc", 1_000_000 + DAY).unwrap();
         assert_eq!(read.tools[0].get(), listing(None).tools[0].get());
         assert_eq!(read.instructions.as_deref(), Some("use with care"));
     }
 
     #[test]
     fn lists_of_another_definition_or_too_old_are_a_miss() {
-        let check = |ttl, definition, now, expected| {
-            assert_eq!(decode(&file(ttl), definition, now).map(drop), expected);
+        let check = |ttl, definition, age, expected| {
+            let found = decode(&file(ttl), definition, 1_000_000 + age);
+            assert_eq!(found.map(|(_, refresh)| refresh), expected, "{ttl:?} {age}");
         };
-        check(None, "abd", 1_000_000, Err(Miss::Foreign));
-        check(None, "abc", 1_000_000 + 7 * DAY, Err(Miss::Stale));
-        check(Some(60_000), "abc", 1_000_061, Err(Miss::Stale));
-        check(Some(60_000), "abc", 1_000_059, Ok(()));
-        check(Some(0), "abc", 1_000_000, Err(Miss::Stale));
+        check(None, "abd", 0, Err(Miss::Foreign));
+        for ttl in [None, Some(0), Some(60_000), Some(u64::MAX)] {
+            check(ttl, "abc", 7 * DAY, Err(Miss::Expired));
+        }
+    }
+
+    #[test]
+    fn stale_lists_stay_and_are_due_for_a_refresh_after_a_day() {
+        let check = |ttl, age, expected| {
+            let found = decode(&file(ttl), "abc", 1_000_000 + age);
+            assert_eq!(found.map(|(_, refresh)| refresh), Ok(expected), "{ttl:?} {age}");
+        };
+        for age in [0, 61, DAY - 1] {
+            check(Some(0), age, Refresh::NotDue);
+            check(Some(60_000), age, Refresh::NotDue);
+        }
+        check(Some(0), DAY, Refresh::Due);
+        check(Some(2 * DAY * 1_000), DAY, Refresh::NotDue);
+        check(Some(2 * DAY * 1_000), 2 * DAY, Refresh::Due);
+        check(None, 7 * DAY - 1, Refresh::NotDue);
     }
 
     #[test]
@@ -151,7 +178,7 @@ mod tests {
         let stamp = Stamp { definition: "abc", listed_at: 1_000_000 };
         let of = |era| encode(&RawListing { era, ..listing(Some(0)) }, stamp);
         let modern = of(Some(Era::Modern));
-        assert_eq!(decode(&modern, "abc", 1_000_000).map(drop), Err(Miss::Stale));
+        assert_eq!(decode(&modern, "abc", 1_000_000 + 7 * DAY).map(drop), Err(Miss::Expired));
         assert_eq!(era(&modern, "abc"), Some(Era::Modern));
         assert_eq!(era(&modern, "abd"), None);
         assert_eq!(era(&modern[1..], "abc"), None);

@@ -23,6 +23,7 @@ use crate::config::layers::PendingCause;
 use crate::config::values::{DirectTools, ToolPrefix};
 use crate::name::{NameTier, Prefixes, ServerName, ShownName, ToolId, shown_names};
 
+use disk::Refresh;
 pub use entry::{Annotations, Entry, Kind};
 use pin::{Baseline, DriftCount, Pin};
 
@@ -50,6 +51,7 @@ pub struct Shelf {
     word_pins: (Arc<[Pin]>, Pin),
     drift: DriftCount,
     asks_client: bool,
+    refresh: Refresh,
     /// What the server was when it was last connected.
     era: Option<Era>,
 }
@@ -200,6 +202,13 @@ impl Catalog {
         self.shelves.iter().filter(unknown).map(|(name, _)| name.clone()).collect()
     }
 
+    /// Servers whose cached listing is due for a refresh.
+    pub fn to_refresh(&self) -> Vec<ServerName> {
+        let due =
+            |(_, shelf): &(&ServerName, &Shelf)| shelf.is_active() && shelf.refresh == Refresh::Due;
+        self.shelves.iter().filter(due).map(|(name, _)| name.clone()).collect()
+    }
+
     /// Servers that wait for the user's trust.
     pub fn pending(&self) -> Vec<ServerName> {
         let pending =
@@ -212,7 +221,7 @@ impl Shelf {
     /// A server of which nothing is known yet.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let (baseline, pins, word_pins, drift) = Default::default();
-        let (direct, listing, era) = Default::default();
+        let (direct, listing, refresh, era) = Default::default();
         let asks_client = false;
         let tier = match standing {
             Standing::Pending(_) => NameTier::Project,
@@ -229,6 +238,7 @@ impl Shelf {
             word_pins,
             drift,
             asks_client,
+            refresh,
             era,
         }
     }
@@ -317,7 +327,15 @@ impl Shelf {
     #[must_use]
     pub fn with_listing(mut self, listing: Arc<Listing>) -> Shelf {
         self.listing = Some(listing);
+        self.refresh = Refresh::NotDue;
         self.compare();
+        self
+    }
+
+    /// The same listing, which may be due for a refresh.
+    #[must_use]
+    pub fn to_refresh(mut self, refresh: Refresh) -> Shelf {
+        self.refresh = refresh;
         self
     }
 

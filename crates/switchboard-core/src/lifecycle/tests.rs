@@ -70,20 +70,61 @@ fn a_held_lease_outlives_the_idle_timeout() {
     assert_eq!(machine.phase(), Phase::Down);
 }
 
+/// A machine that failed `count` dials, at the time of the last failure.
+fn after_failures(count: u64) -> (Machine, Duration) {
+    let mut machine = lazy();
+    let mut now = Duration::ZERO;
+    for generation in 1..=count {
+        now = machine.retry_at;
+        machine.on(now, call(generation));
+        machine.on(now, Input::DialFailed { generation, jitter: 1.0 });
+    }
+    (machine, now)
+}
+
 #[test]
 fn a_call_after_a_failed_dial_is_refused_until_the_backoff_is_over() {
-    let mut machine = lazy();
-    check(
-        &mut machine,
-        &[(0, call(1)), (0, Input::DialFailed { generation: 1, jitter: 1.0 })],
-        &[
-            Effect::Dial { generation: 1 },
-            Effect::Refuse { waiter: 1, refusal: Refusal::DialFailed },
-        ],
-    );
-    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: Duration::from_millis(500) };
-    check(&mut machine, &[(0, call(2))], &[Effect::Refuse { waiter: 2, refusal }]);
-    check(&mut machine, &[(1, call(3))], &[Effect::Dial { generation: 2 }]);
+    let (mut machine, now) = after_failures(5);
+    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(8) };
+    assert_eq!(machine.on(now, call(6)), [Effect::Refuse { waiter: 6, refusal }]);
+    assert_eq!(machine.wake_at(), None);
+    let refusal = Refusal::Backoff { since: seconds(2), retry_in: seconds(6) };
+    let refused = machine.on(now + seconds(2), call(7));
+    assert_eq!(refused, [Effect::Refuse { waiter: 7, refusal }]);
+    assert_eq!(machine.on(now + seconds(8), call(8)), [Effect::Dial { generation: 6 }]);
+}
+
+#[test]
+fn a_call_waits_for_a_try_that_is_due_within_five_seconds() {
+    let (mut machine, now) = after_failures(5);
+    let usage = Usage::default();
+    assert_eq!(machine.on(now + seconds(3), call(6)), []);
+    assert_eq!(machine.on(now + seconds(4), call(7)), []);
+    assert_eq!(machine.wake_at(), Some(now + seconds(8)));
+    assert_eq!(machine.on(now + seconds(7), wake(usage)), []);
+    assert_eq!(machine.on(now + seconds(8), wake(usage)), [Effect::Dial { generation: 6 }]);
+    let granted = |waiter| Effect::Grant { waiter, generation: 6 };
+    let dialled = machine.on(now + seconds(9), Input::Dialled { generation: 6 });
+    assert_eq!(dialled, [granted(6), granted(7)]);
+}
+
+#[test]
+fn an_explicit_connect_serves_calls_that_wait_for_the_next_try() {
+    let (mut machine, now) = after_failures(1);
+    assert_eq!(machine.on(now, call(2)), []);
+    let explicit = Input::Acquire { waiter: 3, urgency: Urgency::Explicit };
+    assert_eq!(machine.on(now, explicit), [Effect::Dial { generation: 2 }]);
+    let granted = |waiter| Effect::Grant { waiter, generation: 2 };
+    assert_eq!(machine.on(now, Input::Dialled { generation: 2 }), [granted(2), granted(3)]);
+}
+
+#[test]
+fn a_disconnect_refuses_calls_that_wait_for_the_next_try() {
+    let (mut machine, now) = after_failures(1);
+    machine.on(now, call(2));
+    let refused = Effect::Refuse { waiter: 2, refusal: Refusal::Disconnected };
+    assert_eq!(machine.on(now, Input::Disconnect), [refused]);
+    assert_eq!(machine.wake_at(), None);
 }
 
 #[test]
@@ -186,8 +227,8 @@ fn a_server_that_crashes_again_before_a_call_is_done_is_left_alone_for_a_while()
         machine.on(seconds(0), Input::Dialled { generation });
         machine.on(seconds(0), Input::Lost { generation, usage: HELD, jitter: 1.0 });
     }
-    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(1) };
-    check(&mut machine, &[(0, call(3))], &[Effect::Refuse { waiter: 3, refusal }]);
+    check(&mut machine, &[(0, call(3))], &[]);
+    assert_eq!(machine.wake_at(), Some(seconds(1)));
 }
 
 #[test]
@@ -210,8 +251,8 @@ fn a_session_that_is_forgotten_before_it_was_of_use_counts_as_lost() {
         machine.on(seconds(0), Input::Dialled { generation });
         machine.on(seconds(0), Input::Forgotten { generation, usage: HELD, jitter: 1.0 });
     }
-    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(1) };
-    check(&mut machine, &[(0, call(3))], &[Effect::Refuse { waiter: 3, refusal }]);
+    check(&mut machine, &[(0, call(3))], &[]);
+    assert_eq!(machine.wake_at(), Some(seconds(1)));
 }
 
 #[test]
@@ -418,12 +459,17 @@ proptest! {
             for effect in machine.on(now, input) {
                 observer.see(effect, forced);
             }
-            if observer.dialling.is_none() {
-                prop_assert!(observer.waiting.is_empty(), "a waiter was left behind");
+            if observer.dialling.is_none() && !observer.waiting.is_empty() {
+                prop_assert_eq!(machine.phase(), Phase::Down, "a waiter was left behind");
+                let wait = machine.wake_at().map(|at| at.saturating_sub(now));
+                prop_assert!(wait.is_some_and(|wait| wait <= WORTH_WAITING));
             }
             let timer_means_something = match machine.phase() {
                 Phase::Up => true,
-                Phase::Down => machine.wake_at().is_none() || machine.stays_up(),
+                Phase::Down => {
+                    let expected = machine.stays_up() || !observer.waiting.is_empty();
+                    machine.wake_at().is_none() || expected
+                }
                 Phase::Dialling | Phase::Ended => machine.wake_at().is_none(),
             };
             prop_assert!(timer_means_something);

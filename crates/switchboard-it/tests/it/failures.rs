@@ -43,6 +43,10 @@ const SCRIPTS: [(&str, &str); 5] = [
     ("circle", "[[tools]]\nname = 'echo'\n[faults]\ncursor = 'same'\n"),
 ];
 
+/// Refused at once: a server that failed [`FAILURES`] times is tried again in more than 5 s.
+const BACKING_OFF: &str = r#"{ "tool": "broken_echo" }"#;
+const FAILURES: usize = 6;
+
 /// What fails, in this order.
 const REQUESTS: [&str; 27] = [
     r#"{ "serach": "x" }"#,
@@ -66,7 +70,7 @@ const REQUESTS: [&str; 27] = [
     r#"{ "tool": "twin_lose" }"#,
     r#"{ "tool": "big_huge_line", "args": { "bytes": 1000000 } }"#,
     r#"{ "connect": "broken" }"#,
-    r#"{ "tool": "broken_echo" }"#,
+    BACKING_OFF,
     r#"{ "connect": "stuck" }"#,
     r#"{ "connect": "alien" }"#,
     r#"{ "connect": "circle" }"#,
@@ -87,6 +91,11 @@ async fn provoke(world: &World) -> Vec<(String, Failure)> {
         world.ask(&json!({ "connect": server }).to_string()).await;
     }
     for request in REQUESTS {
+        if request == BACKING_OFF {
+            for _ in 1..FAILURES {
+                world.ask(r#"{ "connect": "broken" }"#).await;
+            }
+        }
         let parsed = request::parse(serde_json::from_str(request).unwrap());
         let failure = match parsed {
             Ok(parsed) => world.session.handle(parsed.request).await.expect_err(request),
@@ -117,7 +126,7 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     let connect = handle(Request::Connect { server: "stuck".to_owned() });
     seen.push(("disconnect during a connect", tokio::join!(connect, disconnect).0));
 
-    for _ in 0..8 {
+    for _ in FAILURES..=8 {
         handle(Request::Connect { server: "broken".to_owned() }).await;
     }
     seen.push((
@@ -189,6 +198,11 @@ async fn every_failure_reads_well_over_stdio() {
     }
     let mut table = String::new();
     for request in REQUESTS {
+        if request == BACKING_OFF {
+            for _ in 1..FAILURES {
+                client.mcp(json!({ "connect": "broken" })).await;
+            }
+        }
         let id = client.call(serde_json::from_str(request).unwrap()).await;
         let answer = client.answer_to(&id).await;
         assert_eq!(answer["result"]["isError"], true, "{request}");

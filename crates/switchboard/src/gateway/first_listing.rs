@@ -1,4 +1,4 @@
-//! Servers that were never listed are connected once for that.
+//! Connects servers once for their lists: those without a listing, and those with an old one.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -14,9 +14,8 @@ impl Gateway {
     /// Connects every usable server that was never listed, side by side, and lists it. `report`
     /// hears each server that is done, and how many are left.
     pub async fn list_missing(&self, mut report: impl FnMut(&ServerName, Option<&Failure>, usize)) {
-        let unlisted = self.catalog().not_listed_yet().into_iter();
-        let by_name = |server: &ServerName| self.facts(server).first_use == FirstUse::ByName;
-        let mut listings = self.connect_each(unlisted.filter(|server| !by_name(server)));
+        let unlisted = self.catalog().not_listed_yet();
+        let mut listings = self.connect_each(self.usable_unasked(unlisted));
         while let Some(done) = listings.join_next().await {
             if let Ok((server, outcome)) = done {
                 report(&server, outcome.as_ref().err(), listings.len());
@@ -24,13 +23,24 @@ impl Gateway {
         }
     }
 
-    /// Does the same beside everything else, unless the settings forbid it.
+    /// Does the same beside everything else, unless the settings forbid it, then refreshes listings
+    /// that are stale and old.
     pub fn list_missing_in_background(&self) {
         if self.roster().settings.first_listing {
             *self.first_listing() = Some(Instant::now());
             let gateway = self.clone();
-            self.shared.tasks.spawn(async move { gateway.list_missing(|_, _, _| {}).await });
+            self.shared.tasks.spawn(async move {
+                gateway.list_missing(|_, _, _| {}).await;
+                let old = gateway.catalog().to_refresh();
+                gateway.connect_each(gateway.usable_unasked(old)).join_all().await;
+            });
         }
+    }
+
+    /// Those of `servers` that may be connected though the user did not name them.
+    fn usable_unasked(&self, servers: Vec<ServerName>) -> impl Iterator<Item = ServerName> {
+        let by_name = |server: &ServerName| self.facts(server).first_use == FirstUse::ByName;
+        servers.into_iter().filter(move |server| !by_name(server))
     }
 
     /// How it goes with the servers that a list of servers turns on; those that may not be used

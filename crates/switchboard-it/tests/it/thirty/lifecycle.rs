@@ -103,10 +103,15 @@ async fn b13_the_modes_that_keep_a_server_check_on_it_and_bring_it_back() {
 
 #[tokio::test(start_paused = true)]
 async fn b14_after_a_failure_calls_wait_their_time_and_an_explicit_connect_does_not() {
+    let setup = World::of("demo", "late");
     // The first dial greets the server twice, for it does not know yet how.
-    let late = World::of("demo", "late").script("late", BROKEN).script("late", BROKEN);
-    let world = late.script("late", ECHO).start();
+    let setup = (0..7).fold(setup, |setup, _| setup.script("late", BROKEN));
+    let world = setup.script("late", ECHO).start();
     let mut client = world.client(json!({})).await;
+    for _ in 0..5 {
+        client.mcp(json!({ "connect": "demo" })).await;
+    }
+    pass(MINUTE).await;
     check(
         &mut client,
         r#"
@@ -127,7 +132,7 @@ async fn b14_after_a_failure_calls_wait_their_time_and_an_explicit_connect_does_
         "#,
     )
     .await;
-    assert_eq!(world.fixture("demo").ledger().connections, 2, "a refusal dials nothing");
+    assert_eq!(world.fixture("demo").ledger().connections, 7, "a refusal dials nothing");
     check(
         &mut client,
         r#"
@@ -148,7 +153,7 @@ fn age(file: &Path, days: u64) {
         return;
     };
     let listed_at: u64 = listed_at.parse().unwrap();
-    let listing = disk::decode(&bytes, definition, listed_at).unwrap();
+    let (listing, _) = disk::decode(&bytes, definition, listed_at).unwrap();
     let listed_at = listed_at - days * 24 * 60 * 60;
     fs::write(file, disk::encode(&listing, Stamp { definition, listed_at })).unwrap();
 }
@@ -177,14 +182,36 @@ async fn b20_the_cache_has_own_names_is_bound_to_the_definition_and_expires() {
         age(&file.path(), 8);
     }
     assert_eq!(line(json!({}), "everything", &home).await, "○ demo (not connected)");
-    // A server says itself how long its lists hold.
-    let brief = "[server]\nera = 'modern'\nttl_ms = 0\n[[tools]]\nname = 'echo'\n";
-    let world = World::of("brief", "brief").script("brief", brief).start();
+}
+
+#[tokio::test(start_paused = true)]
+async fn stale_listing_is_used_and_refreshed_once_it_is_a_day_old() {
+    // What SDKs write where an author says nothing about `ttlMs`.
+    let stale = "[server]\nera = 'modern'\nttl_ms = 0\n[[tools]]\nname = 'echo'\n";
+    let start = |home: Home| World::of("brief", "brief").script("brief", stale).home(home).start();
+    let world = start(Home::new());
     world.client(json!({})).await.mcp(json!({ "connect": "brief" })).await;
     let home = world.shut_down().await;
-    let world = World::of("brief", "brief").script("brief", brief).home(home).start();
+
+    let world = start(home);
+    let mut client = world.client(json!({})).await;
+    let status = client.mcp(json!({})).await;
+    assert!(status.contains("○ brief (1 tool, cached)"), "{status}");
+    let found = client.mcp(json!({ "search": "echo" })).await;
+    assert!(found.contains("brief_echo"), "{found}");
+    world.gateway.list_missing_in_background();
+    pass(MINUTE).await;
+    assert_eq!(world.fixture("brief").ledger().connections, 0);
+    let home = world.shut_down().await;
+
+    for file in fs::read_dir(home.path().join("switchboard/cache/listings")).unwrap().flatten() {
+        age(&file.path(), 1);
+    }
+    let world = start(home);
     let status = world.client(json!({})).await.mcp(json!({})).await;
-    assert!(status.contains("○ brief (not connected)"), "{status}");
+    assert!(status.contains("○ brief (1 tool, cached)"), "{status}");
+    world.gateway.list_missing_in_background();
+    world.fixture("brief").until(|ledger| ledger.connections == 1).await;
 }
 
 #[tokio::test]
