@@ -22,6 +22,10 @@ use crate::watch::{Left, Looks, Watch, bury};
 /// What a server may use to end in order when there is no gateway or no reaper any more.
 const GRACE: Duration = Duration::from_millis(400);
 
+/// What a server may use to end by itself, for its input has ended, when the gateway leaves. With
+/// [`GRACE`] it is less than the reaper waits for its keepers.
+const FINISH: Duration = Duration::from_secs(2);
+
 /// Looks after the server that the gateway asks for, until nothing of it is left.
 pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     let watch = Watch::begin()?;
@@ -107,6 +111,8 @@ struct Keeper {
 
 enum Stage {
     Serving,
+    /// The gateway leaves; the server may end by itself until then.
+    Finishing(Instant),
     /// The gateway or the reaper is gone; the server was asked to end and may take until then.
     Asked(Instant),
     /// Everything is killed until nothing is left.
@@ -118,7 +124,7 @@ impl Keeper {
         loop {
             let until = match &mut self.stage {
                 Stage::Serving => None,
-                Stage::Asked(until) => Some(*until),
+                Stage::Finishing(until) | Stage::Asked(until) => Some(*until),
                 Stage::Ending(looks) => Some(looks.next()),
             };
             let (lifeline, reaper) = (self.lifeline.as_ref(), self.reaper.as_ref());
@@ -132,6 +138,11 @@ impl Keeper {
                 self.listen();
             }
             let left = self.bury();
+            if let Stage::Finishing(until) = self.stage
+                && (!self.running || until <= Instant::now())
+            {
+                self.ask_to_end();
+            }
             self.stage = match self.stage {
                 // Its own helpers are not asked: whoever kept them together is gone.
                 Stage::Asked(until) if !self.running || until <= Instant::now() => {
@@ -159,18 +170,25 @@ impl Keeper {
         };
         if count == 0 {
             self.lifeline = None;
-            self.ask_to_end();
+            if let Stage::Serving = self.stage {
+                self.ask_to_end();
+            }
         }
         for order in orders.iter().take(count).filter_map(|byte| Order::decode(*byte)) {
             match order {
                 Order::Terminate => self.terminate(),
                 Order::Kill => self.stage = Stage::Ending(Looks::begin()),
+                Order::Finish => {
+                    if let Stage::Serving = self.stage {
+                        self.stage = Stage::Finishing(Instant::now() + FINISH);
+                    }
+                }
             }
         }
     }
 
     fn ask_to_end(&mut self) {
-        if let Stage::Serving = self.stage {
+        if let Stage::Serving | Stage::Finishing(_) = self.stage {
             self.terminate();
             self.stage = Stage::Asked(Instant::now() + GRACE);
         }

@@ -94,18 +94,23 @@ pub enum Order {
     Terminate,
     /// Ends the server and everything below it.
     Kill,
+    /// The gateway leaves: gives the server time to end by itself, then ends it.
+    Finish,
 }
 
 impl Order {
+    const ALL: [Order; 3] = [Order::Terminate, Order::Kill, Order::Finish];
+
     pub fn encode(self) -> [u8; 1] {
         match self {
             Order::Terminate => *b"t",
             Order::Kill => *b"k",
+            Order::Finish => *b"f",
         }
     }
 
     pub(crate) fn decode(byte: u8) -> Option<Order> {
-        [Order::Terminate, Order::Kill].into_iter().find(|order| order.encode() == [byte])
+        Order::ALL.into_iter().find(|order| order.encode() == [byte])
     }
 }
 

@@ -17,7 +17,7 @@ use crate::service::{HostKind, Offer, Service};
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
 
 /// How long they may take after we were asked to stop.
-pub(crate) const DRAIN_AFTER_STOP: Duration = Duration::from_secs(5);
+pub(crate) const DRAIN_AFTER_STOP: Duration = Duration::from_millis(2_500);
 
 /// Serves until the client closes its end or `stop` is cancelled; every request that was accepted
 /// before is answered first, within a limit, unless nobody waits at that end any more. The caller

@@ -171,6 +171,21 @@ async fn an_interrupted_command_leaves_nothing() {
     until_gone(&installed.spawned()).await;
 }
 
+/// The keeper of the server waits in its place.
+#[tokio::test]
+async fn a_command_ends_before_a_server_that_ignores_the_end_of_its_input() {
+    let mut outlived = false;
+    // A machine that stood still for seconds shows nothing.
+    for _ in 0..3 {
+        let installed = Installed::with_fixture(PROGRAMS, "demo", STUBBORN);
+        assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
+        let spawned = installed.spawned();
+        outlived |= spawned.iter().any(|pid| is_alive(*pid));
+        until_gone(&spawned).await;
+    }
+    assert!(outlived, "the command waited for its server");
+}
+
 #[tokio::test]
 async fn a_second_start_lists_and_searches_with_no_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);

@@ -54,6 +54,11 @@ pub trait Process: Send {
     fn terminate(&self);
     /// Ends the program and everything in reach that it started.
     fn kill(&self);
+    /// Leaves the end of the program, whose input has ended, to another process; `false` if there
+    /// is none that would end it.
+    fn finish(&self) -> bool {
+        false
+    }
     /// Waits until those that were killed are gone.
     fn gone(&mut self) -> Promise<'_, ()> {
         Box::pin(async {})

@@ -460,6 +460,7 @@ impl Actor {
             accounts: Arc::clone(&self.surroundings.accounts),
             tasks: self.surroundings.tasks.clone(),
             stage: self.stage.clone(),
+            closing: self.surroundings.closing.clone(),
         };
         self.stage.send_replace(Stage::Starting);
         let dials = Arc::clone(&self.surroundings.dials);

@@ -33,6 +33,9 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a program may outlive its output before it is ended.
 pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 
+/// How long a program may take to end by itself when the gateway closes; its keeper waits longer.
+const PARTING: Duration = Duration::from_millis(250);
+
 /// The last words of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
@@ -126,6 +129,8 @@ enum FarSide {
     Program {
         process: Box<dyn Process>,
         stderr: tokio::task::JoinHandle<()>,
+        /// The gateway closes.
+        closing: CancellationToken,
     },
     /// Nothing that must be buried; it may end by itself.
     Elsewhere(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
@@ -152,6 +157,8 @@ pub(super) struct Means {
     pub(super) accounts: Arc<Accounts>,
     pub(super) tasks: TaskTracker,
     pub(super) stage: watch::Sender<Stage>,
+    /// The gateway closes.
+    pub(super) closing: CancellationToken,
 }
 
 /// Opens the way: starts the program, or connects the in-process server. A server at a URL is
@@ -161,7 +168,7 @@ pub(super) async fn open(
     means: &Means,
     hearing: Hearing,
 ) -> Result<Opened, DialError> {
-    let Means { spawner, accounts, tasks, stage } = means;
+    let Means { spawner, accounts, tasks, stage, closing } = means;
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
     let mut signed_in = SignedIn::default();
@@ -202,7 +209,8 @@ pub(super) async fn open(
                 .map_err(|cause| DialError::spawn(program.command.clone(), cause))?;
             let drain = stderr::drain(started.stderr, tail.clone(), recipe.log.clone());
             let stderr = tasks.spawn(drain);
-            let far_side = FarSide::Program { process: started.process, stderr };
+            let process = started.process;
+            let far_side = FarSide::Program { process, stderr, closing: closing.clone() };
             over_streams(started.stdout, started.stdin, far_side, limits)
         }
     };
@@ -308,7 +316,7 @@ impl Streams {
                 exit.send_replace(Some(stopped));
                 stopped
             }
-            FarSide::Program { mut process, stderr } => {
+            FarSide::Program { mut process, stderr, closing } => {
                 let mut exited = None;
                 let stopped = tokio::select! {
                     half = halves.join_next() => {
@@ -328,6 +336,14 @@ impl Streams {
                     writing.abort();
                 } else {
                     halves.shutdown().await;
+                }
+                if stopped && closing.is_cancelled() {
+                    let parted = tokio::time::timeout(PARTING, process.exited()).await;
+                    if parted.is_err() && process.finish() {
+                        stderr.abort();
+                        exit.send_replace(Some(ExitReason::Stopped));
+                        return ExitReason::Stopped;
+                    }
                 }
                 let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
                 let status = match exited {

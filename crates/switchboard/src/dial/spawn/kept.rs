@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream as Socket;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub(super) struct Reaper {
     records: PathBuf,
     /// `None` before the first program. Never held across an await.
     lifeline: Mutex<Option<Arc<Lifeline>>>,
+    /// Set once a program was left to its keeper.
+    left: Arc<AtomicBool>,
 }
 
 /// The reaper ends when nobody holds this any more.
@@ -41,7 +44,7 @@ struct Lifeline {
 
 impl Reaper {
     pub(super) fn new(records: PathBuf) -> Reaper {
-        Reaper { records, lifeline: Mutex::default() }
+        Reaper { records, lifeline: Mutex::default(), left: Arc::default() }
     }
 
     /// Has the reaper start a keeper at the far end of `keepers_end`.
@@ -82,6 +85,7 @@ impl Reaper {
             records: self.records.clone(),
             ended: None,
             gone: false,
+            left: Arc::clone(&self.left),
             _reaper: reaper,
         };
         keeper.ask(self.request(program), streams).await?;
@@ -151,6 +155,10 @@ impl Spawner for Reaper {
                 let mut socket = UnixStream::from_std(lifeline.socket.try_clone()?)?;
                 socket.read(&mut [0]).await
             };
+            if self.left.load(Ordering::Relaxed) {
+                // It ends after its keepers.
+                return;
+            }
             // It ends by itself, whether we see it or not.
             let _ended = tokio::time::timeout(CLOSE, ended).await;
         })
@@ -170,6 +178,7 @@ struct Keeper {
     records: PathBuf,
     ended: Option<ExitStatus>,
     gone: bool,
+    left: Arc<AtomicBool>,
     _reaper: Arc<Lifeline>,
 }
 
@@ -258,6 +267,12 @@ impl Process for Keeper {
 
     fn kill(&self) {
         self.order(Order::Kill);
+    }
+
+    fn finish(&self) -> bool {
+        self.left.store(true, Ordering::Relaxed);
+        self.order(Order::Finish);
+        true
     }
 
     fn gone(&mut self) -> Promise<'_, ()> {
