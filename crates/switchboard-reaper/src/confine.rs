@@ -13,6 +13,7 @@ use landlock::{
     CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
 
+use crate::limits;
 use crate::message::Request;
 
 /// Programs that start setuid programs in the ordinary course of their work, by the name of the file
@@ -72,6 +73,8 @@ fn restrict(ruleset: &RulesetCreated, setuid: Setuid) {
     if let (false, Setuid::Dispensable) = (privileged, setuid) {
         let _refused = ruleset.try_clone().map(RulesetCreated::restrict_self);
     }
+    // Refused where the kernel refused the above, for the same reason.
+    let _refused = limits::restrict();
 }
 
 /// Whether the program, or the interpreter of its first line, is known to start setuid programs, or

@@ -33,16 +33,14 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     // A gateway that is gone already wants nothing.
     let Some((length, streams)) = handover::receive(&lifeline)? else { return Ok(()) };
     let request = read_request(&lifeline, length)?;
-    let mut record = Record::begin(&request.records, Mark::set());
+    Mark::of(&request.records).set();
+    let record = Record::begin(&request.records);
     let server = match start(&request, streams.into_iter().map(Stdio::from)) {
         Ok(server) => server,
         Err(error) => return tell(&lifeline, Report::NotStarted(error_number(&error))),
     };
     let identity = Identity::of(server.as_raw_nonzero().get())
         .unwrap_or(Identity { pid: server.as_raw_nonzero().get(), start: 0 });
-    if let Some(record) = &mut record {
-        record.add(identity);
-    }
     // Nobody may be there to be told, which the lifeline says as well.
     let _nobody = tell(&lifeline, Report::Started(identity));
     let keeper = Keeper {

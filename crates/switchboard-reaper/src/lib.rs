@@ -20,8 +20,8 @@
 //! through here. Nothing here has threads, a runtime, or more to do than wait.
 //!
 //! What survives only when the gateway, the reaper and a keeper are killed in the same moment is
-//! written down in [`records`] and found by the next start, by the mark that every process below a
-//! keeper has.
+//! found by the next start, by the mark that every process below a keeper has; [`records`] say
+//! whether there is something to look for.
 //!
 //! A server runs as the same user and could stop both. Where the kernel supports it, the server is
 //! confined and cannot signal them ([`Confinement`]). Elsewhere the kernel continues a stopped
@@ -39,6 +39,8 @@ pub mod processes;
 mod confine;
 #[cfg(target_os = "linux")]
 mod keeper;
+#[cfg(target_os = "linux")]
+mod limits;
 #[cfg(target_os = "linux")]
 mod mark;
 #[cfg(target_os = "linux")]
@@ -72,6 +74,10 @@ pub const REAPER: &str = "switchboard-reaper";
 #[cfg(target_os = "linux")]
 const KEEPER: &str = "switchboard-keeper";
 
+/// What `ps` and `top` show of a reaper, in the 15 bytes that there are.
+#[cfg(target_os = "linux")]
+const REAPER_SHOWN: &std::ffi::CStr = c"switchbd-reaper";
+
 static AT_HAND: AtomicBool = AtomicBool::new(false);
 
 /// The first thing that `main` does in a program with a gateway: if it was started to look after
@@ -83,7 +89,7 @@ pub fn run_if_asked() {
         let mut words = std::env::args_os();
         let name = words.next().unwrap_or_default();
         let asked: Option<(fn(_) -> _, _)> = match (name.to_str(), words.len()) {
-            (Some(REAPER), 0) => Some((reaper::run, c"switchbd-reaper")),
+            (Some(REAPER), 0) => Some((reaper::run, REAPER_SHOWN)),
             // The other word says who the reaper is.
             (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
             (_, _) => None,
@@ -96,6 +102,13 @@ pub fn run_if_asked() {
         }
         AT_HAND.store(true, Ordering::Relaxed);
     }
+}
+
+/// The whole environment of reapers and keepers: a server may be able to read it in `/proc`, so it
+/// has no more than says whose they are.
+pub fn helper_environment() -> Option<(&'static str, std::ffi::OsString)> {
+    let mut all = std::env::vars_os();
+    all.find(|(name, _)| name == "HOME").map(|(_, home)| ("HOME", home))
 }
 
 /// Whether [`run_if_asked`] was called, so that this program can be started as a reaper.

@@ -1,12 +1,13 @@
 //! The mark by which every process of a server is found, wherever it went.
 //!
 //! It is the limit of a resource that nothing uses, the processor time of real-time tasks, set to a
-//! random number of many years. All descendants inherit it, whatever else they leave behind:
-//! parent, group, session, environment or working directory. None can raise it, and everyone can
-//! read it in `/proc`.
+//! number of many years that nothing else sets. All descendants inherit it, whatever else they leave
+//! behind: parent, group, session, environment or working directory. None can raise it, a confined
+//! one cannot change it, and everyone can read it in `/proc`.
 
 use std::fs;
-use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::process::{Resource, Rlimit};
 
@@ -16,30 +17,46 @@ const UNLIMITED: u64 = 1 << 62;
 /// In microseconds, 35 years: no program is ever stopped by its mark.
 const LOWEST: u64 = 1 << 50;
 
-/// What tells the processes of one server from all others.
+/// The lowest bits of every mark: no limit that somebody else sets has them.
+const SIGN: u64 = 0x5_b0a2;
+const SIGN_BITS: u32 = 20;
+
+/// The bits above tell the servers of one home from those of another.
+const HOME_BITS: u32 = 24;
+const ALL_BITS: u64 = (1 << (SIGN_BITS + HOME_BITS)) - 1;
+
+/// What the processes of all servers of one home have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark(pub(crate) u64);
+pub(crate) struct Mark(u64);
 
 impl Mark {
-    /// Marks this process and all that it starts from now on. `None` where the limit is in use.
-    pub(crate) fn set() -> Option<Mark> {
+    /// Of the home in which records lie here.
+    pub(crate) fn of(records: &Path) -> Mark {
+        // FNV-1a.
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        let hash = records.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        let home = (hash ^ (hash >> 32)) & ((1 << HOME_BITS) - 1);
+        Mark(home << SIGN_BITS | SIGN)
+    }
+
+    /// Marks this process and all that it starts from now on, unless the limit is in use.
+    pub(crate) fn set(self) {
         let limit = rustix::process::getrlimit(Resource::Rttime);
         let highest = limit.maximum.unwrap_or(UNLIMITED).min(UNLIMITED);
         // A gateway below a server of another gateway has a mark already, and can only lower it.
         let lowest = highest / 2;
-        if lowest < LOWEST {
-            return None;
+        if lowest >= LOWEST {
+            let mark = lowest & !ALL_BITS | self.0;
+            let limit = Rlimit { current: Some(mark), maximum: Some(mark) };
+            let _in_use = rustix::process::setrlimit(Resource::Rttime, limit);
         }
-        let mark = lowest + random().ok()? % (highest - lowest);
-        let limit = Rlimit { current: Some(mark), maximum: Some(mark) };
-        rustix::process::setrlimit(Resource::Rttime, limit).ok()?;
-        Some(Mark(mark))
     }
 
-    /// Whether the process has this mark now.
+    /// Whether the process is marked now.
     pub(crate) fn is_on(self, pid: i32) -> bool {
         let limits = fs::read_to_string(format!("/proc/{pid}/limits"));
-        limits.is_ok_and(|limits| hard_limit(&limits) == Some(self.0))
+        let limit = limits.ok().and_then(|limits| hard_limit(&limits));
+        limit.is_some_and(|limit| limit & ALL_BITS == self.0 && limit >= LOWEST / 2)
     }
 }
 
@@ -47,12 +64,6 @@ impl Mark {
 fn hard_limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
     line.split_whitespace().nth(1)?.parse().ok()
-}
-
-fn random() -> io::Result<u64> {
-    let mut bytes = [0; size_of::<u64>()];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(u64::from_le_bytes(bytes))
 }
 
 #[cfg(test)]

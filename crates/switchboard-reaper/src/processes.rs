@@ -1,6 +1,6 @@
 //! What `/proc` says about processes, and how to end a tree of them from outside.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::PROGRAM;
 use crate::mark::Mark;
+use crate::{PROGRAM, REAPER_SHOWN};
 
 /// A process, told apart from any other that ever has its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,26 +119,54 @@ pub fn end_tree(root: Identity) {
     end(|rows| tree(rows, root));
 }
 
-/// Ends every process that has this mark, and what else belongs to the server that had it.
-pub(crate) fn end_marked(mark: Option<Mark>, server: Option<Identity>) {
-    let is_marked = |row: &&Row| mark.is_some_and(|mark| mark.is_on(row.identity.pid));
-    end(|rows| {
-        let mut members: Vec<Identity> =
-            server.map(|server| tree(rows, server)).unwrap_or_default();
-        members.extend(rows.iter().filter(is_marked).map(|row| row.identity));
-        members
-    });
+/// Ends the processes of servers that nobody looks after any more.
+///
+/// What a process is and whose it is, is seen in `/proc` alone. No file says it: a server could write
+/// one, and have any process of its user ended.
+pub(crate) fn end_orphans(mark: Mark) {
+    let is_reaper = |pid: i32| {
+        let name = fs::read(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.strip_suffix(b"\n") == Some(REAPER_SHOWN.to_bytes()))
+    };
+    end(|rows| orphans(rows, |pid| mark.is_on(pid), is_reaper));
+}
+
+/// The marked processes whose nearest ancestor without a mark is no reaper. All that a server starts
+/// is marked, so it cannot put a reaper of its own in between.
+fn orphans(
+    rows: &[Row],
+    is_marked: impl Fn(i32) -> bool,
+    is_reaper: impl Fn(i32) -> bool,
+) -> Vec<Identity> {
+    let parents: HashMap<i32, i32> =
+        rows.iter().map(|row| (row.identity.pid, row.parent)).collect();
+    let marked = rows.iter().filter(|row| !row.is_over && is_marked(row.identity.pid));
+    let marked: HashMap<i32, Identity> =
+        marked.map(|row| (row.identity.pid, row.identity)).collect();
+    let is_orphan = |process: &&Identity| {
+        let mut ancestor = process.pid;
+        // A table that was read while it changed could lead in a circle.
+        for _ in 0..rows.len() {
+            let Some(parent) = parents.get(&ancestor) else { break };
+            ancestor = *parent;
+            if !marked.contains_key(&ancestor) {
+                break;
+            }
+        }
+        !is_reaper(ancestor)
+    };
+    marked.values().filter(is_orphan).copied().collect()
 }
 
 /// Stops all that are found, so that none starts another one unseen, until no more are found; then
-/// kills them all. This very process is spared, should it be below one of them.
+/// kills them all. This very process is spared, should it be among them.
 fn end(find: impl Fn(&[Row]) -> Vec<Identity>) {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut held: Vec<Identity> = Vec::new();
     loop {
-        let rows: Vec<Row> = table().filter(|row| row.identity.pid != own).collect();
+        let rows: Vec<Row> = table().collect();
         let mut fresh = find(&rows);
-        fresh.retain(|process| !held.contains(process));
+        fresh.retain(|process| process.pid != own && !held.contains(process));
         if fresh.is_empty() {
             break;
         }
@@ -211,6 +239,29 @@ mod tests {
         for cut in 0..stat.len() - 8 {
             assert_eq!(Row::parse(42, &stat[..cut]), None, "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn marked_process_is_an_orphan_unless_a_reaper_is_above_it() {
+        const REAPER: i32 = 20;
+        let rows = [
+            row(20, 1, 20, 20),
+            // A keeper, its server and a daemon of that.
+            row(21, 20, 20, 20),
+            row(22, 21, 22, 22),
+            row(23, 21, 23, 23),
+            // What is left of another one, with its own reaper in between.
+            row(30, 1, 30, 30),
+            row(31, 30, 31, 31),
+            // Somebody else.
+            row(40, 1, 40, 40),
+        ];
+        let is_marked = |pid: i32| matches!(pid, 21..=23 | 30..=31);
+        let mut found = pids(&orphans(&rows, is_marked, |pid| [REAPER, 30].contains(&pid)));
+        found.sort_unstable();
+        assert_eq!(found, [30, 31]);
+        let circle = [row(2, 3, 2, 1), row(3, 2, 2, 1)];
+        assert_eq!(orphans(&circle, |_| true, |_| false).len(), 2);
     }
 
     fn pids(processes: &[Identity]) -> Vec<i32> {

@@ -13,7 +13,7 @@ use rustix::process::Pid;
 use crate::message::{Report, error_number};
 use crate::processes::kill_below;
 use crate::watch::{Left, Looks, Watch, bury};
-use crate::{KEEPER, PROGRAM, handover};
+use crate::{KEEPER, PROGRAM, handover, helper_environment};
 
 /// What keepers may use for their servers' end when there is no gateway any more.
 const GRACE: Duration = Duration::from_secs(3);
@@ -91,6 +91,8 @@ impl Reaper {
             Command::new(PROGRAM)
                 .arg0(KEEPER)
                 .arg(rustix::process::getpid().to_string())
+                .env_clear()
+                .envs(helper_environment())
                 .stdin(Stdio::from(end))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -1,4 +1,4 @@
-//! Servers that run, written down, so that the next start finds what a kill of everything left.
+//! A file for each server that runs: one that stays tells the next start to look for orphans.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::mark::Mark;
-use crate::processes::{Identity, boot_id, end_marked, namespace};
+use crate::processes::{Identity, boot_id, end_orphans, namespace};
 
 /// More than any record has.
 const LONGEST: u64 = 1024;
@@ -16,26 +16,20 @@ const LONGEST: u64 = 1024;
 /// A server that is started or runs; the file is gone when this is dropped.
 pub(crate) struct Record {
     path: PathBuf,
-    file: File,
 }
 
 impl Record {
     /// Written before the server starts, so that no moment is without a record. Without a disk
     /// nothing is written, and servers run all the same.
-    pub(crate) fn begin(folder: &Path, mark: Option<Mark>) -> Option<Record> {
+    pub(crate) fn begin(folder: &Path) -> Option<Record> {
         let keeper = Identity::of(rustix::process::getpid().as_raw_nonzero().get())?;
         let (boot, space) = (boot_id().ok()?, namespace());
         let path = folder.join(file_name(space, keeper));
-        let file = create(folder, &path).ok()?;
-        // Takes what could be written of it along if that is not all.
-        let mut record = Record { path, file };
-        record.file.write_all(first_line(&boot, mark).as_bytes()).ok()?;
+        let mut file = create(folder, &path).ok()?;
+        // Gone again if it cannot be written whole.
+        let record = Record { path };
+        file.write_all(format!("{boot}\n").as_bytes()).ok()?;
         Some(record)
-    }
-
-    /// Adds the server, by which its processes are found where they could not be marked.
-    pub(crate) fn add(&mut self, server: Identity) {
-        let _disk_is_full = self.file.write_all(second_line(server).as_bytes());
     }
 }
 
@@ -62,52 +56,34 @@ fn read_name(path: &Path) -> Option<(u64, Identity)> {
     words.next().is_none().then_some((space, keeper))
 }
 
-/// The run of the machine, and the mark of the server's processes, 0 for none.
-fn first_line(boot: &str, mark: Option<Mark>) -> String {
-    format!("{boot} {}\n", mark.map_or(0, |mark| mark.0))
-}
-
-fn second_line(server: Identity) -> String {
-    format!("{} {}\n", server.pid, server.start)
-}
-
-/// What a record says. Its second line may not be written yet.
-#[derive(Debug, PartialEq, Eq)]
-struct Contents<'a> {
-    boot: &'a str,
-    mark: Option<Mark>,
-    server: Option<Identity>,
-}
-
-impl Contents<'_> {
-    fn parse(text: &str) -> Option<Contents<'_>> {
-        let (first, rest) = text.split_once('\n')?;
-        let (boot, mark) = first.split_once(' ')?;
-        let mark = mark.parse().ok()?;
-        let second = rest.strip_suffix('\n');
-        let server = second.and_then(|line| identity(&mut line.split(' ')));
-        Some(Contents { boot, mark: (mark > 0).then_some(Mark(mark)), server })
-    }
-}
-
 fn identity<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Identity> {
     let pid = words.next()?.parse().ok().filter(|pid| *pid > 1)?;
     Some(Identity { pid, start: words.next()?.parse().ok()? })
 }
 
-/// Ends the servers whose records nobody stands behind any more. Costs one look at a folder if
-/// there are none.
+/// Ends what is left of servers, if a record says that there may be something. Costs one look at a
+/// folder if there is none.
 ///
-/// Whoever can write there could have any process of ours ended, so it counts only if nobody else
-/// can.
+/// Whoever can write there could make every command search, so it counts only if nobody else can.
 pub fn sweep(folder: &Path) {
     if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_ours_alone(&found)) {
         return;
     }
     let Ok(entries) = fs::read_dir(folder) else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        sweep_one(&path);
+    let records: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    let left: Vec<_> = records.iter().filter(|path| left_by(path).is_some()).collect();
+    if left.iter().any(|path| left_by(path) == Some(Run::This)) {
+        search(folder);
     }
+    for path in left {
+        let _somebody_else_did = fs::remove_file(path);
+    }
+}
+
+/// Ends what is left of servers of this home, whatever records say: a server could have removed
+/// its own.
+pub fn search(folder: &Path) {
+    end_orphans(Mark::of(folder));
 }
 
 fn is_ours_alone(found: &Metadata) -> bool {
@@ -128,23 +104,25 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-fn sweep_one(path: &Path) {
-    let Some((space, keeper)) = read_name(path) else { return };
-    let Some(text) = read(path) else { return };
-    let contents = Contents::parse(&text);
-    let same_boot = |contents: &Contents<'_>| boot_id().is_ok_and(|now| now == contents.boot);
-    // Without a first line the keeper was killed before it started anything, or is about to write.
-    if contents.as_ref().is_none_or(same_boot) {
-        // The numbers of another container mean other processes here, and whether those that are
-        // meant still run cannot be seen from here.
-        if space != namespace() || keeper.is_running() {
-            return;
-        }
-        if let Some(contents) = contents {
-            end_marked(contents.mark, contents.server);
-        }
+/// A run of the machine.
+#[derive(Debug, PartialEq, Eq)]
+enum Run {
+    This,
+    Earlier,
+}
+
+/// In which run of the machine a keeper left this record; `None` while it may still run.
+fn left_by(path: &Path) -> Option<Run> {
+    let (space, keeper) = read_name(path)?;
+    let text = read(path)?;
+    // Without a whole line the keeper was killed before it started anything, or is about to write.
+    let written = text.split_once('\n').map(|(boot, _)| boot);
+    if written.is_some_and(|boot| boot_id().is_ok_and(|now| now != boot)) {
+        return Some(Run::Earlier);
     }
-    let _somebody_else_did = fs::remove_file(path);
+    // The numbers of another container mean other processes here, and whether those that are meant
+    // still run cannot be seen from here.
+    (space == namespace() && !keeper.is_running()).then_some(Run::This)
 }
 
 #[cfg(test)]
@@ -160,8 +138,6 @@ mod tests {
     fn own() -> Identity {
         Identity::of(rustix::process::getpid().as_raw_nonzero().get()).unwrap()
     }
-
-    const NONE: Option<Mark> = None;
 
     /// Whether a record of this name and text is there after a sweep.
     fn stays(folder: &Path, name: &str, text: &str, mode: u32) -> bool {
@@ -184,14 +160,12 @@ mod tests {
         let check = |name: &str, text: &str, expected: bool| {
             assert_eq!(stays(folder.path(), name, text, 0o600), expected, "{name} {text}");
         };
-        let first = first_line(&boot, NONE);
-        let whole = format!("{first}{}", second_line(ended));
+        let whole = format!("{boot}\n");
         check(&file_name(here, own()), &whole, true);
         check(&file_name(here, ended), &whole, false);
-        check(&file_name(here, ended), &first, false);
-        check(&file_name(here, own()), &first_line("another-boot", NONE), false);
+        check(&file_name(here, own()), "another-boot\n", false);
         check(&file_name(here + 1, ended), &whole, true);
-        check(&file_name(here + 1, ended), &first_line("another-boot", NONE), false);
+        check(&file_name(here + 1, ended), "another-boot\n", false);
         // The keeper was killed while it wrote.
         check(&file_name(here, ended), &boot, false);
         check(&file_name(here, ended), "", false);
@@ -202,25 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn record_names_mark_and_server() {
-        let server = Identity { pid: 7, start: 9 };
-        let text = format!("{}{}", first_line("boot", Some(Mark(5))), second_line(server));
-        let whole = Contents { boot: "boot", mark: Some(Mark(5)), server: Some(server) };
-        assert_eq!(Contents::parse(&text), Some(whole));
-        let first = first_line("boot", None);
-        let part = Contents { boot: "boot", mark: None, server: None };
-        assert_eq!(Contents::parse(&first), Some(part));
-        for cut in first.len()..text.len() {
-            let server = Contents::parse(&text[..cut]).and_then(|contents| contents.server);
-            assert_eq!(server, None, "cut at {cut}");
-        }
-    }
-
-    #[test]
     fn record_that_others_could_have_written_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let name = file_name(namespace(), Identity { start: own().start + 1, ..own() });
-        let text = first_line(&boot_id().unwrap(), NONE);
+        let text = format!("{}\n", boot_id().unwrap());
         let check = |folder_mode: u32, mode: u32, expected: bool| {
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_mode)).unwrap();
             let stayed = stays(folder.path(), &name, &text, mode);
@@ -241,8 +200,7 @@ mod tests {
     fn record_goes_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("running");
-        let mut record = Record::begin(&records, NONE).unwrap();
-        record.add(own());
+        let record = Record::begin(&records).unwrap();
         assert_eq!(fs::read_dir(&records).unwrap().count(), 1);
         drop(record);
         assert_eq!(fs::read_dir(&records).unwrap().count(), 0);

@@ -1,6 +1,7 @@
 //! A server cannot outlive its gateway by stopping, killing or hiding from the processes that end it.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::process::Signal;
@@ -124,6 +125,68 @@ async fn stopped_keeper_obeys_a_gateway_that_goes_on() {
     grove.end(client, Victims::Gateway).await;
 }
 
+/// Takes descriptors and processor time from keeper, reaper, gateway and another process, and drops
+/// its own mark. What it could do is noted.
+const LIMITS: &str = "
+keeper=$PPID
+reaper=$(cut -d' ' -f4 /proc/$keeper/stat)
+gateway=$(cut -d' ' -f4 /proc/$reaper/stat)
+for target in $keeper $reaper $gateway $OTHER; do
+  for limit in nofile=0 cpu=0 data=0 as=4096 rttime=1000000 core=0; do
+    echo $limit >>tried
+    prlimit --pid $target --$limit 2>/dev/null && echo \"$limit $target\" >>changed
+    prlimit --pid $target --${limit%=*} >/dev/null && echo \"$limit $target\" >>read
+  done
+done
+prlimit --rttime=1000000 true 2>/dev/null && echo mark >>changed
+(ulimit -n 64 && echo own >>kept)
+prlimit --nofile=64 true && echo own >>kept
+exec fixture-server everything
+";
+
+#[tokio::test]
+async fn confined_server_cannot_change_limits_of_others_or_its_mark() {
+    if !switchboard::reaper::can_confine() {
+        return;
+    }
+    let installed =
+        with_server(LIMITS, json!({ "env": { "OTHER": std::process::id().to_string() } }));
+    let ran = installed.run(["call", "s_echo", "text=hi"]).await;
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "hi"), "{ran:?}");
+    assert_eq!(lines(&installed, "tried").len(), 24);
+    assert_eq!(lines(&installed, "changed"), [""; 0]);
+    assert_eq!(lines(&installed, "read").len(), 24, "limits can be read");
+    assert_eq!(lines(&installed, "kept"), ["own", "own"]);
+}
+
+/// A server can write into the directory of records, and into that of another home.
+#[tokio::test]
+async fn forged_record_ends_no_process() {
+    let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Obedient);
+    let client = grove.reach(Moment::TreeUp).await;
+    let installed = with_server("exec fixture-server everything\n", json!({}));
+    let records = installed.home().join("switchboard/state/running");
+    fs::create_dir_all(&records).unwrap();
+    let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let innocent: Vec<u32> = grove.processes().into_iter().map(|(pid, _)| pid).collect();
+    for (at, pid) in innocent.iter().enumerate() {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let start = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap();
+        for (kind, mark) in ["0", "1", "4611686018427387903"].iter().enumerate() {
+            let name = format!("{space}-{}-5", 3_999_000 + 10 * at + kind);
+            let path = records.join(name);
+            fs::write(&path, format!("{} {mark}\n{pid} {start}\n", boot.trim())).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+    for command in [&["status"][..], &["tools"]] {
+        assert_eq!(installed.run(command.iter().copied()).await.code, Some(0));
+        assert!(innocent.iter().all(|pid| is_alive(*pid)), "{command:?}");
+    }
+    grove.end(client, Victims::Gateway).await;
+}
+
 /// Each starts something that leaves another trace of its server behind, and writes its process id.
 const HELPERS: [&str; 12] = [
     "$SLEEP &",
@@ -145,9 +208,18 @@ fn pids(folder: &Path) -> Vec<u32> {
     files.filter_map(|file| fs::read_to_string(file.path()).ok()?.trim().parse().ok()).collect()
 }
 
-/// Gateway, reaper and keepers are killed at the same time, so these processes are orphaned.
 #[tokio::test]
 async fn next_command_finds_every_helper_of_a_killed_gateway() {
+    check_helpers(&["status"], |_| {}).await;
+}
+
+#[tokio::test]
+async fn next_start_finds_helpers_of_a_server_that_removed_its_record() {
+    check_helpers(&["connect", "tree-0"], |records| fs::remove_dir_all(records).unwrap()).await;
+}
+
+/// Gateway, reaper and keepers are killed at the same time, so these processes are orphaned.
+async fn check_helpers(command: &[&str], spoil: impl Fn(&Path)) {
     let grove = Grove::new(PROGRAMS, 0, Helper::Session, Temper::Stubborn);
     let home = grove.installed.home();
     let folder = home.join("helpers");
@@ -167,9 +239,10 @@ async fn next_command_finds_every_helper_of_a_killed_gateway() {
     let helpers = pids(&folder);
     grove.kill_everyone(client).await;
     assert!(helpers.iter().all(|pid| is_alive(*pid)), "{helpers:?}");
-    assert_eq!(grove.installed.run(["status"]).await.code, Some(0));
+    let records = home.join("switchboard/state/running");
+    spoil(&records);
+    assert_eq!(grove.installed.run(command.iter().copied()).await.code, Some(0));
     until_gone(&helpers).await;
     grove.until_empty().await;
-    let records = home.join("switchboard/state/running");
     assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
 }

@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use switchboard_reaper::message::{Order, Report, Request};
 use switchboard_reaper::processes::{Identity, end_tree};
-use switchboard_reaper::{PROGRAM, REAPER, handover, records};
+use switchboard_reaper::{PROGRAM, REAPER, handover, helper_environment, records};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
 
 use super::{Process, Program, Promise, Spawner, Started};
 
@@ -35,6 +36,8 @@ pub(super) struct Reaper {
     lifeline: Mutex<Option<Arc<Lifeline>>>,
     /// Set once a program was left to its keeper.
     left: Arc<AtomicBool>,
+    /// Looks for what is left of earlier gateways, beside the first start.
+    searching: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The reaper ends when nobody holds this any more.
@@ -44,7 +47,12 @@ struct Lifeline {
 
 impl Reaper {
     pub(super) fn new(records: PathBuf) -> Reaper {
-        Reaper { records, lifeline: Mutex::default(), left: Arc::default() }
+        Reaper {
+            records,
+            lifeline: Mutex::default(),
+            left: Arc::default(),
+            searching: Mutex::default(),
+        }
     }
 
     /// Has the reaper start a keeper at the far end of `keepers_end`.
@@ -59,9 +67,17 @@ impl Reaper {
             }
         }
         let new = Arc::new(Lifeline { socket: start_reaper()? });
+        self.search();
         handover::send(&new.socket, 0, &[keepers_end.as_fd()])?;
         *lifeline = Some(Arc::clone(&new));
         Ok(new)
+    }
+
+    fn search(&self) {
+        let mut searching = self.searching.lock().unwrap_or_else(PoisonError::into_inner);
+        let records = self.records.clone();
+        searching
+            .get_or_insert_with(|| tokio::task::spawn_blocking(move || records::search(&records)));
     }
 
     async fn start_kept(&self, program: &Program) -> io::Result<Started> {
@@ -116,6 +132,8 @@ fn start_reaper() -> io::Result<Socket> {
     ours.set_nonblocking(true)?;
     let child = tokio::process::Command::new(PROGRAM)
         .arg0(REAPER)
+        .env_clear()
+        .envs(helper_environment())
         .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
@@ -150,6 +168,10 @@ impl Spawner for Reaper {
         Box::pin(async {
             let lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take();
             let Some(lifeline) = lifeline else { return };
+            let searching = self.searching.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(searching) = searching {
+                let _searched = tokio::time::timeout(CLOSE, searching).await;
+            }
             let ended = async {
                 lifeline.socket.shutdown(std::net::Shutdown::Write)?;
                 let mut socket = UnixStream::from_std(lifeline.socket.try_clone()?)?;

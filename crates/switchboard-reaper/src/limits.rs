@@ -1,0 +1,190 @@
+//! Keeps a confined server from changing the limits of other processes, and its own mark.
+//!
+//! `prlimit` on a process of the same user is no signal, but does as much harm: without descriptors
+//! a keeper finds no process to end, and without processor time anybody is killed. Landlock does not
+//! cover it. The filter is written by hand because the crates for it know one architecture at a
+//! time and set `no_new_privs`, which would take `sudo` from servers of root.
+
+use std::io;
+
+use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
+use libc::{c_ulong, sock_filter, sock_fprog};
+
+/// An architecture that programs of this machine can be of, with the numbers of two system calls.
+struct Abi {
+    /// `AUDIT_ARCH_*` of the kernel.
+    architecture: u32,
+    prlimit: u32,
+    setrlimit: u32,
+}
+
+#[cfg(target_arch = "x86_64")]
+const ABIS: &[Abi] = &[
+    Abi { architecture: 0xc000_003e, prlimit: 302, setrlimit: 160 },
+    Abi { architecture: 0x4000_0003, prlimit: 340, setrlimit: 75 },
+];
+#[cfg(target_arch = "aarch64")]
+const ABIS: &[Abi] = &[
+    Abi { architecture: 0xc000_00b7, prlimit: 261, setrlimit: 164 },
+    Abi { architecture: 0x4000_0028, prlimit: 369, setrlimit: 75 },
+];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ABIS: &[Abi] = &[];
+
+/// Calls of the x32 variant have this bit in their number.
+const X32: u32 = 0x4000_0000;
+
+/// Where the kernel puts what a filter looks at: `struct seccomp_data`.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+/// The lower half of an argument; both architectures are little-endian.
+const fn low(argument: u32) -> u32 {
+    ARGUMENTS + 8 * argument
+}
+
+const fn high(argument: u32) -> u32 {
+    low(argument) + 4
+}
+
+/// Installs the filter in this process, for good; its descendants inherit it. The kernel asks for
+/// `no_new_privs` or `CAP_SYS_ADMIN`.
+#[expect(unsafe_code, reason = "the system call takes a pointer to the filter")]
+pub(crate) fn restrict() -> io::Result<()> {
+    let mut filter = filter();
+    if filter.is_empty() {
+        return Ok(());
+    }
+    let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = sock_fprog { len: length, filter: filter.as_mut_ptr() };
+    let no_flags: c_ulong = 0;
+    // SAFETY: `program` and the steps that it points to live until the call is over.
+    let outcome = unsafe {
+        let mode = c_ulong::from(libc::SECCOMP_SET_MODE_FILTER);
+        libc::syscall(libc::SYS_seccomp, mode, no_flags, std::ptr::from_ref(&program))
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// One block for each architecture; calls of any other are allowed.
+fn filter() -> Vec<sock_filter> {
+    let mut filter = Vec::new();
+    for abi in ABIS {
+        let block = block(abi);
+        let length = u8::try_from(block.len()).unwrap_or(u8::MAX);
+        filter.extend([load(ARCHITECTURE), jump_if(abi.architecture, 0, length)]);
+        filter.extend(block);
+    }
+    if !filter.is_empty() {
+        filter.push(ret(libc::SECCOMP_RET_ALLOW));
+    }
+    filter
+}
+
+/// Refuses `setrlimit` of the mark, and `prlimit(pid, resource, new, old)` that sets the mark or
+/// anything of another process. The numbers of a jump count the steps that are left out.
+fn block(abi: &Abi) -> [sock_filter; 18] {
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+    let (allow, refuse) = (ret(libc::SECCOMP_RET_ALLOW), ret(refused));
+    let mark = libc::RLIMIT_RTTIME;
+    [
+        load(NUMBER),
+        step(BPF_ALU | BPF_AND | BPF_K, !X32, 0, 0),
+        jump_if(abi.setrlimit, 0, 4),
+        load(low(0)),
+        jump_if(mark, 0, 1),
+        refuse,
+        allow,
+        jump_if(abi.prlimit, 0, 9),
+        // Without a new limit it only reads.
+        load(low(2)),
+        jump_if(0, 0, 2),
+        load(high(2)),
+        jump_if(0, 5, 0),
+        // Of this very process: its own number would do as well, but a filter does not know it.
+        load(low(0)),
+        jump_if(0, 0, 2),
+        load(low(1)),
+        jump_if(mark, 0, 1),
+        refuse,
+        allow,
+    ]
+}
+
+fn load(offset: u32) -> sock_filter {
+    step(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0)
+}
+
+fn jump_if(value: u32, equal: u8, other: u8) -> sock_filter {
+    step(BPF_JMP | BPF_JEQ | BPF_K, value, equal, other)
+}
+
+fn ret(action: u32) -> sock_filter {
+    step(BPF_RET | BPF_K, action, 0, 0)
+}
+
+fn step(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code: u16::try_from(code).unwrap_or_default(), jt, jf, k }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+
+    /// What the kernel would do with the filter.
+    fn run(architecture: u32, number: u32, arguments: [u64; 3]) -> u32 {
+        let mut data = [number, architecture, 0, 0].map(u32::to_le_bytes).concat();
+        data.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
+        let filter = filter();
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = filter[at];
+            at += 1;
+            match u32::from(code) {
+                code if code == BPF_LD | BPF_W | BPF_ABS => {
+                    let bytes = &data[k as usize..][..4];
+                    value = u32::from_le_bytes(bytes.try_into().unwrap());
+                }
+                code if code == BPF_ALU | BPF_AND | BPF_K => value &= k,
+                code if code == BPF_JMP | BPF_JEQ | BPF_K => {
+                    at += usize::from(if value == k { jt } else { jf });
+                }
+                code if code == BPF_RET | BPF_K => return k,
+                code => panic!("step {code}"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_limits_of_others_and_the_mark_are_refused() {
+        let mark = u64::from(libc::RLIMIT_RTTIME);
+        let files = u64::from(libc::RLIMIT_NOFILE);
+        let new = 0x7f00_0000_1000;
+        for abi in ABIS {
+            let check = |number: u32, arguments: [u64; 3], expected: u32| {
+                let found = run(abi.architecture, number, arguments);
+                assert_eq!(found, expected, "{number} {arguments:x?}");
+            };
+            for number in [abi.prlimit, abi.prlimit | X32] {
+                check(number, [0, files, new], libc::SECCOMP_RET_ALLOW);
+                check(number, [4321, files, 0], libc::SECCOMP_RET_ALLOW);
+                check(number, [4321, mark, 0], libc::SECCOMP_RET_ALLOW);
+                check(number, [4321, files, new], REFUSED);
+                check(number, [4321, files, 1 << 40], REFUSED);
+                check(number, [0, mark, new], REFUSED);
+                check(number, [0, mark, 1 << 40], REFUSED);
+                // The kernel looks at the lower half of a process's number alone.
+                check(number, [1 << 32, files, new], libc::SECCOMP_RET_ALLOW);
+                check(number, [(1 << 32) + 4321, files, new], REFUSED);
+            }
+            check(abi.setrlimit, [files, new, 0], libc::SECCOMP_RET_ALLOW);
+            check(abi.setrlimit, [mark, new, 0], REFUSED);
+            check(abi.setrlimit, [(1 << 32) + mark, new, 0], REFUSED);
+            check(1, [4321, mark, new], libc::SECCOMP_RET_ALLOW);
+        }
+        assert_eq!(run(7, 302, [4321, files, new]), libc::SECCOMP_RET_ALLOW);
+    }
+}
