@@ -138,11 +138,11 @@ impl<'a> Conversation<'a> {
         let gateway = self.session.gateway();
         let left = Cell::new(gateway.catalog().not_listed_yet().len());
         let failed = Cell::new(None);
-        let listing = gateway.list_missing(|_, failure, still| {
+        let listing = gateway.list_missing_briefly(|_, failure, still| {
             left.set(still);
             if let Some(failure) = failure {
                 failed.set(Some(failure.clone()));
-                self.spinner.warn(&report::line(failure));
+                self.spinner.warn(&report::line(failure, self.app.printer.err));
             }
         });
         let stage = async || format!("listing {}", plural(left.get(), "server"));

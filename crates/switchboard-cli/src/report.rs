@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use switchboard::failure::{Failure, Hint};
+use switchboard::failure::{Failure, Hint, Subject};
 use switchboard::render::remedy::{self, Speech};
 use switchboard::render::words::clean_line;
 
@@ -10,6 +10,9 @@ use crate::exit::Exit;
 use crate::style::Palette;
 
 const MESSAGE: usize = 2_000;
+
+/// Characters of the last line that a failed server wrote.
+const LAST_LINE: usize = 200;
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -60,9 +63,31 @@ pub(crate) fn hint(hint: &Hint, palette: Palette) -> String {
     format!("{} {}", palette.heading("hint:"), wording(hint, palette))
 }
 
-/// One line about a server that failed beside others.
-pub(crate) fn line(failure: &Failure) -> String {
-    clean_line(&failure.to_string(), MESSAGE).into_owned()
+/// One line about a server that failed beside others: what went wrong, what it said last, and the
+/// command that tries again.
+pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
+    let mut line = clean_line(&failure.to_string(), MESSAGE).into_owned();
+    let last = failure.hints.iter().find_map(|hint| match hint {
+        Hint::Stderr(lines) => lines.iter().rev().find(|line| says_something(line)),
+        _ => None,
+    });
+    if let Some(last) = last {
+        line.push_str(&format!(": {}", clean_line(last.trim(), LAST_LINE)));
+    }
+    let better = failure.hints.iter().find(|hint| matches!(hint, Hint::SignIn(_) | Hint::Trust(_)));
+    let next = match (better, &failure.subject) {
+        (Some(hint), _) => wording(hint, palette),
+        (None, Subject::Server(server) | Subject::Tool { server, .. }) => {
+            wording(&Hint::Connect(server.clone()), palette)
+        }
+        (None, Subject::Request | Subject::Config { .. }) => return line,
+    };
+    format!("{line}; {next}")
+}
+
+/// Whether a line of a server's log is worth a look: npm ends with the place of its own log.
+fn says_something(line: &str) -> bool {
+    !line.trim().is_empty() && !line.contains("A complete log of this run")
 }
 
 /// A remedy in the verbs of the command line.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
+use switchboard_core::catalog::known_failure::KnownFailure;
 use switchboard_core::catalog::pin::{Baseline, Record};
 use switchboard_core::catalog::{Catalog, Era, Listing, ListingPolicy, RawListing, Shelf};
 use switchboard_core::name::{NameTier, ServerName};
@@ -162,6 +163,7 @@ impl Directory {
         self.shared.writers.spawn_blocking(move || {
             let written = locate(&file).map_err(UpdateError::Io).and_then(|located| {
                 let stamp = Stamp { definition: &located.digest, listed_at: now() };
+                listing_file::forget_failure(&located.path);
                 SharedFile::ours(located.path)
                     .update(|present| Ok::<_, Infallible>(change(present, stamp)))
             });
@@ -173,6 +175,21 @@ impl Directory {
 
     fn is_current(&self, server: &ServerName, plan: &Plan) -> bool {
         self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
+    }
+
+    /// Remembers why the server failed, for this process and the next.
+    pub(crate) fn failed(&self, server: &ServerName, plan: &Plan, reason: &str) {
+        if !self.is_current(server, plan) {
+            return;
+        }
+        let failure = KnownFailure::new(now(), reason);
+        self.change(server, |shelf| shelf.with_failure(failure.clone()));
+        let Some(file) = plan.file.clone() else { return };
+        self.shared.writers.spawn_blocking(move || {
+            if let Err(error) = file.remember(&failure) {
+                tracing::debug!(%error, "cannot remember the failure");
+            }
+        });
     }
 
     /// Remembers that the server asks something of its client.
@@ -295,13 +312,22 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
             tracing::warn!(%server, "what was accepted of its tools does not read");
         }
     }
+    let usable = plan.file.as_ref().filter(|_| shelf.is_active());
+    let failure = usable.and_then(ListingFile::failure);
+    if let Some(failure) = failure.filter(|failure| failure.ago(now).is_some()) {
+        *shelf = shelf.clone().with_failure(failure);
+    }
     let unknown = shelf.is_active() && shelf.listing().is_none();
     let Some(file) = plan.file.as_ref().filter(|_| unknown) else { return };
     let Some(Cached { listing, era, .. }) = file.read(now) else { return };
     *shelf = shelf.clone().of_era(era);
     if let Ok((raw, refresh)) = listing {
         let listing = Listing::build(server.clone(), &raw, &plan.policy);
+        let failure = shelf.failure().cloned();
         *shelf = shelf.clone().with_listing(Arc::new(listing)).to_refresh(refresh);
+        if let Some(failure) = failure {
+            *shelf = shelf.clone().with_failure(failure);
+        }
         if raw.asks_client {
             *shelf = shelf.clone().asking();
         }

@@ -40,11 +40,23 @@ use crate::results::ResultError;
 use crate::select::SelectError;
 use crate::upstream::CallError;
 pub(crate) use auth::{auth, no_sign_in};
-pub(crate) use dial::{connect, lease};
+pub(crate) use dial::{connect, failed_before, lease, still_starting};
 use dial::{http_code, http_hints};
 pub(crate) use lookup::{
     ambiguous_resource, prompt, unknown_prompt, unknown_resource, unknown_tool,
 };
+
+/// An error and its causes as one clause.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
 
 /// Causes that are born here.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use switchboard_core::catalog::disk::{self, Miss, Refresh};
+use switchboard_core::catalog::known_failure::KnownFailure;
 use switchboard_core::catalog::{CacheScope, Era, RawListing};
 use switchboard_core::config::auth::GrantType;
 use switchboard_core::config::expand;
@@ -28,6 +29,10 @@ use crate::shared_file::{SharedFile, UpdateError};
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 const KEY_BYTES: usize = 32;
+
+/// The extensions of the files with the lists, and with why the server failed.
+const LISTING: &str = "listing";
+const FAILURE: &str = "failure";
 
 /// Where the lists of one server are cached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,11 +93,13 @@ impl ListingFile {
     /// The file for the credential that is kept now. `None` while nothing was ever cached.
     fn present(&self) -> Option<Located> {
         let key = read_key(&self.key)?;
-        let identity = self
-            .stored
-            .as_ref()
-            .and_then(|(holder, kind)| vault::identity(&self.tokens, holder, *kind));
-        Some(self.located(&key, identity.as_deref()))
+        Some(self.located(&key, self.stored_identity().as_deref()))
+    }
+
+    /// Of the sign-in that is kept now.
+    fn stored_identity(&self) -> Option<String> {
+        let (holder, kind) = self.stored.as_ref()?;
+        vault::identity(&self.tokens, holder, *kind)
     }
 
     /// The file for lists that were asked for with the sign-in of this identity.
@@ -123,6 +130,27 @@ impl ListingFile {
         Some(Cached { path, listing, era: disk::era(&bytes, &digest) })
     }
 
+    /// Why the server failed last, if that is remembered.
+    pub(crate) fn failure(&self) -> Option<KnownFailure> {
+        let Located { path, digest } = self.present()?;
+        let bytes = paths::read(&path.with_extension(FAILURE)).ok()??;
+        KnownFailure::decode(&bytes, &digest)
+    }
+
+    /// Remembers why the server failed.
+    pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
+        let key = established_key(&self.key)?;
+        let Located { path, digest } = self.located(&key, self.stored_identity().as_deref());
+        let bytes = failure.encode(&digest);
+        let written = SharedFile::ours(path.with_extension(FAILURE))
+            .update(|_| Ok::<_, Infallible>(Some(bytes.clone())));
+        match written {
+            Ok(()) => Ok(()),
+            Err(UpdateError::Io(error)) => Err(error),
+            Err(UpdateError::Change(never)) => match never {},
+        }
+    }
+
     fn located(&self, key: &[u8; KEY_BYTES], identity: Option<&str>) -> Located {
         let mut digest = Hmac::<Sha256>::new_from_slice(key).expect("any length will do");
         digest.update(&self.identity.hash);
@@ -130,7 +158,7 @@ impl ListingFile {
         digest.update(identity.unwrap_or_default().as_bytes());
         let digest = digest.finalize().into_bytes();
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("{}-{}.listing", paths::file_stem(&self.server), &digest[..16]);
+        let name = format!("{}-{}.{LISTING}", paths::file_stem(&self.server), &digest[..16]);
         Located { path: self.listings.join(name), digest }
     }
 }
@@ -184,6 +212,14 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     }
 }
 
+/// Forgets why the server of a listing failed.
+pub(crate) fn forget_failure(listing: &Path) {
+    let failure = listing.with_extension(FAILURE);
+    if failure.exists() {
+        let _gone_already = SharedFile::ours(failure).remove(|_| Ok::<_, Infallible>(()));
+    }
+}
+
 /// Removes what killed writers left, and the files of definitions and credentials that are used no
 /// more.
 pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
@@ -191,10 +227,10 @@ pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
     for entry in entries.flatten() {
         let path = entry.path();
-        let is_listing = path.extension().is_some_and(|extension| extension == "listing");
+        let is_ours = [LISTING, FAILURE].map(|known| path.extension() == Some(known.as_ref()));
         let age = entry.metadata().and_then(|data| data.modified()).ok();
         let age = age.and_then(|written| written.elapsed().ok());
-        if is_listing && age.is_some_and(|age| age > UNUSED) {
+        if is_ours.contains(&true) && age.is_some_and(|age| age > UNUSED) {
             let removed = SharedFile::ours(path.clone()).remove(|_| Ok::<_, Infallible>(()));
             if removed.is_ok() {
                 // It comes back with the file.

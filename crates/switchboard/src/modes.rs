@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use switchboard_core::approval::Access;
 use switchboard_core::catalog::guess::NotCalled;
+use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
@@ -33,7 +34,8 @@ use crate::auth::{SignedIn, Started};
 use crate::blocking::blocking;
 use crate::blueprint::Overridden;
 use crate::call;
-use crate::explain;
+use crate::directory;
+use crate::explain::{self, chain};
 use crate::gateway::FileNotices;
 use crate::relay::Reference;
 use crate::session::Session;
@@ -42,9 +44,6 @@ use crate::upstream::{State, Status, Upstream};
 
 /// How long a search waits for the first listing of a server, from its beginning on.
 const FIRST_LISTING: Duration = Duration::from_secs(3);
-
-/// A failure is news for this long; afterwards the server counts as not connected again.
-const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
 pub(crate) fn overview(session: &Session) -> Overview {
     let catalog = session.catalog();
@@ -84,10 +83,19 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
     let underway = upstream.as_ref().and_then(Upstream::underway);
     let upstream = upstream.map(|upstream| upstream.status());
     let standing = catalog.shelf(name).map_or(Standing::Active, |shelf| shelf.standing);
-    let status = status_of(standing, upstream.as_ref(), listing.is_some());
+    let shelf = catalog.shelf(name);
+    let known = shelf.and_then(Shelf::failure).and_then(past_failure);
+    let status = match status_of(standing, upstream.as_ref(), listing.is_some()) {
+        // Another process tried a while ago.
+        ServerStatus::Cached | ServerStatus::NotConnected if known.is_some() => {
+            ServerStatus::Failed
+        }
+        status => status,
+    };
     let failure = upstream
         .and_then(|status| status.last_failure)
-        .map(|failure| PastFailure { ago: failure.at.elapsed(), cause: chain(&*failure.cause) });
+        .map(|failure| PastFailure { ago: failure.at.elapsed(), cause: chain(&*failure.cause) })
+        .or(known);
     let facts = session.gateway.facts(name);
     ServerLine {
         name: name.clone(),
@@ -110,6 +118,11 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
         },
         drift: catalog.shelf(name).map(Shelf::drift).unwrap_or_default(),
     }
+}
+
+fn past_failure(failure: &KnownFailure) -> Option<PastFailure> {
+    let ago = failure.ago(directory::now())?;
+    Some(PastFailure { ago, cause: failure.reason.to_string() })
 }
 
 fn note(listing: &Listing) -> Option<String> {
@@ -141,17 +154,6 @@ fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> Ser
         },
     }
     if listed { ServerStatus::Cached } else { ServerStatus::NotConnected }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }
 
 /// Lists a server's tools; one that was never listed is connected for it.

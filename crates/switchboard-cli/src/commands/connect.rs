@@ -52,7 +52,7 @@ pub(super) async fn reconnect(
             Ok(_) => {}
             Err(failure) => {
                 exit = Exit::from(failure.code);
-                printer.warn(&report::line(&failure));
+                printer.warn(&report::line(&failure, printer.err));
             }
         }
     }

@@ -7,6 +7,7 @@ pub mod entry;
 pub mod find;
 pub mod guess;
 pub mod listing;
+pub mod known_failure;
 pub mod pin;
 pub mod prompts;
 pub mod resolve;
@@ -25,6 +26,7 @@ use crate::name::{NameTier, Prefixes, ServerName, ShownName, ToolId, shown_names
 
 use disk::Refresh;
 pub use entry::{Annotations, Entry, Kind};
+use known_failure::KnownFailure;
 use pin::{Baseline, DriftCount, Pin};
 
 pub use listing::{
@@ -52,6 +54,8 @@ pub struct Shelf {
     drift: DriftCount,
     asks_client: bool,
     refresh: Refresh,
+    /// Why it could not be connected last, in this process or another.
+    failure: Option<Arc<KnownFailure>>,
     /// What the server was when it was last connected.
     era: Option<Era>,
 }
@@ -221,7 +225,7 @@ impl Shelf {
     /// A server of which nothing is known yet.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let (baseline, pins, word_pins, drift) = Default::default();
-        let (direct, listing, refresh, era) = Default::default();
+        let (direct, listing, refresh, failure, era) = Default::default();
         let asks_client = false;
         let tier = match standing {
             Standing::Pending(_) => NameTier::Project,
@@ -239,6 +243,7 @@ impl Shelf {
             drift,
             asks_client,
             refresh,
+            failure,
             era,
         }
     }
@@ -328,6 +333,7 @@ impl Shelf {
     pub fn with_listing(mut self, listing: Arc<Listing>) -> Shelf {
         self.listing = Some(listing);
         self.refresh = Refresh::NotDue;
+        self.failure = None;
         self.compare();
         self
     }
@@ -337,6 +343,18 @@ impl Shelf {
     pub fn to_refresh(mut self, refresh: Refresh) -> Shelf {
         self.refresh = refresh;
         self
+    }
+
+    /// The same server, which failed.
+    #[must_use]
+    pub fn with_failure(mut self, failure: KnownFailure) -> Shelf {
+        self.failure = Some(Arc::new(failure));
+        self
+    }
+
+    /// Why it could not be connected last, in this process or another.
+    pub fn failure(&self) -> Option<&KnownFailure> {
+        self.failure.as_deref()
     }
 
     /// The same listing, compared with another baseline.

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard::failure::Code;
-use switchboard_it::harness::{World, pass};
+use switchboard::failure::{Code, Failure};
+use switchboard::name::ServerName;
+use switchboard_it::harness::{Home, World, pass};
+use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_changes_is_read_anew_while_the_server_runs() {
@@ -178,6 +180,73 @@ async fn every_server_that_was_never_listed_can_be_listed_at_once() {
     seen.sort_by(|left, right| left.0.cmp(&right.0));
     assert_eq!(seen, [("bad".to_owned(), Some(Code::ConnectFailed)), ("good".to_owned(), None)]);
     assert!(world.ask("{}").await.starts_with("MCP: 1/2 servers, 4 tools (1 disabled)"));
+}
+
+/// What a command says of servers that it waits for, and whether it connected any.
+async fn listed_by_a_command(home: &Home) -> (Vec<(String, Option<Code>)>, usize, String) {
+    let world = World::with(
+        r#"{ "mcpServers": {
+            "good": { "command": "fixture-server", "args": ["slow"] },
+            "bad": { "command": "fixture-server", "args": ["broken"] },
+            "hangs": { "command": "fixture-server", "args": ["stuck"] } } }"#,
+    )
+    .script("broken", "[faults]\nexit_at_start = { code = 1 }\n")
+    .script("stuck", "[faults]\nnever_answer = 'initialize'\n")
+    .home(home.clone())
+    .start();
+    let began = Instant::now();
+    let mut seen = Vec::new();
+    let report = |server: &ServerName, failure: Option<&Failure>, _| {
+        seen.push((server.to_string(), failure.map(|failure| failure.code)));
+    };
+    world.gateway.list_missing_briefly(report).await;
+    assert!(began.elapsed() <= Duration::from_secs(3), "{:?}", began.elapsed());
+    let connections =
+        ["good", "bad", "hangs"].map(|server| world.fixture(server).ledger().connections);
+    let status = world.ask("{}").await;
+    world.shut_down().await;
+    seen.sort_by(|left, right| left.0.cmp(&right.0));
+    (seen, connections.iter().sum(), status)
+}
+
+#[tokio::test(start_paused = true)]
+async fn command_waits_three_seconds_and_the_next_one_not_at_all() {
+    let home = Home::new();
+    let (seen, connections, _) = listed_by_a_command(&home).await;
+    let named = |server: &str, code| (server.to_owned(), Some(code));
+    let expected = [
+        named("bad", Code::ConnectFailed),
+        ("good".to_owned(), None),
+        named("hangs", Code::Starting),
+    ];
+    assert_eq!(seen, expected);
+    assert!(connections >= 3, "{connections}");
+
+    let (seen, connections, status) = listed_by_a_command(&home).await;
+    assert_eq!(seen, [named("bad", Code::ConnectFailed), named("hangs", Code::ConnectFailed)]);
+    assert_eq!(connections, 0, "nothing is connected again");
+    assert!(status.contains("✗ bad (failed"), "{status}");
+    assert!(status.contains("○ good (4 tools, cached)"), "{status}");
+    assert!(status.contains("✗ hangs (failed"), "{status}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_connects_is_no_longer_remembered_as_failed() {
+    let home = Home::new();
+    let start = |script: &str| {
+        let world = World::of("late", "late").script("late", script);
+        world.home(home.clone()).start()
+    };
+    let world = start("[faults]\nexit_at_start = { code = 1 }\n");
+    world.gateway.list_missing_briefly(|_, _, _| {}).await;
+    world.shut_down().await;
+    let world = start("[[tools]]\nname = 'echo'\n");
+    assert!(world.ask("{}").await.contains("✗ late (failed"));
+    world.ask(r#"{ "connect": "late" }"#).await;
+    world.shut_down().await;
+    let world = start("[[tools]]\nname = 'echo'\n");
+    let status = world.ask("{}").await;
+    assert!(status.contains("○ late (1 tool, cached)"), "{status}");
 }
 
 /// One change every ten milliseconds, each told after the last walk may have ended.

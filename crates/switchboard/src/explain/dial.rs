@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use switchboard_core::catalog::known_failure::KnownFailure;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::connection::ConnectError;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
+use switchboard_core::render::words::duration;
 use switchboard_wire::http_client::HttpError;
 
 use super::{auth, vault_hint, with_hints};
@@ -50,6 +52,37 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     };
     hints.dedup();
     with_hints(Failure::new(code, subject, Connecting { server: server.clone(), error }), hints)
+}
+
+/// A server that is left alone for a while, because it failed.
+pub(crate) fn failed_before(server: &ServerName, failure: &KnownFailure, now: u64) -> Failure {
+    let ago = failure.ago(now).unwrap_or_default();
+    let (server, reason) = (server.clone(), failure.reason.clone());
+    let cause = FailedBefore { server: server.clone(), ago, reason };
+    Failure::new(Code::ConnectFailed, Subject::Server(server.clone()), cause)
+        .hint(Hint::Connect(server))
+}
+
+/// A server that a command does not wait for any longer.
+pub(crate) fn still_starting(server: &ServerName, waited: Duration) -> Failure {
+    let cause = StillStarting { server: server.clone(), waited };
+    Failure::new(Code::Starting, Subject::Server(server.clone()), cause)
+        .hint(Hint::Connect(server.clone()))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the server `{server}` failed {} ago: {reason}", duration(*ago))]
+struct FailedBefore {
+    server: ServerName,
+    ago: Duration,
+    reason: Box<str>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the server `{server}` is still starting after {}", duration(*waited))]
+struct StillStarting {
+    server: ServerName,
+    waited: Duration,
 }
 
 /// A connection that was asked for by id and did not come about.

@@ -1,25 +1,73 @@
 //! Connects servers once for their lists: those without a listing, and those with an old one.
 
 use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
 
+use switchboard_core::catalog::Shelf;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use super::Gateway;
+use super::{Gateway, shared_key};
 use crate::blueprint::FirstUse;
+use crate::directory;
+use crate::explain;
+
+/// How long a command waits for servers that were never listed.
+const BRIEFLY: Duration = Duration::from_secs(3);
 
 impl Gateway {
     /// Connects every usable server that was never listed, side by side, and lists it. `report`
     /// hears each server that is done, and how many are left.
     pub async fn list_missing(&self, mut report: impl FnMut(&ServerName, Option<&Failure>, usize)) {
-        let unlisted = self.catalog().not_listed_yet();
-        let mut listings = self.connect_each(self.usable_unasked(unlisted));
+        let unlisted = self.usable_unasked(self.catalog().not_listed_yet());
+        let mut listings = self.connect_each(unlisted);
         while let Some(done) = listings.join_next().await {
             if let Ok((server, outcome)) = done {
                 report(&server, outcome.as_ref().err(), listings.len());
             }
+        }
+    }
+
+    /// The same for a command, which waits three seconds at most: servers that are not done by then
+    /// are reported as starting. Those that failed within the last two minutes are reported as
+    /// failed, without a new try.
+    pub async fn list_missing_briefly(
+        &self,
+        mut report: impl FnMut(&ServerName, Option<&Failure>, usize),
+    ) {
+        let (catalog, now) = (self.catalog(), directory::now());
+        let mut waiting = Vec::new();
+        for server in self.usable_unasked(catalog.not_listed_yet()) {
+            let known = catalog.shelf(&server).and_then(Shelf::failure);
+            match known.filter(|failure| failure.retry_in(now).is_some()) {
+                Some(failure) => {
+                    let failure = explain::failed_before(&server, failure, now);
+                    report(&server, Some(&failure), 0);
+                }
+                None => waiting.push(server),
+            }
+        }
+        let mut listings = self.connect_each(waiting.iter().cloned());
+        let until = Instant::now() + BRIEFLY;
+        while let Ok(Some(done)) = timeout_at(until, listings.join_next()).await {
+            if let Ok((server, outcome)) = done {
+                waiting.retain(|other| *other != server);
+                report(&server, outcome.as_ref().err(), listings.len());
+            }
+        }
+        for server in waiting {
+            let failure = explain::still_starting(&server, BRIEFLY);
+            self.remember_failure(&server, "it was still starting when a command went on");
+            report(&server, Some(&failure), 0);
+        }
+    }
+
+    fn remember_failure(&self, server: &ServerName, reason: &str) {
+        let roster = self.roster();
+        if let Some(member) = roster.members.get(&shared_key(server)) {
+            self.shared.directory.failed(server, &member.recipe.plan, reason);
         }
     }
 

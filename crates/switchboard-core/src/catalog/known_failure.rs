@@ -1,0 +1,89 @@
+//! What is remembered of a server that failed: why, when, and until when it is left alone.
+
+use std::time::Duration;
+
+use super::sealed::Seal;
+
+const SEAL: Seal = Seal { magic: "switchboard-failure", version: 1 };
+
+/// A failure is shown for this long; afterwards the server counts as not connected again.
+pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
+
+/// For this long no command connects the server unless it needs that very one.
+pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
+
+/// Characters of a reason that are kept.
+const LONGEST_REASON: usize = 1_000;
+
+/// A failure of another process, or of this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownFailure {
+    /// Seconds since the epoch.
+    pub at: u64,
+    pub reason: Box<str>,
+}
+
+impl KnownFailure {
+    pub fn new(at: u64, reason: &str) -> KnownFailure {
+        KnownFailure { at, reason: reason.chars().take(LONGEST_REASON).collect() }
+    }
+
+    /// How long ago it was; `None` once it is no news any more, or if the clock was set back.
+    pub fn ago(&self, now: u64) -> Option<Duration> {
+        let ago = Duration::from_secs(now.checked_sub(self.at)?);
+        Some(ago).filter(|ago| *ago < FAILURE_IS_NEWS)
+    }
+
+    /// In how long the server is connected again without being named.
+    pub fn retry_in(&self, now: u64) -> Option<Duration> {
+        RETRY_PAUSE.checked_sub(self.ago(now)?).filter(|wait| !wait.is_zero())
+    }
+
+    /// The bytes of a file about this definition.
+    pub fn encode(&self, definition: &str) -> Vec<u8> {
+        SEAL.close(&[definition, &self.at.to_string()], self.reason.as_bytes())
+    }
+
+    /// What a file that is whole and about this definition says.
+    pub fn decode(file: &[u8], definition: &str) -> Option<KnownFailure> {
+        let ([owner, at], reason) = SEAL.open(file)?;
+        let reason = std::str::from_utf8(reason).ok()?;
+        (owner == definition).then_some(KnownFailure::new(at.parse().ok()?, reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_is_remembered_for_ten_minutes_and_retried_after_two() {
+        let failure = KnownFailure::new(1_000, "no such program");
+        let seconds = Duration::from_secs;
+        let check = |now, ago, retry_in| {
+            assert_eq!((failure.ago(now), failure.retry_in(now)), (ago, retry_in), "{now}");
+        };
+        check(999, None, None);
+        check(1_000, Some(seconds(0)), Some(seconds(120)));
+        check(1_119, Some(seconds(119)), Some(seconds(1)));
+        check(1_120, Some(seconds(120)), None);
+        check(1_599, Some(seconds(599)), None);
+        check(1_600, None, None);
+    }
+
+    #[test]
+    fn failure_file_of_another_definition_or_damaged_says_nothing() {
+        let failure = KnownFailure::new(1_000, "exit code 1: Größe");
+        let file = failure.encode("abc");
+        assert_eq!(KnownFailure::decode(&file, "abc"), Some(failure));
+        assert_eq!(KnownFailure::decode(&file, "abd"), None);
+        for end in 0..file.len() {
+            assert_eq!(KnownFailure::decode(&file[..end], "abc"), None, "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn reason_is_bounded() {
+        assert_eq!(KnownFailure::new(0, &"é".repeat(5_000)).reason.chars().count(), 1_000);
+    }
+}
