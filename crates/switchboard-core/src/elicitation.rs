@@ -1,64 +1,74 @@
 //! Forms of servers: whether one asks for a secret, which no form should.
 
+mod form;
+mod spelling;
 mod vocabulary;
 mod words;
 
 use serde_json::{Map, Value};
 
+use self::form::Walk;
 use self::vocabulary::{Answer, names_secret};
 use crate::render::words::clean_line;
 
 /// As much of a field as a mark names.
 const FIELD: usize = 60;
 
-/// Prefixes of tokens and API keys of well-known services. A form that shows one asks for one.
-const TOKEN_STARTS: [&str; 9] = [
+/// Prefixes of tokens and API keys of well-known services, also as patterns write them, and the
+/// beginnings of files with keys. A form that shows one asks for one.
+const TOKEN_STARTS: [&str; 30] = [
     "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "gh[",
     "github_pat_",
     "glpat-",
     "xoxb-",
     "xoxp-",
+    "xoxa-",
+    "xapp-",
+    "xox[",
     "sk-ant-",
+    "sk-proj-",
+    "sk-[",
+    "sk-.",
+    "sk-…",
+    "sk-x",
     "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "whsec_",
+    "shpat_",
+    "hf_[",
+    "npm_[",
     "AKIA",
+    "AIza",
+    "eyJ",
     "-----BEGIN ",
 ];
 
 /// The field in which a secret would be typed, or the words of the message that ask for one.
 pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
-    // A page of the web is where secrets are asked for.
-    if params.get("url").is_some_and(|url| !url.is_null()) {
+    // A page of the web is where secrets are asked for. A form does not become one by an address
+    // beside it.
+    let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();
+    if text("mode") != "form" && !text("url").is_empty() {
         return None;
     }
-    let schema = params.get("requestedSchema")?;
-    let fields = schema.get("properties").and_then(Value::as_object)?;
-    if let Some((name, _)) = fields.iter().find(|(name, field)| is_for_secret(name, field)) {
+    let mut walk = Walk::new();
+    if let Some(name) = walk.form(params.get("requestedSchema")?) {
         return Some(shown_name(name));
     }
-    let (name, _) = fields.iter().find(|(_, field)| takes_text(field))?;
-    let about = [params.get("message"), schema.get("title"), schema.get("description")];
-    let mut about = about.into_iter().flatten().filter_map(Value::as_str);
-    about.any(asks).then(|| shown_name(name))
+    let name = walk.typed?;
+    walk.about.push(text("message"));
+    walk.about.iter().any(|about| asks(about)).then(|| shown_name(name))
 }
 
 /// On one line and without the quotes of a name, so that none can end them and speak as we do.
 fn shown_name(name: &str) -> String {
     clean_line(&name.replace(['`', '´', '‘', '’'], "'"), FIELD).into_owned()
-}
-
-fn is_for_secret(name: &str, field: &Value) -> bool {
-    if !takes_text(field) {
-        return choices(field).any(|choice| is_sentence(choice) && asks(choice));
-    }
-    let text = |key: &str| field.get(key).and_then(Value::as_str).unwrap_or_default();
-    let answer = match text("type") {
-        "integer" | "number" => Answer::Number,
-        _ => Answer::Text,
-    };
-    let labels = [name, text("title"), text("description")];
-    text("format").eq_ignore_ascii_case("password")
-        || labels.iter().any(|label| names_secret(label, answer) || shows_token(label))
-        || asks(text("default"))
 }
 
 /// Whether a text asks for something that is typed as text.
@@ -67,28 +77,21 @@ fn asks(text: &str) -> bool {
 }
 
 fn shows_token(text: &str) -> bool {
-    TOKEN_STARTS.iter().any(|start| text.contains(start))
+    let starts = |start: &&str| {
+        text.match_indices(*start).any(|(at, _)| {
+            // `task-x` has none.
+            !text[..at].ends_with(|c: char| c.is_alphanumeric())
+        })
+    };
+    TOKEN_STARTS.iter().any(starts) || shows_password_in_url(text)
 }
 
-/// Whether a person types into the field, as far as its schema says.
-fn takes_text(field: &Value) -> bool {
-    let is = |kind: &str| field.get("type").and_then(Value::as_str) == Some(kind);
-    let chosen = ["enum", "oneOf", "anyOf", "const"].iter().any(|key| field.get(key).is_some());
-    !is("boolean") && !chosen
-}
-
-/// What a field offers to choose from: values, and how they read.
-fn choices(field: &Value) -> impl Iterator<Item = &str> {
-    let list = |key: &str| field.get(key).and_then(Value::as_array).into_iter().flatten();
-    let named = ["oneOf", "anyOf"].into_iter().flat_map(list);
-    let named = named.flat_map(|choice| [choice.get("title"), choice.get("const")]);
-    let plain = ["enum", "enumNames"].into_iter().flat_map(list);
-    named.flatten().chain(plain).chain(field.get("default")).filter_map(Value::as_str)
-}
-
-/// A choice of one word is a way to sign in, as in `password or token`.
-fn is_sentence(choice: &str) -> bool {
-    choice.split_whitespace().nth(1).is_some()
+/// `postgres://user:pass@host`.
+fn shows_password_in_url(text: &str) -> bool {
+    text.split("://").skip(1).any(|rest| {
+        let authority = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or(rest);
+        authority.split_once('@').is_some_and(|(user, _)| user.contains(':'))
+    })
 }
 
 #[cfg(test)]

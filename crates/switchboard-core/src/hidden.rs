@@ -4,6 +4,7 @@
 //! scripts and emoji need stays: a joiner between letters of Persian or Hindi, the selector behind ❤️.
 
 mod characters;
+mod excess;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,8 +12,9 @@ use std::fmt;
 use serde_json::Value;
 
 pub use self::characters::is_hidden;
+use self::characters::{flag_length, is_needed, is_private};
 pub(crate) use self::characters::{is_bidi, is_invisible};
-use self::characters::{is_needed, is_private};
+use self::excess::excess;
 use crate::content::{push_json_string, push_unescaped};
 use crate::exact::Args;
 use crate::render::words::plural;
@@ -29,14 +31,21 @@ pub struct Hidden {
     pub characters: usize,
     /// How many of them are of private use, and stay.
     pub private: usize,
+    /// How many of them scripts need, and stay, though no text needs so many.
+    pub excess: usize,
     /// As far as it can be read: bounded, plain ASCII.
     pub text: Box<str>,
 }
 
 impl Hidden {
+    /// How many characters were left out.
+    pub fn left_out(&self) -> usize {
+        self.characters - self.private - self.excess
+    }
+
     /// Whether some of it was left out.
     pub fn is_left_out(&self) -> bool {
-        self.characters > self.private
+        self.left_out() > 0
     }
 }
 
@@ -67,7 +76,7 @@ pub fn find(text: &str) -> Option<Hidden> {
     if is_plain(text) {
         return None;
     }
-    reveal(marked(text).map(|(_, c)| c))
+    reveal(found(text).into_iter())
 }
 
 /// JSON without what is hidden in its strings, names of members included. Everything else stays as it
@@ -100,10 +109,7 @@ pub fn find_json(json: &str) -> Option<Hidden> {
     if is_plain_json(json) {
         return None;
     }
-    reveal(strings(json).flat_map(|(_, _, text)| {
-        let found: Vec<char> = marked(&text).map(|(_, c)| c).collect();
-        found
-    }))
+    reveal(strings(json).flat_map(|(_, _, text)| found(&text)))
 }
 
 /// The result of a request in which something is hidden, with a word about it in `_meta`; `None` if
@@ -179,32 +185,60 @@ fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
     })
 }
 
-/// The characters of a text that are hidden, and where they stand.
-fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
-    marked(text).filter(|(_, c)| !is_private(*c))
+/// Why a character is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finding {
+    LeftOut,
+    Private,
+    Excess,
+    /// Not told: its neighbours need it.
+    Needed,
 }
 
-/// The same, with those of private use.
-fn marked(text: &str) -> impl Iterator<Item = (usize, char)> {
+/// What is told of a text.
+fn found(text: &str) -> Vec<(Finding, char)> {
+    let (needed, mut found): (Vec<_>, Vec<_>) =
+        judged(text).partition(|(_, _, finding)| *finding == Finding::Needed);
+    let needed: Vec<(usize, char)> = needed.into_iter().map(|(at, c, _)| (at, c)).collect();
+    let excess = excess(text, &needed).into_iter().map(|c| (Finding::Excess, c));
+    found.drain(..).map(|(_, c, finding)| (finding, c)).chain(excess).collect()
+}
+
+/// The characters of a text that are hidden, and where they stand.
+fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let left_out = judged(text).filter(|(_, _, finding)| *finding == Finding::LeftOut);
+    left_out.map(|(at, c, _)| (at, c))
+}
+
+/// The same, with those that stay.
+fn judged(text: &str) -> impl Iterator<Item = (usize, char, Finding)> {
     let mut before = None;
     let mut chars = text.char_indices().peekable();
-    let mut sequence_end = 0;
+    let (mut sequence_end, mut flag_end) = (0, 0);
     std::iter::from_fn(move || {
         loop {
             let (at, c) = chars.next()?;
             let after = chars.peek().map(|(_, c)| *c);
             if at < sequence_end {
-                return Some((at, c));
+                return Some((at, c, Finding::LeftOut));
             }
-            if is_hidden(c) && !is_needed(before, c, after) {
+            if at < flag_end {
+                continue;
+            }
+            let is_needed = is_hidden(c) && is_needed(before, c, after);
+            if is_hidden(c) && !is_needed {
                 let rest = &text[at..];
                 let after = after_sequence(rest).or_else(|| after_string(rest));
                 sequence_end = text.len() - after.map_or(rest.len(), str::len);
-                return Some((at, c));
+                return Some((at, c, Finding::LeftOut));
             }
             before = Some(c);
+            flag_end = at + flag_length(&text[at..]);
+            if is_needed {
+                return Some((at, c, Finding::Needed));
+            }
             if is_private(c) {
-                return Some((at, c));
+                return Some((at, c, Finding::Private));
             }
         }
     })
@@ -237,12 +271,13 @@ fn after_string(text: &str) -> Option<&str> {
 }
 
 /// Tags and selectors as the bytes that they stand for, everything else by its number.
-fn reveal(characters: impl Iterator<Item = char>) -> Option<Hidden> {
-    let (mut count, mut private, mut text) = (0, 0, String::new());
+fn reveal(characters: impl Iterator<Item = (Finding, char)>) -> Option<Hidden> {
+    let (mut count, mut private, mut excess, mut text) = (0, 0, 0, String::new());
     let mut room = REVEALED;
-    for c in characters {
+    for (finding, c) in characters {
         count += 1;
-        private += usize::from(is_private(c));
+        private += usize::from(finding == Finding::Private);
+        excess += usize::from(finding == Finding::Excess);
         let code = u32::from(c);
         let byte = match code {
             // Of a control sequence.
@@ -264,7 +299,7 @@ fn reveal(characters: impl Iterator<Item = char>) -> Option<Hidden> {
             text.push('…');
         }
     }
-    (count > 0).then_some(Hidden { characters: count, private, text: text.into() })
+    (count > 0).then_some(Hidden { characters: count, private, excess, text: text.into() })
 }
 
 #[cfg(test)]

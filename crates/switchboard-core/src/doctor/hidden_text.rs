@@ -33,7 +33,7 @@ impl HiddenPlaces {
         places: impl IntoIterator<Item = (PlaceKind, String, Hidden)>,
     ) -> Option<HiddenPlaces> {
         let mut places: Vec<_> = places.into_iter().collect();
-        let weight = |hidden: &Hidden| (hidden.characters - hidden.private, hidden.characters);
+        let weight = |hidden: &Hidden| (hidden.left_out(), hidden.characters);
         places.sort_by_key(|(kind, _, hidden)| (std::cmp::Reverse(weight(hidden)), *kind));
         (!places.is_empty()).then_some(HiddenPlaces { places })
     }
@@ -68,7 +68,9 @@ impl fmt::Display for HiddenPlaces {
         });
         let named: Vec<String> = named.collect();
         let left_out = self.places.iter().filter(|(_, _, hidden)| hidden.is_left_out()).count();
+        let has_excess = self.places.iter().any(|(_, _, hidden)| hidden.excess > 0);
         let outcome = match left_out {
+            0 if has_excess => "these characters stay, as scripts need them",
             0 => "characters of private use stay",
             _ => "models do not get it",
         };

@@ -171,3 +171,143 @@ fn name_of_a_field_cannot_speak_as_we_do() {
     let long = text(&"password".repeat(100)).unwrap();
     assert_eq!(long.chars().count(), FIELD);
 }
+
+fn titled(title: &str) -> Option<String> {
+    field("value", json!({ "type": "string", "title": title }))
+}
+
+fn asked_in_message(message: &str) -> Option<String> {
+    let fields = json!({ "value": { "type": "string" } });
+    let form = json!({ "message": message, "requestedSchema": { "properties": fields } });
+    asks_for_secret(form.as_object().unwrap())
+}
+
+/// Found in an attack on the vocabulary, each with other members of its group.
+const MISSED_WORDS: &str = "2FA code|2FA|credenciales|credenciais|credenziali|identifiants|\
+     учётные данные|секрет|Wiederherstellungscode|code de récupération|код восстановления|\
+     Zugangscode|código de acceso|access code|llave secreta|geheimer Schlüssel|klucz prywatny|\
+     mdp|salasõna|parolni|ಗುಪ್ತಪದ|രഹസ്യവാക്ക്|passwrd|pasword|passwrod|passsword|pword|\
+     24-word recovery|BIP39 phrase|BIP-39|RSA key|id_rsa|id_ed25519|kubeconfig|\
+     .env file content|postgres://user:pass@host|DATABASE_URL|license key|product key|\
+     card expiry|Card expiration date|contents of ~/.netrc|.npmrc|service account key|\
+     Lizenzschlüssel|fecha de caducidad de la tarjeta|認証情報|자격 증명|恢复代码";
+
+const ENCODED_WORDS: &str = "ﾊﾟｽﾜｰﾄﾞ|Paßwort|paßword|PAẞWORT|mot\u{2011}de\u{2011}passe|\
+     mot\u{2010}de\u{2013}passe|mot\u{2212}de\u{ad}-passe|كَلِمَةُ المُرُور|كلـمة المرور|סִיסְמָה|p&#97;ssword|p&#x61;ssword|\
+     pass&shy;word|p%61ssword|p\\u0061ssword|pass<b></b>word|&lt;password&gt;|<password>|\
+     ᏢᎪᏚᏚᎳᎾᎡᎠ|ΤΟΚΕΝ|ΡΙΝ|ΚΩΔΙΚΟΣ|ПАРОЛЬ|p\u{332}a\u{332}ssword|ｐａｓｓｗｏｒｄ|㎺ password";
+
+const WRONGLY_MARKED: &str = "pin to board|tan color|token ring|secret santa group name|tokenizer|\
+     pinned|pine tree|seedling|token count|max tokens|password length|Enter your pine tree|\
+     Enter your pinned items|Enter your seedling|Enter your tokenizer|Enter your taxidermy shop|\
+     Enter your token count|Enter your max tokens|Enter your password length|\
+     password strength|token limit|cookie consent|language, e.g. sk-SK|login|\
+     task-x|de deur is gesloten|passport|crossword|sword|24 words or fewer|env|environment|\
+     Public RSA modulus size|https://h.example:80/a@b|ssh://git@h.example:22/a";
+
+#[test]
+fn missed_words_and_encodings_are_found() {
+    let missed: Vec<&str> = MISSED_WORDS
+        .split('|')
+        .chain(ENCODED_WORDS.split('|'))
+        .filter(|text| titled(text).is_none())
+        .collect();
+    assert_eq!(missed, Vec::<&str>::new());
+    assert!(
+        asked_in_message("An address such as postgres://user:pass@host is what it is").is_some()
+    );
+}
+
+#[test]
+fn words_that_look_like_secrets_are_not_marked() {
+    let is_marked = |text: &&str| {
+        self::text(text).is_some() || titled(text).is_some() || asked_in_message(text).is_some()
+    };
+    let marked: Vec<&str> = WRONGLY_MARKED.split('|').filter(is_marked).collect();
+    assert_eq!(marked, Vec::<&str>::new());
+}
+
+#[test]
+fn secrets_are_found_at_every_place_of_a_schema() {
+    let form = |schema: Value| {
+        let params = json!({ "message": "Go on?", "requestedSchema": schema });
+        asks_for_secret(params.as_object().unwrap())
+    };
+    let string = || json!({ "type": "string" });
+    let places = [
+        json!({ "type": "object", "properties": { "password": string() } }),
+        json!({ "type": "array", "items": { "type": "string", "title": "Password" } }),
+        json!({ "type": "array", "title": "Passwords", "items": string() }),
+        json!({ "type": "array", "items": { "anyOf": [{ "const": "a", "title": "password" }] } }),
+        json!({ "type": "array", "items": { "anyOf": [
+            { "const": "a", "title": "your password" }, { "const": "b" }] } }),
+        json!({ "type": "string", "oneOf": [{ "const": "a", "description": "password" }] }),
+        json!({ "type": "string", "oneOf": [
+            { "const": "a", "title": "b" }, { "const": "c", "description": "Type your password" }] }),
+        json!({ "type": "string", "oneOf": [{ "const": "password" }, { "const": "x" }] }),
+        json!({ "type": "string", "enum": ["password"] }),
+        json!({ "type": "string", "enum": ["password", "other"] }),
+        json!({ "type": "string", "const": "password" }),
+        json!({ "anyOf": [{ "type": "string" }, { "type": "null" }], "title": "Password" }),
+        json!({ "anyOf": [{ "type": "string", "title": "Password" }, { "type": "null" }] }),
+        json!({ "allOf": [{ "title": "Password" }] }),
+        json!({ "type": "object", "patternProperties": { "^password$": string() } }),
+        json!({ "type": "object", "additionalProperties": { "title": "Password" } }),
+        json!({ "type": "object", "required": ["password"] }),
+        json!({ "type": "object", "properties": {}, "required": ["password"] }),
+        json!({ "type": "string", "examples": ["your password"] }),
+        json!({ "type": "string", "placeholder": "Password" }),
+        json!({ "type": "string", "x-ui": { "label": ["Password"] } }),
+        json!({ "type": "string", "x-password": true }),
+        json!({ "type": "string", "writeOnly": true }),
+        json!({ "type": "string", "pattern": "^ghp_[A-Za-z0-9]{36}$" }),
+        json!({ "type": "string", "pattern": "^gh[pousr]_" }),
+        json!({ "type": "string", "$ref": "#/$defs/password" }),
+    ];
+    let missed: Vec<&Value> =
+        places.iter().filter(|schema| field("value", (*schema).clone()).is_none()).collect();
+    assert_eq!(missed, Vec::<&Value>::new());
+    let defs = json!({ "properties": { "v": { "$ref": "#/$defs/a" } },
+        "$defs": { "a": { "type": "string", "title": "Password" } } });
+    assert_eq!(form(defs), Some("a".to_owned()));
+    let parts = json!({ "allOf": [{ "properties": { "password": { "type": "string" } } }] });
+    assert_eq!(form(parts), Some("password".to_owned()));
+}
+
+#[test]
+fn fields_without_typed_secrets_are_not_marked_at_any_depth() {
+    for schema in [
+        json!({ "type": "object", "title": "Password", "properties": { "keep": { "type": "boolean" } } }),
+        json!({ "type": "object", "required": ["keep_password"],
+            "properties": { "keep_password": { "type": "boolean" } } }),
+        json!({ "type": "array", "title": "Tokens to revoke", "items": { "enum": ["a", "b"] } }),
+        json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }], "title": "Tokens" }),
+        json!({ "type": "string", "title": "Auth method",
+            "oneOf": [{ "const": "password" }, { "const": "sso", "title": "SSO" }] }),
+        json!({ "type": "string", "writeOnly": false, "pattern": "^[a-z]+$" }),
+    ] {
+        assert_eq!(field("value", schema.clone()), None, "{schema}");
+    }
+    let empty = json!({ "message": "Delete the token?", "requestedSchema": { "type": "object" } });
+    assert_eq!(asks_for_secret(empty.as_object().unwrap()), None);
+}
+
+#[test]
+fn form_too_large_to_check_is_marked() {
+    let mut deep = json!({ "type": "string" });
+    for _ in 0..=form::DEPTH {
+        deep = json!({ "type": "object", "properties": { "a": deep } });
+    }
+    assert_eq!(field("deep", deep), Some("a".to_owned()));
+    let many: Vec<String> = (0..form::NODES).map(|n| format!("c{n}")).collect();
+    assert_eq!(field("many", json!({ "type": "string", "enum": many })), Some("many".to_owned()));
+}
+
+#[test]
+fn form_with_an_address_beside_it_is_checked() {
+    for (mode, url) in [("form", "https://a.example/"), ("", "")] {
+        let form = json!({ "mode": mode, "url": url, "requestedSchema": {
+            "properties": { "password": { "type": "string" } } } });
+        assert!(asks_for_secret(form.as_object().unwrap()).is_some(), "{form}");
+    }
+}

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::words::{Word, squashed, words_of};
+use super::spelling::readings;
+use super::words::{Word, squashed, words_of, words_of_plain};
 
 /// A name or a title of so many words is a label, in which single words count.
 const LABEL_WORDS: usize = 5;
@@ -13,6 +14,13 @@ const ASKING: &str =
 
 /// Words of labels that are about something else.
 const NO_SECRETS: &str = "page next continuation cursor max min length count budget";
+
+/// Words of the name or title of a field that chooses a way to sign in, or a kind of something.
+const METHODS: &str = "method methods kind kinds type types mode auth authentication scheme grant \
+    strategy via how way category";
+
+/// What people mistype; other words are too short or have neighbours that mean something else.
+const MISTYPED: &str = "password";
 
 /// What a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +39,20 @@ enum LookedFor {
     Number,
     /// As a whole word of any text.
     Text,
+    /// As these words in a row, or as one word.
+    Phrase,
     /// As a whole word with digits for letters: plain, it is no secret.
     Disguised,
 }
 
 struct Vocabulary {
-    /// What is looked for, and how it looks.
-    secrets: Vec<(LookedFor, String)>,
+    /// What is looked for, how it looks as one word, and its words.
+    secrets: Vec<(LookedFor, String, Vec<String>)>,
     /// Phrases with such a word that ask for no secret.
     benign: Vec<Vec<String>>,
     asking: Vec<String>,
     no_secrets: Vec<String>,
+    methods: Vec<String>,
 }
 
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
@@ -53,11 +64,12 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
         let looked_for = match how {
             "part" => LookedFor::Part,
             "word" => LookedFor::Word,
+            "phrase" => LookedFor::Phrase,
             "number" => LookedFor::Number,
             "disguised" => LookedFor::Disguised,
             _ => LookedFor::Text,
         };
-        (looked_for, squashed(&words_of(word)))
+        (looked_for, squashed(&words_of(word)), looks(word))
     };
     let secrets = rows(include_str!("secrets.txt")).filter_map(|row| row.split_once(' '));
     Vocabulary {
@@ -65,19 +77,28 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
         benign: rows(include_str!("benign.txt")).map(looks).collect(),
         asking: looks(ASKING),
         no_secrets: looks(NO_SECRETS),
+        methods: looks(METHODS),
     }
 });
 
 /// Whether a name, a title or a sentence asks for a secret.
 pub(super) fn names_secret(text: &str, answer: Answer) -> bool {
-    let words = words_of(text);
+    readings(text).iter().any(|reading| reading_names_secret(&words_of_plain(reading), answer))
+}
+
+/// Whether a name or a title is that of a choice between ways to sign in.
+pub(super) fn chooses_method(text: &str) -> bool {
+    words_of(text).iter().any(|word| VOCABULARY.methods.contains(&word.look))
+}
+
+fn reading_names_secret(words: &[Word], answer: Answer) -> bool {
     let has = |any: &[String]| words.iter().any(|word| any.contains(&word.look));
     let is_short = words.len() <= LABEL_WORDS;
     if has(&VOCABULARY.no_secrets) && (answer == Answer::Number || is_short) {
         return false;
     }
     let is_label = is_short || has(&VOCABULARY.asking);
-    let parts = without_benign(&words);
+    let parts = without_benign(words);
     parts.iter().any(|words| part_names_secret(words, is_label, answer))
 }
 
@@ -90,13 +111,19 @@ fn part_names_secret(words: &[Word], is_label: bool, answer: Answer) -> bool {
             .any(|word| word.look == secret || word.is_spelled && word.look.contains(secret))
     };
     let has_disguised = |secret: &str| words.iter().any(|w| w.is_disguised && w.look == secret);
-    VOCABULARY.secrets.iter().any(|(looked_for, secret)| match looked_for {
+    let has_phrase = |phrase: &[String]| {
+        words.windows(phrase.len()).any(|row| row.iter().map(|word| &word.look).eq(phrase))
+    };
+    let is_mistyped = |word: &Word| strsim::osa_distance(&word.look, MISTYPED) == 1;
+    let is_in = |(looked_for, secret, phrase): &(LookedFor, String, Vec<String>)| match looked_for {
         LookedFor::Part => whole.contains(secret),
         LookedFor::Text => has(secret),
         LookedFor::Number => is_label && has(secret),
         LookedFor::Word => is_label && answer == Answer::Text && has(secret),
         LookedFor::Disguised => has_disguised(secret),
-    })
+        LookedFor::Phrase => has(secret) || has_phrase(phrase),
+    };
+    words.iter().any(is_mistyped) || VOCABULARY.secrets.iter().any(is_in)
 }
 
 /// What is left between the phrases that ask for no secret: those alone are passed over, so that one

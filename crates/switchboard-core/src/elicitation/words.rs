@@ -1,6 +1,7 @@
 //! The words of a name or a text as they look, however they are spelled.
 
-use crate::hidden::strip;
+use super::spelling::normalized;
+use crate::name::look::folded;
 use crate::name::{is_look, look};
 
 /// One word, folded: `apiKey`, `API-Key`, `api key` and `@pi k3y` have the same words, with accents
@@ -31,19 +32,34 @@ pub(super) fn squashed(words: &[Word]) -> String {
     look(&words.iter().map(|word| word.folded.as_str()).collect::<String>())
 }
 
+/// The words of a text that may be encoded.
 pub(super) fn words_of(text: &str) -> Vec<Word> {
+    words_of_plain(&normalized(text))
+}
+
+/// The same of a normalized text.
+pub(super) fn words_of_plain(text: &str) -> Vec<Word> {
     let mut words = vec![String::new()];
     let mut small_before = false;
-    for c in strip(text).chars().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')) {
+    for c in text.chars() {
         let starts = c.is_uppercase() && small_before;
-        small_before = c.is_lowercase() || c.is_ascii_digit();
+        // A number does not end before a capital (`2FA`), a word with a digit does (`oauth2Token`).
+        let in_word = words.last().is_some_and(|word| word.contains(char::is_alphabetic));
+        small_before = c.is_lowercase() || (c.is_ascii_digit() && in_word);
         if starts || !is_letter(c) {
             words.push(String::new());
         }
         if is_letter(c)
             && let Some(word) = words.last_mut()
         {
-            word.extend(c.to_lowercase());
+            for small in c.to_lowercase() {
+                match small {
+                    'ß' => word.push_str("ss"),
+                    'æ' => word.push_str("ae"),
+                    'œ' => word.push_str("oe"),
+                    small => word.push(small),
+                }
+            }
         }
     }
     words.retain(|word| !word.is_empty());
@@ -51,11 +67,15 @@ pub(super) fn words_of(text: &str) -> Vec<Word> {
 }
 
 /// Signs of Indic and other Asian scripts are neither letters nor separators, and letters in a square
-/// or a circle are symbols.
+/// or a circle are symbols. Some hyphens look like ASCII, too, and separate.
 fn is_letter(c: char) -> bool {
+    let looks_like_letter = |c: char| {
+        is_look(c)
+            && folded(c.encode_utf8(&mut [0; 4])).contains(|c: char| c.is_ascii_alphanumeric())
+    };
     c.is_alphanumeric()
         || matches!(c, '@' | '$' | '\u{900}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
-        || (!c.is_ascii() && !c.is_whitespace() && is_look(c))
+        || (!c.is_ascii() && !c.is_whitespace() && looks_like_letter(c))
 }
 
 /// Letters that stand alone are one word: `P I N`, `c.v.v`.
@@ -69,23 +89,21 @@ fn spelled_out(words: &[String]) -> Vec<Word> {
     .collect()
 }
 
-/// Without its accent; digits and signs are the letters that they stand for.
+/// One letter for those that a reader takes for each other, or that keyboards lack; digits and signs
+/// are the letters that they stand for. Accents are gone already.
 fn plain_letter(c: char) -> char {
     match c {
-        'à'..='å' | 'ā' | 'ă' | 'ą' | 'ạ'..='ặ' | '4' | '@' => 'a',
-        'ç' | 'ć' | 'č' => 'c',
-        'è'..='ë' | 'ē' | 'ę' | 'ě' | 'ẹ'..='ệ' | '3' => 'e',
-        'ğ' => 'g',
-        'ì'..='ï' | 'ı' => 'i',
+        '4' | '@' => 'a',
+        'đ' | 'ð' => 'd',
+        '3' => 'e',
+        'ı' => 'i',
         'ł' => 'l',
-        'ñ' | 'ń' | 'ň' => 'n',
-        'ò'..='ö' | 'ø' | 'ő' | 'ọ'..='ợ' => 'o',
-        'ř' => 'r',
-        'ś' | 'š' | 'ş' | 'ș' | '5' | '$' => 's',
-        'ț' | 'ţ' | '7' => 't',
-        'ù'..='ü' | 'ů' | 'ű' | 'ụ'..='ự' => 'u',
-        'ý' | 'ÿ' => 'y',
-        'ź' | 'ž' | 'ż' => 'z',
+        'ø' => 'o',
+        '5' | '$' => 's',
+        '7' => 't',
+        'ς' => 'σ',
+        'ی' | 'ى' => 'ي',
+        'ک' => 'ك',
         c => c,
     }
 }

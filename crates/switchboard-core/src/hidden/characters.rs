@@ -15,8 +15,9 @@ pub(super) fn is_private(c: char) -> bool {
 }
 
 /// C0, DEL and C1: they move the cursor, erase, or hide what follows. Line breaks and tabs are text.
+/// The separators of lines and paragraphs break lines for some programs and are nothing to others.
 fn is_control(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t')
+    c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Marks, embeddings, overrides and isolates of the bidirectional algorithm.
@@ -87,13 +88,26 @@ pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> b
     }
 }
 
+/// How long the flag is with which a text begins, in bytes; 0 if it begins with none. The flags of
+/// England, Scotland and Wales are the only valid ones that are written in tags.
+pub(super) fn flag_length(text: &str) -> usize {
+    let Some(tags) = text.strip_prefix('\u{1f3f4}') else { return 0 };
+    let tags_of = |name: &str| {
+        let tags = name.bytes().filter_map(|byte| char::from_u32(0xe0000 + u32::from(byte)));
+        tags.chain(['\u{e007f}']).collect::<String>()
+    };
+    let flags = ["gbeng", "gbsct", "gbwls"].map(tags_of);
+    let flag = flags.iter().find(|flag| tags.starts_with(flag.as_str()));
+    flag.map_or(0, |flag| text.len() - tags.len() + flag.len())
+}
+
 /// What keycaps are made of: 1️⃣.
 fn is_keycap(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '*')
 }
 
 /// Pictures, and signs that can be shown as one.
-fn is_emoji(c: char) -> bool {
+pub(super) fn is_emoji(c: char) -> bool {
     matches!(c,
         '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
         | '\u{231a}'..='\u{23fa}' | '\u{24c2}' | '\u{25aa}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'

@@ -12,7 +12,7 @@ fn pieces() -> impl Strategy<Value = String> {
     let needing =
         "\r\n\u{200c}\u{200d}\u{200e}\u{61c}\u{fe0e}\u{fe0f}\u{180b}\u{600}\u{6dd}\u{110bd}";
     let around = "a1#\u{20e3}❤😀क\u{94d}م\u{1820}\u{5d0}\u{660}\u{11083}";
-    let hidden = "\u{115f}\u{1160}\u{17b4}\u{200b}\u{e0041}\u{7}\u{9c}[]m\\\u{f8ff}";
+    let hidden = "\u{115f}\u{1160}\u{17b4}\u{200b}\u{2028}🏴\u{e0067}\u{e007f}\u{e0041}\u{7}\u{9c}[]m\\\u{f8ff}";
     let all: Vec<char> = [needing, around, hidden].concat().chars().chain(STARTS).collect();
     prop::collection::vec(prop::sample::select(all), 0..12).prop_map(String::from_iter)
 }
@@ -61,6 +61,11 @@ fn hidden_characters_go_and_can_be_told() {
     check("a\r\n\r\r\nb\r".into(), "a\r\n\r\nb", "<U+000D>");
     check("a\u{fffe}b\u{fdd0}c\u{10ffff}d\u{1fffe}".into(), "abcd", "<U+FFFE>");
     check("a\u{16fe4}\u{1bc9d}b\u{1bca3}\u{605}c\u{110bd}".into(), "abc", "<U+16FE4>");
+    check("a\u{2028}b\u{2029}c".into(), "abc", "<U+2028><U+2029>");
+    check(format!("🏴{}\u{e007f}", tags("gbxyz")), "🏴", "gbxyz");
+    check(format!("🏴{}", tags("gbeng")), "🏴", "gbeng");
+    check(format!("🏴{}\u{e007f}", tags("gbengx")), "🏴", "gbengx");
+    check(format!("a{}\u{e007f}", tags("gbeng")), "a", "gbeng");
     check("a\u{e1000}\u{40000}b".into(), "ab", "<U+E1000>");
     check("1\u{fe0f}2\u{fe0e}3\u{fe0f}".into(), "123", "<U+FE0F>");
     check("あ\u{fe0f}─\u{fe0f}".into(), "あ─", "<U+FE0F>");
@@ -89,6 +94,16 @@ fn characters_that_scripts_and_emoji_need_stay() {
         "क्‍ष and ශ්‍රී",
         "(\u{200f}עברית\u{200e}) ok",
         "تست\u{61c}: 5",
+        "🏴󠁧󠁢󠁥󠁮󠁧󠁿 🏴󠁧󠁢󠁳󠁣󠁴󠁿 🏴󠁧󠁢󠁷󠁬󠁳󠁿🏴",
+        "این ابزار فایل‌های پوشه را می‌خواند و فهرست آن‌ها را برمی‌گرداند. اگر پوشه‌ای پیدا نشود، پیام \
+         خطا می‌دهد. می‌توانید نام‌های فایل‌ها را با الگو‌های دلخواه بیابید؛ نتیجه‌ها به‌ترتیب نام می‌آیند \
+         و فایل‌های پنهان نمی‌آیند. نام‌گذاری‌های تازه‌تر می‌مانند.",
+        "यह उपकरण फ़ोल्डर की फ़ाइलें पढ़ता है। शक्‍ति, क्‍या और विद्‌या जैसे शब्‍द संयुक्‍त अक्षरों से लिखे जाते हैं।",
+        "הכלי קורא את הקבצים\u{200f} (README) בתיקייה, ומחזיר את\u{200f} JSON \u{200f}של הרשימה.",
+        "⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️⭐️",
+        "👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦",
+        "1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\né",
+        "prix : 10\u{202f}000\u{a0}€\n\u{a0}\u{a0}\u{a0}\u{a0}indented\n\u{3000}\u{3000}日本語",
     ] {
         assert_eq!(strip(text), text);
         assert_eq!(find(text), None, "{text}");
@@ -104,6 +119,45 @@ fn private_use_is_marked_and_stays() {
     assert_eq!((found.characters, found.private, found.is_left_out()), (2, 2, false));
     assert_eq!(&*found.text, "<U+F8FF><U+F0001>");
     assert!(find("\u{f8ff}\u{200b}").unwrap().is_left_out());
+}
+
+/// A bit for each letter: one needed character, another, or none.
+fn one_bit_per_letter(letter: &str, zero: &str, one: &str) -> String {
+    (0..64).map(|n| [letter, if n % 3 == 0 { zero } else { one }].concat()).collect()
+}
+
+#[test]
+fn needed_characters_in_excess_are_marked_and_stay() {
+    let long = "שלום ".repeat(2_000);
+    let mut unmarked = Vec::new();
+    for text in [
+        one_bit_per_letter("א", "\u{200e}", "\u{200f}"),
+        one_bit_per_letter("א", "", "\u{61c}"),
+        one_bit_per_letter("م", "\u{200c}", "\u{200d}") + "م",
+        one_bit_per_letter("क", "", "\u{200d}") + "क",
+        one_bit_per_letter("☺", "\u{fe0e}", "\u{fe0f}"),
+        one_bit_per_letter("☺", "", "\u{fe0f}"),
+        one_bit_per_letter("\u{1820}", "\u{180b}", "\u{180c}"),
+        one_bit_per_letter("\u{660}", "\u{600}", "\u{601}"),
+        one_bit_per_letter("é", "\r\n", "\n"),
+        [&long, &*one_bit_per_letter("א", "\u{200e}", "\u{200f}"), &long].concat(),
+        format!("a{}b", "\u{a0}".repeat(9)),
+        format!("a{}b", "\u{2002}\u{2003}\u{200a}".repeat(3)),
+        format!("a{}b", "\r\n".repeat(33)),
+    ] {
+        assert_eq!(strip(&text), text);
+        let Some(found) = find(&text) else {
+            unmarked.push(text);
+            continue;
+        };
+        assert!(found.excess > 8 && found.excess == found.characters, "{found:?}");
+        assert!(!found.is_left_out());
+        assert_eq!(find_json(&Value::from(text.as_str()).to_string()), Some(found));
+    }
+    assert_eq!(unmarked, Vec::<String>::new());
+    let both = format!("\u{200b}\u{f8ff}{}", "\u{3000}".repeat(9));
+    let found = find(&both).unwrap();
+    assert_eq!((found.characters, found.private, found.excess, found.left_out()), (11, 1, 9, 1));
 }
 
 #[test]

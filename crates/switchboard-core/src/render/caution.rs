@@ -16,9 +16,16 @@ const NAME: usize = 40;
 /// The mark of a definition that has characters of private use.
 const PRIVATE_USE: &str = "private-use characters";
 
+/// The mark of a definition with many characters that are not seen, and stay.
+const EXCESS: &str = "many invisible characters";
+
 /// The mark of what was hidden in a definition.
 pub fn of_hidden(hidden: &Hidden) -> &'static str {
-    if hidden.is_left_out() { HIDDEN_TEXT } else { PRIVATE_USE }
+    match hidden.is_left_out() {
+        true => HIDDEN_TEXT,
+        false if hidden.excess > 0 => EXCESS,
+        false => PRIVATE_USE,
+    }
 }
 
 fn marks(
@@ -48,6 +55,7 @@ pub(crate) fn sentences(
     });
     let hidden = hidden.map(|hidden| match hidden.is_left_out() {
         true => "hidden text was left out of its definition".to_owned(),
+        false if hidden.excess > 0 => "its definition has many invisible characters".to_owned(),
         false => "its definition has characters of private use".to_owned(),
     });
     of_pin.map(str::to_owned).into_iter().chain(claims).chain(hidden).collect()
@@ -82,6 +90,7 @@ pub fn of_instructions(pin: Pin, hidden: Option<&Hidden>) -> Vec<String> {
     };
     let hidden = hidden.map(|hidden| match hidden.is_left_out() {
         true => "hidden text was left out",
+        false if hidden.excess > 0 => "these instructions have many invisible characters",
         false => "these instructions have characters of private use",
     });
     of_pin.into_iter().chain(hidden).map(str::to_owned).collect()

@@ -1,0 +1,110 @@
+//! Characters that scripts need, in numbers that no text needs: each can stand for a bit.
+
+use hashbrown::HashMap;
+
+use super::characters::{is_emoji, is_hidden, is_private};
+
+/// Needed characters that are too many in [`WINDOW`] visible ones. Texts of Persian, Hindi, Hebrew
+/// and Sinhala have a quarter of that at most.
+const MANY: usize = 17;
+
+/// Counted from the first to the last of [`MANY`], so that a long text around them hides nothing.
+const WINDOW: usize = 4 * MANY;
+
+/// Blanks other than the space that may stand in a row: some texts are indented with them.
+const BLANKS: usize = 8;
+
+/// The same for line breaks of Windows.
+const BREAKS: usize = 32;
+
+/// Needed characters of a text that are too many, and blanks in long rows. `needed` are the hidden
+/// characters that stay.
+pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
+    let mut excess = Vec::new();
+    if needed.len() >= MANY {
+        let counted = counted(text, needed);
+        if is_dense(&counted) {
+            excess.extend(counted.iter().map(|(_, c)| *c));
+        }
+    }
+    for run in runs(text, is_blank, |_| false) {
+        excess.extend((run.len() > BLANKS).then_some(run).into_iter().flatten());
+    }
+    for run in runs(text, |c| c == '\r', |c| c == '\n') {
+        excess.extend((run.len() > BREAKS).then_some(run).into_iter().flatten());
+    }
+    excess
+}
+
+/// Those that can stand for a bit, with the number of visible characters before each.
+///
+/// A joiner between emoji shows: it makes one picture of two. A selector stands for a bit if the same
+/// emoji has another one or none elsewhere, a carriage return if other lines end without.
+fn counted(text: &str, needed: &[(usize, char)]) -> Vec<(usize, char)> {
+    let mut needed = needed.iter().map(|(at, _)| *at).peekable();
+    let selectors = selectors(text);
+    let is_mixed = text.bytes().filter(|b| *b == b'\n').count() > text.matches("\r\n").count();
+    let (mut counted, mut visible, mut before) = (Vec::new(), 0, ' ');
+    for (at, c) in text.char_indices() {
+        if needed.next_if_eq(&at).is_some() {
+            let is_bit = match c {
+                '\u{200d}' => !is_emoji(before) && before != '\u{fe0f}',
+                '\u{fe0e}' | '\u{fe0f}' => selectors.get(&before).is_some_and(|s| s.is_mixed),
+                '\r' => is_mixed,
+                _ => true,
+            };
+            counted.extend(is_bit.then_some((visible, c)));
+        } else {
+            visible += usize::from(!c.is_whitespace() && !is_hidden(c) && !is_private(c));
+        }
+        before = c;
+    }
+    counted
+}
+
+struct Selectors {
+    first: Option<char>,
+    is_mixed: bool,
+}
+
+/// What follows each emoji of a text.
+fn selectors(text: &str) -> HashMap<char, Selectors> {
+    let mut all: HashMap<char, Selectors> = HashMap::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if is_emoji(c) {
+            let selector = chars.peek().copied().filter(|c| matches!(c, '\u{fe0e}' | '\u{fe0f}'));
+            let seen = all.entry(c).or_insert(Selectors { first: selector, is_mixed: false });
+            seen.is_mixed |= seen.first != selector;
+        }
+    }
+    all
+}
+
+fn is_dense(counted: &[(usize, char)]) -> bool {
+    counted.windows(MANY).any(|some| match some {
+        [(first, _), .., (last, _)] => last - first < WINDOW,
+        _ => false,
+    })
+}
+
+/// Blanks that look like a space, or like several.
+fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    )
+}
+
+/// Such characters in a row, with nothing but those that are passed over between them.
+fn runs(text: &str, is: fn(char) -> bool, passes: fn(char) -> bool) -> Vec<Vec<char>> {
+    let mut runs = vec![Vec::new()];
+    for c in text.chars() {
+        match runs.last_mut() {
+            Some(run) if is(c) => run.push(c),
+            Some(run) if !run.is_empty() && !passes(c) => runs.push(Vec::new()),
+            _ => {}
+        }
+    }
+    runs
+}
