@@ -43,6 +43,11 @@ impl Hidden {
         self.characters - self.private - self.excess
     }
 
+    /// How many characters are hidden in data, where many blanks and joiners are ordinary.
+    pub fn in_data(&self) -> usize {
+        self.characters - self.excess
+    }
+
     /// Whether some of it was left out.
     pub fn is_left_out(&self) -> bool {
         self.left_out() > 0
@@ -115,7 +120,8 @@ pub fn find_json(json: &str) -> Option<Hidden> {
 /// The result of a request in which something is hidden, with a word about it in `_meta`; `None` if
 /// nothing is. The result itself is data and stays as it is.
 pub fn marked_result(json: &str) -> Option<String> {
-    with_mark(json, find_json(json)?.characters)
+    let characters = find_json(json)?.in_data();
+    if characters == 0 { None } else { with_mark(json, characters) }
 }
 
 /// An object with the number of hidden characters in its `_meta`; `None` if it is no object.

@@ -240,7 +240,7 @@ impl<'a> CallOutput<'a> {
 
     /// How many hidden characters there are in it, for [`CallOutput::mark_hidden`].
     pub fn hidden_characters(&self) -> usize {
-        hidden::find_json(&self.raw).map_or(0, |hidden| hidden.characters)
+        hidden::find_json(&self.raw).map_or(0, |hidden| hidden.in_data())
     }
 
     /// Says that there are hidden characters. They stay: what a server gives is data.

@@ -114,9 +114,9 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> P
 /// of sight by now.
 fn foot(place: &str, next: Option<usize>, body: &str) -> String {
     let next = next.map(|next| format!(" · next offset: {next}")).unwrap_or_default();
-    let hidden = hidden::find(body).map(|hidden| {
-        format!(" · {} in this part", words::plural(hidden.characters, "hidden character"))
-    });
+    let hidden = hidden::find(body).map(|hidden| hidden.in_data()).filter(|count| *count > 0);
+    let hidden =
+        hidden.map(|count| format!(" · {} in this part", words::plural(count, "hidden character")));
     format!("[{place}{next}{}]", hidden.unwrap_or_default())
 }
 
@@ -186,6 +186,13 @@ mod tests {
             window(usize::MAX, 9),
             &format!("[no lines from offset {}, 1,200 lines in all]", usize::MAX),
         );
+    }
+
+    #[test]
+    fn many_blanks_of_a_part_are_no_hidden_characters() {
+        let text = format!("a{}b", "\u{a0}".repeat(40));
+        assert!(hidden::find(&text).is_some(), "a description with them is marked");
+        assert_eq!(foot("lines 1 to 2", None, &text), "[lines 1 to 2]");
     }
 
     #[test]
