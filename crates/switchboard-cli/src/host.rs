@@ -4,7 +4,7 @@ use switchboard::approval::{Answer, Question, pattern_of};
 use switchboard::catalog::Kind;
 use switchboard::failure::Hint;
 use switchboard::host::{Asked, CannotAsk, Host};
-use switchboard::render::words::{bytes, clean_block, clean_line};
+use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
 use crate::printer::Printer;
 use crate::report;
@@ -72,6 +72,8 @@ fn described(question: &Question, printer: Printer) -> String {
     let palette = printer.err;
     let target = question.target();
     let args = serde_json::to_string_pretty(question.args()).unwrap_or_default();
+    // The user approves what the server gets: cleaning would leave out characters of it.
+    let args = visible_json(&args);
     let shown = clean_block(&args, SHOWN_BYTES);
     let mut text = format!(
         "{}\n  server     {}\n  tool       {}\n  arguments  {}",
@@ -81,7 +83,7 @@ fn described(question: &Question, printer: Printer) -> String {
         shown.replace('\n', "\n             "),
     );
     if let Kind::Resource { uri } = &target.entry.kind {
-        text.push_str(&format!("\n  reads      {}", clean_line(uri, SHOWN_BYTES)));
+        text.push_str(&format!("\n  reads      {}", clean_line(&visible(uri), SHOWN_BYTES)));
     }
     if args.len() > SHOWN_BYTES {
         text.push_str(&format!("\n  ({} of arguments, not all are shown)", bytes(args.len())));

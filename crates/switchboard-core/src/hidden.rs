@@ -11,8 +11,8 @@ use std::fmt;
 use serde_json::Value;
 
 pub use self::characters::is_hidden;
-pub(crate) use self::characters::{is_bidi, is_invisible};
-use self::characters::{is_needed, is_private};
+use self::characters::is_needed;
+pub(crate) use self::characters::{is_bidi, is_invisible, is_private};
 use crate::content::{push_json_string, push_unescaped};
 use crate::exact::Args;
 use crate::render::words::plural;
