@@ -2,9 +2,10 @@
 
 use switchboard::approval::{Answer, Question, pattern_of};
 use switchboard::catalog::Kind;
+use switchboard::exact::Args;
 use switchboard::failure::Hint;
 use switchboard::host::{Asked, CannotAsk, Host};
-use switchboard::render::words::{bytes, clean_block, clean_line};
+use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
 use crate::printer::Printer;
 use crate::report;
@@ -71,20 +72,15 @@ fn answer_of(typed: &str) -> Answer {
 fn described(question: &Question, printer: Printer) -> String {
     let palette = printer.err;
     let target = question.target();
-    let args = serde_json::to_string_pretty(question.args()).unwrap_or_default();
-    let shown = clean_block(&args, SHOWN_BYTES);
     let mut text = format!(
         "{}\n  server     {}\n  tool       {}\n  arguments  {}",
         palette.warning("This call needs your approval:"),
         palette.name(clean_line(target.server.as_str(), 200)),
         palette.name(clean_line(target.entry.name.as_str(), 200)),
-        shown.replace('\n', "\n             "),
+        shown_arguments(question.args()),
     );
     if let Kind::Resource { uri } = &target.entry.kind {
-        text.push_str(&format!("\n  reads      {}", clean_line(uri, SHOWN_BYTES)));
-    }
-    if args.len() > SHOWN_BYTES {
-        text.push_str(&format!("\n  ({} of arguments, not all are shown)", bytes(args.len())));
+        text.push_str(&format!("\n  reads      {}", clean_line(&visible(uri), SHOWN_BYTES)));
     }
     for caution in target.cautions() {
         text.push_str(&format!("\n  {} {caution}", palette.warning("attention:")));
@@ -92,9 +88,31 @@ fn described(question: &Question, printer: Printer) -> String {
     text
 }
 
+/// The arguments as the server gets them: cleaning alone would leave out characters of them.
+fn shown_arguments(args: &Args) -> String {
+    let args = serde_json::to_string_pretty(args).unwrap_or_default();
+    let args = visible_json(&args);
+    let mut shown = clean_block(&args, SHOWN_BYTES).replace('\n', "\n             ");
+    if args.len() > SHOWN_BYTES {
+        shown.push_str(&format!("\n  ({} of arguments, not all are shown)", bytes(args.len())));
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_characters_of_arguments_are_shown() {
+        let shown = |json: &str| shown_arguments(&Args::parse(json).unwrap());
+        assert_eq!(
+            shown("{\"pa\u{200b}th\":\"no\u{2060}tes\u{3164}.txt\"}"),
+            "{\n               \"pa\\u{200b}th\": \"no\\u{2060}tes\\u{3164}.txt\"\n             }"
+        );
+        let long = shown(&format!("{{\"a\":\"{}\"}}", "\u{200b}".repeat(1_000)));
+        assert!(long.ends_with("(7.8 KiB of arguments, not all are shown)"), "{long}");
+    }
 
     #[test]
     fn only_a_clear_word_is_a_yes() {

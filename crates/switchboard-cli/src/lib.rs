@@ -92,7 +92,7 @@ struct NotUnderstood {
 fn not_understood(error: &clap::Error, args: &[OsString]) -> Exit {
     let printer = Printer::new(ColorChoice::Auto);
     if !error.use_stderr() || !Cli::wants_json(args) {
-        printer.usage(error);
+        printer.usage(error, args);
         return if error.use_stderr() { Exit::Usage } else { Exit::Done };
     }
     let rendered = error.render().to_string();

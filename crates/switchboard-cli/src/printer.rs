@@ -1,10 +1,12 @@
 //! The only place that prints: data on standard output, everything else on standard error.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
 use serde_json::Value;
+use switchboard::hidden::is_hidden;
 use switchboard::render::words::clean_block;
 
 use crate::style::Palette;
@@ -142,17 +144,25 @@ impl Printer {
     }
 
     /// Help and version go to standard output, wrong usage to standard error.
-    pub(crate) fn usage(self, error: &clap::Error) {
-        let rendered = error.render();
-        let styled = |palette| match palette {
-            Palette::Coloured => rendered.ansi().to_string(),
-            Palette::Plain => rendered.to_string(),
-        };
+    pub(crate) fn usage(self, error: &clap::Error, args: &[OsString]) {
         if error.use_stderr() {
-            self.note(&styled(self.err));
+            self.note(&usage(error, args, self.err));
         } else {
-            let _closed = self.text(&styled(self.out));
+            let _closed = self.text(&usage(error, args, self.out));
         }
+    }
+}
+
+/// The words of an error of usage. It quotes arguments, and escape sequences of those cannot be told
+/// from its own colours: where an argument has a hidden character, it has no colours.
+fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
+    let rendered = error.render();
+    if args.iter().any(|arg| arg.to_string_lossy().contains(is_hidden)) {
+        return clean_block(&rendered.ansi().to_string(), usize::MAX).into_owned();
+    }
+    match palette {
+        Palette::Coloured => rendered.ansi().to_string(),
+        Palette::Plain => rendered.to_string(),
     }
 }
 
@@ -177,5 +187,35 @@ fn columns() -> usize {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
         Ok(_) | Err(_) => 160,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::Cli;
+
+    #[test]
+    fn usage_error_prints_no_escape_sequence_of_an_argument() {
+        let check = |line: &[&str], expected: &str| {
+            let args: Vec<OsString> =
+                ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();
+            let error = Cli::try_parse_from(&args).and_then(Cli::wanted).unwrap_err();
+            for palette in [Palette::Coloured, Palette::Plain] {
+                let told = usage(&error, &args, palette);
+                assert!(!told.replace('\n', "").contains(is_hidden), "{told:?}");
+                assert!(told.contains(expected), "{told}");
+            }
+        };
+        check(&["\u{1b}]0;x\u{7}"], r"\u{1b}]0;x\u{7}");
+        check(&["status", "--\u{1b}]0;x\u{7}"], r"--\u{1b}]0;x\u{7}");
+        check(&["completions", "\u{1b}[8mfish\u{9b}2J"], "'fish'");
+        check(&["import", "\u{202e}x"], r"\u{202e}x");
+        let args = ["switchboard", "--nothing"].map(OsString::from);
+        let error = Cli::try_parse_from(&args).unwrap_err();
+        assert!(usage(&error, &args, Palette::Coloured).contains("\u{1b}["));
+        assert!(!usage(&error, &args, Palette::Plain).contains('\u{1b}'));
     }
 }

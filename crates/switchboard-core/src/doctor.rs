@@ -285,6 +285,7 @@ fn config_code(kind: &DiagnosticKind) -> &'static str {
         | DiagnosticKind::TooManyEntries { .. }
         | DiagnosticKind::WrongType { .. }
         | DiagnosticKind::NotAChoice { .. }
+        | DiagnosticKind::NotAnAuth { .. }
         | DiagnosticKind::OutOfRange { .. }
         | DiagnosticKind::MissingKey { .. }
         | DiagnosticKind::Gateway { .. }
@@ -337,6 +338,7 @@ fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
         | DiagnosticKind::TooManyEntries { .. }
         | DiagnosticKind::WrongType { .. }
         | DiagnosticKind::NotAChoice { .. }
+        | DiagnosticKind::NotAnAuth { .. }
         | DiagnosticKind::OutOfRange { .. }
         | DiagnosticKind::MissingKey { .. }
         | DiagnosticKind::UnknownKey { .. }

@@ -12,8 +12,8 @@ use std::fmt;
 use serde_json::Value;
 
 pub use self::characters::is_hidden;
-use self::characters::{flag_length, is_needed, is_private};
-pub(crate) use self::characters::{is_bidi, is_invisible};
+use self::characters::{flag_length, is_needed};
+pub(crate) use self::characters::{is_bidi, is_invisible, is_private};
 use self::excess::excess;
 use crate::content::{push_json_string, push_unescaped};
 use crate::exact::Args;

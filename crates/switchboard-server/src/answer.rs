@@ -2,15 +2,19 @@
 
 use std::error::Error;
 
+use serde_json::Value;
 use switchboard::Session;
 use switchboard::content::details::{self, Asked, ErrorType, Fault};
 use switchboard::content::{CallOutput, ResultForm, push_json_string};
+use switchboard::exact::Args;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
 use switchboard::reply::{Origin, Output, Reply};
 use switchboard::{hidden, nesting};
-use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS};
+use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION_REQUIRED};
 use switchboard_wire::{Raw, RpcError};
+
+use crate::question::is_web_page;
 
 /// The result of a request.
 pub(crate) enum Answer {
@@ -259,7 +263,30 @@ pub(crate) fn servers_own_error(failure: &Failure) -> Option<RpcError> {
 fn without_hidden_text(error: &RpcError) -> RpcError {
     let message = hidden::strip(&error.message).into_owned();
     let data = error.data.as_ref().map(|data| nesting::plain(data.as_str()).into_owned());
+    let data = match error.code {
+        URL_ELICITATION_REQUIRED => data.and_then(with_web_pages_only),
+        _ => data,
+    };
     RpcError { code: error.code, message, data: data.map(Raw::from_json) }
+}
+
+/// The data of such an error without the elicitations whose address may not be opened. Data that
+/// two clients could read in two ways is left out.
+fn with_web_pages_only(data: String) -> Option<String> {
+    let mut read = Args::parse(&data).ok()?;
+    let pages = match read.values().get("elicitations")? {
+        Value::Array(pages) => pages.clone(),
+        _ => return None,
+    };
+    let is_valid = |page: &Value| match page.get("url") {
+        Some(url) => url.as_str().is_some_and(is_web_page),
+        None => page.is_object(),
+    };
+    if pages.iter().all(is_valid) {
+        return Some(data);
+    }
+    read.insert("elicitations", Value::from_iter(pages.into_iter().filter(is_valid)));
+    Some(read.to_string())
 }
 
 /// An error as its server wrote it, but for hidden text, or ours.
@@ -308,6 +335,27 @@ fn meta(out: &mut String, style: ResultStyle, details: impl FnOnce(&mut String))
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn required_url_elicitation_with_invalid_url_is_left_out() {
+        let check = |code: i64, data: &str, expected: Option<&str>| {
+            let data = Some(Raw::from_json(data.to_owned()));
+            let error = RpcError { code, message: "visit".to_owned(), data };
+            let passed = without_hidden_text(&error).data;
+            assert_eq!(passed.as_ref().map(Raw::as_str), expected);
+        };
+        let good = r#"{ "elicitations": [{"mode":"url","url":"https://example.com/","n":1.00}] }"#;
+        check(-32042, good, Some(good));
+        check(
+            -32042,
+            r#"{"x":1.00,"elicitations":[{"url":"file:///etc/passwd"},{"url":"https://a.example"},{"url":"http://169.254.169.254/"},{"url":7},"javascript:x"]}"#,
+            Some(r#"{"x":1.00,"elicitations":[{"url":"https://a.example"}]}"#),
+        );
+        check(-32042, r#"{"elicitations":[],"elicitations":[{"url":"data:x"}]}"#, None);
+        check(-32042, r#"{"elicitations":{"url":"data:x"}}"#, None);
+        let other = r#"{"elicitations":[{"url":"data:x"}]}"#;
+        check(-32000, other, Some(other));
+    }
 
     #[test]
     fn deep_answer_is_confined_when_written() {

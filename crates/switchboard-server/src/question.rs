@@ -1,10 +1,13 @@
 //! What a person or a model behind a client is asked, as MCP words it, and what the answer says.
 
 mod message;
+mod page;
 
 use std::time::Duration;
 
 use self::message::approval_message;
+pub(crate) use self::page::is_web_page;
+use self::page::leads_to_web_pages;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -102,11 +105,16 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
             params.as_str().to_owned()
         }
     };
-    Ok(plain(&params).into_owned())
+    let params = plain(&params).into_owned();
+    if topic == Topic::Elicitation {
+        // Only now: without its hidden characters, the name of a member can be `url`.
+        leads_to_web_pages(&Args::parse(&params).map_err(|_| unreadable())?)?;
+    }
+    Ok(params)
 }
 
 /// The server's question with its name before the message, because the client shows ours as the
-/// asker, and with a warning where it asks for a secret; nothing in it is more than text, and it leads to web pages only.
+/// asker, and with a warning where it asks for a secret; nothing in it is more than text.
 fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<String, RpcError> {
     let mut question: Args = params.parse().map_err(|_| unreadable())?;
     let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
@@ -120,14 +128,6 @@ fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<Str
         ),
     };
     question.insert("message", Value::String(signed));
-    match question.values().get("url").map(Value::as_str) {
-        Some(Some(url)) if is_web_page(url) => {}
-        None => {}
-        Some(_) => {
-            let refused = "a question may lead to `https` and to this machine only";
-            return Err(RpcError::new(INVALID_PARAMS, refused));
-        }
-    }
     Ok(question.to_string())
 }
 
@@ -165,23 +165,6 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 fn unreadable() -> RpcError {
     RpcError::new(INVALID_PARAMS, "the question does not read")
-}
-
-/// Over TLS, or on this machine, and without a name that hides the host.
-fn is_web_page(url: &str) -> bool {
-    let local = ["http://localhost", "http://127.0.0.1", "http://[::1]"];
-    let rest = match url.strip_prefix("https://") {
-        Some(rest) => Some(rest),
-        None => local.iter().find_map(|host| {
-            let rest = url.strip_prefix(host)?;
-            (rest.is_empty() || rest.starts_with([':', '/', '?', '#'])).then_some(rest)
-        }),
-    };
-    let Some(rest) = rest else { return false };
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    url.is_ascii()
-        && !authority.contains('@')
-        && !url.contains(|c: char| c.is_ascii_control() || c == ' ')
 }
 
 /// The parameters of the question whether a call may be made.
@@ -280,7 +263,10 @@ mod tests {
     #[test]
     fn a_question_of_a_server_is_signed_and_leads_to_web_pages_only() {
         let server = ServerName::new("kit").unwrap();
-        let ask = |question: Value| signed(&server, &Raw::from_json(question.to_string()), None);
+        let ask = |question: Value| {
+            let params = Raw::from_json(question.to_string());
+            of_server(Manner::OneOfMany, &elicitation(&server, &params))
+        };
         let asked =
             ask(json!({ "message": "\u{1b}[31mhi\u{202e}", "requestedSchema": {} })).unwrap();
         let asked: Value = serde_json::from_str(&asked).unwrap();
@@ -290,19 +276,55 @@ mod tests {
         {
             assert!(ask(json!({ "message": "", "url": good })).is_ok(), "{good}");
         }
-        for bad in [
-            "javascript:alert(1)",
-            "file:///etc/passwd",
-            "http://example.com/",
-            "http://localhost.example.com/",
-            "https://user:pw@example.com/",
-            "https://ex\u{43c}mple.com/",
-            "https://example.com/\n",
-        ] {
+        for bad in BAD_PAGES {
             assert!(ask(json!({ "message": "", "url": bad })).is_err(), "{bad}");
         }
         assert!(ask(json!({ "message": "", "url": 5 })).is_err());
         assert!(ask(json!([])).is_err());
+    }
+
+    fn elicitation<'a>(server: &'a ServerName, params: &'a Raw) -> ServerQuestion<'a> {
+        let (topic, params) = (Topic::Elicitation, Some(params));
+        ServerQuestion { server, topic, key: None, params, asks_for_secret: None }
+    }
+
+    const BAD_PAGES: [&str; 9] = [
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "data:text/html,x",
+        "http://169.254.169.254/",
+        "http://example.com/",
+        "http://localhost.example.com/",
+        "https://user:pw@example.com/",
+        "https://ex\u{43c}mple.com/",
+        "https://example.com/\n",
+    ];
+
+    #[test]
+    fn transparent_elicitation_with_invalid_url_is_refused() {
+        let server = ServerName::new("kit").unwrap();
+        let pass_on = |params: &str| {
+            let params = Raw::from_json(params.to_owned());
+            of_server(Manner::Verbatim, &elicitation(&server, &params))
+        };
+        for good in [
+            r#"{ "mode": "url", "url": "https://example.com/x", "elicitationId": "1" }"#,
+            r#"{ "message": "Which?", "requestedSchema": { "maximum": 1.00 } }"#,
+        ] {
+            assert_eq!(pass_on(good).unwrap(), good);
+        }
+        let told = |url: Value| {
+            let params = json!({ "mode": "url", "url": url, "message": "", "elicitationId": "1" });
+            pass_on(&params.to_string()).unwrap_err().code
+        };
+        for bad in BAD_PAGES {
+            assert_eq!(told(bad.into()), INVALID_PARAMS, "{bad}");
+        }
+        assert_eq!(told(json!(["https://example.com"])), INVALID_PARAMS);
+        let twice = r#"{ "url": "https://example.com", "url": "file:///etc/passwd" }"#;
+        assert_eq!(pass_on(twice).unwrap_err().code, INVALID_PARAMS);
+        let disguised = "{\"u\u{200b}rl\":\"file:///etc/passwd\"}";
+        assert_eq!(pass_on(disguised).unwrap_err().code, INVALID_PARAMS);
     }
 
     #[test]

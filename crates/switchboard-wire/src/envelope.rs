@@ -13,6 +13,8 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
+/// The user has to visit the pages in `data.elicitations` first (revision 2025-11-25).
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// JSON text that came off the wire and goes on as it is: valid UTF-8, one JSON value.
 #[derive(Clone, PartialEq, Eq)]

@@ -152,6 +152,10 @@ fn finish(
             None if content.is_error() => explain::complaint(&target, &content.text()),
             None | Some(_) => None,
         };
+        let hidden = match content.selected() {
+            Some(_) => content.hidden_characters(),
+            None => hidden,
+        };
         content.mark_hidden(hidden);
         Box::new(Output {
             origin: Origin::Tool,

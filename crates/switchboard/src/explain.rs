@@ -27,6 +27,7 @@ use switchboard_core::schema;
 use switchboard_core::sign_in::address::Reach;
 use switchboard_core::sign_in::link::Link;
 use switchboard_wire::RpcError;
+use switchboard_wire::envelope::URL_ELICITATION_REQUIRED;
 use switchboard_wire::http_client::HttpError;
 use url::Url;
 
@@ -271,7 +272,7 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
         CallError::Http(HttpError::Status { status: 500.., .. }) if !harmless => {
             failure.hints.push(Hint::CheckOutcome);
         }
-        CallError::Refused(refused) if refused.code == VISIT_FIRST => {
+        CallError::Refused(refused) if refused.code == URL_ELICITATION_REQUIRED => {
             failure.hints.extend(pages(refused));
         }
         CallError::Refused(refused) | CallError::Outdated(refused) => {
@@ -288,9 +289,6 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     }
     failure
 }
-
-/// The error of a server that does nothing before its user was at certain pages.
-const VISIT_FIRST: i64 = -32042;
 
 /// The most pages that are named.
 const PAGES: usize = 3;

@@ -8,8 +8,9 @@ use switchboard::Progress;
 use switchboard::content::{CallOutput, Part, ResultForm};
 use switchboard::exact::Args;
 use switchboard::failure::{Failure, Hint};
+use switchboard::hidden;
 use switchboard::render;
-use switchboard::render::words::{clean_block, clean_line, thousands};
+use switchboard::render::words::{clean_block, clean_line, plural, thousands};
 use switchboard::reply::{Origin, Output, Reply};
 use switchboard::request::{CallRequest, Request};
 use tokio::sync::mpsc;
@@ -180,6 +181,10 @@ fn print(talk: &Conversation<'_>, reply: &Reply, shape: Shape, format: Format) -
         printer.note(&format!("{} {text}", printer.err.error("error:")));
     } else {
         printer.foreign(&text)?;
+    }
+    if let Some(hidden) = hidden::find(&text) {
+        let count = plural(hidden.characters, "hidden character");
+        printer.warn(&format!("{count} in this result"));
     }
     Ok(exit)
 }

@@ -58,7 +58,7 @@ impl Auth {
         for member in reader.members(key, value)? {
             let (at, value) = (&member.key, member.value);
             match member.name {
-                "type" => word = Some(read_choice(reader, at, value)?),
+                "type" => word = Some(auth_word(reader, at, value)?),
                 "username" => username = Some(template(reader, at, value)?),
                 "header" => header = Some(string(reader, at, value)?),
                 "password" => password = Some(Credential::Inline(template(reader, at, value)?)),
@@ -87,7 +87,7 @@ impl Auth {
 pub(super) fn auth(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Auth> {
     match value {
         Value::BooleanLit(literal) if !literal.value => Ok(Auth::Off),
-        Value::StringLit(_) => match read_choice(reader, key, value)? {
+        Value::StringLit(_) => match auth_word(reader, key, value)? {
             AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
             AuthWord::Bearer => Ok(Auth::Bearer),
             AuthWord::Custom => Ok(Auth::Custom),
@@ -98,6 +98,14 @@ pub(super) fn auth(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Rea
         Value::Object(_) => Auth::read_object(reader, key, value),
         _ => Err(reader.wrong_type(key, value, "`false`, a string or an object")),
     }
+}
+
+fn auth_word(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<AuthWord> {
+    let word = string(reader, key, value)?;
+    AuthWord::from_word(&word).ok_or_else(|| {
+        let kind = DiagnosticKind::NotAnAuth { key: key.to_owned(), choices: AuthWord::WORDS };
+        reader.error(value.start(), kind)
+    })
 }
 
 pub(super) const AUTH_KEYS: &[&str] =

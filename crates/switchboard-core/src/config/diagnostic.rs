@@ -45,6 +45,7 @@ impl Diagnostic {
         let key = match &self.kind {
             DiagnosticKind::WrongType { key, .. }
             | DiagnosticKind::NotAChoice { key, .. }
+            | DiagnosticKind::NotAnAuth { key, .. }
             | DiagnosticKind::OutOfRange { key, .. }
             | DiagnosticKind::GivenTwice { key }
             | DiagnosticKind::TooManyEntries { key, .. } => key,
@@ -107,6 +108,9 @@ pub enum DiagnosticKind {
     WrongType { key: String, expected: &'static str, found: Found },
     #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
+    /// Without what was found, which may be a token in the wrong place.
+    #[error("`{key}` must be one of {}", Choices(choices))]
+    NotAnAuth { key: String, choices: &'static [&'static str] },
     #[error("`{key}` must be {expected}")]
     OutOfRange { key: String, expected: &'static str },
     #[error("`{key}` is missing")]

@@ -102,6 +102,8 @@ const OURS: [&str; 3] = [NAME, "mcp__switchboard", "always"];
 enum Within {
     Open,
     Secrets,
+    /// A program that gives secrets.
+    Program,
     /// What is none of our business.
     Foreign,
 }
@@ -114,12 +116,13 @@ impl Mask {
                 let shown = match within {
                     Within::Open => secrecy::line(&literal.value),
                     Within::Secrets => secrecy::value(&literal.value),
+                    Within::Program => secrecy::program(&literal.value),
                     Within::Foreign if OURS.contains(&&*literal.value) => literal.value.to_string(),
                     Within::Foreign => HIDDEN.to_owned(),
                 };
                 self.string(value, &literal.value, shown);
             }
-            Value::NumberLit(literal) if within != Within::Open => {
+            Value::NumberLit(literal) if matches!(within, Within::Secrets | Within::Foreign) => {
                 self.string(value, literal.value, HIDDEN.to_owned());
             }
             Value::Array(array) if within == Within::Open => {
@@ -133,6 +136,18 @@ impl Mask {
                 words().zip(shown).for_each(|((at, word), shown)| self.string(at, word, shown));
                 let others = array.elements.iter().filter(|e| !matches!(e, Value::StringLit(_)));
                 others.for_each(|element| self.value(element, within));
+            }
+            // Its arguments.
+            Value::Array(array) if within == Within::Program => {
+                for element in &array.elements {
+                    match element {
+                        Value::StringLit(literal) => {
+                            let shown = secrecy::variables(&literal.value);
+                            self.string(element, &literal.value, shown);
+                        }
+                        other => self.value(other, Within::Secrets),
+                    }
+                }
             }
             Value::Array(array) => {
                 array.elements.iter().for_each(|element| self.value(element, within));
@@ -149,6 +164,8 @@ impl Mask {
             let is_secret =
                 !matches!(property.value, Value::Object(_)) && secrecy::is_secret_at(name);
             let inner = match within {
+                Within::Open if name == "requestHeadersCommand" => Within::Program,
+                Within::Program if secrecy::holds_secrets(name) => Within::Secrets,
                 Within::Open if is_secret || secrecy::holds_secrets(name) => Within::Secrets,
                 within => within,
             };

@@ -23,10 +23,24 @@ pub(super) fn is_secret_at(key: &str) -> bool {
 
 /// A value that may be a token: what it is made of may be shown if that is variables alone.
 pub(super) fn value(text: &str) -> String {
-    // A command is no secret, and says where the secret is.
+    // The program says where the secret is.
     if let Some(command) = text.strip_prefix('!').filter(|rest| !rest.starts_with('!')) {
-        return format!("!{}", line(command));
+        return format!("!{}", program(command));
     }
+    variables(text)
+}
+
+/// The program of a command line that gives a secret, without its arguments: `-c "echo SECRET"` is
+/// one, too.
+pub(super) fn program(line: &str) -> String {
+    let line = line.trim();
+    let (program, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let program = if program.contains('=') { HIDDEN } else { program };
+    if arguments.is_empty() { program.to_owned() } else { format!("{program} {HIDDEN}") }
+}
+
+/// A text that is made of variables alone, or nothing of it.
+pub(super) fn variables(text: &str) -> String {
     if is_made_of_variables(text) { text.to_owned() } else { HIDDEN.to_owned() }
 }
 
@@ -191,7 +205,10 @@ mod tests {
             "https://h/oauth-authorization-server/tenant",
         );
         check("https://h/token/hunter/mcp", "https://h/token/…/mcp");
-        assert_eq!(value("!vault read --token hunter2"), "!vault read --token …");
+        assert_eq!(value("!vault read --token hunter2"), "!vault …");
+        assert_eq!(value("!sh -c \"echo hunter2\""), "!sh …");
+        assert_eq!(value("! ./token.sh"), "!./token.sh");
+        assert_eq!(value("!T=hunter2 x"), "!… …");
         assert_eq!(value("!!hunter2"), "…");
     }
 

@@ -221,8 +221,8 @@ pub(super) fn oauth(oauth: &OAuth) -> Value {
 pub(super) fn request_headers_command(program: &RequestHeadersCommand) -> Value {
     let RequestHeadersCommand { command, args, env, timeout } = program;
     json!({
-        "command": endpoint(command),
-        "args": templates(args),
+        "command": secrecy::program(command.source()),
+        "args": args.iter().map(|arg| secrecy::variables(arg.source())).collect::<Vec<_>>(),
         "env": template_map(env),
         "timeoutMs": milliseconds(timeout),
     })

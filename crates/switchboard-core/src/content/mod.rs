@@ -238,9 +238,14 @@ impl<'a> CallOutput<'a> {
         self.selected.as_deref()
     }
 
-    /// How many hidden characters there are in it, for [`CallOutput::mark_hidden`].
+    /// How many hidden characters there are in it, for [`CallOutput::mark_hidden`]. A filter gives
+    /// text of its own: it decodes the escapes of JSON inside of a string, and can write any character.
     pub fn hidden_characters(&self) -> usize {
-        hidden::find_json(&self.raw).map_or(0, |hidden| hidden.in_data())
+        let hidden = match &self.selected {
+            Some(selected) => hidden::find(selected),
+            None => hidden::find_json(&self.raw),
+        };
+        hidden.map_or(0, |hidden| hidden.in_data())
     }
 
     /// Says that there are hidden characters. They stay: what a server gives is data.

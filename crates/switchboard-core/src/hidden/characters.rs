@@ -9,7 +9,7 @@ pub fn is_hidden(c: char) -> bool {
 /// Private use: each font shows something else, most of them a box. Such characters are marked and
 /// not left out, because icon fonts use them in honest texts and a reader sees that something is
 /// there; but a model may have been taught a meaning that no reader knows.
-pub(super) fn is_private(c: char) -> bool {
+pub(crate) fn is_private(c: char) -> bool {
     matches!(c,
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }

@@ -174,6 +174,25 @@ fn what_was_hidden_is_told_in_bounds() {
     assert!(found.text.ends_with("x…"));
 }
 
+#[test]
+fn hidden_characters_are_counted_in_what_a_filter_gave() {
+    let of_text = |text: &str| {
+        let block = serde_json::json!({ "type": "text", "text": text });
+        crate::content::CallOutput::of_call(serde_json::json!({ "content": [block] }).to_string())
+    };
+    let count = |output: &crate::content::CallOutput<'_>| output.hidden_characters();
+    // Escaped twice: the text of the result has escapes, and no hidden characters.
+    let escaped = of_text(r#"{"a":"b\udb40\udc41\udb40\udc42\udb40\udc43"}"#);
+    assert_eq!(count(&escaped), 0);
+    let mut selected = escaped.select("b\u{e0041}\u{e0042}\u{e0043}\n".to_owned());
+    assert_eq!(count(&selected), 3);
+    selected.mark_hidden(count(&selected));
+    assert!(selected.text().ends_with("[3 hidden characters in this result]"), "{selected:?}");
+    let shown = of_text("{\"a\":\"\u{e0041}\",\"b\":1}");
+    assert_eq!(count(&shown), 1);
+    assert_eq!(count(&shown.select("1\n".to_owned())), 0);
+}
+
 proptest! {
     #[test]
     fn stripped_text_hides_nothing_and_keeps_the_rest(text in ".{0,60}") {

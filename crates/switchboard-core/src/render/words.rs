@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::hidden::{after_sequence, is_bidi, is_hidden, is_invisible};
+use crate::hidden::{after_sequence, is_bidi, is_hidden, is_invisible, is_private};
 
 /// `1 tool`, `3 tools`, `1,200 matches`.
 pub fn plural(count: usize, noun: &str) -> String {
@@ -168,6 +168,27 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// JSON for someone who approves it: hidden characters, private use and unusual blanks are escapes.
+///
+/// Different JSON gives different text, because a backslash inside a JSON string is always doubled.
+/// Line breaks stay: outside of its strings, they are layout. Combining marks stay too, because
+/// `visible` makes arguments in Hindi or Thai illegible.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    let is_escaped = |c: char| c != '\n' && (is_unseen(c) || is_private(c));
+    if !json.contains(is_escaped) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_escaped(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Whether a character looks like nothing, or like a blank that it is not.
 pub(crate) fn is_unseen(c: char) -> bool {
     is_hidden(c) || (c.is_whitespace() && c != ' ')
@@ -310,6 +331,26 @@ mod tests {
     }
 
     #[test]
+    fn json_to_approve_shows_every_hidden_character() {
+        let hidden: Vec<char> = ('\0'..=char::MAX).filter(|c| is_hidden(*c)).collect();
+        for some in hidden.chunks(1_000) {
+            let text: String = some.iter().collect();
+            let json =
+                serde_json::to_string_pretty(&serde_json::json!({ &text: [&text] })).unwrap();
+            let shown = visible_json(&json);
+            assert!(!shown.contains(is_hidden), "{shown}");
+            // JSON itself escapes those below, as `\u001b` and `\b`.
+            let escapes = some.iter().filter(|c| **c >= '\u{7f}').map(|c| c.escape_unicode());
+            let escapes: String = escapes.flatten().collect();
+            assert_eq!(shown.matches(&escapes).count(), 2, "{shown}");
+        }
+        let check = |json: &str, expected: &str| assert_eq!(visible_json(json), expected);
+        check("{\n  \"größe\": \"हिन्दी 🦀\"\n}", "{\n  \"größe\": \"हिन्दी 🦀\"\n}");
+        check("\"no\u{2060}tes\u{3164}.txt\"", r#""no\u{2060}tes\u{3164}.txt""#);
+        check("\"a\u{a0}b\u{2028}c\u{e000}\"", r#""a\u{a0}b\u{2028}c\u{e000}""#);
+    }
+
+    #[test]
     fn long_text_is_cut_at_a_character() {
         assert_eq!(clean_line("abcdef", 6), "abcdef");
         assert_eq!(clean_line("abcdefg", 6), "abcde…");
@@ -319,7 +360,34 @@ mod tests {
         assert_eq!(clean_block("éééé", 6), "é…");
     }
 
+    /// Text of hidden characters, and of what an escape of one is written with.
+    fn tricky_text() -> impl Strategy<Value = String> {
+        let hidden = any::<char>().prop_filter("hidden", |c| is_hidden(*c));
+        let common = prop::sample::select(vec!['\u{200b}', '\u{2060}', '\u{3164}', '\u{e0041}']);
+        let escape = prop::sample::select(vec!["\\u{200b}", "\\", "u{2060}", "\"", "\n", "a"]);
+        let part = prop_oneof![
+            common.prop_map(String::from),
+            hidden.prop_map(String::from),
+            escape.prop_map(str::to_owned)
+        ];
+        prop::collection::vec(part, 0..4).prop_map(|parts| parts.concat())
+    }
+
     proptest! {
+        #[test]
+        fn different_json_to_approve_is_shown_differently(
+            one in (tricky_text(), tricky_text()),
+            other in (tricky_text(), tricky_text()),
+        ) {
+            let json = |(key, value): &(String, String)| {
+                serde_json::to_string_pretty(&serde_json::json!({ key: value })).unwrap()
+            };
+            let (shown, other_shown) = (json(&one), json(&other));
+            let (shown, other_shown) = (visible_json(&shown), visible_json(&other_shown));
+            prop_assert!(!shown.contains(is_hidden));
+            prop_assert_eq!(one == other, shown == other_shown);
+        }
+
         #[test]
         fn nothing_dangerous_comes_through(text in any::<String>(), max in 0usize..300) {
             let line = clean_line(&text, max);

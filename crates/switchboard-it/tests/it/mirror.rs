@@ -216,3 +216,29 @@ async fn hidden_characters_in_names_pass_no_deny_rule() {
         client.end().await;
     }
 }
+
+#[tokio::test]
+async fn invalid_url_of_an_elicitation_does_not_reach_the_client() {
+    for url in ["javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/"] {
+        let script = format!(
+            r#"
+            [[tools]]
+            name = "ask"
+            behaviour = {{ kind = "ask_elicitation", url = "{url}" }}
+            [[tools]]
+            name = "visit"
+            behaviour = {{ kind = "error", code = -32042, message = "visit", data = {{ elicitations = [{{ mode = "url", url = "{url}", elicitationId = "1", message = "m" }}] }} }}
+            "#
+        );
+        let installed = Installed::with_fixture(PROGRAMS, "kit", &script);
+        let can = json!({ "elicitation": { "form": {}, "url": {} } });
+        let (mut client, _) = mirrored(&installed, can).await;
+        client.ask("tools/list", json!({})).await;
+        let answer = client.ask("tools/call", json!({ "name": "ask", "arguments": {} })).await;
+        assert!(text(&answer).contains("-32602"), "{url}: {answer}");
+        assert_eq!(client.user.asked.len(), 0, "{url}");
+        let refused = client.ask("tools/call", json!({ "name": "visit", "arguments": {} })).await;
+        assert_eq!(refused["error"]["data"], json!({ "elicitations": [] }), "{url}");
+        client.end().await;
+    }
+}

@@ -48,6 +48,21 @@ async fn echoed(client: &mut Client, json: &str, select: &str) -> String {
 }
 
 #[tokio::test]
+async fn hidden_characters_that_a_filter_decodes_are_counted() {
+    let installed = installed();
+    let mut client = installed.connect(json!({})).await;
+    for (json, select) in [
+        (r#"{"a":"b\udb40\udc41\udb40\udc42\udb40\udc43"}"#, ".a"),
+        ("{}", "[917569,917570,917571] | implode"),
+    ] {
+        let call = json!({ "tool": "kit_echo", "args": { "text": json }, "select": select });
+        let answer = client.mcp(call).await.to_string();
+        assert!(answer.contains("[3 hidden characters in this result]"), "{select}: {answer}");
+    }
+    client.end().await;
+}
+
+#[tokio::test]
 async fn a_filter_gives_what_is_wanted_of_structured_content_or_of_a_text_that_is_json() {
     let installed = installed();
     let mut client = installed.connect(json!({})).await;

@@ -3,9 +3,10 @@
 //! Claude Code shows three lines of it, each cut at the width of the terminal: tool and arguments
 //! stand there, and everything that is not whole there follows below.
 
+use serde_json::Value;
 use switchboard::catalog::{Kind, Resolved};
 use switchboard::exact::Args;
-use switchboard::render::words::{bytes, clean_block, clean_line};
+use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
 /// How much of a call's arguments is shown in all.
 const SHOWN_ARGUMENTS: usize = 2_000;
@@ -29,7 +30,7 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
         message.push_str(&format!(" Attention: {caution}."));
     }
     if let Kind::Resource { uri } = &target.entry.kind {
-        message.push_str(&format!("\nIt reads {}", clean_line(uri, SHOWN_ARGUMENTS)));
+        message.push_str(&format!("\nIt reads {}", clean_line(&visible(uri), SHOWN_ARGUMENTS)));
     }
     let Summary { text, is_whole } = Summary::of(args);
     message.push_str(&format!("\n{text}"));
@@ -38,6 +39,7 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
         return message;
     }
     let arguments = serde_json::to_string_pretty(args).unwrap_or_default();
+    let arguments = visible_json(&arguments);
     message.push_str(&format!(
         "\n\nTool: {}\nServer: {}\nArguments:\n{}",
         clean_line(target.entry.name.as_str(), 200),
@@ -63,9 +65,9 @@ impl Summary {
         let mut exact = args.clone();
         let written = args.values().keys().map(|name| {
             let value = exact.take(name).and_then(|value| serde_json::to_string(&value).ok());
-            (name, value.unwrap_or_default())
+            (written_name(name), visible_json(&value.unwrap_or_default()).into_owned())
         });
-        let written: Vec<(&String, String)> = written.collect();
+        let written: Vec<(String, String)> = written.collect();
         if written.is_empty() {
             return Summary { text: "It takes no arguments.".to_owned(), is_whole: true };
         }
@@ -74,7 +76,7 @@ impl Summary {
             .iter()
             .map(|(name, value)| {
                 let value = clean_line(value, SHOWN_ARGUMENTS).into_owned();
-                (clean_line(name, NAME).into_owned(), value)
+                (clipped_name(name), value)
             })
             .collect();
         let names: usize = cleaned.iter().map(|(name, _)| name.chars().count() + 4).sum();
@@ -84,17 +86,32 @@ impl Summary {
         let shown: Vec<(String, String)> =
             shown.map(|((name, value), width)| (name, clipped(&value, width))).collect();
         // What was cleaned or clipped is shown in full below.
-        let same = |((name, value), (shown_name, shown_value)): (
-            &(&String, String),
-            &(String, String),
-        )| { *name == shown_name && value == shown_value };
-        let is_whole = written.iter().zip(&shown).all(same);
+        let is_whole = written == shown;
         let parts: Vec<String> =
             shown.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         let text = parts.join(", ");
         let is_whole = is_whole && text.chars().count() <= room;
         Summary { text: wrapped(&clipped(&text, room)), is_whole }
     }
+}
+
+/// The name of an argument: a JSON string unless it is a plain identifier, because a name such as
+/// `a, b: "c"` reads as two arguments.
+fn written_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let quoted = Value::from(name).to_string();
+    visible_json(&quoted).into_owned()
+}
+
+/// The written name in [`NAME`] characters; a quoted one keeps its closing quote.
+fn clipped_name(name: &str) -> String {
+    if name.chars().count() <= NAME || !name.ends_with('"') {
+        return clipped(name, NAME);
+    }
+    format!("{}\"", clipped(name, NAME - 1))
 }
 
 /// Shares `room` out: short values get what they need, long ones the same part of the rest.
@@ -128,6 +145,8 @@ fn wrapped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use switchboard::hidden::is_hidden;
+
     use super::*;
 
     fn summary(args: &str) -> (String, bool) {
@@ -150,8 +169,35 @@ mod tests {
         assert_eq!(text, "n: 1.00, id: 12345678901234567890123");
         assert!(is_whole);
         assert!(!summary(r#"{"text":"two  blanks"}"#).1);
-        assert!(!summary("{\"text\":\"\u{202e}\"}").1);
         assert!(!summary(r#"{"a_parameter_with_a_very_long_name":1}"#).1);
+    }
+
+    #[test]
+    fn hidden_characters_of_names_and_values_are_shown() {
+        let check = |args: &str, expected: &str| {
+            assert_eq!(summary(args), (expected.to_owned(), true), "{args:?}");
+        };
+        check("{\"path\":\"no\u{2060}tes\u{3164}.txt\"}", r#"path: "no\u{2060}tes\u{3164}.txt""#);
+        check(r#"{"path":"no\u2060tes"}"#, r#"path: "no\u{2060}tes""#);
+        check(r#"{"path":"no\\u{2060}tes"}"#, r#"path: "no\\u{2060}tes""#);
+        check("{\"pa\u{200b}th\":[\"\u{202e}\"]}", r#""pa\u{200b}th": ["\u{202e}"]"#);
+        for c in ('\0'..=char::MAX).filter(|c| is_hidden(*c)).take(5_000) {
+            let args = serde_json::json!({ format!("k{c}"): format!("v{c}") }).to_string();
+            let (text, is_whole) = summary(&args);
+            assert!(is_whole && !text.contains(is_hidden) && text != r#""k": "v""#, "{text}");
+        }
+    }
+
+    #[test]
+    fn name_that_is_no_identifier_is_quoted() {
+        let check = |args: &str, expected: &str| {
+            assert_eq!(summary(args), (expected.to_owned(), true), "{args:?}");
+        };
+        check(r#"{"a, b: \"c\"":1}"#, r#""a, b: \"c\"": 1"#);
+        check(r#"{"":1,"x-y.z_1":2}"#, r#""": 1, x-y.z_1: 2"#);
+        let (text, is_whole) = summary(r#"{"a b c d e f g h i j k l m n":1}"#);
+        assert_eq!(text, r#""a b c d e f g h i j k…": 1"#);
+        assert!(!is_whole);
     }
 
     #[test]

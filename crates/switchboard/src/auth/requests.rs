@@ -2,6 +2,7 @@
 //! device, and the end of tokens.
 
 mod desk;
+mod sent;
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -17,7 +18,6 @@ use oauth2::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchboard_core::render::words::clean_line;
 use switchboard_core::sign_in::scope;
 use switchboard_core::sign_in::token::Lifetime;
 use url::Url;
@@ -140,7 +140,7 @@ impl Answer {
     /// What is not said about scopes means that all were granted (RFC 6749, 5.1).
     fn tokens(self, asked: &[String]) -> Result<Tokens, TokenError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
-            return Err(TokenError::OtherType { found: shown(&self.token_type.0) });
+            return Err(TokenError::OtherType { found: self.token_type.0 });
         }
         let access = self.access_token.into_secret();
         if access.is_empty() || !access.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -222,7 +222,7 @@ pub(super) async fn exchange(
         request = request.set_redirect_uri(Cow::Owned(redirect));
     }
     let answer = request.request_async(&desk).await;
-    answer.map_err(|error| desk.classify(error))?.tokens(hand.scopes)
+    desk.tokens(answer.map_err(|error| desk.classify(error))?, hand.scopes)
 }
 
 /// Other tokens in place of those of a grant. A refresh token that is not replaced stays.
@@ -240,7 +240,8 @@ pub(super) async fn refresh(
         .add_extra_param("resource", &grant.resource)
         .add_scopes(grant.tokens.scopes.iter().cloned().map(Scope::new));
     let answer = request.request_async(&desk).await;
-    let mut tokens = answer.map_err(|error| desk.classify(error))?.tokens(&grant.tokens.scopes)?;
+    let answer = answer.map_err(|error| desk.classify(error))?;
+    let mut tokens = desk.tokens(answer, &grant.tokens.scopes)?;
     tokens.refresh.get_or_insert_with(|| token.clone());
     Ok(tokens)
 }
@@ -259,7 +260,7 @@ pub(super) async fn of_client(
         .add_extra_param("resource", resource)
         .add_scopes(scopes.iter().cloned().map(Scope::new));
     let answer = request.request_async(&desk).await;
-    answer.map_err(|error| desk.classify(error))?.tokens(scopes)
+    desk.tokens(answer.map_err(|error| desk.classify(error))?, scopes)
 }
 
 /// What a user has to do elsewhere so that this device gets tokens (RFC 8628).
@@ -297,7 +298,7 @@ pub(super) async fn of_device(
     let asking = request.request_async(&desk, tokio::time::sleep, Some(patience));
     // Between two questions it waits for as long as the authority says, and that may be for ever.
     let answer = tokio::time::timeout(patience, asking).await.map_err(|_| TokenError::TooLate)?;
-    answer.map_err(|error| desk.other(error))?.tokens(scopes)
+    desk.tokens(answer.map_err(|error| desk.other(error))?, scopes)
 }
 
 /// Tells the authority that the tokens are no longer needed (RFC 7009).
@@ -330,6 +331,5 @@ fn oauth(client: &Client) -> OAuth {
     }
 }
 
-fn shown(text: &str) -> String {
-    clean_line(text, SHOWN).into_owned()
-}
+#[cfg(test)]
+mod tests;

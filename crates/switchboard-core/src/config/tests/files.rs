@@ -26,6 +26,21 @@ fn empty_file_of_the_user_is_an_error() {
 }
 
 #[test]
+fn unknown_auth_is_not_quoted() {
+    let choices = "`oauth`, `oauth2`, `bearer`, `basic`, `api-key`, `custom`";
+    check(
+        USER,
+        r#"{"mcpServers": {"a": {"url": "http://h", "auth": "hunter2"}}}"#,
+        &format!("f:1:50: error: `mcpServers.a.auth` must be one of {choices}"),
+    );
+    check(
+        USER,
+        r#"{"mcpServers": {"a": {"url": "http://h", "auth": {"type": "hunter2"}}}}"#,
+        &format!("f:1:59: error: `mcpServers.a.auth.type` must be one of {choices}"),
+    );
+}
+
+#[test]
 fn a_syntax_error_is_one_error_with_its_place() {
     check(USER, "{\n  \"mcpServers\": {", "f:2:17: error: unterminated object");
     check(USER, "{\n \"é\": 1 \"b\": 2}", "f:2:8: error: expected comma");

@@ -13,7 +13,7 @@ fn no_literal_that_may_be_secret_is_shown_and_every_template_is() {
     check(
         r#"{"command": "x", "env": {"A": "hunter2", "B": "${B}", "C": "!pass show c", "D": "${D:-hunter2}",
             "E": "!!hunter2", "F": "hunter${F}", "G": ""}}"#,
-        json!({"command": "x", "env": {"A": "…", "B": "${B}", "C": "!pass show c", "D": "…",
+        json!({"command": "x", "env": {"A": "…", "B": "${B}", "C": "!pass …", "D": "…",
             "E": "…", "F": "…", "G": "…"}}),
     );
     check(
@@ -40,6 +40,12 @@ fn no_literal_that_may_be_secret_is_shown_and_every_template_is() {
             "oauth": {"grantType": "authorization_code", "clientId": "id", "clientSecret": "…"}}),
     );
     check(
+        r#"{"url": "http://h", "bearerToken": "!sh -c \"echo hunter2\"", "requestHeadersCommand":
+            {"command": "sh -x", "args": ["-c", "echo hunter2", "!hunter2", "${T}"]}}"#,
+        json!({"url": "http://h", "bearerToken": "!sh …", "requestHeadersCommand":
+            {"command": "sh …", "args": ["…", "…", "…", "${T}"], "env": {}, "timeoutMs": 10_000}}),
+    );
+    check(
         r#"{"url": "http://h", "auth": {"type": "basic", "username": "u", "passwordEnv": "P"},
             "idleTimeout": 1.5, "timeout": 2000}"#,
         json!({"url": "http://h", "auth": {"passwordEnv": "P", "type": "basic", "username": "u"},
@@ -53,6 +59,9 @@ fn a_diff_of_a_file_shows_what_the_configuration_does() {
         r#"{"command": "x --key s3cret", "args": ["--token", "s3cret", "Cookie: s3cret"],
             "env": {"A": "!get --token s3cret", "B": "s3cret${B}"}}"#,
         r#"{"url": "https://s3cret@h?k=s3cret", "headers": {"A": "Bearer ${A}", "B": "s3cret"}}"#,
+        r#"{"url": "http://h", "bearerToken": "!sh -c 's3cret'", "requestHeadersCommand": {
+            "command": "sh s3cret", "args": ["-c", "s3cret", "!s3cret"], "env": {"A": "s3cret"},
+            "timeoutMs": 5}}"#,
     ] {
         let diffed = mask::masked(fields).unwrap();
         assert!(!diffed.contains("s3cret"), "{diffed}");

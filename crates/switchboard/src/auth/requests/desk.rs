@@ -11,9 +11,12 @@ use oauth2::{
     AsyncHttpClient, ErrorResponseType, HttpRequest, HttpResponse, RequestTokenError,
     StandardErrorResponse,
 };
+use switchboard_core::render::words::clean_line;
 use url::Url;
 
-use super::{TokenError, shown};
+use super::sent::Sent;
+use super::{Answer, SHOWN, TokenError};
+use crate::auth::grant::Tokens;
 use crate::auth::net::{Net, NetError};
 
 /// One endpoint, and what was seen of its answer that the library does not keep.
@@ -21,6 +24,8 @@ pub(super) struct Desk<'a> {
     net: &'a Net,
     url: &'a Url,
     seen: Mutex<Seen>,
+    /// The secrets of the last request, which the answer may repeat.
+    sent: Mutex<Sent>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -40,11 +45,13 @@ impl<'c> AsyncHttpClient<'c> for Desk<'_> {
 
 impl<'a> Desk<'a> {
     pub(super) fn new(net: &'a Net, url: &'a Url) -> Desk<'a> {
-        Desk { net, url, seen: Mutex::default() }
+        Desk { net, url, seen: Mutex::default(), sent: Mutex::default() }
     }
 
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, NetError> {
         let (head, body) = request.into_parts();
+        let sent = Sent::of(&head.headers, &body);
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = sent;
         let answer = self.net.post(self.url, head.headers, body).await?;
         let seen = Seen { status: answer.status, retry_after: answer.retry_after };
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
@@ -60,19 +67,36 @@ impl<'a> Desk<'a> {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Words of the authorization server: one harmless line, without secrets of the request.
+    fn quoted(&self, text: &str) -> String {
+        // Cleaned first, so that a hidden character inside of a secret does not keep it, and cut
+        // last, so that no part of one is left.
+        let line = clean_line(text, usize::MAX);
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        clean_line(&sent.removed_from(&line), SHOWN).into_owned()
+    }
+
+    /// The tokens of an answer.
+    pub(super) fn tokens(&self, answer: Answer, asked: &[String]) -> Result<Tokens, TokenError> {
+        answer.tokens(asked).map_err(|error| match error {
+            TokenError::OtherType { found } => TokenError::OtherType { found: self.quoted(&found) },
+            error => error,
+        })
+    }
+
     pub(super) fn classify(
         &self,
         error: RequestTokenError<NetError, BasicErrorResponse>,
     ) -> TokenError {
         let RequestTokenError::ServerResponse(response) = &error else { return self.other(error) };
-        let description = shown(response.error_description().map_or("", String::as_str));
+        let description = self.quoted(response.error_description().map_or("", String::as_str));
         match response.error() {
             _ if self.is_trouble() => self.nonsense(),
             BasicErrorResponseType::InvalidGrant => TokenError::InvalidGrant { description },
             BasicErrorResponseType::InvalidClient | BasicErrorResponseType::UnauthorizedClient => {
                 TokenError::InvalidClient { description }
             }
-            other => TokenError::Refused { error: shown(other.as_ref()), description },
+            other => TokenError::Refused { error: self.quoted(other.as_ref()), description },
         }
     }
 
@@ -84,8 +108,8 @@ impl<'a> Desk<'a> {
         match error {
             RequestTokenError::ServerResponse(response) if !self.is_trouble() => {
                 let description = response.error_description().map_or("", String::as_str);
-                let error = shown(&response.error().to_string());
-                TokenError::Refused { error, description: shown(description) }
+                let error = self.quoted(&response.error().to_string());
+                TokenError::Refused { error, description: self.quoted(description) }
             }
             RequestTokenError::Request(cause) => TokenError::Net(cause),
             RequestTokenError::ServerResponse(_)

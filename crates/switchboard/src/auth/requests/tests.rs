@@ -1,0 +1,168 @@
+//! Tests of requests to an authorization server that repeats all of each in its refusal.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+use switchboard_core::sign_in::address::Reach;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::auth::grant::{Endpoints, Source};
+use crate::dial::http::Clients;
+use crate::dial::names::SystemNames;
+use crate::env::Environment;
+
+const REFRESH: &str = "REFRESH/secret+1";
+const CLIENT: &str = "CLIENT secret%2";
+const CODE: &str = "CODE-secret.3";
+const VERIFIER: &str = "VERIFIER~secret~4";
+const DEVICE: &str = "DEVICE=secret&5";
+
+/// Refuses each request with its credentials and its body, as they are and decoded.
+struct Echo {
+    url: Url,
+    _serving: JoinSet<()>,
+}
+
+impl Echo {
+    async fn start() -> Echo {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut request = Vec::new();
+                let request = loop {
+                    socket.read_buf(&mut request).await.unwrap();
+                    let text = String::from_utf8_lossy(&request).into_owned();
+                    if is_whole(&text) {
+                        break text;
+                    }
+                };
+                let (head, body) = request.split_once("\r\n\r\n").unwrap();
+                let credentials =
+                    head.lines().find_map(|line| line.strip_prefix("authorization: "));
+                let spaced = body.replace('+', " ");
+                let plain = percent_decode_str(&spaced).decode_utf8_lossy();
+                let said = format!("{} {body} {plain}", credentials.unwrap_or_default());
+                let refusal = json!({ "error": "invalid_grant", "error_description": said });
+                let refusal = refusal.to_string();
+                let answer = format!(
+                    "HTTP/1.1 400 No\r\nconnection: close\r\ncontent-type: application/json\r\n\
+                     content-length: {}\r\n\r\n{refusal}",
+                    refusal.len()
+                );
+                socket.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let url = Url::parse(&format!("http://127.0.0.1:{port}/token")).unwrap();
+        Echo { url, _serving: serving }
+    }
+
+    async fn net(&self) -> Net {
+        let clients =
+            Clients::new(Environment::made_of([("HOME", "/")], "/"), Arc::new(SystemNames));
+        Net::of(&clients, Reach::of(&self.url), None).await.unwrap()
+    }
+
+    fn grant(&self, method: Method) -> Grant {
+        Grant {
+            server: self.url.clone(),
+            issuer: self.url.to_string(),
+            resource: self.url.to_string(),
+            client: client(method),
+            endpoints: Endpoints { token: self.url.clone(), revocation: None },
+            tokens: Tokens {
+                access: Secret::new("ACCESS-secret"),
+                refresh: Some(Secret::new(REFRESH)),
+                received: SystemTime::now(),
+                lifetime: Lifetime::read(None),
+                scopes: Vec::new(),
+            },
+        }
+    }
+}
+
+fn is_whole(request: &str) -> bool {
+    let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    length.is_none_or(|length| body.len() >= length.parse().unwrap())
+}
+
+fn client(method: Method) -> Client {
+    Client {
+        id: "client".to_owned(),
+        secret: Some(Secret::new(CLIENT)),
+        secret_expires: None,
+        method,
+        source: Source::Configured,
+        redirect: None,
+    }
+}
+
+/// None of the secrets is in the message, and something was removed from it.
+#[track_caller]
+fn check<T>(what: &str, refused: Result<T, TokenError>) {
+    let Err(error) = refused else { panic!("{what}: must be refused") };
+    let told = format!("{error} {error:?}");
+    assert!(told.contains("[removed]"), "{what}: {told}");
+    // Every secret has this word in it, and the two encodings of the client's are of their own.
+    for secret in ["secret", "Y2xpZW50Ok", "Q0xJRU5U"] {
+        let told = told.replace("client_secret", "");
+        assert!(!told.contains(secret), "{what}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn refusal_that_repeats_a_request_is_quoted_without_its_secrets() {
+    let echo = Echo::start().await;
+    let (net, url) = (echo.net().await, &echo.url);
+    let device_code: Device = serde_json::from_value(json!({
+        "device_code": DEVICE, "user_code": "ABC", "verification_uri": url, "expires_in": 60,
+        "interval": 0,
+    }))
+    .unwrap();
+    for method in [Method::ClientSecretBasic, Method::ClientSecretPost] {
+        let (client, grant) = (client(method), echo.grant(method));
+        let verifier = Secret::new(VERIFIER);
+        let hand = CodeInHand {
+            code: CODE.to_owned(),
+            verifier: &verifier,
+            redirect: "http://127.0.0.1/callback",
+            resource: "r",
+            scopes: &[],
+        };
+        check("code", exchange(&net, &client, url, hand).await);
+        check("refresh", refresh(&net, &grant, &Secret::new(REFRESH)).await);
+        check("client credentials", of_client(&net, &client, url, ("r", &[])).await);
+        check("device", device(&net, &client, url, ("r", &[])).await);
+        check("device code", of_device(&net, &client, url, &device_code, ("r", &[])).await);
+        check("revocation", revoke(&net, &grant, url).await);
+    }
+}
+
+#[test]
+fn secrets_are_removed_in_every_spelling() {
+    use oauth2::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+
+    let body =
+        b"grant_type=x&refresh_token=a%2Fb+cdef&assertion=eyJhbGci&code=short&client_id=public";
+    let basic = HeaderValue::from_static("Basic YzpDTElFTlQlMkZTRUNSRVQ=");
+    let sent = sent::Sent::of(&HeaderMap::from_iter([(AUTHORIZATION, basic)]), body);
+    for (text, expected) in [
+        ("bad token: a/b cdef", "bad token: [removed]"),
+        ("bad token: a%2Fb+cdef", "bad token: [removed]"),
+        ("bad token: a%2fb%20cdef", "bad token: [removed]"),
+        ("assertion=eyJhbGci&x", "assertion=[removed]&x"),
+        ("Basic YzpDTElFTlQlMkZTRUNSRVQ=", "Basic [removed]="),
+        ("client_secret=CLIENT%2FSECRET or CLIENT/SECRET", "client_secret=[removed] or [removed]"),
+        // Too short to be a secret, and no secrets at all.
+        ("short of public code", "short of public code"),
+    ] {
+        assert_eq!(sent.removed_from(text), expected);
+    }
+}
