@@ -89,6 +89,11 @@ impl Project {
         Some(Project { place, root })
     }
 
+    /// Whether a path leads into the project as text, even if nothing is there.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        path.starts_with(&self.root)
+    }
+
     pub(super) fn owns(&self, path: &Path, written: Written) -> bool {
         path.starts_with(&self.root) || written == Written::Relative && !is_of_system(path)
     }

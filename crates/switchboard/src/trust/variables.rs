@@ -76,6 +76,20 @@ pub(super) fn working_directory(
     }
 }
 
+/// Whether programs would run where the project decides about files: in it, in a directory around it,
+/// or at a relative path.
+pub(super) fn runs_in_project(
+    entry: &ServerEntry,
+    cwd: &Path,
+    project: &Project,
+    expanded: &dyn Fn(&str) -> Option<String>,
+) -> bool {
+    let written = entry.cwd.as_ref().and_then(|cwd| expanded(cwd.source()));
+    let Some(written) = written.as_deref().map(Written::of) else { return true };
+    let Ok(cwd) = cwd.canonicalize() else { return true };
+    project.root.starts_with(&cwd) || project.owns(&cwd, written)
+}
+
 /// The words of a definition, or the parts of those that have an unread variable.
 pub(super) fn expanded_words(
     entry: &ServerEntry,
