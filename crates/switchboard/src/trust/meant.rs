@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::place;
 use crate::paths;
 
 /// What interpreters add to a name.
@@ -104,8 +105,13 @@ pub(super) fn by_virtual_environment(program: &Path) -> Option<PathBuf> {
 pub(super) fn by_package(word: &str, cwd: &Path) -> Vec<PathBuf> {
     let installed = cwd.join("node_modules");
     let first = word.split('/').next().unwrap_or_default();
-    let is_name = !first.is_empty() && !first.starts_with('.') && !word.contains("..");
-    if is_name && installed.join(first).is_dir() {
+    if first.is_empty() || first.starts_with('.') {
+        return Vec::new();
+    }
+    if word.contains("..") {
+        // `package/../../x.js` leads out of the package and is resolved as text.
+        by_path(place::resolved_as_text(&installed.join(word)))
+    } else if installed.join(first).is_dir() {
         by_path(installed.join(word))
     } else {
         Vec::new()

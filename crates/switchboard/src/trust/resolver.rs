@@ -2,6 +2,7 @@
 //! a word that names no file costs a look, a script that is not found could be swapped.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -126,7 +127,8 @@ fn argument_words(words: &[String]) -> Vec<String> {
 }
 
 struct Search<'l> {
-    seen: HashSet<PathBuf>,
+    /// By their text: `x.js` and `x.js/` are equal as paths.
+    seen: HashSet<OsString>,
     /// The names in a directory.
     listings: HashMap<PathBuf, Vec<String>>,
     found: Found,
@@ -164,11 +166,12 @@ impl Search<'_> {
     fn add_bases(&mut self, words: &[String]) {
         for word in words {
             for base in self.bases.clone() {
-                let place = base.join(word);
-                let fits = self.bases.len() <= MOST_BASES && !self.bases.contains(&place);
-                let is_other = !matches!(word.as_str(), "." | "/");
-                if fits && is_other && place.directory.is_dir() {
-                    self.bases.push(place);
+                for place in base.readings(word) {
+                    let fits = self.bases.len() <= MOST_BASES && !self.bases.contains(&place);
+                    let is_other = !matches!(word.as_str(), "." | "/");
+                    if fits && is_other && place.directory.is_dir() {
+                        self.bases.push(place);
+                    }
                 }
             }
         }
@@ -209,18 +212,21 @@ impl Search<'_> {
 
     /// The words that the files under this name go on with.
     fn look_up(&mut self, word: &str, base: &Place) -> Vec<String> {
-        let Place { directory: path, written } = base.join(word);
-        let base = &base.directory;
-        if path.is_dir() {
-            self.add_directory(path.clone(), written);
-        }
         let mut more = Vec::new();
-        let by = if path.is_file() { FoundBy::Path } else { FoundBy::Guess };
-        let settings = meant::by_virtual_environment(&path);
-        more.extend(settings.into_iter().flat_map(|file| self.add(file, FoundBy::Guess, written)));
-        for file in meant::by_path(path) {
-            more.extend(self.add(file, by, written));
+        for Place { directory: path, written } in base.readings(word) {
+            if path.is_dir() {
+                self.add_directory(path.clone(), written);
+            }
+            let by = if path.is_file() { FoundBy::Path } else { FoundBy::Guess };
+            if let Some(file) = meant::by_virtual_environment(&path) {
+                more.extend(self.add(file, FoundBy::Guess, written));
+            }
+            for file in meant::by_path(path) {
+                more.extend(self.add(file, by, written));
+            }
         }
+        let written = base.join(word).written;
+        let base = &base.directory;
         if let Some(module) = meant::by_module(word, base) {
             let beside = module.stems.iter().flat_map(|stem| self.beside(stem)).collect::<Vec<_>>();
             let files: Vec<PathBuf> = module.files.into_iter().chain(beside).collect();
@@ -304,7 +310,7 @@ impl Search<'_> {
 
     /// Adds a candidate; the words that its first line, or a file of arguments, goes on with.
     fn add(&mut self, file: PathBuf, by: FoundBy, written: Written) -> Vec<String> {
-        if !self.seen.insert(file.clone()) {
+        if !self.seen.insert(file.clone().into_os_string()) {
             return Vec::new();
         }
         // A program on `PATH` is none.

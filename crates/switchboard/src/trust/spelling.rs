@@ -69,7 +69,10 @@ pub(super) fn behind_letters<'w>(word: &'w str, bases: &[Place]) -> Vec<&'w str>
     let suffixes = std::iter::once(0).chain(ends).filter_map(|at| word.get(at..));
     let exists = |suffix: &&str| {
         *suffix != "/"
-            && bases.iter().any(|base| base.directory.join(suffix).symlink_metadata().is_ok())
+            && bases
+                .iter()
+                .flat_map(|base| base.readings(suffix))
+                .any(|place| place.directory.symlink_metadata().is_ok())
     };
     suffixes.filter(exists).collect()
 }

@@ -144,12 +144,12 @@ pub(super) fn searched(
             None => value.source().split(':').filter_map(expanded).collect(),
         }
     });
-    values.map(|value| in_list(&value, cwd)).collect()
+    values.flat_map(|value| in_list(&value, cwd)).collect()
 }
 
 /// An empty part of a list is the working directory.
-pub(super) fn in_list(value: &str, cwd: &Path) -> Place {
-    Place { directory: cwd.join(value), written: Written::of(value) }
+pub(super) fn in_list(value: &str, cwd: &Path) -> Vec<Place> {
+    Place { directory: cwd.to_owned(), written: Written::Relative }.readings(value)
 }
 
 /// The names directly in the project's own directory, where code is searched there.
