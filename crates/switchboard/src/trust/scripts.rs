@@ -89,11 +89,15 @@ impl Scripts {
         let mut unread = Unread(&mut coverage.not_covered);
         let cwd = variables::working_directory(entry, &project.place, &expanded, &mut unread);
         let words = variables::expanded_words(entry, &expanded, &mut unread);
+        variables::name_shell_values(entry, environment, &mut unread);
+        let runs_code = runs_code(entry);
+        if !runs_code {
+            variables::name_shell_args(entry, environment, &mut unread);
+        }
         let path = variables::own_path(entry, environment);
         if path.is_none() {
             coverage.leave_out("programs on its `PATH`".to_owned());
         }
-        let runs_code = runs_code(entry);
         let code = if runs_code { Code::Inline } else { Code::Absent };
         let root = &project.root;
         let line = CommandLine { words, cwd: &cwd, path: path.as_deref(), root, code };

@@ -112,6 +112,53 @@ pub(super) fn expanded_words(
     words
 }
 
+/// Names the values that a shell would expand once more, as it does with `BASH_ENV`, `ENV` and
+/// `PROMPT_COMMAND`.
+pub(super) fn name_shell_values(
+    entry: &ServerEntry,
+    environment: &Environment,
+    unread: &mut Unread<'_>,
+) {
+    let with = with_empty_variables(environment);
+    for (name, value) in entry.env.iter().flat_map(TemplateMap::iter) {
+        let words = match expand::expand_value(value, &with) {
+            Ok(Expanded::Text(text)) => vec![text],
+            Ok(Expanded::Command(words)) => words,
+            Err(_) => continue,
+        };
+        if words.iter().any(|word| is_expanded_by_shells(word)) {
+            unread.add(format!("files that {name:?} names after a shell expands it"));
+        }
+    }
+}
+
+/// The same for arguments that are not known to be code.
+pub(super) fn name_shell_args(
+    entry: &ServerEntry,
+    environment: &Environment,
+    unread: &mut Unread<'_>,
+) {
+    let with = with_empty_variables(environment);
+    for arg in entry.args.iter().flatten() {
+        let text = expand::expand(arg, &with).unwrap_or_default();
+        if text.contains(['$', '`']) {
+            unread.add(format!("files that {text:?} names after a shell expands it"));
+        }
+    }
+}
+
+/// What a variable holds is checked before a start.
+fn with_empty_variables(environment: &Environment) -> Surroundings<'_> {
+    Surroundings { variable: &|_| Some(String::new()), ..environment.places() }
+}
+
+fn is_expanded_by_shells(text: &str) -> bool {
+    let has_paths = text.contains(|c: char| c == '/' || c.is_whitespace());
+    let has_pattern = has_paths && text.contains(['*', '?', '[', '{']);
+    let mut pieces = text.split(|c: char| c.is_whitespace() || matches!(c, ':' | '=' | ';'));
+    text.contains(['$', '`']) || has_pattern || pieces.any(|piece| piece.starts_with('~'))
+}
+
 /// The `PATH` that the server itself is looked for on; `None` if only a start would tell.
 pub(super) fn own_path(entry: &ServerEntry, environment: &Environment) -> Option<String> {
     let ours = environment.variable("PATH").unwrap_or_default();
