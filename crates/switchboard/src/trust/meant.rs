@@ -110,6 +110,9 @@ pub(super) fn by_package(word: &str, cwd: &Path) -> Vec<PathBuf> {
 
 /// Where launchers find programs of a project before they install any.
 pub(super) fn by_launcher(word: &str, cwd: &Path) -> Vec<PathBuf> {
+    // `npx @scope/name` starts `name`.
+    let scoped = word.strip_prefix('@').and_then(|rest| rest.split_once('/'));
+    let word = scoped.map_or(word, |(_, name)| name);
     if word.contains('/') {
         return Vec::new();
     }

@@ -146,6 +146,7 @@ fn file_that_a_name_stands_for_is_covered() {
         ("bun run x", "x.tsx"),
         ("bun x", "x.ts"),
         ("node ./x", "x.node"),
+        ("npx @scope/foo", "node_modules/.bin/foo"),
     ] {
         covers(&line(text), file, "");
     }
@@ -178,6 +179,7 @@ fn file_that_a_runner_reads_is_covered_and_what_it_starts_is_named() {
         ("terraform console", "main.tf"),
         ("ansible-playbook x", "ansible.cfg"),
         ("npx -y server@1.0.0", ".npmrc"),
+        ("yarn start", ".yarn/releases/yarn-4.cjs"),
     ] {
         let (files, lines) = look(&[(file, "")], &line(text));
         assert_eq!(files, [file], "{text}");
