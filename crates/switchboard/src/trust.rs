@@ -5,6 +5,7 @@ mod meant;
 mod place;
 mod reader;
 mod resolver;
+mod runners;
 mod scripts;
 mod seal;
 mod spelling;

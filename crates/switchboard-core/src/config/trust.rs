@@ -155,7 +155,13 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
         let value = word.split_once('=').filter(|(flag, _)| is_flag(flag));
         value.is_some_and(|(_, code)| is_code(code))
     };
-    behind || words.iter().any(within)
+    // In the same word, as in `python -Bc'import server'`.
+    let attached = |word: &String| {
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        let mut letters = letters.chars().take_while(char::is_ascii_alphabetic);
+        letters.any(|letter| matches!(letter, 'c' | 'e' | 'E')) && is_code(word)
+    };
+    behind || words.iter().any(|word| within(word) || attached(word))
 }
 
 /// The programs that a definition starts, unexpanded and as written.

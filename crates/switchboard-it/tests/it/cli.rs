@@ -314,6 +314,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
               transport    stdio
               command      "fixture-server"
               args         "flaky" "--spawn-log" "[HOME]/spawns"
+              not covered  other files of the project that its programs load by themselves
               starts       "fixture-server" "flaky" "--spawn-log" "[HOME]/spawns"
             error: servers are approved on a terminal, one by one, by a person who reads the definition
             "#);

@@ -4,43 +4,32 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::place;
 use crate::paths;
 
 /// What interpreters add to a name.
-const ENDINGS: [&str; 7] = ["js", "mjs", "cjs", "ts", "json", "py", "rb"];
+const ENDINGS: [&str; 16] = [
+    "js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx", "json", "node", "py", "rb", "lua",
+    "groovy", "class", "hs",
+];
 
 /// What a directory starts with.
-const STARTS: [&str; 7] =
-    ["index.js", "index.mjs", "index.cjs", "index.ts", "index.json", "__main__.py", "package.json"];
+const STARTS: [&str; 11] = [
+    "index.js",
+    "index.mjs",
+    "index.cjs",
+    "index.ts",
+    "index.tsx",
+    "index.jsx",
+    "index.json",
+    "index.node",
+    "init.lua",
+    "__main__.py",
+    "package.json",
+];
 
 /// A manifest larger than this is looked at no further.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
-
-/// Programs that take what they run from a file of the working directory, and these files.
-const RUNNERS: &[(&[&str], &[&str])] = &[
-    (&["npm", "pnpm", "yarn", "bun"], &["package.json"]),
-    (&["deno"], &["deno.json", "deno.jsonc", "package.json"]),
-    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
-    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
-    (&["rake"], &["Rakefile", "rakefile"]),
-    (&["bundle"], &["Gemfile"]),
-    (&["cargo"], &["Cargo.toml", ".cargo/config.toml", "src/main.rs", "build.rs"]),
-    (&["go"], &["go.mod", "main.go"]),
-    (&["uv", "poetry", "pdm", "hatch", "rye"], &["pyproject.toml"]),
-    (&["pipenv"], &["Pipfile"]),
-    (&["mise", "rtx"], &["mise.toml", ".mise.toml"]),
-    (&["direnv"], &[".envrc"]),
-    (&["nix", "nix-shell"], &["flake.nix", "default.nix", "shell.nix"]),
-    (
-        &["compose", "docker-compose", "podman-compose"],
-        &["compose.yml", "compose.yaml", "docker-compose.yml", "docker-compose.yaml"],
-    ),
-    (&["gradle", "gradlew"], &["build.gradle", "build.gradle.kts"]),
-    (&["mvn"], &["pom.xml"]),
-    // Aliases and hooks.
-    (&["git"], &[".git/config"]),
-];
 
 /// The file itself, or those that may be meant by its name.
 pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
@@ -70,7 +59,8 @@ pub(super) struct Module {
     pub(super) package: PathBuf,
 }
 
-/// `package.module` or `-mpackage` for Python, `Package::Module` for Perl.
+/// `package.module` or `-mpackage` for Python, `Package::Module` for Perl, `package.Class` for Java,
+/// `package.module` for Lua.
 pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
     let name = word.strip_prefix("-m").or_else(|| word.strip_prefix("-M")).unwrap_or(word);
     let name = name.replace("::", ".");
@@ -85,7 +75,8 @@ pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
     let mut files = vec![module.with_extension("py"), module.join("__main__.py")];
     files.extend(stems.iter().map(|package| package.join("__init__.py")));
     files.extend(stems.iter().skip(1).map(|package| package.with_extension("py")));
-    files.push(module.with_extension("pm"));
+    files.extend(["pm", "class", "lua"].map(|ending| module.with_extension(ending)));
+    files.push(module.join("init.lua"));
     let package = stems.last().cloned().unwrap_or(module);
     let inner = stems.iter().flat_map(|stem| [stem.join("__init__"), stem.join("__main__")]);
     let stems = stems.iter().cloned().chain(inner).collect();
@@ -104,23 +95,24 @@ pub(super) fn by_virtual_environment(program: &Path) -> Option<PathBuf> {
 pub(super) fn by_package(word: &str, cwd: &Path) -> Vec<PathBuf> {
     let installed = cwd.join("node_modules");
     let first = word.split('/').next().unwrap_or_default();
-    let is_name = !first.is_empty() && !first.starts_with('.') && !word.contains("..");
-    if is_name && installed.join(first).is_dir() {
+    if first.is_empty() || first.starts_with('.') {
+        return Vec::new();
+    }
+    if word.contains("..") {
+        // `package/../../x.js` leads out of the package and is resolved as text.
+        by_path(place::resolved_as_text(&installed.join(word)))
+    } else if installed.join(first).is_dir() {
         by_path(installed.join(word))
     } else {
         Vec::new()
     }
 }
 
-/// The files that a runner of scripts takes its commands from.
-pub(super) fn by_runner(program: &str, cwd: &Path) -> Vec<PathBuf> {
-    let name = Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    let runs = RUNNERS.iter().filter(|(programs, _)| programs.contains(&name));
-    runs.flat_map(|(_, files)| files.iter().map(|file| cwd.join(file))).collect()
-}
-
 /// Where launchers find programs of a project before they install any.
 pub(super) fn by_launcher(word: &str, cwd: &Path) -> Vec<PathBuf> {
+    // `npx @scope/name` starts `name`.
+    let scoped = word.strip_prefix('@').and_then(|rest| rest.split_once('/'));
+    let word = scoped.map_or(word, |(_, name)| name);
     if word.contains('/') {
         return Vec::new();
     }
@@ -132,12 +124,40 @@ pub(super) fn by_launcher(word: &str, cwd: &Path) -> Vec<PathBuf> {
 
 /// What a package starts with.
 fn main_of(manifest: &Path) -> Option<String> {
+    read_manifest(manifest)?.get("main")?.as_str().map(str::to_owned)
+}
+
+/// The names under which a package finds its own files: `node -r name`, `node --import '#name'`,
+/// `npx name`.
+pub(super) struct OwnNames(Option<serde_json::Value>);
+
+impl OwnNames {
+    pub(super) fn of(manifest: &Path) -> OwnNames {
+        OwnNames(read_manifest(manifest))
+    }
+
+    pub(super) fn contain(&self, word: &str) -> bool {
+        let OwnNames(Some(manifest)) = self else { return false };
+        if word.starts_with('#') {
+            return manifest.get("imports").is_some();
+        }
+        let has_program = manifest.get("bin").is_some_and(|bin| bin.get(word).is_some());
+        let name = manifest.get("name").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let is_name = !name.is_empty()
+            && (name.rsplit('/').next() == Some(word)
+                || word
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+        has_program || is_name
+    }
+}
+
+fn read_manifest(manifest: &Path) -> Option<serde_json::Value> {
     let mut text = Vec::new();
     let file = paths::open_regular(manifest).ok()??;
     file.take(LARGEST_MANIFEST + 1).read_to_end(&mut text).ok()?;
     if text.len() as u64 > LARGEST_MANIFEST {
         return None;
     }
-    let manifest: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    manifest.get("main")?.as_str().map(str::to_owned)
+    serde_json::from_slice(&text).ok()
 }

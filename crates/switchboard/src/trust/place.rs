@@ -1,6 +1,6 @@
 //! Which places belong to a project, to the system, or to neither.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::env::Environment;
 
@@ -60,6 +60,37 @@ impl Place {
         };
         Place { directory: self.directory.join(word), written }
     }
+
+    /// What a word names from here to the kernel, and to programs such as Node that resolve `..` and
+    /// slashes at the end as text: `missing/../x.js` and `x.js/` are files to them.
+    pub(super) fn readings(&self, word: &str) -> Vec<Place> {
+        let place = self.join(word);
+        let is_plain = {
+            let text = place.directory.to_string_lossy();
+            let ends = text.ends_with('/') || text.ends_with("/.");
+            !ends && !place.directory.components().any(|part| part == Component::ParentDir)
+        };
+        if is_plain {
+            return vec![place];
+        }
+        let directory = resolved_as_text(&place.directory);
+        vec![Place { directory, written: place.written }, place]
+    }
+}
+
+/// The path without `.`, `..` and slashes at the end, whatever is there.
+pub(super) fn resolved_as_text(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => resolved.push(part),
+        }
+    }
+    resolved
 }
 
 /// Where a project lies.
@@ -87,6 +118,11 @@ impl Project {
         let place = environment.cwd.canonicalize().ok()?;
         let root = project_root(&place, environment.variable("HOME").map(Path::new));
         Some(Project { place, root })
+    }
+
+    /// Whether a path leads into the project as text, even if nothing is there.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        path.starts_with(&self.root)
     }
 
     pub(super) fn owns(&self, path: &Path, written: Written) -> bool {

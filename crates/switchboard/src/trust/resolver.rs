@@ -2,12 +2,14 @@
 //! a word that names no file costs a look, a script that is not found could be swapped.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::meant;
+use super::meant::{self, OwnNames};
 use super::place::{Place, Written};
+use super::runners;
 use super::spelling::{self, parts_of};
 use crate::dial::lookup;
 use crate::paths;
@@ -85,6 +87,7 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> Found {
     let mut search = Search {
         seen: HashSet::new(),
         listings: HashMap::new(),
+        own_names: HashMap::new(),
         found: Found::default(),
         looks: 0,
         options: 0,
@@ -126,9 +129,12 @@ fn argument_words(words: &[String]) -> Vec<String> {
 }
 
 struct Search<'l> {
-    seen: HashSet<PathBuf>,
+    /// By their text: `x.js` and `x.js/` are equal as paths.
+    seen: HashSet<OsString>,
     /// The names in a directory.
     listings: HashMap<PathBuf, Vec<String>>,
+    /// By manifest.
+    own_names: HashMap<PathBuf, OwnNames>,
     found: Found,
     looks: usize,
     options: usize,
@@ -164,11 +170,12 @@ impl Search<'_> {
     fn add_bases(&mut self, words: &[String]) {
         for word in words {
             for base in self.bases.clone() {
-                let place = base.join(word);
-                let fits = self.bases.len() <= MOST_BASES && !self.bases.contains(&place);
-                let is_other = !matches!(word.as_str(), "." | "/");
-                if fits && is_other && place.directory.is_dir() {
-                    self.bases.push(place);
+                for place in base.readings(word) {
+                    let fits = self.bases.len() <= MOST_BASES && !self.bases.contains(&place);
+                    let is_other = !matches!(word.as_str(), "." | "/");
+                    if fits && is_other && place.directory.is_dir() {
+                        self.bases.push(place);
+                    }
                 }
             }
         }
@@ -209,18 +216,21 @@ impl Search<'_> {
 
     /// The words that the files under this name go on with.
     fn look_up(&mut self, word: &str, base: &Place) -> Vec<String> {
-        let Place { directory: path, written } = base.join(word);
-        let base = &base.directory;
-        if path.is_dir() {
-            self.add_directory(path.clone(), written);
-        }
         let mut more = Vec::new();
-        let by = if path.is_file() { FoundBy::Path } else { FoundBy::Guess };
-        let settings = meant::by_virtual_environment(&path);
-        more.extend(settings.into_iter().flat_map(|file| self.add(file, FoundBy::Guess, written)));
-        for file in meant::by_path(path) {
-            more.extend(self.add(file, by, written));
+        for Place { directory: path, written } in base.readings(word) {
+            if path.is_dir() {
+                self.add_directory(path.clone(), written);
+            }
+            let by = if path.is_file() { FoundBy::Path } else { FoundBy::Guess };
+            if let Some(file) = meant::by_virtual_environment(&path) {
+                more.extend(self.add(file, FoundBy::Guess, written));
+            }
+            for file in meant::by_path(path) {
+                more.extend(self.add(file, by, written));
+            }
         }
+        let written = base.join(word).written;
+        let base = &base.directory;
         if let Some(module) = meant::by_module(word, base) {
             let beside = module.stems.iter().flat_map(|stem| self.beside(stem)).collect::<Vec<_>>();
             let files: Vec<PathBuf> = module.files.into_iter().chain(beside).collect();
@@ -231,17 +241,49 @@ impl Search<'_> {
                 more.extend(self.add(file, FoundBy::Guess, written));
             }
         }
+        let reads = runners::files_of(word);
         for place in self.upwards(base) {
             for file in
                 meant::by_launcher(word, &place).into_iter().chain(meant::by_package(word, &place))
             {
                 more.extend(self.add(file, FoundBy::Guess, written));
             }
-            for file in meant::by_runner(word, &place) {
+            for file in self.by_runner(&reads, &place).into_iter().chain(self.by_name(word, &place))
+            {
                 more.extend(self.add(file, FoundBy::Runner, written));
             }
         }
         more
+    }
+
+    /// The files that a runner reads in this directory.
+    fn by_runner(&mut self, reads: &[&str], place: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for name in reads {
+            let path = place.join(name);
+            let pattern = path.file_name().and_then(|name| name.to_str());
+            let Some((start, end)) = pattern.and_then(|name| name.split_once('*')) else {
+                files.push(path);
+                continue;
+            };
+            let directory = path.parent().unwrap_or(place).to_owned();
+            let names = self.names_in(&directory).iter();
+            let fits = names.filter(|name| name.starts_with(start) && name.ends_with(end));
+            files.extend(fits.map(|name| directory.join(name)));
+        }
+        files
+    }
+
+    /// The manifest of a package that has files of its own under this name.
+    fn by_name(&mut self, word: &str, place: &Path) -> Option<PathBuf> {
+        let manifest = place.join("package.json");
+        let names =
+            self.own_names.entry(manifest.clone()).or_insert_with(|| OwnNames::of(&manifest));
+        names.contain(word).then_some(manifest)
+    }
+
+    fn names_in(&mut self, directory: &Path) -> &[String] {
+        self.listings.entry(directory.to_owned()).or_insert_with(|| names_in(directory))
     }
 
     /// A directory and those around it that belong to the project.
@@ -261,8 +303,7 @@ impl Search<'_> {
         let start = format!("{}.", name.to_string_lossy());
         let mut files = Vec::new();
         for place in [directory.to_owned(), directory.join("__pycache__")] {
-            let names = self.listings.entry(place.clone()).or_insert_with(|| names_in(&place));
-            let fits = names.iter().filter(|name| {
+            let fits = self.names_in(&place).iter().filter(|name| {
                 name.starts_with(&start) && ENDINGS.iter().any(|ending| name.ends_with(ending))
             });
             files.extend(fits.map(|name| place.join(name)));
@@ -304,7 +345,7 @@ impl Search<'_> {
 
     /// Adds a candidate; the words that its first line, or a file of arguments, goes on with.
     fn add(&mut self, file: PathBuf, by: FoundBy, written: Written) -> Vec<String> {
-        if !self.seen.insert(file.clone()) {
+        if !self.seen.insert(file.clone().into_os_string()) {
             return Vec::new();
         }
         // A program on `PATH` is none.

@@ -89,18 +89,22 @@ impl Scripts {
         let mut unread = Unread(&mut coverage.not_covered);
         let cwd = variables::working_directory(entry, &project.place, &expanded, &mut unread);
         let words = variables::expanded_words(entry, &expanded, &mut unread);
+        variables::name_shell_values(entry, environment, &mut unread);
+        let runs_code = runs_code(entry);
+        if !runs_code {
+            variables::name_shell_args(entry, environment, &mut unread);
+        }
         let path = variables::own_path(entry, environment);
         if path.is_none() {
             coverage.leave_out("programs on its `PATH`".to_owned());
         }
-        let runs_code = runs_code(entry);
         let code = if runs_code { Code::Inline } else { Code::Absent };
         let root = &project.root;
         let line = CommandLine { words, cwd: &cwd, path: path.as_deref(), root, code };
         let Found { mut files, mut directories, not_followed } = resolver::candidates(&line);
         not_followed.into_iter().for_each(|what| coverage.leave_out(what));
-        let asked: Vec<String> =
-            programs_in(entry).asked.iter().filter_map(|name| expanded(name)).collect();
+        let programs = programs_in(entry);
+        let asked: Vec<String> = programs.asked.iter().filter_map(|name| expanded(name)).collect();
         let ours = environment.variable("PATH");
         let helpers = CommandLine { words: asked, cwd: &cwd, path: ours, root, code };
         files.extend(resolver::candidates(&helpers).files);
@@ -111,13 +115,18 @@ impl Scripts {
         let searched = variables::searched(entry, &expanded, path.as_deref(), &cwd);
         directories.extend(searched.iter().cloned());
         self.cover_directories(&directories, &project, &budget, &mut coverage);
-        if runs_code {
-            // What is said of its code holds for the project's own directory, too.
-            coverage.not_covered.retain(|what| what != OTHER_FILES);
-        }
         variables::count_own(&searched, &project, &mut coverage);
         if runs_code {
             coverage.leave_out("files that its code names in other ways".to_owned());
+        }
+        let starts_program = programs.server.is_some()
+            || !programs.asked.is_empty()
+            || entry.request_headers_command.is_some();
+        let has_paths = coverage.hashes().iter().any(|(path, _)| project.contains(Path::new(path)))
+            || files.iter().any(|candidate| project.contains(&candidate.file));
+        let runs_inside = variables::runs_in_project(entry, &cwd, &project, &expanded);
+        if starts_program && (runs_inside || has_paths) {
+            coverage.leave_out_other_files();
         }
         coverage
     }
@@ -243,8 +252,10 @@ impl Scripts {
     }
 }
 
-/// For directories in which too much changes to count.
-pub(super) const OTHER_FILES: &str = "other files of the project";
+/// The default for programs in a project, because no list of what they load is complete; also for
+/// directories in which too much changes to count.
+pub(super) const OTHER_FILES: &str =
+    "other files of the project that its programs load by themselves";
 
 enum LookedAt {
     Covered(FileHash),
@@ -270,6 +281,12 @@ impl Coverage {
         if !self.not_covered.contains(&what) {
             self.not_covered.push(what);
         }
+    }
+
+    /// Once, and behind all that is more precise.
+    fn leave_out_other_files(&mut self) {
+        self.not_covered.retain(|what| what != OTHER_FILES);
+        self.leave_out(OTHER_FILES.to_owned());
     }
 
     /// All that an approval is bound to.

@@ -83,12 +83,12 @@ impl Seal {
             Belongs::Own(_) | Belongs::Elsewhere => false,
         });
         let given = self.given(program).filter(|(name, _)| variables::is_searched(name));
-        let mut searched = given.flat_map(|(_, value)| value.split(':'));
-        let hidden_search =
-            searched.any(|value| match project.belongs(&variables::in_list(value, &program.cwd)) {
-                Belongs::Own(directory) | Belongs::Part(directory) => !is_noticed(&directory),
-                Belongs::Elsewhere => false,
-            });
+        let searched = given.flat_map(|(_, value)| value.split(':'));
+        let mut searched = searched.flat_map(|value| variables::in_list(value, &program.cwd));
+        let hidden_search = searched.any(|place| match project.belongs(&place) {
+            Belongs::Own(directory) | Belongs::Part(directory) => !is_noticed(&directory),
+            Belongs::Elsewhere => false,
+        });
         hidden_file || hidden_directory || hidden_search
     }
 

@@ -20,11 +20,17 @@ pub(super) fn parts_of<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> 
     let words: Vec<&str> = words.collect();
     let mut parts = paths_in(words.iter().copied());
     let mut more: Vec<String> = words.iter().flat_map(|word| unquoted(word)).collect();
+    let grouped = words.iter().copied().chain(parts.iter().chain(&more).map(String::as_str));
+    let modules: Vec<String> = grouped.flat_map(behind_m).map(str::to_owned).collect();
+    more.extend(modules);
     // A `data:` URL may have a `file:` URL within, encoded twice.
     for _ in 0..2 {
         let decoded: Vec<String> =
             parts.iter().chain(&more).filter_map(|part| decoded(part)).collect();
         more.extend(paths_in(decoded.iter().map(String::as_str)));
+        let files: Vec<String> =
+            parts.iter().chain(&more).filter_map(|part| before_query(part)).collect();
+        more.extend(files);
     }
     more.extend(paths_in(more.clone().iter().map(String::as_str)));
     for part in more {
@@ -33,6 +39,21 @@ pub(super) fn parts_of<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> 
         }
     }
     parts
+}
+
+/// The module in a group of short options, as in `python3 -uBmpackage.module`.
+fn behind_m(word: &str) -> impl Iterator<Item = &str> {
+    let letters = word.strip_prefix('-').filter(|_| word.len() <= LONGEST_OPTION);
+    let letters = letters.unwrap_or_default();
+    let end = letters.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(letters.len());
+    let marks = letters.char_indices().take(end).filter(|(_, letter)| *letter == 'm');
+    marks.filter_map(move |(at, _)| letters.get(at + 1..)).filter(|name| !name.is_empty())
+}
+
+/// The file of a module's URL, as in `./x.mjs?version`, or of a flake, as in `./sub#server`.
+fn before_query(part: &str) -> Option<String> {
+    let (file, _) = part.split_once(['?', '#'])?;
+    (!file.is_empty()).then(|| file.to_owned())
 }
 
 /// The words within a word, without quotes and backslashes.
@@ -69,7 +90,10 @@ pub(super) fn behind_letters<'w>(word: &'w str, bases: &[Place]) -> Vec<&'w str>
     let suffixes = std::iter::once(0).chain(ends).filter_map(|at| word.get(at..));
     let exists = |suffix: &&str| {
         *suffix != "/"
-            && bases.iter().any(|base| base.directory.join(suffix).symlink_metadata().is_ok())
+            && bases
+                .iter()
+                .flat_map(|base| base.readings(suffix))
+                .any(|place| place.directory.symlink_metadata().is_ok())
     };
     suffixes.filter(exists).collect()
 }

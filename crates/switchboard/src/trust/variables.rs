@@ -76,6 +76,20 @@ pub(super) fn working_directory(
     }
 }
 
+/// Whether programs would run where the project decides about files: in it, in a directory around it,
+/// or at a relative path.
+pub(super) fn runs_in_project(
+    entry: &ServerEntry,
+    cwd: &Path,
+    project: &Project,
+    expanded: &dyn Fn(&str) -> Option<String>,
+) -> bool {
+    let written = entry.cwd.as_ref().and_then(|cwd| expanded(cwd.source()));
+    let Some(written) = written.as_deref().map(Written::of) else { return true };
+    let Ok(cwd) = cwd.canonicalize() else { return true };
+    project.root.starts_with(&cwd) || project.owns(&cwd, written)
+}
+
 /// The words of a definition, or the parts of those that have an unread variable.
 pub(super) fn expanded_words(
     entry: &ServerEntry,
@@ -96,6 +110,53 @@ pub(super) fn expanded_words(
         }
     }
     words
+}
+
+/// Names the values that a shell would expand once more, as it does with `BASH_ENV`, `ENV` and
+/// `PROMPT_COMMAND`.
+pub(super) fn name_shell_values(
+    entry: &ServerEntry,
+    environment: &Environment,
+    unread: &mut Unread<'_>,
+) {
+    let with = with_empty_variables(environment);
+    for (name, value) in entry.env.iter().flat_map(TemplateMap::iter) {
+        let words = match expand::expand_value(value, &with) {
+            Ok(Expanded::Text(text)) => vec![text],
+            Ok(Expanded::Command(words)) => words,
+            Err(_) => continue,
+        };
+        if words.iter().any(|word| is_expanded_by_shells(word)) {
+            unread.add(format!("files that {name:?} names after a shell expands it"));
+        }
+    }
+}
+
+/// The same for arguments that are not known to be code.
+pub(super) fn name_shell_args(
+    entry: &ServerEntry,
+    environment: &Environment,
+    unread: &mut Unread<'_>,
+) {
+    let with = with_empty_variables(environment);
+    for arg in entry.args.iter().flatten() {
+        let text = expand::expand(arg, &with).unwrap_or_default();
+        if text.contains(['$', '`']) {
+            unread.add(format!("files that {text:?} names after a shell expands it"));
+        }
+    }
+}
+
+/// What a variable holds is checked before a start.
+fn with_empty_variables(environment: &Environment) -> Surroundings<'_> {
+    Surroundings { variable: &|_| Some(String::new()), ..environment.places() }
+}
+
+fn is_expanded_by_shells(text: &str) -> bool {
+    let has_paths = text.contains(|c: char| c == '/' || c.is_whitespace());
+    let has_pattern = has_paths && text.contains(['*', '?', '[', '{']);
+    let mut pieces = text.split(|c: char| c.is_whitespace() || matches!(c, ':' | '=' | ';'));
+    text.contains(['$', '`']) || has_pattern || pieces.any(|piece| piece.starts_with('~'))
 }
 
 /// The `PATH` that the server itself is looked for on; `None` if only a start would tell.
@@ -130,12 +191,12 @@ pub(super) fn searched(
             None => value.source().split(':').filter_map(expanded).collect(),
         }
     });
-    values.map(|value| in_list(&value, cwd)).collect()
+    values.flat_map(|value| in_list(&value, cwd)).collect()
 }
 
 /// An empty part of a list is the working directory.
-pub(super) fn in_list(value: &str, cwd: &Path) -> Place {
-    Place { directory: cwd.join(value), written: Written::of(value) }
+pub(super) fn in_list(value: &str, cwd: &Path) -> Vec<Place> {
+    Place { directory: cwd.to_owned(), written: Written::Relative }.readings(value)
 }
 
 /// The names directly in the project's own directory, where code is searched there.

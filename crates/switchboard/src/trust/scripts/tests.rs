@@ -9,6 +9,7 @@ use std::fs;
 
 use super::*;
 
+mod loading;
 mod repository;
 mod spelling;
 

@@ -290,7 +290,8 @@ fn installed_packages_in_a_directory_are_named() {
     let json = entry(&json!({ "command": "true", "env": { "NODE_PATH": "lib" } }));
     let before = coverage(&json, &environment);
     let within = |name: &str| format!("files in \"{}/lib/{name}/\"", root.display());
-    assert_eq!(before.not_covered, [within(".git"), within("node_modules")]);
+    let expected = [within(".git"), within("node_modules"), OTHER_FILES.to_owned()];
+    assert_eq!(before.not_covered, expected);
     fs::write(root.join("lib/.git/index"), "").unwrap();
     assert_eq!(coverage(&json, &environment), before);
     fs::create_dir(root.join("lib/node_modules/b")).unwrap();
@@ -336,7 +337,7 @@ fn pipe_in_the_place_of_a_script_can_never_be_approved() {
         let first = coverage(&json, &environment);
         let path = root.join(at);
         let left_out = format!("{path:?}, which is no regular file: the server does not start");
-        assert_eq!(first.not_covered, [left_out]);
+        assert_eq!(first.not_covered, [left_out, OTHER_FILES.to_owned()]);
         assert_ne!(coverage(&json, &environment).hashes(), first.hashes(), "{word}");
     }
 }
@@ -390,8 +391,15 @@ fn absolute_path_into_the_repository_is_covered() {
 #[test]
 fn what_cannot_be_followed_is_named() {
     let repository = Repository::new();
-    let named = |json: Value| repository.coverage(&json).not_covered.join("; ");
+    let named = |json: Value| {
+        let mut lines = repository.coverage(&json).not_covered;
+        assert_eq!(lines.pop().as_deref(), Some(OTHER_FILES), "{json}");
+        lines.join("; ")
+    };
     assert_eq!(named(run("python", &["srv.py"])), "");
+    let own = json!({ "command": "python", "args": ["-c", "import srv", "."],
+        "env": { "PYTHONPATH": "." } });
+    assert_eq!(named(own), "files that its code names in other ways");
     assert_eq!(
         named(run("python", &["${TOOLS}/srv.py"])),
         "\"${TOOLS}/srv.py\", whose variables are not read"
@@ -408,4 +416,40 @@ fn what_cannot_be_followed_is_named() {
     let words: Vec<String> = (0..600).map(|n| format!("w{n}")).collect();
     let many = json!({ "command": "python", "args": words });
     assert_eq!(named(many), "what is named behind the first 512 words");
+}
+
+#[test]
+fn program_in_the_project_may_load_other_files() {
+    let (_folder, outer) = project(&["repo/x.py", "repo/pkg/y", "other/z.py"]);
+    fs::create_dir(outer.join("repo/.git")).unwrap();
+    let environment = Environment::made_of([("PATH", "/bin")], outer.join("repo"));
+    let check = |json: Value, is_named: bool| {
+        let text = json.to_string().replace("OUTER", outer.to_str().unwrap());
+        let json = serde_json::from_str(&text).unwrap();
+        let lines = coverage(&entry(&json), &environment).not_covered;
+        let last = lines.last().filter(|line| *line == OTHER_FILES);
+        assert_eq!(last.is_some(), is_named, "{json} {lines:?}");
+        let count = lines.iter().filter(|line| *line == OTHER_FILES).count();
+        assert_eq!(count, usize::from(is_named), "{json}");
+    };
+    check(json!({ "command": "tox" }), true);
+    check(json!({ "command": "/usr/bin/true" }), true);
+    check(json!({ "command": "npx", "args": ["-y", "server@1.2.3"] }), true);
+    check(json!({ "url": "tox -e serve" }), true);
+    check(json!({ "command": "tox", "cwd": "pkg" }), true);
+    check(json!({ "command": "tox", "cwd": ".." }), true);
+    check(json!({ "command": "tox", "cwd": "../other" }), true);
+    check(json!({ "command": "tox", "cwd": "OUTER" }), true);
+    check(json!({ "command": "tox", "cwd": "${ELSE}" }), true);
+    check(json!({ "command": "tox", "cwd": "OUTER/missing" }), true);
+    check(json!({ "command": "tox", "env": { "PYTHONPATH": "." } }), true);
+    check(json!({ "command": "tox", "cwd": "OUTER/other" }), false);
+    check(json!({ "command": "tox", "cwd": "OUTER/other", "args": ["z.py"] }), false);
+    check(json!({ "command": "tox", "cwd": "OUTER/other", "args": ["OUTER/repo/x.py"] }), true);
+    check(json!({ "command": "tox", "cwd": "OUTER/other", "args": ["OUTER/repo/new"] }), true);
+    let set = json!({ "command": "tox", "cwd": "OUTER/other", "env": { "A": "OUTER/repo/pkg" } });
+    check(set, true);
+    check(json!({ "url": "https://example.com/mcp" }), false);
+    let asked = json!({ "url": "https://example.com/mcp", "bearerToken": "!pass show token" });
+    check(asked, true);
 }
