@@ -221,8 +221,8 @@ fn has_endpoint(object: &Object<'_>) -> bool {
 fn has_rule(object: &Object<'_>) -> bool {
     let is_rule = |key: &str| {
         let word = plain(key);
-        let fits = |rule: &&str| word == **rule || rule.len() > 6 && is_near(&word, rule);
-        RULE_KEYS.iter().any(|rule| fits(&rule))
+        let fits = |rule: &str| word == rule || rule.len() > 6 && is_near(&word, rule);
+        RULE_KEYS.iter().any(|rule| fits(rule))
     };
     keys(object).any(is_rule)
 }
