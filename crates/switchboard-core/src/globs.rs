@@ -39,9 +39,21 @@ impl Globs {
     }
 }
 
-/// The pattern that fits this text and nothing else.
+/// The pattern that fits this text and nothing else; see [`crate::pattern::is_glob`].
 pub fn literal(text: &str) -> String {
-    globset::escape(text)
+    let mut pattern = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let at_end = at == 0 || at + c.len_utf8() == text.len();
+        let after_mark = at == 1 && text.starts_with('!');
+        match c {
+            // `[!]` would begin a set.
+            '!' if at == 0 => pattern.push_str("{!}"),
+            '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' => pattern.extend(['[', c, ']']),
+            c if c.is_whitespace() && (at_end || after_mark) => pattern.extend(['[', c, ']']),
+            c => pattern.push(c),
+        }
+    }
+    pattern
 }
 
 #[cfg(test)]
@@ -49,6 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pattern::is_glob;
 
     fn check(pattern: &str, names: &[&str], expected: bool) {
         let globs = Globs::new(&[pattern.to_owned()]);
@@ -72,7 +85,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_literal_pattern_fits_itself(name in "[ -~]{1,40}") {
-            prop_assert!(Globs::new(&[literal(&name)]).is_match(&[&name]));
+            let pattern = literal(&name);
+            prop_assert!(is_glob(&pattern), "{pattern}");
+            prop_assert!(Globs::new(&[pattern]).is_match(&[&name]));
         }
     }
 }

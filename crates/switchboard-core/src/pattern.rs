@@ -60,7 +60,32 @@ impl Pattern {
 /// Whether a glob over names can be used. One that cannot would match nothing without a word.
 pub fn is_glob(pattern: &str) -> bool {
     const LONGEST: usize = 512;
-    !pattern.trim().is_empty() && pattern.len() <= LONGEST && globset::Glob::new(pattern).is_ok()
+    let built = globset::GlobBuilder::new(pattern).backslash_escape(false).build();
+    (1..=LONGEST).contains(&pattern.len()) && built.is_ok() && !has_foreign_syntax(pattern)
+}
+
+/// No name has a blank at an end, nothing is escaped by a backslash, and `!` does not negate a
+/// pattern, although other programs read these so.
+fn has_foreign_syntax(pattern: &str) -> bool {
+    let mut set = None;
+    let mut outside = String::with_capacity(pattern.len());
+    for (at, c) in pattern.char_indices() {
+        match set {
+            // A bracket right at the beginning is a member of the set.
+            Some(first) if c == ']' && at > first => set = None,
+            None if c == '[' => {
+                let negated = pattern[at + 1..].starts_with(['!', '^']);
+                set = Some(at + 1 + usize::from(negated));
+                // What stands in the place of a set is no blank.
+                outside.push('[');
+            }
+            Some(_) => {}
+            None => outside.push(c),
+        }
+    }
+    let mut ends = outside.split(['{', ',', '}']);
+    let blank_ends = |part: &str| part.trim() != part;
+    outside.starts_with('!') || outside.contains('\\') || ends.any(blank_ends)
 }
 
 #[cfg(test)]
@@ -84,5 +109,49 @@ mod tests {
     fn case_matters_only_if_asked() {
         assert!(!Pattern::compile("abc", Case::Matters).unwrap().is_match("ABC"));
         assert!(Pattern::compile("abc", Case::Ignored).unwrap().is_match("ABC"));
+    }
+
+    #[test]
+    fn pattern_that_can_match_no_name_is_malformed() {
+        for wrong in [
+            "",
+            " ",
+            "s/del ",
+            " s/del",
+            "s/del\t",
+            "s/del\n",
+            "s/del\u{a0}",
+            "s/\\*",
+            "s\\del",
+            "s/del\\",
+            "!s/del",
+            "!*",
+            "s/{del, ex}",
+            "s/{ del}",
+            "s/[",
+            "s/[]",
+            "s/[z-a]",
+            "s/{del",
+        ] {
+            assert!(!is_glob(wrong), "{wrong:?}");
+        }
+        for right in [
+            "s/del",
+            "s/*",
+            "*",
+            "s/[!a]*",
+            "s/d?l",
+            "s/{del,ex}",
+            "s/my tool",
+            "s/a!b",
+            "s/[]]",
+            "s/[[]x",
+            "s/[\\]",
+            "s/x[ ]",
+            "{!}s/del",
+            "s/[!]]",
+        ] {
+            assert!(is_glob(right), "{right:?}");
+        }
     }
 }

@@ -479,7 +479,7 @@ pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> L
     keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));
     ListingPolicy {
         prefix: definition.tool_prefix.unwrap_or(settings.tool_prefix),
-        include: definition.include_tools.clone().unwrap_or_default(),
+        include: definition.include_tools.clone(),
         exclude: definition.exclude_tools.clone().unwrap_or_default(),
         keywords,
         resources: match definition.expose_resources {

@@ -9,8 +9,9 @@ use switchboard_core::config::layers::{Layer, Tier};
 use switchboard_core::config::parse::{ParsedFile, ParsedServer};
 
 use crate::env::Environment;
+use crate::known_files::KnownFiles;
 use crate::last_good::LastGood;
-use crate::load::{self, LoadError, LoadOptions};
+use crate::load::{self, Earlier, LoadError, LoadOptions};
 use crate::paths::Paths;
 use crate::sources;
 
@@ -49,7 +50,9 @@ pub fn discover(
     locations: &Paths,
     options: &LoadOptions,
 ) -> Result<Discovery, LoadError> {
-    let own = load::own_layers(environment, locations, options, &LastGood::default())?;
+    let (last_good, known) = (LastGood::default(), KnownFiles::read(&locations.known_files()));
+    let earlier = Earlier { last_good: &last_good, known: &known };
+    let own = load::own_layers(environment, locations, options, earlier)?;
     let imports = own.imports();
     let mut hosts = Vec::new();
     for host in Host::ALL {

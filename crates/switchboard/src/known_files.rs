@@ -9,15 +9,27 @@ use serde::{Deserialize, Serialize};
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::layers::{Layer, Tier};
 
-use crate::paths;
+use crate::load::FileState;
+use crate::paths::{self, Unread};
 use crate::shared_file::{SharedFile, UpdateError};
 
 /// Names beyond this number are not remembered: the file stays small.
 const MOST_NAMES: usize = 1_000;
 
+/// Files that are gone and that this load did not look for are forgotten beyond this number.
+const MOST_FILES: usize = 1_000;
+
+/// What earlier commands wrote down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KnownFiles {
+    Read(Record),
+    /// Damaged, or written by another user: any file may have held rules.
+    Unreadable,
+}
+
 /// By path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KnownFiles {
+pub(crate) struct Record {
     files: BTreeMap<String, KnownFile>,
 }
 
@@ -28,34 +40,51 @@ struct KnownFile {
 }
 
 impl KnownFiles {
-    /// Empty if the file is missing, malformed, or writable by other users.
     pub(crate) fn read(path: &Path) -> KnownFiles {
-        let bytes = paths::read_private(path).ok().flatten();
-        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        match paths::read_private(path) {
+            Ok(bytes) => KnownFiles::of(bytes.as_deref()),
+            Err(Unread::Io(_) | Unread::Exposed) => KnownFiles::Unreadable,
+        }
+    }
+
+    fn of(bytes: Option<&[u8]>) -> KnownFiles {
+        match bytes.map(serde_json::from_slice) {
+            None => KnownFiles::Read(Record::default()),
+            Some(Ok(record)) => KnownFiles::Read(record),
+            Some(Err(_)) => KnownFiles::Unreadable,
+        }
     }
 
     /// The names of servers in a file when it was last sound.
     pub(crate) fn servers(&self, path: &str) -> impl Iterator<Item = &str> {
-        self.files.get(path).into_iter().flat_map(|file| file.servers.iter().map(String::as_str))
+        let file = match self {
+            KnownFiles::Read(record) => record.files.get(path),
+            KnownFiles::Unreadable => None,
+        };
+        file.into_iter().flat_map(|file| file.servers.iter().map(String::as_str))
     }
 
-    /// Whether a file held rules when it was last sound.
+    /// Whether a file may have held rules when it was last sound.
     pub(crate) fn had_rules(&self, path: &str) -> bool {
-        self.files.get(path).is_some_and(|file| file.rules)
+        match self {
+            KnownFiles::Read(record) => record.files.get(path).is_some_and(|file| file.rules),
+            KnownFiles::Unreadable => true,
+        }
     }
 
-    /// Writes down what sound files say now. Files that were removed are forgotten.
-    pub(crate) fn remember(&self, path: &Path, layers: &[Layer]) {
-        let mut now = self.clone();
-        now.update(layers);
-        if now == *self {
+    /// Writes down what sound files say now. A file that was removed is remembered if it held
+    /// rules: it may come back damaged.
+    pub(crate) fn remember(&self, path: &Path, files: &[FileState], layers: &[Layer]) {
+        let now = self.updated(files, layers);
+        if *self == KnownFiles::Read(now) {
             return;
         }
         let written = SharedFile::guarded(path.to_owned()).update(|present| {
-            let mut known: KnownFiles =
-                present.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
-            known.update(layers);
-            serde_json::to_vec(&known).map(Some).map_err(io::Error::from)
+            let known = match self {
+                KnownFiles::Read(_) => KnownFiles::of(present),
+                KnownFiles::Unreadable => KnownFiles::Unreadable,
+            };
+            serde_json::to_vec(&known.updated(files, layers)).map(Some).map_err(io::Error::from)
         });
         if let Err(UpdateError::Io(error) | UpdateError::Change(error)) = written {
             // A disk that is full or read-only must not keep anyone from working.
@@ -63,19 +92,39 @@ impl KnownFiles {
         }
     }
 
-    fn update(&mut self, layers: &[Layer]) {
-        // A link that leads nowhere is damage, not a file that was removed.
-        self.files.retain(|path, _| Path::new(path).symlink_metadata().is_ok());
+    fn updated(&self, files: &[FileState], layers: &[Layer]) -> Record {
+        let own = files.iter().filter(|file| file.tier == Tier::User && file.host.is_none());
+        let own: Vec<String> = own.map(|file| file.path.to_string_lossy().into_owned()).collect();
+        let mut record = match self {
+            KnownFiles::Read(record) => record.clone(),
+            // What was known is lost, so it stays unknown until each file is sound again.
+            KnownFiles::Unreadable => {
+                let open = || KnownFile { servers: Vec::new(), rules: true };
+                Record { files: own.iter().map(|path| (path.clone(), open())).collect() }
+            }
+        };
+        let room = record.files.len() <= MOST_FILES;
+        record.files.retain(|path, file| {
+            !is_gone(Path::new(path)) || file.rules && (room || own.contains(path))
+        });
         for layer in layers.iter().filter(|layer| is_sound(layer)) {
             let names = layer.file.names().take(MOST_NAMES).map(str::to_owned);
             let known = KnownFile { servers: names.collect(), rules: layer.file.has_rules() };
             if known == KnownFile::default() {
-                self.files.remove(&*layer.source.path);
+                record.files.remove(&*layer.source.path);
             } else {
-                self.files.insert(layer.source.path.to_string(), known);
+                record.files.insert(layer.source.path.to_string(), known);
             }
         }
+        record
     }
+}
+
+/// A link that leads nowhere, or a directory that cannot be entered, is damage, not a file that was
+/// removed.
+pub(crate) fn is_gone(path: &Path) -> bool {
+    let looked = path.symlink_metadata();
+    looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 fn is_sound(layer: &Layer) -> bool {

@@ -10,7 +10,7 @@ use switchboard_core::config::layers::{
 use switchboard_core::render::definition::Definition;
 
 use crate::env::Environment;
-use crate::known_files::KnownFiles;
+use crate::known_files::{KnownFiles, is_gone};
 use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::results;
@@ -119,13 +119,15 @@ pub fn load_again(
 ) -> Result<Loaded, LoadError> {
     let project = &options.project;
     let user_file = user_file(environment, locations, options);
-    let own = own_layers(environment, locations, options, last_good)?;
     let known = KnownFiles::read(&locations.known_files());
-    let unread_rules = own.unread_rules(&user_file, &known);
+    let earlier = Earlier { last_good, known: &known };
+    let own = own_layers(environment, locations, options, earlier)?;
+    let users_own = [user_file.clone(), locations.others.pi.join("mcp.json")];
+    let unread_rules = own.unread_rules(&users_own, &known);
     let mut all = Gathered::default();
     for host in own.imports() {
         for candidate in sources::of_host(locations, project, host) {
-            all.gather(candidate, options, last_good);
+            all.gather(candidate, options, earlier);
         }
     }
     all.append(own);
@@ -148,7 +150,7 @@ pub fn load_again(
     for layer in layers.iter().filter(|layer| layer.source.tier == Tier::User) {
         config.reserve(known.servers(&layer.source.path), Tier::User);
     }
-    known.remember(&locations.known_files(), &layers);
+    known.remember(&locations.known_files(), &files, &layers);
     let good = last_good.then(layers, files.iter().map(|file| file.path.as_path()));
     config.unread_rules = unread_rules;
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
@@ -179,14 +181,14 @@ pub(crate) fn own_layers(
     environment: &Environment,
     locations: &Paths,
     options: &LoadOptions,
-    last_good: &LastGood,
+    earlier: Earlier<'_>,
 ) -> Result<Gathered, LoadError> {
     let user_file = user_file(environment, locations, options);
     sweep(&user_file, locations);
     let named = options.config.as_ref().map(|_| user_file);
     let mut own = Gathered::default();
     for candidate in sources::own(locations, &options.project, named.clone()) {
-        own.gather(candidate, options, last_good);
+        own.gather(candidate, options, earlier);
     }
     match named {
         Some(path) if own.files.iter().any(|file| file.path == path && !file.found) => {
@@ -194,6 +196,13 @@ pub(crate) fn own_layers(
         }
         Some(_) | None => Ok(own),
     }
+}
+
+/// What is known of the files from before.
+#[derive(Clone, Copy)]
+pub(crate) struct Earlier<'a> {
+    pub(crate) last_good: &'a LastGood,
+    pub(crate) known: &'a KnownFiles,
 }
 
 /// Files that were looked for, and what came of it.
@@ -205,8 +214,15 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    fn gather(&mut self, candidate: Candidate, options: &LoadOptions, last_good: &LastGood) {
-        let layer = candidate.read(&options.project);
+    fn gather(&mut self, candidate: Candidate, options: &LoadOptions, earlier: Earlier<'_>) {
+        let Earlier { last_good, known } = earlier;
+        let mut layer = candidate.read(&options.project);
+        // Only a file that can be seen to be missing takes its rules along.
+        let had_rules =
+            candidate.is_the_users() && known.had_rules(&candidate.path.to_string_lossy());
+        if layer.is_none() && had_rules && !is_gone(&candidate.path) {
+            layer = Some(candidate.unreadable("a part of its path is no directory"));
+        }
         let (host, found) = (candidate.host(), layer.is_some());
         let Candidate { path, tier, .. } = candidate;
         self.files.push(FileState { path, tier, host, found });
@@ -228,15 +244,15 @@ impl Gathered {
 
     /// Where a file of the user's leaves open what they allow and deny, unless an earlier version
     /// stands in for it.
-    fn unread_rules(&self, user_file: &Path, known: &KnownFiles) -> Option<Origin> {
+    fn unread_rules(&self, own: &[PathBuf], known: &KnownFiles) -> Option<Origin> {
         let users = self.layers.iter().filter(|layer| layer.source.tier == Tier::User);
         let users = users.filter(|layer| layer.file.host.is_none());
         users.flat_map(|layer| &layer.file.diagnostics).find_map(|problem| {
             let path = problem.path.clone()?;
-            let own = Path::new(&*path) == user_file;
+            let own = own.iter().any(|own| own == Path::new(&*path));
             let stands_in = self.stale.iter().any(|place| place.starts_with(&format!("{path}:")));
-            // A file that other programs use, too, is skipped when it does not parse, unless it is
-            // known to hold rules.
+            // A file that other programs use, too, is skipped when it does not parse, unless it may
+            // have held rules.
             let may_be_skipped = problem.kind.spoils_the_file() && !known.had_rules(&path);
             let counts = problem.hides_rules() && (own || !may_be_skipped);
             let Diagnostic { line, column, .. } = *problem;

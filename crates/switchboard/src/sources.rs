@@ -117,12 +117,8 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
 impl Candidate {
     /// Reads the file as what it is; `None` means that there is none.
     pub(crate) fn read(&self, project: &Path) -> Option<Layer> {
-        let source = Source { path: self.path.to_string_lossy().into(), tier: self.tier };
-        let unreadable = |reason: &str| {
-            let diagnostics = vec![Diagnostic::unreadable(&source.path, reason)];
-            let file = ParsedFile { diagnostics, ..ParsedFile::default() };
-            Some(Layer { source: source.clone(), file })
-        };
+        let source = self.source();
+        let unreadable = |reason: &str| Some(self.unreadable(reason));
         let bytes = match paths::read(&self.path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) if self.path.ancestors().any(leads_nowhere) => {
@@ -141,6 +137,22 @@ impl Candidate {
             Form::Host(host) => hosts::parse(host, &text, &source, &project.to_string_lossy()),
         };
         Some(Layer { source, file })
+    }
+
+    /// The layer of a file that is there and cannot be read.
+    pub(crate) fn unreadable(&self, reason: &str) -> Layer {
+        let source = self.source();
+        let diagnostics = vec![Diagnostic::unreadable(&source.path, reason)];
+        Layer { source, file: ParsedFile { diagnostics, ..ParsedFile::default() } }
+    }
+
+    fn source(&self) -> Source {
+        Source { path: self.path.to_string_lossy().into(), tier: self.tier }
+    }
+
+    /// Whether it is a file of the user's in our form.
+    pub(crate) fn is_the_users(&self) -> bool {
+        self.tier == Tier::User && self.form == Form::Ours
     }
 
     pub(crate) fn host(&self) -> Option<Host> {

@@ -71,7 +71,7 @@ pub enum Era {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListingPolicy {
     pub prefix: ToolPrefix,
-    pub include: Vec<String>,
+    pub include: Option<Vec<String>>,
     pub exclude: Vec<String>,
     /// Name or glob, and the words that find such tools.
     pub keywords: Vec<(String, Vec<String>)>,
@@ -275,23 +275,26 @@ fn resource_entry(resource: &Resource) -> Option<Entry> {
 /// `includeTools` and `excludeTools`: globs over the original and every shown spelling.
 struct Filter<'a> {
     server: &'a ServerName,
-    include: Globs,
+    /// `None` admits every tool, an empty list none.
+    include: Option<Globs>,
     exclude: Restriction,
 }
 
 impl<'a> Filter<'a> {
     fn new(server: &'a ServerName, policy: &ListingPolicy) -> Filter<'a> {
-        let (include, exclude) = (Globs::new(&policy.include), Restriction::new(&policy.exclude));
+        let include = policy.include.as_deref().map(Globs::new);
+        let exclude = Restriction::new(&policy.exclude);
         Filter { server, include, exclude }
     }
 
     fn admits(&self, entry: &Entry) -> bool {
-        if self.include.is_empty() && self.exclude.is_empty() {
+        if self.include.is_none() && self.exclude.is_empty() {
             return true;
         }
         let id = ToolId { server: self.server.clone(), tool: entry.name.clone() };
-        let included = self.include.is_empty() || self.include.is_match(&id.spellings());
-        included && self.exclude.find(&id, &[], BareServer::IsATool).is_none()
+        let included = |include: &Globs| include.is_match(&id.spellings());
+        self.include.as_ref().is_none_or(included)
+            && self.exclude.find(&id, &[], BareServer::IsATool).is_none()
     }
 }
 

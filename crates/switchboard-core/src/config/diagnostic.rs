@@ -52,7 +52,9 @@ impl Diagnostic {
             // Among those that are not shown may be one about a rule.
             DiagnosticKind::TooManyProblems { .. } => return true,
             // In the entry of a server it costs that server alone.
-            DiagnosticKind::MisspeltRule { rule, .. } => return rule.starts_with("settings"),
+            DiagnosticKind::MisspeltRule { rule, .. } => {
+                return rule == "mcpServers" || rule.starts_with("settings");
+            }
             kind => return kind.spoils_the_file(),
         };
         let setting = key.strip_prefix("settings.").unwrap_or_default();

@@ -119,7 +119,7 @@ pub(super) fn patterns(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
         if is_glob(&pattern) {
             return Ok(pattern);
         }
-        let expected = "a pattern over names of tools; a literal `[` is written `[[]`";
+        let expected = "a glob over tool names without `\\`, a leading `!` or blanks at its ends; a literal `[` is written `[[]`";
         Err(reader.out_of_range(key, value, expected))
     })
 }

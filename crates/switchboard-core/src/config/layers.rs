@@ -11,6 +11,7 @@ use super::server::ServerEntry;
 use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
 use super::trust::{FileHash, TrustHash, too_much, trust_hash};
+use crate::name::look::folded;
 
 /// Lays the files over one another, later ones on top; within a tier the order is the caller's,
 /// and projects always lie over user files. A project's entry counts only once the user approved
@@ -45,8 +46,17 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     // What a refused entry of the user's would have forbidden is not known.
     let users = layers.iter().filter(|layer| layer.source.tier == Tier::User);
     let ours = users.filter(|layer| layer.file.host.is_none());
-    for (name, _) in ours.flat_map(|layer| &layer.file.refused) {
+    for (name, problem) in ours.flat_map(|layer| &layer.file.refused) {
         drafts.remove(name);
+        // Where the name itself is the mistake, the entry may be about one that looks like it.
+        if matches!(problem.kind, DiagnosticKind::BadName { .. }) {
+            drop_lookalikes(&mut drafts, name, problem, &mut refused);
+        }
+    }
+    let orphans =
+        drafts.iter().filter_map(|(name, draft)| Some((name.clone(), draft.orphan(name)?)));
+    for (name, problem) in orphans.collect::<Vec<_>>() {
+        drop_lookalikes(&mut drafts, &name, &problem, &mut refused);
     }
     let mut config = Config { diagnostics, refused, ..Config::default() };
     for (name, draft) in drafts {
@@ -58,6 +68,22 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
         config.reserve(layer.file.names(), layer.source.tier);
     }
     config
+}
+
+/// Drops the servers whose names differ from `name` in case, separators or characters that are not
+/// seen.
+fn drop_lookalikes(
+    drafts: &mut BTreeMap<String, Draft>,
+    name: &str,
+    problem: &Diagnostic,
+    refused: &mut BTreeMap<String, Diagnostic>,
+) {
+    let look = folded(name);
+    let others = drafts.keys().filter(|other| *other != name && folded(other) == look);
+    for other in others.cloned().collect::<Vec<_>>() {
+        drafts.remove(&other);
+        refused.entry(other).or_insert_with(|| problem.clone());
+    }
 }
 
 impl Config {
@@ -212,6 +238,18 @@ enum Import {
 }
 
 impl Draft {
+    /// What is wrong with an entry of the user's that restricts a server which no file defines.
+    fn orphan(&self, name: &str) -> Option<Diagnostic> {
+        let Stacked { entry, origin, .. } = self.user.as_ref()?;
+        let defined = entry.endpoints().iter().any(Option::is_some) || self.project.is_some();
+        if defined || !entry.restricts() {
+            return None;
+        }
+        let Origin { path, line, column } = origin.clone();
+        let kind = DiagnosticKind::NoEndpoint { server: join("", name) };
+        Some(Diagnostic { level: Level::Error, path: Some(path), line, column, kind })
+    }
+
     /// Lays an entry of ours over what is there.
     fn stack(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         let of_tier = self.face(tier).take();

@@ -30,6 +30,7 @@ pub mod words;
 
 mod canonical;
 mod fields;
+mod misplaced;
 mod reader;
 mod syntax;
 

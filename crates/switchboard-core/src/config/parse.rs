@@ -2,11 +2,12 @@
 
 use jsonc_parser::ast::Value;
 
-use super::diagnostic::{Diagnostic, DiagnosticKind, RULES};
+use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::fields::{boolean, choices, string};
 use super::hosts::Host;
 use super::ignored;
 use super::layers::{Origin, Source, Tier};
+use super::misplaced;
 use super::reader::{Member, Reader, Reported, join};
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
@@ -69,10 +70,7 @@ impl ParsedFile {
 
     /// Whether it says what is denied, asked about, left out or off.
     pub fn has_rules(&self) -> bool {
-        let restricts = |entry: &ServerEntry| {
-            entry.approve_tools.is_some() || entry.exclude_tools.is_some() || entry.is_disabled()
-        };
-        self.settings.has_rules() || self.servers.iter().any(|server| restricts(&server.entry))
+        self.settings.has_rules() || self.servers.iter().any(|server| server.entry.restricts())
     }
 
     fn read_root(&mut self, reader: &mut Reader<'_>, root: &Value<'_>) {
@@ -93,13 +91,17 @@ impl ParsedFile {
                 }
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
                 name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
-                name if RULES.contains(&name) => {
-                    misspelt_rule(reader, &member, format!("settings.{name}"));
+                name => {
+                    // A project has no say in what is denied.
+                    let meant = match is_project(reader) {
+                        true => misplaced::root_by_name(name),
+                        false => misplaced::in_root(name, member.value),
+                    };
+                    match meant {
+                        Some(rule) => misspelt_rule(reader, &member, rule),
+                        None => reader.unknown_key(&member, ROOT_KEYS),
+                    }
                 }
-                name if near(&["settings"], name).is_some() => {
-                    misspelt_rule(reader, &member, "settings".to_owned());
-                }
-                _ => reader.unknown_key(&member, ROOT_KEYS),
             }
         }
     }
@@ -111,6 +113,13 @@ impl ParsedFile {
         for member in members {
             if !has_room(&self.servers, reader, (&servers.key, member.offset)) {
                 return;
+            }
+            if !is_project(reader)
+                && let Some(rule) = misplaced::among_servers(member.name, member.value)
+            {
+                misspelt_rule(reader, &member, rule);
+                self.left_out.push(member.name.to_owned());
+                continue;
             }
             let before = reader.problems();
             // Both spellings of the root key may stand in one file.
@@ -125,7 +134,11 @@ impl ParsedFile {
             match read {
                 Some(server) => self.servers.push(server),
                 None => {
-                    let problem = reader.error_after(before).cloned();
+                    let problem = match twice {
+                        true => reader.given_twice(&member.key),
+                        false => reader.error_after(before),
+                    };
+                    let problem = problem.cloned();
                     self.refused.extend(problem.map(|problem| (member.name.to_owned(), problem)));
                     self.left_out.push(member.name.to_owned());
                 }
@@ -153,27 +166,19 @@ impl ParsedFile {
                 Some(Ok(())) => self.settings.overlay(&setting),
                 Some(Err(Reported)) => {}
                 None if ignored::SETTINGS.contains(&member.name) => reader.ignored_key(&member),
-                None => match near(RULES, member.name) {
-                    Some(rule) => misspelt_rule(reader, &member, format!("settings.{rule}")),
-                    None => reader.unknown_key(&member, SettingsEntry::KEYS),
-                },
+                None => {
+                    let meant = match is_project(reader) {
+                        true => misplaced::setting_by_name(member.name),
+                        false => misplaced::in_settings(member.name, member.value),
+                    };
+                    match meant {
+                        Some(rule) => misspelt_rule(reader, &member, rule),
+                        None => reader.unknown_key(&member, SettingsEntry::KEYS),
+                    }
+                }
             }
         }
     }
-}
-
-/// The fields of a server that keep tools back.
-const SERVER_RULES: &[&str] =
-    &["approveTools", "includeTools", "excludeTools", "disabled", "enabled", "deny", "approve"];
-
-/// The rule whose name this is but for letter case or a slip of the keys.
-fn near(rules: &[&'static str], name: &str) -> Option<&'static str> {
-    let name = name.to_lowercase();
-    let near = |rule: &&str| {
-        let rule = rule.to_lowercase();
-        strsim::damerau_levenshtein(&name, &rule) <= 1 || rule == "deny" && name.starts_with("den")
-    };
-    rules.iter().copied().find(near)
 }
 
 fn misspelt_rule(reader: &mut Reader<'_>, member: &Member<'_>, rule: String) {
@@ -267,7 +272,7 @@ pub(super) fn read_fields(
         match read {
             Some(read) => fields.sound &= read.is_ok(),
             None if ignored::SERVER.contains(&member.name) => reader.ignored_key(&member),
-            None if let Some(rule) = near(SERVER_RULES, member.name) => {
+            None if let Some(rule) = misplaced_field(reader, &member) => {
                 misspelt_rule(reader, &member, rule.to_owned());
                 fields.sound = false;
             }
@@ -279,6 +284,14 @@ pub(super) fn read_fields(
         }
     }
     fields
+}
+
+fn misplaced_field(reader: &Reader<'_>, member: &Member<'_>) -> Option<&'static str> {
+    let by_name = misplaced::field_by_name(member.name);
+    match is_project(reader) {
+        true => by_name,
+        false => by_name.or_else(|| misplaced::field(member.name, member.value)),
+    }
 }
 
 /// Several ways to one server are no way.

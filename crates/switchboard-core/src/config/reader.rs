@@ -67,6 +67,15 @@ impl<'t> Reader<'t> {
         self.diagnostics.iter().skip(problems).find(|problem| problem.is_error())
     }
 
+    /// The error about a key that is given twice.
+    pub(super) fn given_twice(&self, key: &str) -> Option<&Diagnostic> {
+        let is_this = |problem: &&Diagnostic| match &problem.kind {
+            DiagnosticKind::GivenTwice { key: twice } => twice == key,
+            _ => false,
+        };
+        self.diagnostics.iter().find(is_this)
+    }
+
     pub(super) fn source(&self) -> &'t Source {
         self.source
     }

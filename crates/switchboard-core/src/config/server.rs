@@ -218,6 +218,14 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
+    /// Whether it says which tools are left out or asked about, or that the server is off.
+    pub(super) fn restricts(&self) -> bool {
+        self.approve_tools.is_some()
+            || self.include_tools.is_some()
+            || self.exclude_tools.is_some()
+            || self.is_disabled()
+    }
+
     /// What a sign-in is made with. `None` if the server is shown a token of its entry, or if the
     /// entry says that there is no sign-in.
     pub fn sign_in(&self) -> Option<OAuthOptions> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -306,6 +306,150 @@ async fn rules_of_a_shared_file_outlive_its_damage() {
     }
 }
 
+/// The files that other programs use, too, and Pi's.
+const SHARED: &[&str] = &[".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"];
+
+/// A machine with its rules in another file, which nothing has read so far.
+fn with_rules_in(path: &str) -> Machine {
+    let mut machine = Machine::new();
+    machine.write(b"{}");
+    machine.load(&LastGood::default());
+    machine.file = machine.home.path().join(path);
+    fs::create_dir_all(machine.file.parent().unwrap()).unwrap();
+    machine
+}
+
+/// The same, after a command has read the rules.
+fn with_known_rules_in(path: &str) -> Machine {
+    let mut machine = with_rules_in(path);
+    machine.write(rules().to_string().as_bytes());
+    machine.good = machine.load(&LastGood::default()).good;
+    machine
+}
+
+fn record(machine: &Machine) -> PathBuf {
+    let record = machine.home.path().join("switchboard/state/known-files.json");
+    assert!(record.exists(), "{record:?}");
+    record
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_directory_of_a_file_loses_no_rule() {
+    let blocked: [(&str, fn(&Path)); 4] = [
+        ("a link loop", |directory| symlink(directory, directory).unwrap()),
+        ("a link to nowhere", |directory| symlink("/nowhere/at/all", directory).unwrap()),
+        ("a link to a file", |directory| symlink("/etc/passwd", directory).unwrap()),
+        ("a file", |directory| fs::write(directory, "x").unwrap()),
+    ];
+    for shared in SHARED {
+        for (what, block) in blocked {
+            let machine = with_known_rules_in(shared);
+            let directory = machine.file.parent().unwrap();
+            fs::remove_dir_all(directory).unwrap();
+            block(directory);
+            for time in 0..3 {
+                machine.check(&format!("{shared}: its directory is {what}, {time}")).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn removed_file_or_directory_ends_its_rules_in_a_new_process() {
+    for shared in SHARED {
+        let machine = with_known_rules_in(shared);
+        fs::remove_dir_all(machine.file.parent().unwrap()).unwrap();
+        let config = machine.load(&LastGood::default()).config;
+        assert_eq!((config.settings.deny.len(), config.unread_rules), (0, None), "{shared}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn file_that_comes_back_damaged_loses_no_rule() {
+    for shared in SHARED {
+        let machine = with_known_rules_in(shared);
+        fs::remove_file(&machine.file).unwrap();
+        machine.load(&LastGood::default());
+        machine.load(&LastGood::default());
+        machine.write(b"{ \"settings\": { \"deny\": [");
+        machine.check(shared).await;
+        machine.check(shared).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_record_of_known_files_loses_no_rule() {
+    for shared in SHARED {
+        for damaged in ["", "{", "null", "{}", "[]", "\0\0\0", "{ \"files\": 5 }"] {
+            let machine = with_known_rules_in(shared);
+            fs::write(record(&machine), damaged).unwrap();
+            machine.write(b"{ \"settings\": { \"deny\": [");
+            machine.check(&format!("{shared} {damaged:?}")).await;
+            machine.check(&format!("{shared} {damaged:?}, again")).await;
+            machine.write(b"{}");
+            assert_eq!(machine.runs(&["kit_denied"]).await.len(), 2, "{shared} is sound again");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_pi_file_that_was_never_read_loses_no_rule() {
+    let machine = with_rules_in(".pi/agent/mcp.json");
+    for damaged in ["", "{", "[]", "{ \"settings\": { \"deny\": ["] {
+        machine.write(damaged.as_bytes());
+        assert!(machine.load(&LastGood::default()).config.unread_rules.is_some(), "{damaged}");
+        machine.check(damaged).await;
+    }
+}
+
+/// Only the entries hold rules here, and another file defines the servers.
+#[tokio::test(start_paused = true)]
+async fn damaged_entry_or_root_key_loses_no_rule() {
+    let machine = Machine::new();
+    let entries = r#"{ "lent": { "excludeTools": ["*"] } }"#;
+    machine.write(format!("{{ \"mcpServers\": {entries} }}").as_bytes());
+    assert_eq!(machine.runs(&["lent_free"]).await, Vec::<String>::new());
+    machine.write(br#"{ "mcpServers": { "lent": { "includeTools": [] } } }"#);
+    assert_eq!(machine.runs(&["lent_free"]).await, Vec::<String>::new());
+    let keys = ["mcpservers", "mcpServer", "servers", "mcpSevers", "McpServers", "mcp_servers"];
+    for key in keys.into_iter().chain(["mcp", "context_servers", "tools"]) {
+        machine.write(format!("{{ \"{key}\": {entries} }}").as_bytes());
+        assert_eq!(machine.runs(&["lent_free"]).await, Vec::<String>::new(), "{key}");
+    }
+    for entry in [
+        r#""lent": { "excludeTools": ["*"] }, "lent": { "excludeTools": ["*"] }"#,
+        r#""lent": { "disabled": true }, "lent": { "disabled": true }"#,
+        r#""lent": { "disabledTools": ["free"] }"#,
+        r#""lent": { "deny": ["free"] }"#,
+        r#""Lent": { "excludeTools": ["free"] }"#,
+        r#""deny": ["lent/free"]"#,
+        r#""settings": { "deny": ["lent/free"] }"#,
+    ] {
+        machine.write(format!("{{ \"mcpServers\": {{ {entry} }} }}").as_bytes());
+        for last_good in [&LastGood::default(), &machine.good] {
+            let config = machine.load(last_good).config;
+            let usable = config.unread_rules.is_none() && config.servers.contains_key("lent");
+            let last_good_holds = !config.settings.deny.is_empty();
+            assert!(!usable || last_good_holds, "{entry}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn imported_empty_list_of_tools_runs_none() {
+    let machine = Machine::new();
+    let shared = machine.home.path().join(".config/mcp/mcp.json");
+    fs::remove_file(shared).unwrap();
+    machine.write(br#"{ "imports": ["codex"] }"#);
+    fs::create_dir_all(machine.home.path().join(".codex")).unwrap();
+    let codex = machine.home.path().join(".codex/config.toml");
+    let entry = "[mcp_servers.kit]\ncommand = 'fixture-server'\nargs = ['kit']\n";
+    fs::write(&codex, entry).unwrap();
+    assert_eq!(machine.runs(&["kit_free"]).await.len(), 2);
+    fs::write(&codex, format!("{entry}enabled_tools = []\n")).unwrap();
+    assert_eq!(machine.runs(&["kit_free"]).await, Vec::<String>::new());
+}
+
 /// An editor removes a file before it writes it anew.
 #[tokio::test(start_paused = true)]
 async fn running_gateway_keeps_the_rules_of_a_file_that_is_removed() {
@@ -322,9 +466,21 @@ async fn running_gateway_keeps_the_rules_of_a_file_that_is_removed() {
 #[tokio::test(start_paused = true)]
 async fn malformed_pattern_loses_no_rule() {
     let machine = Machine::new();
-    for pattern in
-        ["kit/[denied", "kit/{denied", "kit/[z-a]", "kit/[]", "kit/denied\\", "[", "", " "]
-    {
+    for pattern in [
+        "kit/[denied",
+        "kit/{denied",
+        "kit/[z-a]",
+        "kit/[]",
+        "kit/denied\\",
+        "[",
+        "",
+        " ",
+        "kit/denied ",
+        " kit/denied",
+        "kit\\denied",
+        "!kit/denied",
+        "kit/{denied, asked}",
+    ] {
         let mut rules = rules();
         rules["settings"]["deny"] = json!([pattern]);
         machine.write(rules.to_string().as_bytes());

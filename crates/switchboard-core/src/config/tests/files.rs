@@ -111,7 +111,7 @@ fn unknown_keys_are_warnings_and_repeated_ones_cost_their_server() {
         r#"{"mcpServer": {}, "mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
 "command": "2", "env": {"A": "1", "A": "2"}}, "a": {"command": "3"}}, "settings": {"idletimeout": 1}}"#,
         "
-f:1:2: warning: unknown key `mcpServer`, did you mean `mcpServers`?
+f:1:2: error: unknown key `mcpServer`, where `mcpServers` may be meant
 f:2:47: error: `mcpServers.a` is given twice
 f:2:84: warning: unknown key `settings.idletimeout`, did you mean `idleTimeout`?",
     );
@@ -124,6 +124,162 @@ f:2:1: error: `mcpServers.a.command` is given twice
 f:1:23: warning: unknown key `mcpServers.a.comand`, did you mean `command`?
 f:1:38: warning: unknown key `mcpServers.a.zzz`
 f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one counts",
+    );
+}
+
+/// Whether a file of the user's leaves its rules open, and the servers that it drops.
+fn spoilt(text: &str) -> (bool, Vec<String>) {
+    let file = parse(text, &source("f", USER));
+    let hides = file.diagnostics.iter().any(|found| found.is_error() && found.hides_rules());
+    (hides, file.refused.into_iter().map(|(name, _)| name).collect())
+}
+
+/// Every way to write `word` with one letter missing, doubled, swapped or in another case, and with
+/// separators.
+fn slips(word: &str) -> Vec<String> {
+    let mut slips = vec![word.to_uppercase(), word.to_lowercase()];
+    for at in 0..word.len() {
+        let (before, after) = word.split_at(at);
+        let (letter, rest) = after.split_at(1);
+        slips.push(format!("{before}{rest}"));
+        slips.push(format!("{before}{letter}{letter}{rest}"));
+        slips.push(format!("{before}_{after}"));
+        slips.push(format!("{before}-{after}"));
+        slips.push(format!("{before}x{rest}"));
+        slips.push(format!("{before}{}{rest}", letter.to_uppercase()));
+        if let Some(next) = rest.get(..1) {
+            slips.push(format!("{before}{next}{letter}{}", &rest[1..]));
+        }
+    }
+    slips.retain(|slip| slip != word && !slip.is_empty() && slip != "mcp-servers");
+    slips
+}
+
+#[test]
+fn misspelt_key_of_the_root_or_settings_hides_rules() {
+    for slip in slips("mcpServers") {
+        let text = format!(r#"{{"{slip}": {{"s": {{"excludeTools": ["ex"]}}}}}}"#);
+        assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+    }
+    for slip in slips("settings") {
+        let text = format!(r#"{{"{slip}": {{"deny": ["s/del"]}}}}"#);
+        assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+    }
+    for rule in ["deny", "allow", "approve", "approveTools", "pins"] {
+        for slip in slips(rule) {
+            for text in
+                [format!(r#"{{"settings": {{"{slip}": []}}}}"#), format!(r#"{{"{slip}": []}}"#)]
+            {
+                assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rules_in_a_wrong_place_hide_rules() {
+    let deny = r#"{"deny": ["s/del"]}"#;
+    let entries = [
+        r#"{"s": {"excludeTools": ["ex"]}}"#,
+        r#"{"s": {"disabled": true}}"#,
+        r#"{"s": {"autoApprove": []}}"#,
+        r#"{"s": {"command": "x"}}"#,
+    ];
+    let holders =
+        ["mcp", "servers", "context_servers", "McpServers", "tools", "x", "s\u{435}ttings"];
+    for key in holders.into_iter().chain(["permissions", "rules", "config", "options"]) {
+        for value in entries.into_iter().chain([deny]) {
+            for text in [
+                format!(r#"{{"{key}": {value}}}"#),
+                format!(r#"{{"settings": {{"{key}": {value}}}}}"#),
+            ] {
+                assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+            }
+        }
+        let text = format!(r#"{{"{key}": {{"a": [{{"b": {deny}}}]}}}}"#);
+        assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+    }
+    for key in [
+        "approval",
+        "approvals",
+        "rules",
+        "permissions",
+        "settings",
+        "excludeTools",
+        "includeTools",
+        "disabledTools",
+        "exclude",
+        "mcpServers",
+    ] {
+        for value in ["[]", "{}", "\"all\"", "true", deny] {
+            let text = format!(r#"{{"settings": {{"{key}": {value}}}}}"#);
+            assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+        }
+    }
+    for key in ["excludeTools", "disabledTools", "Deny", "permissions"] {
+        let text = format!(r#"{{"{key}": ["ex"]}}"#);
+        assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+    }
+    for key in ["deny", "Deny", "allow", "settings", "mcpServers", "permissions", "excludeTools"] {
+        for value in ["[\"ex\"]", deny, "\"all\"", r#"{"approveTools": true}"#, entries[0]] {
+            let text = format!(r#"{{"mcpServers": {{"{key}": {value}}}}}"#);
+            assert_eq!(spoilt(&text), (true, vec![]), "{text}");
+        }
+    }
+    let nested = r#"{"mcpServers": {"x": {"s": {"excludeTools": ["ex"]}}}}"#;
+    assert_eq!(spoilt(nested), (true, vec![]), "{nested}");
+}
+
+#[test]
+fn rules_of_other_programs_in_an_entry_cost_that_server() {
+    let named = ["disabledTools", "disabled_tools", "allowedTools", "allowed-tools", "exclude"];
+    let more = [
+        "include",
+        "deny",
+        "allow",
+        "denyTools",
+        "permissions",
+        "exclude_tools",
+        "tools",
+        "enabledTools",
+        "excludeTool",
+        "Disabled",
+        "approve_tools",
+    ];
+    for key in named.into_iter().chain(more) {
+        for endpoint in ["", r#""command": "x", "#] {
+            let text = format!(r#"{{"mcpServers": {{"s": {{{endpoint}"{key}": ["ex"]}}}}}}"#);
+            assert_eq!(spoilt(&text), (false, vec!["s".to_owned()]), "{text}");
+        }
+    }
+    let text = r#"{"mcpServers": {"s": {"command": "x", "x": {"y": {"deny": ["ex"]}}}}}"#;
+    assert_eq!(spoilt(text), (false, vec!["s".to_owned()]), "{text}");
+}
+
+#[test]
+fn keys_without_rules_hide_none() {
+    for text in [
+        r#"{"$schema": "x", "version": "1", "inputs": [{"id": "a", "password": true}]}"#,
+        r#"{"inputs": {}, "servers": {}, "theme": "dark", "telemetry": {"enabled": false}}"#,
+        r#"{"plugins": {"a": {"path": "x"}}, "hooks": {"Stop": [{"command": "x"}]}}"#,
+        r#"{"settings": {"idletimeout": 1, "theme": {"dark": true}}}"#,
+        r#"{"mcpServers": {"settings": {"command": "x"}, "deny": {"url": "http://h"}}}"#,
+        r#"{"mcpServers": {"settings": {"disabled": true}, "allow": {"args": ["x"]}}}"#,
+        r#"{"mcpServers": {"s": {"command": "x", "alwaysAllow": ["t"], "tools": ["*"]}}}"#,
+        r#"{"mcpServers": {"s": {"command": "x", "zzz": 1, "env": {"deny": "x", "url": "y"}}}}"#,
+    ] {
+        assert_eq!(spoilt(text), (false, vec![]), "{text}");
+    }
+}
+
+#[test]
+fn misspelt_holder_of_servers_is_named_with_the_nearest_key() {
+    check(
+        USER,
+        "{\n \"context_servers\": {\"s\": {\"excludeTools\": []}}, \"config\": {\"deny\": []}}",
+        "
+f:2:2: error: unknown key `context_servers`, where `mcpServers` may be meant
+f:2:50: error: unknown key `config`, where `settings` may be meant",
     );
 }
 

@@ -178,6 +178,39 @@ fn what_nobody_can_look_through_cannot_be_approved() {
     check(&[(USER, &env(201))], false, "user: command=f0 env=f0");
 }
 
+/// Every way in which an entry of the user's can be wrong and hold rules.
+#[test]
+fn wrong_entry_of_the_user_drops_the_server_of_every_file() {
+    let defined = r#"{"mcpServers": {"s": {"command": "x"}, "other": {"command": "x"}}}"#;
+    let rule = r#""excludeTools": ["ex"]"#;
+    for entries in [
+        format!(r#""s": {{{rule}}}, "s": {{{rule}}}"#),
+        format!(r#""s": {{{rule}}}, "s": {{"command": "y"}}"#),
+        format!(r#""s": {{"command": "y"}}, "s": {{{rule}}}"#),
+        r#""s": {"approveTools": true}, "s": {"approveTools": true}"#.to_owned(),
+        r#""s": {"disabled": true}, "\u0073": {}"#.to_owned(),
+        format!(r#""s": {{{rule}, {rule}}}"#),
+        r#""s": null"#.to_owned(),
+        r#""s": ["ex"]"#.to_owned(),
+        r#""s": {"excludeTools": "ex"}"#.to_owned(),
+        r#""s": {"excludeTools": ["!ex"]}"#.to_owned(),
+        r#""s": {"disabledTools": ["ex"]}"#.to_owned(),
+        r#""s": {"args": [1], "approveTools": true}"#.to_owned(),
+        format!("\"s\u{200b}\": {{{rule}}}"),
+        format!(r#"" s": {{{rule}}}"#),
+        format!(r#""S": {{{rule}}}"#),
+        r#""S": {"disabled": true}"#.to_owned(),
+    ] {
+        let users = format!(r#"{{"mcpServers": {{{entries}}}}}"#);
+        for files in [[defined, &users], [&users, defined]] {
+            let config = merged(&files.map(|file| (USER, file)), &|_| true);
+            let usable: Vec<&String> = config.servers.keys().collect();
+            assert_eq!(usable, ["other"], "{users}");
+            assert!(config.refused.contains_key("s"), "{users}");
+        }
+    }
+}
+
 #[test]
 fn a_refused_entry_is_known_by_its_name() {
     let file = r#"{"mcpServers": {"greedy": {"command": "x", "inheritEnv": true}, "fine": {"command": "x"},

@@ -53,7 +53,8 @@ async fn b04_files_are_layers_the_later_wins_field_by_field_and_a_broken_one_is_
         }
     }
 
-    installed.write(FILES[3], "{ \"mcpServers\": { \"lost\": ] }");
+    // One that other programs use, too, and that held no rules: your own would stop every call.
+    installed.write(FILES[1], "{ \"mcpServers\": { \"lost\": ] }");
     let mut client = installed.connect(json!({})).await;
     check(
         &mut client,
@@ -64,7 +65,7 @@ async fn b04_files_are_layers_the_later_wins_field_by_field_and_a_broken_one_is_
     )
     .await;
     let ended = client.end().await;
-    assert!(ended.stderr.contains(".pi/agent/mcp.json:1:27: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains(".agents/mcp.json:1:27: "), "{}", ended.stderr);
 }
 
 #[tokio::test]

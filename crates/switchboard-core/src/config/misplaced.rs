@@ -1,0 +1,252 @@
+//! Keys of a user's file that may hold rules in a place where none are read.
+//!
+//! Such a file leaves open what its author denies, so a slip in a key must not pass as a warning.
+//! Values count as well as names: `"mcp": { "files": { "excludeTools": [] } }` has no misspelt key.
+
+use jsonc_parser::ast::{Object, Value};
+
+use super::diagnostic::RULES;
+use super::server::ServerEntry;
+use crate::name::look::folded;
+
+/// The fields of a server that keep tools back.
+const SERVER_RULES: &[&str] =
+    &["approveTools", "includeTools", "excludeTools", "disabled", "enabled", "deny", "approve"];
+
+/// Words of other programs for the rules of a whole file, each with ours, without separators.
+const FILE_WORDS: &[(&str, &str)] = &[
+    ("denied", "deny"),
+    ("denylist", "deny"),
+    ("denytools", "deny"),
+    ("deniedtools", "deny"),
+    ("disallow", "deny"),
+    ("disallowed", "deny"),
+    ("disallowedtools", "deny"),
+    ("block", "deny"),
+    ("blocked", "deny"),
+    ("blockedtools", "deny"),
+    ("blocklist", "deny"),
+    ("blacklist", "deny"),
+    ("forbid", "deny"),
+    ("forbidden", "deny"),
+    ("excludetools", "deny"),
+    ("excludedtools", "deny"),
+    ("disabled", "deny"),
+    ("disabledtools", "deny"),
+    ("allowed", "allow"),
+    ("allowlist", "allow"),
+    ("allowtools", "allow"),
+    ("allowedtools", "allow"),
+    ("whitelist", "allow"),
+    ("includetools", "allow"),
+    ("includedtools", "allow"),
+    ("enabledtools", "allow"),
+    ("approval", "approve"),
+    ("approvals", "approve"),
+    ("approvalmode", "approve"),
+    ("approvalpolicy", "approve"),
+    ("permission", "approve"),
+    ("permissions", "approve"),
+    ("rule", "deny"),
+    ("rules", "deny"),
+];
+
+/// Words that are too common for the root of a file that other programs use, too.
+const NARROW_WORDS: &[(&str, &str)] = &[
+    ("exclude", "deny"),
+    ("excluded", "deny"),
+    ("include", "allow"),
+    ("included", "allow"),
+    ("hidden", "deny"),
+    ("hiddentools", "deny"),
+    ("policy", "approve"),
+    ("policies", "approve"),
+    ("toolfilter", "deny"),
+];
+
+/// What marks an object as one with rules.
+const RULE_KEYS: &[&str] = &[
+    "deny",
+    "allow",
+    "approve",
+    "approvetools",
+    "autoapprove",
+    "excludetools",
+    "includetools",
+    "disabledtools",
+    "enabledtools",
+    "allowedtools",
+    "disabled",
+    "pins",
+];
+
+const ENDPOINTS: &[&str] = &["command", "url", "socket", "httpUrl", "serverUrl"];
+
+/// A rule that lies deeper than this is not looked for.
+const DEEPEST: usize = 6;
+
+/// The longest word that is compared.
+const LONGEST: usize = 64;
+
+/// What an unknown key of the root may be meant for.
+pub(super) fn in_root(name: &str, value: &Value<'_>) -> Option<String> {
+    let word = plain(name);
+    if is_near(&word, "mcpservers") || looks_like_servers(value) {
+        return Some("mcpServers".to_owned());
+    }
+    if is_near(&word, "settings") {
+        return Some("settings".to_owned());
+    }
+    let rule = near(RULES, &word).or_else(|| rule_of(&[FILE_WORDS], &word));
+    let rule = rule.map(|rule| format!("settings.{rule}"));
+    rule.or_else(|| names_a_rule(value, DEEPEST).then(|| "settings".to_owned()))
+}
+
+/// The rule that an unknown setting may be meant for, by its name alone.
+pub(super) fn setting_by_name(name: &str) -> Option<String> {
+    near(RULES, &plain(name)).map(|rule| format!("settings.{rule}"))
+}
+
+/// What an unknown key of the root may be meant for, by its name alone.
+pub(super) fn root_by_name(name: &str) -> Option<String> {
+    let rule = RULES.iter().find(|rule| **rule == name).map(|rule| format!("settings.{rule}"));
+    rule.or_else(|| is_near(&plain(name), "settings").then(|| "settings".to_owned()))
+}
+
+/// What an unknown key of `settings` may be meant for.
+pub(super) fn in_settings(name: &str, value: &Value<'_>) -> Option<String> {
+    let word = plain(name);
+    if is_near(&word, "mcpservers") || looks_like_servers(value) {
+        return Some("mcpServers".to_owned());
+    }
+    let begins = word.starts_with("den").then_some("deny");
+    let rule = near(RULES, &word).or(begins);
+    let rule = rule.or_else(|| rule_of(&[FILE_WORDS, NARROW_WORDS], &word));
+    if let Some(rule) = rule {
+        return Some(format!("settings.{rule}"));
+    }
+    let rules = is_near(&word, "settings") || names_a_rule(value, DEEPEST);
+    rules.then(|| "settings".to_owned())
+}
+
+/// What an entry of `mcpServers` may be meant for, if it is no server.
+pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
+    let fields = value.as_object();
+    if fields.is_some_and(has_endpoint) {
+        return None;
+    }
+    let word = plain(name);
+    let known = |key: &str| key == "timeout" || ServerEntry::KEYS.contains(&key);
+    // A server of such a name may be defined in another file, and changed here.
+    let changes_a_server =
+        fields.is_some_and(|fields| keys(fields).all(|key| known(key) && !RULES.contains(&key)));
+    let nested = fields.is_some_and(|fields| {
+        let mut unknown = fields.properties.iter().filter(|field| !known(field.name.as_str()));
+        unknown.any(|field| field.value.as_object().is_some_and(is_server_like))
+    });
+    if nested || is_near(&word, "mcpservers") && !changes_a_server {
+        return Some("mcpServers".to_owned());
+    }
+    if changes_a_server {
+        return None;
+    }
+    if is_near(&word, "settings") {
+        return Some("settings".to_owned());
+    }
+    let rule = near(RULES, &word).or_else(|| rule_of(&[FILE_WORDS], &word))?;
+    Some(format!("settings.{rule}"))
+}
+
+/// The field of a server that an unknown one may be meant for, by its name alone.
+pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
+    near(SERVER_RULES, &plain(name))
+}
+
+/// The same, with the words of other programs and the value.
+pub(super) fn field(name: &str, value: &Value<'_>) -> Option<&'static str> {
+    let word = plain(name);
+    let of_file = match near(RULES, &word) {
+        Some(rule) => Some(rule),
+        None => rule_of(&[FILE_WORDS, NARROW_WORDS], &word),
+    };
+    match of_file {
+        Some("deny") => Some("excludeTools"),
+        Some("allow") => Some("includeTools"),
+        Some(_) => Some("approveTools"),
+        None if word == "tools" && !names_every_tool(value) => Some("includeTools"),
+        None => names_a_rule(value, DEEPEST).then_some("excludeTools"),
+    }
+}
+
+/// As Copilot writes it into every entry.
+fn names_every_tool(value: &Value<'_>) -> bool {
+    let Value::Array(tools) = value else { return false };
+    tools.elements.iter().any(|tool| matches!(tool, Value::StringLit(name) if name.value == "*"))
+}
+
+/// Without letter case, separators, unseen characters and letters that look alike.
+fn plain(name: &str) -> String {
+    let start: String = name.chars().take(LONGEST + 1).collect();
+    folded(&start).replace('_', "")
+}
+
+/// Whether `word` is `known` but for a slip of the keys or two.
+fn is_near(word: &str, known: &str) -> bool {
+    let slips = match known.len() {
+        0..8 => 1,
+        _ => 2,
+    };
+    word.len() <= LONGEST && strsim::damerau_levenshtein(word, known) <= slips
+}
+
+fn near(rules: &[&'static str], word: &str) -> Option<&'static str> {
+    rules.iter().copied().find(|rule| is_near(word, &rule.to_lowercase()))
+}
+
+/// Short words have too many neighbours.
+fn rule_of(tables: &[&[(&str, &'static str)]], word: &str) -> Option<&'static str> {
+    let fits = |known: &str| word == known || known.len() > 6 && is_near(word, known);
+    let mut words = tables.iter().copied().flatten();
+    words.find(|(known, _)| fits(known)).map(|(_, rule)| *rule)
+}
+
+fn keys<'o>(object: &'o Object<'_>) -> impl Iterator<Item = &'o str> {
+    object.properties.iter().map(|property| property.name.as_str())
+}
+
+fn has_endpoint(object: &Object<'_>) -> bool {
+    keys(object).any(|key| ENDPOINTS.contains(&key))
+}
+
+fn has_rule(object: &Object<'_>) -> bool {
+    let is_rule = |key: &str| {
+        let word = plain(key);
+        let fits = |rule: &str| word == rule || rule.len() > 6 && is_near(&word, rule);
+        RULE_KEYS.iter().any(|rule| fits(rule))
+    };
+    keys(object).any(is_rule)
+}
+
+fn is_server_like(object: &Object<'_>) -> bool {
+    has_endpoint(object) || has_rule(object)
+}
+
+fn looks_like_servers(value: &Value<'_>) -> bool {
+    let Some(object) = value.as_object() else { return false };
+    object.properties.iter().any(|field| field.value.as_object().is_some_and(is_server_like))
+}
+
+fn names_a_rule(value: &Value<'_>, depth: usize) -> bool {
+    let Some(deeper) = depth.checked_sub(1) else { return false };
+    match value {
+        Value::Object(object) => {
+            let mut values = object.properties.iter().map(|property| &property.value);
+            has_rule(object) || values.any(|value| names_a_rule(value, deeper))
+        }
+        Value::Array(array) => array.elements.iter().any(|value| names_a_rule(value, deeper)),
+        Value::StringLit(_)
+        | Value::NumberLit(_)
+        | Value::BooleanLit(_)
+        | Value::NullKeyword(_) => false,
+    }
+}
