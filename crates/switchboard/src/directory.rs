@@ -14,9 +14,11 @@ use switchboard_core::name::{NameTier, ServerName};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use crate::explain::chain;
 use crate::listing_file::{self, Cached, ListingFile, Located};
 use crate::pins::PinFile;
 use crate::shared_file::{SharedFile, UpdateError};
+use crate::upstream::DialError;
 
 /// A handle to the published catalog; cheap to clone.
 #[derive(Clone, Debug)]
@@ -177,8 +179,16 @@ impl Directory {
         self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
     }
 
-    /// Remembers why the server failed, for this process and the next.
-    pub(crate) fn failed(&self, server: &ServerName, plan: &Plan, reason: &str) {
+    /// Remembers why the server failed, for this process and the next. That it is not trusted or
+    /// not signed in to is a status of its own, which does not come from a connection.
+    pub(crate) fn failed(&self, server: &ServerName, plan: &Plan, error: &DialError) {
+        if !error.needs_trust() && !error.needs_sign_in() {
+            self.remember(server, plan, &chain(error));
+        }
+    }
+
+    /// Remembers why a server is not listed.
+    pub(crate) fn remember(&self, server: &ServerName, plan: &Plan, reason: &str) {
         if !self.is_current(server, plan) {
             return;
         }

@@ -335,7 +335,8 @@ fn record(machine: &Machine) -> PathBuf {
 
 #[tokio::test(start_paused = true)]
 async fn unreadable_directory_of_a_file_loses_no_rule() {
-    let blocked: [(&str, fn(&Path)); 4] = [
+    type Damage = (&'static str, fn(&Path));
+    let blocked: [Damage; 4] = [
         ("a link loop", |directory| symlink(directory, directory).unwrap()),
         ("a link to nowhere", |directory| symlink("/nowhere/at/all", directory).unwrap()),
         ("a link to a file", |directory| symlink("/etc/passwd", directory).unwrap()),

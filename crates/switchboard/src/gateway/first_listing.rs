@@ -67,7 +67,7 @@ impl Gateway {
     fn remember_failure(&self, server: &ServerName, reason: &str) {
         let roster = self.roster();
         if let Some(member) = roster.members.get(&shared_key(server)) {
-            self.shared.directory.failed(server, &member.recipe.plan, reason);
+            self.shared.directory.remember(server, &member.recipe.plan, reason);
         }
     }
 

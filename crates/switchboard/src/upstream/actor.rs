@@ -429,11 +429,7 @@ impl Actor {
 
     fn failed(&mut self, error: DialError) {
         tracing::warn!(server = %self.server, %error, "server failed");
-        // Those have a status of their own, which does not come from a connection.
-        if !error.needs_trust() && !error.needs_sign_in() {
-            let reason = crate::explain::chain(&error);
-            self.surroundings.directory.failed(&self.server, &self.recipe.plan, &reason);
-        }
+        self.surroundings.directory.failed(&self.server, &self.recipe.plan, &error);
         self.last_failure = Some(LastFailure { at: Instant::now(), cause: Arc::new(error) });
     }
 

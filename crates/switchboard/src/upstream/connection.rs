@@ -114,7 +114,7 @@ pub(super) struct Body {
 
 /// What carries the messages.
 enum Way {
-    Streams(Streams),
+    Streams(Box<Streams>),
     Http(Box<Carrier>),
     WebSocket(Box<websocket::Carrier>),
 }
@@ -256,7 +256,7 @@ async fn over_websocket(
 
 fn over_streams(source: Source, sink: Sink, far_side: FarSide, limits: Limits) -> (Peer, Way) {
     let (peer, reader, writer) = peer::open(source, sink, limits);
-    (peer, Way::Streams(Streams { reader, writer, far_side }))
+    (peer, Way::Streams(Box::new(Streams { reader, writer, far_side })))
 }
 
 impl Body {
