@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -328,12 +329,39 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
     read_all(file).map(Some).map_err(Unread::Io)
 }
 
-/// Holds the right to change what lies beside `path`; other processes wait.
+/// How long a lock is waited for. Whoever changes a file holds it for milliseconds.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// How long the waits between two tries are at most.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+#[derive(Debug, thiserror::Error)]
+#[error("another process has held the lock file `{}` for {} s", path.display(), LOCK_WAIT.as_secs())]
+struct LockHeld {
+    path: PathBuf,
+}
+
+/// Holds the right to change what lies beside `path`; other processes wait, but not for ever: a
+/// server could hold the file.
 pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;
-    let file = open_to_append(path)?;
-    rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-    Ok(Lock { _file: file })
+    lock_within(path, LOCK_WAIT)
+}
+
+fn lock_within(path: &Path, limit: Duration) -> io::Result<Lock> {
+    let began = Instant::now();
+    let mut pause = Duration::from_micros(100);
+    loop {
+        if let Some(lock) = try_lock(path)? {
+            return Ok(lock);
+        }
+        if began.elapsed() >= limit {
+            let held = LockHeld { path: path.to_owned() };
+            return Err(io::Error::new(io::ErrorKind::TimedOut, held));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LOCK_PAUSE);
+    }
 }
 
 /// The same without waiting: `None` if another process holds it.
@@ -387,4 +415,21 @@ fn open_to_append(path: &Path) -> io::Result<File> {
         Err(error) => return Err(error.into()),
     };
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_that_another_process_holds_is_an_error_with_its_path() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("lock");
+        let held = lock(&path).unwrap();
+        let error = lock_within(&path, Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        drop(held);
+        lock_within(&path, Duration::ZERO).unwrap();
+    }
 }

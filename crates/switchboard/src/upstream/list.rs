@@ -22,6 +22,8 @@ pub(super) struct Bounds {
     pub(super) timeout: Duration,
     pub(super) max_pages: usize,
     pub(super) max_items: usize,
+    /// Of all pages of a list together.
+    pub(super) max_bytes: usize,
 }
 
 impl Bounds {
@@ -30,6 +32,7 @@ impl Bounds {
             timeout: recipe.start_timeout,
             max_pages: recipe.max_pages,
             max_items: recipe.max_tools,
+            max_bytes: recipe.max_frame_bytes.saturating_mul(2),
         }
     }
 }
@@ -150,8 +153,10 @@ async fn walk(
     let mut walked = Walked { items: Vec::new(), ttl_ms: None, scope: None };
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
+    let mut bytes = 0;
     for _ in 0..bounds.max_pages {
         let page = ask(asking, method, cursor.as_deref(), bounds.timeout).await?;
+        bytes += page.as_str().len();
         let page = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
         walked.items.extend(page.items);
         walked.ttl_ms = walked.ttl_ms.or(page.ttl_ms);
@@ -159,6 +164,10 @@ async fn walk(
         match page.next_cursor {
             None => return Ok(walked),
             Some(_) if walked.items.len() > bounds.max_items => return Ok(walked),
+            Some(_) if bytes > bounds.max_bytes => {
+                tracing::warn!(what, bytes, "left out the rest of a list");
+                return Ok(walked);
+            }
             // A cursor that comes again leads in a circle.
             Some(next) if !cursors.insert(next.clone()) => {
                 return Err(DialError::EndlessList { what });
@@ -252,12 +261,16 @@ mod tests {
     use super::*;
 
     /// Answers every page after a while, and there is always one more.
-    struct Dripping(u64);
+    struct Dripping {
+        pages: u64,
+        /// A tool of each page.
+        tool: String,
+    }
 
     impl Handler for Dripping {
         fn request(&mut self, _: String, _: Option<Raw>, responder: Responder) {
-            self.0 += 1;
-            let page = format!("{{\"tools\":[],\"nextCursor\":\"{}\"}}", self.0);
+            self.pages += 1;
+            let page = format!(r#"{{"tools":[{}],"nextCursor":"{}"}}"#, self.tool, self.pages);
             tokio::spawn(async move {
                 let never = std::future::pending::<()>();
                 let _later = tokio::time::timeout(Duration::from_secs(9), never).await;
@@ -270,7 +283,10 @@ mod tests {
         fn malformed(&mut self, _: &Malformed, _: &Peer) {}
     }
 
-    async fn list_of_dripping_pages(timeout: Duration) -> Result<RawListing, DialError> {
+    async fn list_of_dripping_pages(
+        timeout: Duration,
+        tool: &str,
+    ) -> Result<RawListing, DialError> {
         let (near, far) = pipe::pair();
         let (peer, reader, writer) = peer::open(near.reader, near.writer, Limits::default());
         let (_, far_reader, far_writer) = peer::open(far.reader, far.writer, Limits::default());
@@ -283,8 +299,9 @@ mod tests {
             raw_capabilities: Raw::from_json("{}".to_owned()),
             raw_info: Raw::from_json("{}".to_owned()),
         };
-        let bounds = Bounds { timeout, max_pages: 1_000, max_items: 1_000 };
-        let (mut one, mut other) = (Dripping(0), Dripping(0));
+        let bounds = Bounds { timeout, max_pages: 1_000, max_items: 1_000, max_bytes: 10_000 };
+        let dripping = || Dripping { pages: 0, tool: tool.to_owned() };
+        let (mut one, mut other) = (dripping(), dripping());
         let asking = Asking {
             peer: &peer,
             hello: &hello,
@@ -304,8 +321,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pages_that_each_come_in_time_do_not_stretch_the_deadline_of_the_list() {
         let begun = tokio::time::Instant::now();
-        let listed = list_of_dripping_pages(Duration::from_secs(10)).await;
+        let listed = list_of_dripping_pages(Duration::from_secs(10), "").await;
         assert!(matches!(listed, Err(DialError::TimedOut { .. })), "{listed:?}");
         assert_eq!(begun.elapsed().as_secs(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn list_ends_when_its_pages_are_too_many_bytes() {
+        let tool = format!(r#"{{"name":"a","description":"{}"}}"#, "x".repeat(4_000));
+        let listed = list_of_dripping_pages(Duration::from_secs(1_000), &tool).await.unwrap();
+        assert_eq!(listed.tools.len(), 3);
     }
 }
