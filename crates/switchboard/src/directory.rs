@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
@@ -14,6 +14,7 @@ use switchboard_core::name::{NameTier, ServerName};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use crate::auth::vault::IndexVersion;
 use crate::explain::chain;
 use crate::listing_file::{self, Cached, ListingFile, Located};
 use crate::pins::PinFile;
@@ -32,7 +33,17 @@ struct Shared {
     plans: watch::Sender<Arc<Plans>>,
     /// Set once the cache has been read: the first search, list or call does it.
     loaded: OnceLock<()>,
+    /// Held for a moment, never across an await.
+    sign_ins: Mutex<SignIns>,
     writers: TaskTracker,
+}
+
+/// As whom servers with a sign-in were listed.
+#[derive(Debug, Default)]
+struct SignIns {
+    /// When it was looked at last.
+    seen: Option<Option<IndexVersion>>,
+    identities: BTreeMap<ServerName, Option<String>>,
 }
 
 pub(crate) type Plans = BTreeMap<ServerName, Arc<Plan>>;
@@ -53,6 +64,7 @@ impl Directory {
             catalog: watch::Sender::default(),
             plans: watch::Sender::default(),
             loaded: OnceLock::new(),
+            sign_ins: Mutex::default(),
             writers: TaskTracker::new(),
         };
         Directory { shared: Arc::new(shared) }
@@ -101,6 +113,7 @@ impl Directory {
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.shared.loaded.get_or_init(|| self.load());
         self.hear_of_accepted_tools();
+        self.hear_of_sign_ins();
         Arc::clone(&self.shared.catalog.borrow())
     }
 
@@ -276,6 +289,38 @@ impl Directory {
             {
                 self.compare(server, file.baseline());
             }
+        }
+    }
+
+    /// The user may have signed out, or in as another one, in another process: the lists of the old
+    /// sign-in are not shown any longer. Costs a look at a file's date while nothing changed.
+    fn hear_of_sign_ins(&self) {
+        let plans = Arc::clone(&self.shared.plans.borrow());
+        let files = plans.iter().filter_map(|(server, plan)| Some((server, plan.file.as_ref()?)));
+        let files: Vec<_> = files.filter(|(_, file)| file.sign_ins().is_some()).collect();
+        let Some((_, first)) = files.first() else { return };
+        let mut changed = Vec::new();
+        {
+            let mut sign_ins = self.shared.sign_ins.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = first.sign_ins();
+            if sign_ins.seen == now {
+                return;
+            }
+            sign_ins.seen = now;
+            for (server, file) in files {
+                let identity = file.stored_identity();
+                let before = sign_ins.identities.insert(server.clone(), identity.clone());
+                if before.is_some_and(|before| before != identity) {
+                    changed.push(server.clone());
+                }
+            }
+        }
+        for server in changed {
+            self.change(&server, |shelf| {
+                let mut shelf = shelf.without_listing();
+                fill(&server, &mut shelf, &plans, now());
+                shelf
+            });
         }
     }
 

@@ -20,7 +20,7 @@ use switchboard_core::config::transport::Transport;
 use switchboard_core::name::ServerName;
 
 use crate::auth::tokens;
-use crate::auth::vault::{self, Holder, Kind};
+use crate::auth::vault::{self, Holder, IndexVersion, Kind};
 use crate::env::Environment;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
@@ -96,8 +96,13 @@ impl ListingFile {
         Some(self.located(&key, self.stored_identity().as_deref()))
     }
 
+    /// Which sign-ins there are, where the lists depend on one.
+    pub(crate) fn sign_ins(&self) -> Option<Option<IndexVersion>> {
+        self.stored.as_ref().map(|_| vault::index_version(&self.tokens))
+    }
+
     /// Of the sign-in that is kept now.
-    fn stored_identity(&self) -> Option<String> {
+    pub(crate) fn stored_identity(&self) -> Option<String> {
         let (holder, kind) = self.stored.as_ref()?;
         vault::identity(&self.tokens, holder, *kind)
     }

@@ -134,12 +134,29 @@ impl Session {
         if let Err(LeaseError::Replaced) = leased {
             leased = self.upstream(server)?.lease().await;
         }
-        let lease = leased.map_err(|error| explain::lease(error, server))?;
+        let mut lease = leased.map_err(|error| explain::lease(error, server))?;
+        if lease.may_be_outdated() {
+            lease = Box::pin(self.as_signed_in(server, lease)).await?;
+        }
         if lease.owner().is_none() && self.gateway.directory().asks_client(server) {
             drop(lease);
             return Box::pin(self.own_lease(server)).await;
         }
         Ok(lease)
+    }
+
+    /// The connection, or another one if the user has signed out of or in to the server since: its
+    /// session and its lists are those of the old sign-in.
+    async fn as_signed_in(&self, server: &ServerName, lease: Lease) -> Result<Lease, Failure> {
+        // A listing goes as soon as another secret is kept, though the connection has the old one.
+        let is_listed = self.gateway.directory().has_listed(server);
+        if is_listed && !lease.is_outdated().await {
+            return Ok(lease);
+        }
+        drop(lease);
+        let upstream = self.upstream(server)?;
+        upstream.disconnect().await;
+        upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 
     /// The same, after the server was asked for its lists anew.

@@ -338,6 +338,14 @@ impl Shelf {
         self
     }
 
+    /// The same server without its listing, which was another user's.
+    #[must_use]
+    pub fn without_listing(mut self) -> Shelf {
+        self.listing = None;
+        self.compare();
+        self
+    }
+
     /// The same listing, which may be due for a refresh.
     #[must_use]
     pub fn to_refresh(mut self, refresh: Refresh) -> Shelf {

@@ -125,21 +125,23 @@ async fn token_of_the_store_that_was_replaced_takes_its_lists_along() {
 }
 
 #[tokio::test]
-async fn lists_stay_with_the_token_that_a_connection_was_made_with() {
+async fn connection_and_lists_follow_a_token_that_changed() {
     let fixture = HttpFixture::start(&served("events", "everything")).await;
     let home = Home::new();
     let entry = json!({ "url": fixture.url(), "bearerTokenStore": true });
     let world = world(&home, &entry, "");
     world.gateway.set_token("far", Secret::new("alice")).await.unwrap();
     world.ask(r#"{ "connect": "far" }"#).await;
-    // The connection goes on with the old one for a while.
     world.gateway.set_token("far", Secret::new("bob")).await.unwrap();
     let mut catalog = world.gateway.watch();
     catalog.mark_unchanged();
-    world.ask(r#"{ "tool": "far_change_tools", "args": { "name": "of_alice" } }"#).await;
+    world.ask(r#"{ "tool": "far_change_tools", "args": { "name": "of_bob" } }"#).await;
     catalog.changed().await.unwrap();
+    let requests = fixture.requests();
+    let call = requests.iter().rfind(|request| request.what() == "tools/call").unwrap();
+    assert_eq!(call.header("authorization"), Some("Bearer bob"));
     world.shut_down().await;
-    assert_eq!(known(&home, &entry, "").await, MISSED);
+    assert_eq!(known(&home, &entry, "").await, CACHED);
 }
 
 #[tokio::test]

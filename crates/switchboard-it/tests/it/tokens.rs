@@ -254,10 +254,15 @@ async fn a_gateway_that_runs_uses_the_next_token_and_none_that_was_taken_back() 
     for (line, input, shown) in [
         ("token status", "", format!("Bearer {CANARY}")),
         ("token set far", "other", "Bearer other".to_owned()),
-        ("token remove far", "", "-".to_owned()),
     ] {
         assert_eq!(user.run(line, input).await.code, Some(0), "{line}");
         assert_eq!(client.mcp(echo.clone()).await, "hello", "{line}");
         assert_eq!(shown_last(), shown, "{line}");
     }
+    let before = user.fixture.requests().len();
+    assert_eq!(user.run("token remove far", "").await.code, Some(0));
+    let refused = client.mcp(echo).await;
+    assert!(refused.starts_with("sign_in_required"), "{refused}");
+    let later = user.fixture.requests().split_off(before);
+    assert!(later.iter().all(|request| request.header("authorization").is_none()), "{later:?}");
 }

@@ -4,6 +4,7 @@
 //! renews a token holds a turn in this process and a lock among all: it looks again at what is kept,
 //! takes what another one was given meanwhile, and asks the authority only if there is nothing new.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -22,7 +23,7 @@ use super::net::Net;
 use super::requests::{self, TokenError};
 use super::takeover;
 use super::terms::Terms;
-use super::vault::{self, Entry, Kind, Vault, VaultError};
+use super::vault::{self, Entry, IndexVersion, Kind, Vault, VaultError};
 use crate::dial::http::Clients;
 use crate::paths::Paths;
 use crate::secret::Secret;
@@ -66,6 +67,8 @@ struct State {
     steps: Option<(u32, Instant)>,
     /// The sign-in that waits for its answer.
     pending: Option<Beside>,
+    /// The index of the vault when it was looked at last.
+    index: Option<IndexVersion>,
 }
 
 /// A grant in use.
@@ -77,6 +80,8 @@ pub(super) struct Held {
     source: Source,
     /// Of the sign-in that it comes from: the same for renewed tokens.
     identity: Option<String>,
+    /// Whether it is in the vault, where a sign-out removes it.
+    kept: AtomicBool,
 }
 
 /// Where the tokens in use come from.
@@ -91,7 +96,8 @@ enum Source {
 impl Held {
     fn of(grant: Grant, source: Source, identity: Option<String>) -> Held {
         let age = SystemTime::now().duration_since(grant.tokens.received).ok();
-        Held { grant, age, since: Instant::now(), source, identity }
+        let kept = AtomicBool::new(source == Source::Vault);
+        Held { grant, age, since: Instant::now(), source, identity, kept }
     }
 
     fn condition(&self) -> Condition {
@@ -136,8 +142,37 @@ impl Account {
         Ok(())
     }
 
+    /// Lets go of a grant that another process signed out of, and takes up what another one signed
+    /// in to. Costs a look at a file's date while nothing changed.
+    pub(crate) async fn follow(&self) -> Result<(), AuthError> {
+        let Some(held) = self.held().filter(|held| held.kept.load(Ordering::Relaxed)) else {
+            return Ok(());
+        };
+        let directory = self.paths.tokens();
+        let index = vault::index_version(&directory);
+        if index.is_some() && self.state().index == index {
+            return Ok(());
+        }
+        let _turn = self.turn.acquire().await;
+        // An index that does not read says nothing about a sign-out.
+        let Ok(kept) = vault::known_identity(&directory, &self.terms.holder(), Kind::Grant) else {
+            return Ok(());
+        };
+        self.state().index = index;
+        if kept == held.identity || !self.is_held(&held) {
+            return Ok(());
+        }
+        self.let_go();
+        if kept.is_some() { self.take_up().await } else { Ok(()) }
+    }
+
+    fn is_held(&self, held: &Arc<Held>) -> bool {
+        self.held().is_some_and(|now| Arc::ptr_eq(&now, held))
+    }
+
     /// The token for a request, renewed if it is time. `None`: the server may not want any.
     pub(crate) async fn token(&self) -> Result<Option<Secret>, AuthError> {
+        self.follow().await?;
         let Some(held) = self.held() else {
             return match self.terms.options.grant {
                 GrantType::ClientCredentials => self.of_client(None).await.map(Some),
@@ -293,6 +328,9 @@ impl Account {
         self.hold(grant, Source::Authority, Some(identity.clone()));
         let under = (account.as_str(), Some(identity));
         let kept = self.vault.keep(&self.terms.holder(), Kind::Grant, under, secret).await;
+        if kept.is_ok() {
+            self.held().iter().for_each(|held| held.kept.store(true, Ordering::Relaxed));
+        }
         if let Err(error) = &kept {
             tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
             let older = self.in_vault().await.ok().flatten();

@@ -54,6 +54,8 @@ pub(super) struct Connection {
     /// What a request of the gateway's own carries, where there is no session.
     pub(super) meta: Option<Arc<RawValue>>,
     pub(super) signed_in: SignedIn,
+    /// The identity that it was opened with.
+    pub(super) opened_as: Option<Arc<str>>,
 }
 
 /// What is known about a connection's end, as soon as it is known.

@@ -157,6 +157,18 @@ impl Lease {
         }
     }
 
+    /// Whether its requests may be made as somebody else by now.
+    pub(crate) fn may_be_outdated(&self) -> bool {
+        self.open.connection.signed_in.can_change()
+    }
+
+    /// Whether they are: the user signed out, or in as another one, since the connection was opened.
+    pub(crate) async fn is_outdated(&self) -> bool {
+        let connection = &self.open.connection;
+        connection.signed_in.follow().await;
+        connection.signed_in.identity().as_deref() != connection.opened_as.as_deref()
+    }
+
     /// The session that has the connection to itself; none if it is shared.
     pub(crate) fn owner(&self) -> Option<SessionId> {
         self.open.connection.audience.owner().map(|owner| owner.session)

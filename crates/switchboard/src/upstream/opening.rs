@@ -136,7 +136,7 @@ impl Opening {
         let hello = self.greet(client, greeting).await?;
         let meta = hello.is_modern().then(|| client.meta());
         let meta = meta.and_then(|meta| RawValue::from_string(meta).ok()).map(Arc::from);
-        let connection = Connection {
+        let mut connection = Connection {
             peer: self.peer.clone(),
             hello: Arc::new(hello),
             audience: Arc::clone(&self.audience),
@@ -144,6 +144,7 @@ impl Opening {
             stop: self.stop.clone(),
             meta,
             signed_in: self.signed_in.clone(),
+            opened_as: None,
         };
         self.listen(&connection);
         let listing = match list::list_all(asking(&connection, recipe), Bounds::of(recipe)).await {
@@ -156,6 +157,7 @@ impl Opening {
                 return Err(Incomplete { error, another: left.then_some(Greeting::Discover) });
             }
         };
+        connection.opened_as = listing.identity.as_deref().map(Arc::from);
         if !connection.hello.is_modern() {
             self.tell_level(&connection.hello, log_levels).await;
             self.hear_out().await;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use switchboard_it::authority::{Setup, visit};
+use switchboard_it::authority::{Endpoint, Setup, visit};
 
 use super::Desk;
 
@@ -68,6 +68,38 @@ async fn signing_in_to_one_account_leaves_the_others_as_they_are() {
     assert!(accounts.contains(&&json!("work")) && accounts.contains(&&json!(null)), "{status}");
     let status = desk.run("token status work").await;
     assert!(status.stdout.contains("(account work): sign-in"), "{status:?}");
+}
+
+/// The tokens of all requests to the server so far, as fingerprints.
+fn shown(desk: &Desk) -> Vec<Option<String>> {
+    let record = desk.authority.ledger().now();
+    record.to(Endpoint::Mcp).into_iter().map(|seen| seen.token.clone()).collect()
+}
+
+#[tokio::test]
+async fn sign_out_and_new_sign_in_reach_a_gateway_that_runs() {
+    let desk = desk().await;
+    desk.sign_in_to("plain").await;
+    let mut client = desk.installed.connect(json!({})).await;
+    let call = json!({ "tool": "plain_echo", "args": { "text": "hi" } });
+    assert_eq!(client.mcp(call.clone()).await, "hi");
+    let old = shown(&desk).pop().unwrap();
+    assert!(old.is_some());
+
+    let out = desk.run("logout plain").await;
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let before = shown(&desk).len();
+    let found = client.mcp(json!({ "search": "echo", "server": "plain" })).await;
+    assert!(!found.contains("plain_echo"), "lists of the old sign-in: {found}");
+    let refused = client.mcp(call.clone()).await;
+    assert!(refused.contains("sign_in_required"), "{refused}");
+    let after = shown(&desk).split_off(before);
+    assert!(!after.contains(&old), "the old token was used: {after:?}");
+
+    desk.sign_in_to("plain").await;
+    assert_eq!(client.mcp(call).await, "hi");
+    assert_ne!(shown(&desk).pop().unwrap(), old);
+    client.end().await;
 }
 
 #[tokio::test]

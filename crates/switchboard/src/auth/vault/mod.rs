@@ -6,6 +6,7 @@ mod index;
 mod keyring;
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -315,6 +316,30 @@ fn lines(directory: &Path) -> Result<Vec<Entry>, VaultError> {
 pub(crate) fn identity(directory: &Path, holder: &Holder, kind: Kind) -> Option<String> {
     let mut lines = lines(directory).unwrap_or_default();
     index::find(&mut lines, holder, kind).map(|entry| entry.identity())
+}
+
+/// The identity of what is kept, where the index can be read.
+pub(crate) fn known_identity(
+    directory: &Path,
+    holder: &Holder,
+    kind: Kind,
+) -> Result<Option<String>, VaultError> {
+    let mut lines = lines(directory)?;
+    Ok(index::find(&mut lines, holder, kind).map(|entry| entry.identity()))
+}
+
+/// Which version of the index there is: a changed index is another file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexVersion {
+    inode: u64,
+    modified: (i64, i64),
+}
+
+/// The version of the index in a directory; none where there is none.
+pub(crate) fn index_version(directory: &Path) -> Option<IndexVersion> {
+    let found = std::fs::metadata(index_in(directory)).ok()?;
+    let modified = (found.mtime(), found.mtime_nsec());
+    Some(IndexVersion { inode: found.ino(), modified })
 }
 
 /// An identity for the secret of a new sign-in.

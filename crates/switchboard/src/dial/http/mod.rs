@@ -78,6 +78,19 @@ pub(crate) struct SignedIn {
 }
 
 impl SignedIn {
+    /// Whether there is a secret that can become another one.
+    pub(crate) fn can_change(&self) -> bool {
+        self.account.is_some() || self.asked.is_some()
+    }
+
+    /// Follows what other processes did with the account.
+    pub(crate) async fn follow(&self) {
+        if let Some(account) = &self.account {
+            // What is wrong with it, the next request says.
+            let _told_later = account.follow().await;
+        }
+    }
+
     /// The identity of the secret in use. It may change while the connection is up.
     pub(crate) fn identity(&self) -> Option<String> {
         let of_account = self.account.as_ref().and_then(|account| account.identity());
