@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
@@ -129,6 +129,10 @@ impl Directory {
             return;
         }
         self.shared.loaded.get_or_init(|| self.load());
+        if plan.file.as_ref().is_some_and(|file| file.sign_ins().is_some()) {
+            // A sign-in may have come about with this very connection.
+            self.sign_ins().identities.insert(server.clone(), raw.identity.clone());
+        }
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         if !listing.shadowed.is_empty() {
             let count = listing.shadowed.len();
@@ -301,7 +305,7 @@ impl Directory {
         let Some((_, first)) = files.first() else { return };
         let mut changed = Vec::new();
         {
-            let mut sign_ins = self.shared.sign_ins.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sign_ins = self.sign_ins();
             let now = first.sign_ins();
             if sign_ins.seen == now {
                 return;
@@ -322,6 +326,10 @@ impl Directory {
                 shelf
             });
         }
+    }
+
+    fn sign_ins(&self) -> MutexGuard<'_, SignIns> {
+        self.shared.sign_ins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until everything that was published lies on disk.
