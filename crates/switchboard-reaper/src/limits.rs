@@ -1,7 +1,7 @@
 //! Keeps a confined server from changing the limits of other processes, and its own mark.
 //!
 //! `prlimit` on a process of the same user is no signal, but does as much harm: without descriptors
-//! a keeper finds no process to end, and without processor time anybody is killed. Landlock does not
+//! a keeper finds no process to end, and without processor time any process is killed. Landlock does not
 //! cover it. The filter is written by hand because the crates for it know one architecture at a
 //! time and set `no_new_privs`, which would take `sudo` from servers of root.
 

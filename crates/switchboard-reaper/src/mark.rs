@@ -17,7 +17,7 @@ const UNLIMITED: u64 = 1 << 62;
 /// In microseconds, 35 years: no program is ever stopped by its mark.
 const LOWEST: u64 = 1 << 50;
 
-/// The lowest bits of every mark: no limit that somebody else sets has them.
+/// The lowest bits of every mark: no limit of another origin has them.
 const SIGN: u64 = 0x5_b0a2;
 const SIGN_BITS: u32 = 20;
 

@@ -119,7 +119,7 @@ pub fn end_tree(root: Identity) {
     end(|rows| tree(rows, root));
 }
 
-/// Ends the processes of servers that nobody looks after any more.
+/// Ends the orphaned processes of servers.
 ///
 /// What a process is and whose it is, is seen in `/proc` alone. No file says it: a server could write
 /// one, and have any process of its user ended.
@@ -253,7 +253,7 @@ mod tests {
             // What is left of another one, with its own reaper in between.
             row(30, 1, 30, 30),
             row(31, 30, 31, 31),
-            // Somebody else.
+            // An unrelated process.
             row(40, 1, 40, 40),
         ];
         let is_marked = |pid: i32| matches!(pid, 21..=23 | 30..=31);

@@ -64,7 +64,7 @@ fn identity<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Identity> {
 /// Ends what is left of servers, if a record says that there may be something. Costs one look at a
 /// folder if there is none.
 ///
-/// Whoever can write there could make every command search, so it counts only if nobody else can.
+/// A user who can write there could make every command search, so the folder must be ours alone.
 pub fn sweep(folder: &Path) {
     if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_ours_alone(&found)) {
         return;
@@ -76,7 +76,7 @@ pub fn sweep(folder: &Path) {
         search(folder);
     }
     for path in left {
-        let _somebody_else_did = fs::remove_file(path);
+        let _already_removed = fs::remove_file(path);
     }
 }
 

@@ -1,5 +1,5 @@
 //! How much a client may ask for before it reads: answers in flight are bounded by bytes, and its
-//! requests are left unread while it does not read its answers.
+//! requests stay unread while its answers are unread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

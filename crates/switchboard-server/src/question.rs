@@ -164,7 +164,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 fn unreadable() -> RpcError {
-    RpcError::new(INVALID_PARAMS, "the question does not read")
+    RpcError::new(INVALID_PARAMS, "malformed elicitation parameters")
 }
 
 /// The parameters of the question whether a call may be made.

@@ -101,7 +101,7 @@ pub struct ServerQuestion<'a> {
 }
 
 impl<'a> ServerQuestion<'a> {
-    /// Refuses a form that does not read: nobody could say what it asks for.
+    /// Refuses a malformed form: it is unknown what it asks for.
     pub(crate) fn new(
         (server, key): (&'a ServerName, Option<&'a str>),
         topic: Topic,
@@ -109,7 +109,8 @@ impl<'a> ServerQuestion<'a> {
     ) -> Result<ServerQuestion<'a>, RpcError> {
         let asks_for_secret = match (topic, params) {
             (Topic::Elicitation, Some(params)) => {
-                let unreadable = |_| RpcError::new(INVALID_PARAMS, "the question does not read");
+                let unreadable =
+                    |_| RpcError::new(INVALID_PARAMS, "malformed elicitation parameters");
                 let params = Args::parse(params.as_str()).map_err(unreadable)?;
                 elicitation::asks_for_secret(params.values())
             }

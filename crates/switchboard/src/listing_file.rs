@@ -238,7 +238,7 @@ pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
         if is_ours.contains(&true) && age.is_some_and(|age| age > UNUSED) {
             let removed = SharedFile::ours(path.clone()).remove(|_| Ok::<_, Infallible>(()));
             if removed.is_ok() {
-                // It comes back with the file.
+                // It is created again with the file.
                 let _gone = fs::remove_file(path.with_extension("lock"));
             }
         }

@@ -329,7 +329,7 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
     read_all(file).map(Some).map_err(Unread::Io)
 }
 
-/// How long a lock is waited for. Whoever changes a file holds it for milliseconds.
+/// How long a lock is waited for. A process that changes a file holds it for milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// How long the waits between two tries are at most.

@@ -85,7 +85,7 @@ async fn client_that_never_reads_holds_a_bounded_number_of_answers() {
         assert!(made <= 800, "{method} {offer:?}: {made} calls were made");
         let is_large = params.to_string().contains("much");
         assert!(!is_large || taken < 9_000, "{method} {offer:?}: {taken} requests were taken");
-        // Nothing is lost: whoever reads in the end has every answer.
+        // Nothing is lost: a client that reads in the end has every answer.
         end.writer.shutdown().await.unwrap();
         let mut lines = BufReader::new(end.reader).lines();
         let mut answered = 0;

@@ -154,7 +154,7 @@ impl Account {
             return Ok(());
         }
         let _turn = self.turn.acquire().await;
-        // An index that does not read says nothing about a sign-out.
+        // A malformed index says nothing about a sign-out.
         let Ok(kept) = vault::known_identity(&directory, &self.terms.holder(), Kind::Grant) else {
             return Ok(());
         };

@@ -157,7 +157,7 @@ impl Lease {
         }
     }
 
-    /// Whether its requests may be made as somebody else by now.
+    /// Whether the identity of its requests can change.
     pub(crate) fn may_be_outdated(&self) -> bool {
         self.open.connection.signed_in.can_change()
     }

@@ -312,7 +312,7 @@ fn lines(directory: &Path) -> Result<Vec<Entry>, VaultError> {
     }
 }
 
-/// The identity of what is kept in a directory; none where the index does not read.
+/// The identity of what is kept in a directory; none where the index is malformed.
 pub(crate) fn identity(directory: &Path, holder: &Holder, kind: Kind) -> Option<String> {
     let mut lines = lines(directory).unwrap_or_default();
     index::find(&mut lines, holder, kind).map(|entry| entry.identity())
