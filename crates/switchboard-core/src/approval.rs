@@ -155,9 +155,7 @@ pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) 
         let cause = RefusalCause::Unread(place.clone());
         return Decision::Refused(Refusal { target, cause });
     }
-    if !rules.deny.is_empty()
-        && let Some(pattern) = rules.deny.find(&target.id(), &names(&target), BareServer::Restricts)
-    {
+    if let Some(pattern) = rules.denied_by(&target) {
         let cause = RefusalCause::Denied { pattern: pattern.to_owned() };
         return Decision::Refused(Refusal { target, cause });
     }
@@ -200,6 +198,23 @@ impl Rules {
     /// Whether the tool is not what was accepted, and therefore not called.
     pub fn block(&self, target: &Resolved) -> bool {
         self.pins == Pins::Block && target.pin != Pin::Same
+    }
+
+    /// The pattern that denies the name for which `target` is called instead. A target that is
+    /// denied itself is left to [`decide`].
+    pub fn deny_written(&self, name: &str, target: &Resolved) -> Option<&str> {
+        if self.denied_by(target).is_some() {
+            return None;
+        }
+        self.deny.find_written(name, &target.server)
+    }
+
+    /// The pattern that denies the tool.
+    fn denied_by(&self, target: &Resolved) -> Option<&str> {
+        if self.deny.is_empty() {
+            return None;
+        }
+        self.deny.find(&target.id(), &names(target), BareServer::Restricts)
     }
 
     fn ask_for(&self, target: &Resolved) -> bool {

@@ -149,7 +149,18 @@ fn is_plain(text: &str) -> bool {
 /// Whether nothing can be hidden in JSON: no character beyond printable ASCII is in it, written out
 /// or escaped.
 fn is_plain_json(json: &str) -> bool {
-    json.is_ascii() && memchr::memchr(0x7f, json.as_bytes()).is_none() && !escapes_hide(json)
+    /// Bytes that are looked at before the search may end: without an exit in between, the compiler
+    /// reads many at a time.
+    const STEP: usize = 16 << 10;
+    let bytes = json.as_bytes();
+    let follows = |at: usize| bytes.get(at + 1..).unwrap_or_default();
+    bytes.chunks(STEP).enumerate().all(|(step, chunk)| {
+        let pairs = chunk.iter().zip(follows(step * STEP));
+        !pairs.fold(false, |seen, (byte, next)| {
+            let escapes = matches!(next, b'u' | b'b' | b'f' | b'r');
+            seen | (*byte >= 0x7f) | ((*byte == b'\\') & escapes)
+        })
+    }) && bytes.last().is_none_or(|last| *last < 0x7f)
 }
 
 /// Whether JSON has an escape that may stand for a hidden character.

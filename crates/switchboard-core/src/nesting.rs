@@ -89,8 +89,10 @@ pub fn is_deep(json: &str) -> bool {
 }
 
 fn is_deeper(json: &str, levels: usize) -> bool {
-    // Whatever nests deeper has as many brackets.
-    if json.len() <= 2 * levels {
+    // Whatever nests deeper has as many brackets, and most results have few: their text has none.
+    if json.len() <= 2 * levels
+        || memchr::memchr2_iter(b'{', b'[', json.as_bytes()).nth(levels).is_none()
+    {
         return false;
     }
     let mut depth = 0_usize;

@@ -8,15 +8,49 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::config::values::ToolPrefix;
 use crate::globs::Globs;
-use crate::name::look::folded;
-use crate::name::{ToolId, short};
+use crate::name::look::{folded, look};
+use crate::name::{ServerName, ToolId, short};
 
 /// Patterns in the order of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Restriction {
     exact: Globs,
-    /// Each pattern in the ways in which it can be read, over folded names.
-    folded: Vec<(String, Vec<GlobMatcher>)>,
+    folded: Vec<FoldedPattern>,
+}
+
+#[derive(Clone, Debug)]
+struct FoldedPattern {
+    pattern: String,
+    /// The ways in which it can be read, over folded names.
+    readings: Vec<GlobMatcher>,
+    /// What each reading looks like, if the pattern has no wildcard: `deIete` is taken for `delete`.
+    looks: Vec<String>,
+}
+
+impl FoldedPattern {
+    fn new(pattern: &str) -> FoldedPattern {
+        let readings = readings(pattern);
+        let is_literal = !pattern.contains(['*', '?', '{', '}', '[', ']']);
+        let looks = readings.iter().filter(|_| is_literal).map(|text| look_of_path(text));
+        let looks = looks.filter(|look| !look.is_empty()).collect();
+        let globs =
+            readings.iter().map(|text| GlobBuilder::new(text).backslash_escape(false).build());
+        let readings = globs.filter_map(|glob| Some(glob.ok()?.compile_matcher())).collect();
+        FoldedPattern { pattern: pattern.to_owned(), readings, looks }
+    }
+
+    fn fits(&self, folded: &str) -> bool {
+        self.readings.iter().any(|glob| glob.is_match(folded))
+            || (!self.looks.is_empty() && self.looks.contains(&look_of_path(folded)))
+    }
+}
+
+/// What a folded name looks like; a slash still ends the name of the server.
+fn look_of_path(folded: &str) -> String {
+    match folded.split_once('/') {
+        Some((server, tool)) => format!("{}/{}", look(server), look(tool)),
+        None => look(folded),
+    }
 }
 
 /// What a pattern that is the name of a server restricts.
@@ -30,7 +64,7 @@ pub enum BareServer {
 
 impl Restriction {
     pub fn new(patterns: &[String]) -> Restriction {
-        let folded = patterns.iter().map(|pattern| (pattern.clone(), readings(pattern)));
+        let folded = patterns.iter().map(|pattern| FoldedPattern::new(pattern));
         Restriction { exact: Globs::new(patterns), folded: folded.collect() }
     }
 
@@ -55,22 +89,38 @@ impl Restriction {
         if bare == BareServer::Restricts {
             names.push(folded(server));
         }
-        let fits = |globs: &[GlobMatcher]| {
-            globs.iter().any(|glob| names.iter().any(|name| glob.is_match(name)))
-        };
-        self.folded.iter().find(|(_, globs)| fits(globs)).map(|(pattern, _)| pattern.as_str())
+        self.find_folded(&names)
+    }
+
+    /// The first pattern that a name as a caller wrote it fits, read as a name of this server's: a
+    /// tool that is denied by name must not be replaced by one whose name is similar.
+    pub fn find_written(&self, name: &str, server: &ServerName) -> Option<&str> {
+        if self.is_empty() {
+            return None;
+        }
+        let (own, name) = (folded(server.as_str()), folded(name));
+        let mcp = ToolPrefix::Mcp.prefix(server);
+        let prefixes = [server.as_str(), short(server.as_str()), &mcp].map(folded);
+        let tools =
+            prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)?.strip_prefix('_'));
+        let mut names: Vec<String> =
+            tools.chain([name.as_str()]).map(|tool| format!("{own}/{tool}")).collect();
+        names.push(name);
+        self.find_folded(&names)
+    }
+
+    fn find_folded(&self, names: &[String]) -> Option<&str> {
+        let fits = |pattern: &&FoldedPattern| names.iter().any(|name| pattern.fits(name));
+        self.folded.iter().find(fits).map(|folded| folded.pattern.as_str())
     }
 }
 
 /// A slash ends the name of the server, and one of several may: `a/b/*` is about the tools of `a/b`,
 /// or about tools of `a`.
-fn readings(pattern: &str) -> Vec<GlobMatcher> {
+fn readings(pattern: &str) -> Vec<String> {
     let slashes = pattern.match_indices('/').map(|(at, _)| Some(at));
     let whole = (!pattern.contains('/')).then_some(None);
-    let readings = slashes.chain(whole).map(|slash| fold_pattern(pattern, slash));
-    let globs =
-        readings.filter_map(|text| GlobBuilder::new(&text).backslash_escape(false).build().ok());
-    globs.map(|glob| glob.compile_matcher()).collect()
+    slashes.chain(whole).map(|slash| fold_pattern(pattern, slash)).collect()
 }
 
 /// Folds the literal parts of a pattern. The given slash ends the name of the server; other slashes
@@ -125,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::name::{ServerName, ToolName};
+    use crate::name::ToolName;
 
     fn denied(pattern: &str, server: &str, tool: &str) -> bool {
         let server = ServerName::new(server).unwrap();
@@ -169,6 +219,12 @@ mod tests {
             ("srv/delete_issue", "delete-issue"),
             ("delete_issue", "delete.issue"),
             ("srv/delete.issue", "Delete Issue"),
+            ("srv/delete_issue", "delete\u{2010}issue"),
+            ("srv/delete_issue", "delete\u{ff3f}issue"),
+            ("srv/delete_*", "delete\u{2010}issue"),
+            ("srv/delete_issue", "deIete_issue"),
+            ("srv/delete_issue", "de1ete_1ssue"),
+            ("delete_item", "delete_itern"),
         ] {
             assert!(denied(pattern, "srv", tool), "{pattern} {tool}");
         }
@@ -179,8 +235,33 @@ mod tests {
     }
 
     #[test]
+    fn name_as_it_was_written_is_restricted_though_no_tool_has_it() {
+        let server = ServerName::new("s-mcp").unwrap();
+        let restriction = Restriction::new(&["s-mcp/delete_repo".to_owned()]);
+        for name in [
+            "delete_repo",
+            "Delete-Repo",
+            "s-mcp/delete_repo",
+            "s_mcp_delete_repo",
+            "s_delete_repo",
+            "mcp__s-mcp__delete_repo",
+            "deIete_repo",
+            "delete\u{2010}repo",
+        ] {
+            let found = restriction.find_written(name, &server);
+            assert_eq!(found, Some("s-mcp/delete_repo"), "{name}");
+        }
+        for name in ["delet_repo", "delete_repos", "other_delete_repo", ""] {
+            assert_eq!(restriction.find_written(name, &server), None, "{name}");
+        }
+        let all = Restriction::new(&["*_repo".to_owned()]);
+        assert_eq!(all.find_written("delete_repo", &server), Some("*_repo"));
+    }
+
+    #[test]
     fn other_tools_and_servers_are_not_restricted() {
         assert!(!denied("git/*", "git_hub", "create"));
+        assert!(!denied("git/hub_create", "git_hub", "create"));
         assert!(!denied("a/*", "a/b", "x"));
         assert!(!denied("srv/danger", "srv", "dangerous"));
         assert!(!denied("srv/danger", "other", "danger"));

@@ -77,22 +77,30 @@ async fn next_to(
     let Some(target) = catalog.misspelt(&call.tool, call.server.as_deref()) else {
         return Err(failure);
     };
-    match harmless(session, target.clone(), call.args) {
+    match harmless(session, &call.tool, target.clone(), call.args) {
         Ok(checked) => {
             let by = Clue::Misspelt(clip(&call.tool));
             guess(session, &catalog, checked, by, call.select, caller).await
+        }
+        Err(NotCalled::Denied { written, pattern }) => {
+            Err(explain::denied_name(written, pattern, &target))
         }
         Err(why) => Err(explain::offered(failure, &target, why)),
     }
 }
 
-/// The call of a tool that nobody named, if it does no harm.
+/// The call of a tool that nobody named, if it does no harm. `written` is what was asked for instead.
 pub(crate) fn harmless(
     session: &Session,
+    written: &str,
     target: Resolved,
     args: Args,
 ) -> Result<Checked, NotCalled> {
     let rules = session.gateway.approval_rules(&target.server, session.id());
+    if let Some(pattern) = rules.deny_written(written, &target) {
+        let (written, pattern) = (clip(written), pattern.to_owned());
+        return Err(NotCalled::Denied { written, pattern });
+    }
     if rules.block(&target) {
         return Err(NotCalled::Blocked { shown: target.shown.to_string() });
     }

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::vault::IndexVersion;
 use crate::explain::chain;
-use crate::listing_file::{self, Cached, ListingFile, Located};
+use crate::listing_file::{self, CacheIndex, Cached, ListingFile, Located};
 use crate::pins::PinFile;
 use crate::shared_file::{SharedFile, UpdateError};
 use crate::upstream::DialError;
@@ -81,10 +81,10 @@ impl Directory {
         let plans = Arc::new(plans);
         let before = self.shared.plans.send_replace(Arc::clone(&plans));
         if self.shared.loaded.get().is_some() {
-            let now = now();
+            let (now, index) = (now(), index(&plans));
             for (server, shelf) in &mut shelves {
                 if before.get(server) != plans.get(server) {
-                    fill(server, shelf, &plans, now);
+                    fill(server, shelf, &plans, &index, now);
                 }
             }
         }
@@ -319,10 +319,11 @@ impl Directory {
                 }
             }
         }
+        let index = if changed.is_empty() { CacheIndex::default() } else { index(&plans) };
         for server in changed {
             self.change(&server, |shelf| {
                 let mut shelf = shelf.without_listing();
-                fill(&server, &mut shelf, &plans, now());
+                fill(&server, &mut shelf, &plans, &index, now());
                 shelf
             });
         }
@@ -346,8 +347,9 @@ impl Directory {
             let plans = Arc::clone(&self.shared.plans.borrow());
             let shelves = catalog.shelves().map(|(name, shelf)| (name.clone(), shelf.clone()));
             let mut shelves: BTreeMap<ServerName, Shelf> = shelves.collect();
+            let index = index(&plans);
             for (server, shelf) in &mut shelves {
-                fill(server, shelf, &plans, now);
+                fill(server, shelf, &plans, &index, now);
             }
             let reserved = catalog.reserved().to_vec();
             *catalog = Arc::new(Catalog::reserving(shelves, reserved));
@@ -366,8 +368,14 @@ impl Directory {
     }
 }
 
+/// What there is in the cache now.
+fn index(plans: &Plans) -> CacheIndex {
+    let file = plans.values().find_map(|plan| plan.file.as_ref());
+    file.map(ListingFile::index).unwrap_or_default()
+}
+
 /// Gives a shelf its baseline, and the listing of the cache if it has none.
-fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
+fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheIndex, now: u64) {
     let Some(plan) = plans.get(server) else { return };
     if let Some(pins) = &plan.pins {
         *shelf = shelf.clone().with_baseline(pins.baseline());
@@ -375,14 +383,13 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, now: u64) {
             tracing::warn!(%server, "what was accepted of its tools does not read");
         }
     }
-    let usable = plan.file.as_ref().filter(|_| shelf.is_active());
-    let failure = usable.and_then(ListingFile::failure);
+    let Some(file) = plan.file.as_ref().filter(|_| shelf.is_active()) else { return };
+    let (cached, failure) = file.look(index, now);
     if let Some(failure) = failure.filter(|failure| failure.ago(now).is_some()) {
         *shelf = shelf.clone().with_failure(failure);
     }
-    let unknown = shelf.is_active() && shelf.listing().is_none();
-    let Some(file) = plan.file.as_ref().filter(|_| unknown) else { return };
-    let Some(Cached { listing, era, .. }) = file.read(now) else { return };
+    let cached = cached.filter(|_| shelf.listing().is_none());
+    let Some(Cached { listing, era, .. }) = cached else { return };
     *shelf = shelf.clone().of_era(era);
     if let Ok((raw, refresh)) = listing {
         let listing = Listing::build(server.clone(), &raw, &plan.policy);

@@ -197,7 +197,7 @@ fn file_faults(
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     let file = ListingFile::of(name, server, environment, locations);
-    if let Some(Cached { path, listing, .. }) = file.read(directory::now()) {
+    if let Some(Cached { path, listing, .. }) = file.cached(directory::now()) {
         match listing {
             Ok(_) | Err(Miss::OtherCredential) => {}
             Err(Miss::Expired) => faults.push(Fault::ExpiredCache),

@@ -549,12 +549,14 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
             let (path, line) = (path.to_string(), *line);
             Failure::new(Code::Config, tool(&refusal.target), cause).hint(Hint::Edit { path, line })
         }
-        RefusalCause::Denied { pattern } => {
-            let cause = Cause::DeniedByRule { tool: shown, pattern: pattern.clone() };
-            Failure::new(Code::ApprovalDenied, tool(&refusal.target), cause)
-                .hint(Hint::LiftDenial(pattern.clone()))
-        }
+        RefusalCause::Denied { pattern } => denied_name(shown, pattern.clone(), &refusal.target),
     }
+}
+
+/// A name that a `deny` rule covers; `target` is the tool that has it, or one that is similar.
+pub(crate) fn denied_name(name: String, pattern: String, target: &Resolved) -> Failure {
+    let cause = Cause::DeniedByRule { tool: name, pattern: pattern.clone() };
+    Failure::new(Code::ApprovalDenied, tool(target), cause).hint(Hint::LiftDenial(pattern))
 }
 
 pub(crate) fn tool_changed(target: &Resolved) -> Failure {

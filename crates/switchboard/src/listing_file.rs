@@ -1,7 +1,9 @@
 //! The cache file of a server's lists: one for each definition and each credential that they were
 //! asked for with. Its name is a keyed digest, so that it tells nothing about either.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,6 +55,13 @@ pub(crate) struct Located {
     pub(crate) digest: String,
 }
 
+/// The cache as it is found, looked at once for all servers: its key, and the names of its files.
+#[derive(Default)]
+pub(crate) struct CacheIndex {
+    key: Option<[u8; KEY_BYTES]>,
+    names: HashSet<OsString>,
+}
+
 /// What the cache has of a server.
 pub(crate) struct Cached {
     pub(crate) path: PathBuf,
@@ -90,10 +99,11 @@ impl ListingFile {
         &self.listings
     }
 
-    /// The file for the credential that is kept now. `None` while nothing was ever cached.
-    fn present(&self) -> Option<Located> {
-        let key = read_key(&self.key)?;
-        Some(self.located(&key, self.stored_identity().as_deref()))
+    /// What there is in the cache now.
+    pub(crate) fn index(&self) -> CacheIndex {
+        let entries = fs::read_dir(&self.listings).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name()).collect();
+        CacheIndex { key: read_key(&self.key), names }
     }
 
     /// Which sign-ins there are, where the lists depend on one.
@@ -114,12 +124,33 @@ impl ListingFile {
 
     /// The file that [`ListingFile::read`] reads, to be changed.
     pub(crate) fn known(&self) -> io::Result<Located> {
-        self.present().ok_or_else(|| io::ErrorKind::NotFound.into())
+        let key = read_key(&self.key).ok_or(io::ErrorKind::NotFound)?;
+        Ok(self.located(&key, self.stored_identity().as_deref()))
     }
 
-    /// What is cached for the credential that is kept now; `None` if nothing is.
-    pub(crate) fn read(&self, now: u64) -> Option<Cached> {
-        let Located { path, digest } = self.present()?;
+    /// What is known of the credential that is kept now.
+    pub(crate) fn look(
+        &self,
+        index: &CacheIndex,
+        now: u64,
+    ) -> (Option<Cached>, Option<KnownFailure>) {
+        let Some(key) = &index.key else { return (None, None) };
+        let Located { path, digest } = self.located(key, self.stored_identity().as_deref());
+        let there = |path: &Path| path.file_name().is_some_and(|name| index.names.contains(name));
+        let failure = Some(path.with_extension(FAILURE)).filter(|path| there(path));
+        let failure =
+            failure.and_then(|path| KnownFailure::decode(&paths::read(&path).ok()??, &digest));
+        let cached = there(&path).then(|| self.read(Located { path, digest }, now)).flatten();
+        (cached, failure)
+    }
+
+    /// The same for one server alone.
+    pub(crate) fn cached(&self, now: u64) -> Option<Cached> {
+        self.look(&self.index(), now).0
+    }
+
+    /// What is cached there; `None` if nothing is.
+    fn read(&self, Located { path, digest }: Located, now: u64) -> Option<Cached> {
         let bytes = match paths::read(&path) {
             Ok(bytes) => bytes?,
             Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
@@ -133,13 +164,6 @@ impl ListingFile {
             }
         });
         Some(Cached { path, listing, era: disk::era(&bytes, &digest) })
-    }
-
-    /// Why the server failed last, if that is remembered.
-    pub(crate) fn failure(&self) -> Option<KnownFailure> {
-        let Located { path, digest } = self.present()?;
-        let bytes = paths::read(&path.with_extension(FAILURE)).ok()??;
-        KnownFailure::decode(&bytes, &digest)
     }
 
     /// Remembers why the server failed.
@@ -232,10 +256,12 @@ pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
     for entry in entries.flatten() {
         let path = entry.path();
-        let is_ours = [LISTING, FAILURE].map(|known| path.extension() == Some(known.as_ref()));
+        if ![LISTING, FAILURE].iter().any(|known| path.extension() == Some(known.as_ref())) {
+            continue;
+        }
         let age = entry.metadata().and_then(|data| data.modified()).ok();
         let age = age.and_then(|written| written.elapsed().ok());
-        if is_ours.contains(&true) && age.is_some_and(|age| age > UNUSED) {
+        if age.is_some_and(|age| age > UNUSED) {
             let removed = SharedFile::ours(path.clone()).remove(|_| Ok::<_, Infallible>(()));
             if removed.is_ok() {
                 // It is created again with the file.

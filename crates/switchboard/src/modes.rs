@@ -270,7 +270,7 @@ fn meant(
     // A server that is named beside the query leaves no doubt whose tool is meant.
     let is_meant = |tool: &_| within.is_some() || catalog.can_mean(&page.query, tool);
     let best = named.or_else(|| found().filter(is_meant));
-    call::harmless(session, best.ok_or(NotCalled::Unclear)?, args)
+    call::harmless(session, &page.query, best.ok_or(NotCalled::Unclear)?, args)
 }
 
 pub(crate) async fn describe(

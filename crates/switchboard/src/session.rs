@@ -151,12 +151,29 @@ impl Session {
         // A listing goes as soon as another secret is kept, though the connection has the old one.
         let is_listed = self.gateway.directory().has_listed(server);
         if is_listed && !lease.is_outdated().await {
-            return Ok(lease);
+            return self.listed_as_signed_in(server, lease).await;
         }
         drop(lease);
         let upstream = self.upstream(server)?;
         upstream.disconnect().await;
         upstream.lease().await.map_err(|error| explain::lease(error, server))
+    }
+
+    /// The connection with lists of the credential that a program gives now. It may be another token
+    /// of the same user, so the connection stays.
+    async fn listed_as_signed_in(
+        &self,
+        server: &ServerName,
+        lease: Lease,
+    ) -> Result<Lease, Failure> {
+        if !lease.take_credential_change() {
+            return Ok(lease);
+        }
+        let refreshed = self.refreshed(server).await;
+        if refreshed.is_err() {
+            lease.keep_credential_change();
+        }
+        refreshed
     }
 
     /// The same, after the server was asked for its lists anew.

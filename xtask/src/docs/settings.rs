@@ -155,7 +155,11 @@ const SETTINGS: &[Setting] = &[
         |s| guard(s.output_guard),
         "how much text of a result a model sees; `false` turns it off; `detailsMaxBytes` has no effect yet",
     ),
-    now("maxFrameBytes", |s| word(s.max_frame_bytes), "the largest message that is read"),
+    now(
+        "maxFrameBytes",
+        |s| word(s.max_frame_bytes),
+        "the largest message that is read; also the limit for all lists of one server together",
+    ),
     now("maxTools", |s| word(s.max_tools), "the most tools of one server"),
     now("maxPages", |s| word(s.max_pages), "the most pages of one list"),
 ];

@@ -17,6 +17,11 @@ pub enum NotCalled {
     Off,
     /// No tool is meant more clearly than every other.
     Unclear,
+    /// What was written is the name of a denied tool.
+    Denied {
+        written: String,
+        pattern: String,
+    },
     /// It is not what was accepted.
     Blocked {
         shown: String,
@@ -39,7 +44,7 @@ impl NotCalled {
     /// The tool that was probably meant.
     pub fn tool(&self) -> Option<&str> {
         match self {
-            NotCalled::Off | NotCalled::Unclear => None,
+            NotCalled::Off | NotCalled::Unclear | NotCalled::Denied { .. } => None,
             NotCalled::Blocked { shown }
             | NotCalled::Unchecked { shown }
             | NotCalled::Mismatch { shown, .. }
@@ -53,6 +58,9 @@ impl fmt::Display for NotCalled {
         match self {
             NotCalled::Off => f.write_str("searches call nothing here"),
             NotCalled::Unclear => f.write_str("no tool fits far better than the others"),
+            NotCalled::Denied { written, pattern } => {
+                write!(f, "`{written}` matches the `deny` rule `{pattern}`")
+            }
             NotCalled::Blocked { shown } => write!(f, "{shown} is not what the user accepted"),
             NotCalled::Unchecked { shown } => {
                 write!(f, "arguments of {shown} cannot be checked")

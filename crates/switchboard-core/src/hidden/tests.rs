@@ -168,6 +168,21 @@ fn half_a_surrogate_pair_does_not_shield_hidden_text() {
 }
 
 #[test]
+fn hidden_characters_of_long_json_are_found_wherever_they_stand() {
+    const LENGTH: usize = 40_000;
+    let around = |at: usize| at - 8..at + 8;
+    let places = (1..9).chain(around(16 << 10)).chain(around(32 << 10)).chain([LENGTH - 9]);
+    for at in places {
+        for hidden in ["\\u200b", "\\b", "\u{200b}", "\u{7f}"] {
+            let mut json = format!("\"{}\"", "x".repeat(LENGTH));
+            assert_eq!(find_json(&json), None);
+            json.replace_range(at..at + hidden.len(), hidden);
+            assert_eq!(find_json(&json).map(|found| found.characters), Some(1), "{hidden} at {at}");
+        }
+    }
+}
+
+#[test]
 fn what_was_hidden_is_told_in_bounds() {
     let found = find(&tags(&"x".repeat(10_000))).unwrap();
     assert_eq!((found.characters, found.text.chars().count()), (10_000, REVEALED + 1));

@@ -29,18 +29,27 @@ fn range(codes: &str) -> impl Iterator<Item = char> + use<> {
 pub(crate) fn folded(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
-        if matches!(c, '-' | '.' | ' ' | '/' | ':' | '_') || c.is_whitespace() {
-            push_separator(&mut out);
-        } else if c.is_ascii() {
-            out.extend((!c.is_ascii_control()).then(|| c.to_ascii_lowercase()));
-        } else if !is_unseen(c) {
-            match LOOKS.get(&c) {
-                Some(ascii) => out.push_str(&folded(ascii)),
-                None => out.extend(c.to_lowercase()),
-            }
-        }
+        push_folded(&mut out, c);
     }
     out
+}
+
+fn push_folded(out: &mut String, c: char) {
+    if is_separator(c) || c.is_whitespace() {
+        push_separator(out);
+    } else if c.is_ascii() {
+        out.extend((!c.is_ascii_control()).then(|| c.to_ascii_lowercase()));
+    } else if !is_unseen(c) {
+        match LOOKS.get(&c) {
+            // Into the same text: a separator counts by what stands before it.
+            Some(ascii) => ascii.chars().for_each(|c| push_folded(out, c)),
+            None => out.extend(c.to_lowercase()),
+        }
+    }
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '-' | '.' | ' ' | '/' | ':' | '_')
 }
 
 /// Whether the character looks like ASCII.
@@ -69,7 +78,7 @@ fn push_ascii(out: &mut String, c: char) {
         '0' => out.push('o'),
         '1' | '|' | 'i' => out.push('l'),
         'm' => out.push_str("rn"),
-        '-' | '.' | ' ' | '/' | ':' | '_' => push_separator(out),
+        separator if is_separator(separator) => push_separator(out),
         plain if plain.is_ascii_alphanumeric() => out.push(plain),
         control if control.is_ascii_control() => {}
         other => push_code(out, other),
@@ -106,6 +115,19 @@ fn push_code(out: &mut String, c: char) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_character_that_looks_like_a_separator_folds_to_one() {
+        let separators: Vec<char> = LOOKS
+            .iter()
+            .filter(|(c, ascii)| ascii.chars().all(is_separator) && !is_unseen(**c))
+            .map(|(c, _)| *c)
+            .collect();
+        assert!(separators.len() > 50, "{}", separators.len());
+        for c in separators {
+            assert_eq!(folded(&format!("delete{c}repo")), "delete_repo", "{c:?}");
+        }
+    }
 
     #[test]
     fn names_that_look_alike_have_one_key() {

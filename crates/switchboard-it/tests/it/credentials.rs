@@ -19,8 +19,12 @@ fn world(home: &Home, entry: &Value, user: &str) -> World {
 }
 
 fn gateway_of(home: &Home, config: &Value, user: &str) -> World {
+    gateway_with(home, config, ("T", user))
+}
+
+fn gateway_with(home: &Home, config: &Value, variable: (&str, &str)) -> World {
     let (path, own) = (home.path().to_string_lossy(), home.path().join("switchboard"));
-    let variables = [("HOME", &*path), ("SWITCHBOARD_HOME", &own.to_string_lossy()), ("T", user)];
+    let variables = [("HOME", &*path), ("SWITCHBOARD_HOME", &own.to_string_lossy()), variable];
     let environment = Environment::made_of(variables, home.path());
     let gateway = Gateway::builder(environment).config(read(&config.to_string())).build();
     World::of_gateway(gateway, home.clone())
@@ -156,6 +160,41 @@ async fn private_lists_of_a_token_that_a_program_gives_are_not_cached() {
         list(&home, &entry, "").await;
         fs::write(&file, "bob").unwrap();
         assert_eq!(known(&home, &entry, "").await, expected);
+    }
+}
+
+#[tokio::test]
+async fn lists_are_asked_for_anew_when_a_program_gives_another_token() {
+    for script in [modern(), served("json", "everything")] {
+        let fixture = HttpFixture::start(&script).await;
+        let home = Home::new();
+        let file = home.path().join("token");
+        let entry =
+            json!({ "url": fixture.url(), "bearerToken": format!("!cat {}", file.display()) });
+        let ttl = ("SWITCHBOARD_TOKEN_COMMAND_TTL_MS", "0");
+        fs::write(&file, "alice").unwrap();
+        let world = gateway_with(&home, &json!({ "mcpServers": { "far": entry } }), ttl);
+        let listed_as = || -> Vec<String> {
+            let requests = fixture.requests();
+            let lists = requests.iter().filter(|request| request.what() == "tools/list");
+            let mut tokens: Vec<String> =
+                lists.map(|list| list.header("authorization").unwrap_or("-").to_owned()).collect();
+            // One for all pages.
+            tokens.dedup();
+            tokens
+        };
+        let echo = r#"{ "tool": "far_echo", "args": { "text": "hi" } }"#;
+        for (token, expected) in [
+            ("alice", &["Bearer alice"][..]),
+            ("alice", &["Bearer alice"]),
+            ("bob", &["Bearer alice", "Bearer bob"]),
+            ("bob", &["Bearer alice", "Bearer bob"]),
+        ] {
+            fs::write(&file, token).unwrap();
+            assert_eq!(world.ask(echo).await, "hi");
+            assert_eq!(listed_as(), expected, "{token}");
+        }
+        world.shut_down().await;
     }
 }
 

@@ -244,6 +244,19 @@ async fn a_misspelt_name_that_is_not_called_is_offered_with_its_signature() {
     offered("", far, "unknown_tool: no tool is named `garden_weather`\n").await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn denied_name_that_no_tool_has_calls_no_similar_tool() {
+    let denied = r#""deny": ["garden/lokup_weather"]"#;
+    let args = json!({ "city": "Oslo" });
+    for name in ["garden/lokup_weather", "garden_lokup-weather", "lokup_weather", "Iokup_weather"] {
+        let expected =
+            format!("approval_denied: `{name}` is denied by the rule `garden/lokup_weather`\n");
+        check(denied, json!({ "tool": name, "args": args }), &expected, &[]).await;
+    }
+    let search = json!({ "search": "garden_lokup_weather", "args": args, "server": "garden" });
+    check(denied, search, "Not called: `garden_lokup_weather` matches the `deny` rule", &[]).await;
+}
+
 /// A program means what it says.
 #[tokio::test(start_paused = true)]
 async fn a_program_that_errs_in_a_name_is_told_so() {

@@ -95,7 +95,7 @@ fn last_listing(
     loaded: &Loaded,
 ) -> Option<Listing> {
     let file = ListingFile::of(name, server, environment, locations);
-    let (raw, _) = file.read(directory::now())?.listing.ok()?;
+    let (raw, _) = file.cached(directory::now())?.listing.ok()?;
     let policy = blueprint::listing_policy(&server.definition, &loaded.config.settings);
     Some(Listing::build(name.clone(), &raw, &policy))
 }

@@ -169,6 +169,16 @@ impl Lease {
         connection.signed_in.identity().as_deref() != connection.opened_as.as_deref()
     }
 
+    /// Whether a program gave another credential for it since this was asked last.
+    pub(crate) fn take_credential_change(&self) -> bool {
+        self.open.connection.signed_in.take_change()
+    }
+
+    /// For a change whose lists could not be had.
+    pub(crate) fn keep_credential_change(&self) {
+        self.open.connection.signed_in.keep_change();
+    }
+
     /// The session that has the connection to itself; none if it is shared.
     pub(crate) fn owner(&self) -> Option<SessionId> {
         self.open.connection.audience.owner().map(|owner| owner.session)

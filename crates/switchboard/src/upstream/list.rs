@@ -22,7 +22,7 @@ pub(super) struct Bounds {
     pub(super) timeout: Duration,
     pub(super) max_pages: usize,
     pub(super) max_items: usize,
-    /// Of all pages of a list together.
+    /// Of all pages of all lists together: they are held several times until they are cached.
     pub(super) max_bytes: usize,
 }
 
@@ -32,7 +32,7 @@ impl Bounds {
             timeout: recipe.start_timeout,
             max_pages: recipe.max_pages,
             max_items: recipe.max_tools,
-            max_bytes: recipe.max_frame_bytes.saturating_mul(2),
+            max_bytes: recipe.max_frame_bytes,
         }
     }
 }
@@ -65,6 +65,7 @@ pub(super) async fn list_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawLi
 /// Only the tools are vital: a server whose other lists fail is still of use.
 async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, DialError> {
     let hello = asking.hello;
+    let mut room = bounds.max_bytes;
     let mut listing = RawListing {
         instructions: hello.instructions.clone(),
         server_name: hello.server_name.clone(),
@@ -78,7 +79,7 @@ async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, Dial
     };
     if hello.capabilities.tools {
         let Walked { items: tools, ttl_ms, scope } =
-            walk(asking, "tools/list", "tools", bounds).await?;
+            walk(asking, "tools/list", "tools", bounds, &mut room).await?;
         listing.scope = scope;
         listing.tools = match asking.mirrors {
             Mirrors::Headers => tools.into_iter().filter(|tool| can_be_called(tool)).collect(),
@@ -87,18 +88,19 @@ async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, Dial
         listing.ttl_ms = ttl_ms;
     }
     if hello.capabilities.resources
-        && let Ok(resources) = walk(asking, "resources/list", "resources", bounds).await
+        && let Ok(resources) = walk(asking, "resources/list", "resources", bounds, &mut room).await
     {
         listing.resources = resources.items;
         listing.scope = narrower(listing.scope, resources.scope);
-        let templates = walk(asking, "resources/templates/list", "resourceTemplates", bounds).await;
+        let templates =
+            walk(asking, "resources/templates/list", "resourceTemplates", bounds, &mut room).await;
         if let Ok(templates) = templates {
             listing.resource_templates = templates.items;
             listing.scope = narrower(listing.scope, templates.scope);
         }
     }
     if hello.capabilities.prompts
-        && let Ok(prompts) = walk(asking, "prompts/list", "prompts", bounds).await
+        && let Ok(prompts) = walk(asking, "prompts/list", "prompts", bounds, &mut room).await
     {
         listing.prompts = prompts.items;
         listing.scope = narrower(listing.scope, prompts.scope);
@@ -149,14 +151,19 @@ async fn walk(
     method: &'static str,
     what: &'static str,
     bounds: Bounds,
+    room: &mut usize,
 ) -> Result<Walked, DialError> {
     let mut walked = Walked { items: Vec::new(), ttl_ms: None, scope: None };
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
-    let mut bytes = 0;
     for _ in 0..bounds.max_pages {
         let page = ask(asking, method, cursor.as_deref(), bounds.timeout).await?;
-        bytes += page.as_str().len();
+        let Some(left) = room.checked_sub(page.as_str().len()) else {
+            tracing::warn!(what, limit = bounds.max_bytes, "left out the rest of the lists");
+            *room = 0;
+            return Ok(walked);
+        };
+        *room = left;
         let page = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
         walked.items.extend(page.items);
         walked.ttl_ms = walked.ttl_ms.or(page.ttl_ms);
@@ -164,10 +171,6 @@ async fn walk(
         match page.next_cursor {
             None => return Ok(walked),
             Some(_) if walked.items.len() > bounds.max_items => return Ok(walked),
-            Some(_) if bytes > bounds.max_bytes => {
-                tracing::warn!(what, bytes, "left out the rest of a list");
-                return Ok(walked);
-            }
             // A cursor that comes again leads in a circle.
             Some(next) if !cursors.insert(next.clone()) => {
                 return Err(DialError::EndlessList { what });
@@ -330,6 +333,6 @@ mod tests {
     async fn list_ends_when_its_pages_are_too_many_bytes() {
         let tool = format!(r#"{{"name":"a","description":"{}"}}"#, "x".repeat(4_000));
         let listed = list_of_dripping_pages(Duration::from_secs(1_000), &tool).await.unwrap();
-        assert_eq!(listed.tools.len(), 3);
+        assert_eq!(listed.tools.len(), 2);
     }
 }

@@ -1,6 +1,7 @@
 //! Headers whose values are asked for, of a program or of the vault: when a server is connected,
 //! and again when they have become old.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ pub(super) struct AskedHeaders {
     values: Vec<Remembered>,
     asking: Asking,
     ttl: Duration,
+    /// A program gave another value than before: the lists may be those of another credential.
+    changed: AtomicBool,
 }
 
 struct Remembered {
@@ -97,7 +100,8 @@ impl AskedHeaders {
         });
         let ttl = asking.environment.variable(TTL_VARIABLE).and_then(|text| text.parse().ok());
         let ttl = ttl.map_or(TTL, Duration::from_millis);
-        Ok(AskedHeaders { values: values.collect(), asking, ttl })
+        let changed = AtomicBool::new(false);
+        Ok(AskedHeaders { values: values.collect(), asking, ttl, changed })
     }
 
     /// The identity of the token from the vault that requests are made with.
@@ -105,12 +109,31 @@ impl AskedHeaders {
         self.values.iter().find_map(|value| value.memory().identity.clone())
     }
 
+    /// Asks again for values that have become old.
+    pub(super) async fn follow(&self) {
+        let _headers = self.headers().await;
+    }
+
+    /// Whether a program gave another value since this was asked last.
+    pub(super) fn take_change(&self) -> bool {
+        self.changed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Takes back that the change was taken care of.
+    pub(super) fn keep_change(&self) {
+        self.changed.store(true, Ordering::Relaxed);
+    }
+
     async fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for value in &self.values {
-            if let Some(current) = value.current(&self.asking, self.ttl).await {
-                headers.insert(value.header.clone(), current);
+            let before = value.memory().value.clone();
+            let Some(current) = value.current(&self.asking, self.ttl).await else { continue };
+            // A token of the vault has an identity, which says more than its value.
+            if before.is_some_and(|before| before != current) && value.asked.command().is_some() {
+                self.keep_change();
             }
+            headers.insert(value.header.clone(), current);
         }
         headers
     }

@@ -83,12 +83,25 @@ impl SignedIn {
         self.account.is_some() || self.asked.is_some()
     }
 
-    /// Follows what other processes did with the account.
+    /// Follows what other processes did with the account, and asks again for values that are old.
     pub(crate) async fn follow(&self) {
         if let Some(account) = &self.account {
             // What is wrong with it, the next request says.
             let _told_later = account.follow().await;
         }
+        if let Some(asked) = &self.asked {
+            asked.follow().await;
+        }
+    }
+
+    /// Whether a program gave another credential since this was asked last.
+    pub(crate) fn take_change(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.take_change())
+    }
+
+    /// For a change whose lists could not be had.
+    pub(crate) fn keep_change(&self) {
+        self.asked.iter().for_each(|asked| asked.keep_change());
     }
 
     /// The identity of the secret in use. It may change while the connection is up.
