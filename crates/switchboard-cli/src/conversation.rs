@@ -180,6 +180,11 @@ impl<'a> Conversation<'a> {
         self.session.gateway().catalog().server(name).map_err(|error| {
             let close = match &error {
                 ResolveError::UnknownServer { suggestions, .. } => suggestions.clone(),
+                ResolveError::Refused(server) => {
+                    let server = server.clone();
+                    return Failure::new(Code::Config, Subject::Server(server), error)
+                        .hint(Hint::CheckConfig);
+                }
                 ResolveError::NotFound { .. }
                 | ResolveError::Ambiguous { .. }
                 | ResolveError::Disabled(_)

@@ -109,6 +109,9 @@ pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
     if page.tools.is_empty() {
         remarks.push("no tools".to_owned());
     }
+    if page.denied > 0 {
+        remarks.push(render::text::denied_line(page.denied));
+    }
     if !page.skipped.is_empty() {
         let reasons = list(&page.skipped, 3);
         let count = plural(page.skipped.len(), "definition");
@@ -178,6 +181,9 @@ fn described(out: &mut String, description: &Description, palette: Palette) {
     let mut facts = vec![("server", line.server.as_str()), ("tool", line.tool.as_str())];
     let cautions = line.cautions();
     facts.extend(cautions.iter().map(|caution| ("attention", caution.as_str())));
+    let denied = description.denied.as_deref();
+    let denied = denied.map(|pattern| format!("never called, because of the rule `{pattern}`"));
+    facts.extend(denied.as_deref().map(|denied| ("denied", denied)));
     facts.extend(description.title.as_deref().map(|title| ("title", title)));
     facts.extend(description.resource.as_deref().map(|uri| ("reads", uri)));
     facts.extend(description.annotations.as_deref().map(|claims| ("declares", claims)));

@@ -211,14 +211,11 @@ impl Rules {
 
     /// The pattern that denies the tool.
     fn denied_by(&self, target: &Resolved) -> Option<&str> {
-        if self.deny.is_empty() {
-            return None;
-        }
-        self.deny.find(&target.id(), &names(target), BareServer::Restricts)
+        denying(&self.deny, target)
     }
 
     fn ask_for(&self, target: &Resolved) -> bool {
-        if !self.allow.is_empty() && self.allow.is_match(&unmistakable(target)) {
+        if allowing(&self.allow, target) {
             return false;
         }
         if let Some(Named::None) = self.asked {
@@ -271,8 +268,11 @@ impl<P> Named<P> {
 /// `server/tool`, which no prefix and no collision changes. The first slash ends the server, so that
 /// a pattern for `a/*` says nothing about a server `a/b`.
 fn path(target: &Resolved) -> String {
-    let server = target.server.as_str().replace('%', "%25").replace('/', "%2F");
-    format!("{server}/{}", target.entry.name)
+    format!("{}/{}", segment(&target.server), target.entry.name)
+}
+
+fn segment(server: &ServerName) -> String {
+    server.as_str().replace('%', "%25").replace('/', "%2F")
 }
 
 /// A project may change the prefix, and a name without one could be that of another server's tool:
@@ -299,9 +299,27 @@ fn spellings(target: &Resolved) -> Vec<String> {
     spellings
 }
 
+/// Whether a pattern of `allow` lets the tool run unasked.
+pub(crate) fn allowing(allow: &Globs, target: &Resolved) -> bool {
+    !allow.is_empty() && allow.is_match(&unmistakable(target))
+}
+
+/// The pattern of `deny` that denies the tool.
+pub(crate) fn denying<'a>(deny: &'a Restriction, target: &Resolved) -> Option<&'a str> {
+    if deny.is_empty() {
+        return None;
+    }
+    deny.find(&target.id(), &names(target), BareServer::Restricts)
+}
+
 /// The pattern that stands for this tool alone in `allow` and `deny`.
 pub fn pattern_of(target: &Resolved) -> String {
     globs::literal(&path(target))
+}
+
+/// The pattern that stands for all tools of a server.
+pub(crate) fn pattern_of_server(server: &ServerName) -> String {
+    format!("{}/*", globs::literal(&segment(server)))
 }
 
 impl Grants {

@@ -66,6 +66,11 @@ pub enum Fault {
     CollidingNames { other: String },
     #[error("its tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
     ForeignPrefix { tool: String, shown: String, other: String },
+    /// Which of the two a name means is not to be seen.
+    #[error("it has tools of the same names as `{other}`, and neither shows a prefix: {}", list(.tools, 3))]
+    SharedNames { other: String, tools: Vec<String> },
+    #[error("the `{list}` rule `{pattern}` matches no known tool")]
+    UnmatchedRule { list: &'static str, pattern: String, nearest: Option<String> },
     #[error("{0}")]
     HiddenText(HiddenPlaces),
     #[error("left out because of hidden characters in names: {}", list(.0, 3))]
@@ -153,6 +158,10 @@ impl Finding {
             Fault::ForeignPrefix { .. } | Fault::HiddenText(_) | Fault::ShadowedNames(_) => {
                 Vec::new()
             }
+            Fault::SharedNames { .. } => vec![Hint::Correct("toolPrefix".to_owned())],
+            Fault::UnmatchedRule { nearest, .. } => {
+                nearest.iter().map(|nearest| Hint::DidYouMean(vec![nearest.clone()])).collect()
+            }
             Fault::Disabled => about(Hint::Enable),
             Fault::Untrusted { .. } => about(Hint::Trust),
             Fault::MissingVariable { name, .. } => vec![Hint::SetVariable(name.clone())],
@@ -161,7 +170,7 @@ impl Finding {
             Fault::BadValue { field, .. } => vec![Hint::Correct(field.clone())],
             Fault::CommandNotFound { command, nearest } => {
                 let close = Some(Hint::DidYouMean(nearest.clone())).filter(|_| !nearest.is_empty());
-                close.into_iter().chain([Hint::CheckCommand(command.clone())]).collect()
+                close.into_iter().chain([check_command(command)]).collect()
             }
             Fault::HelperNotFound { command, .. } => vec![Hint::CheckCommand(command.clone())],
             Fault::LauncherMissing { product, .. } => vec![Hint::Install(product)],
@@ -194,6 +203,8 @@ impl Fault {
             Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
             | Fault::CollidingNames { .. }
             | Fault::ForeignPrefix { .. }
+            | Fault::SharedNames { .. }
+            | Fault::UnmatchedRule { nearest: Some(_), .. }
             | Fault::HiddenText(_)
             | Fault::ShadowedNames(_)
             | Fault::NotPassedOn { .. }
@@ -202,6 +213,8 @@ impl Fault {
             | Fault::OpenDirectory { .. } => Level::Warning,
             Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. })
             | Fault::Disabled
+            // It may be about a server of another project.
+            | Fault::UnmatchedRule { nearest: None, .. }
             | Fault::NeverPassedOn { .. }
             | Fault::ExpiredCache
             | Fault::Launched { .. }
@@ -226,7 +239,9 @@ impl Fault {
     pub fn count(&self) -> Option<usize> {
         match self {
             Fault::HiddenText(places) => Some(places.count()),
-            Fault::ShadowedNames(names) => Some(names.len()),
+            Fault::ShadowedNames(names) | Fault::SharedNames { tools: names, .. } => {
+                Some(names.len())
+            }
             _ => None,
         }
     }
@@ -237,6 +252,8 @@ impl Fault {
             Fault::Config(diagnostic) => config_code(&diagnostic.kind),
             Fault::CollidingNames { .. } => "colliding_names",
             Fault::ForeignPrefix { .. } => "foreign_prefix",
+            Fault::SharedNames { .. } => "shared_names",
+            Fault::UnmatchedRule { .. } => "unmatched_rule",
             Fault::HiddenText(_) => "hidden_text",
             Fault::ShadowedNames(_) => "shadowed_names",
             Fault::Disabled => "disabled",
@@ -271,7 +288,7 @@ fn config_code(kind: &DiagnosticKind) -> &'static str {
             "config_unreadable"
         }
         DiagnosticKind::UnknownKey { .. } | DiagnosticKind::MisspeltRule { .. } => "unknown_key",
-        DiagnosticKind::NoEffect { .. } => "no_effect",
+        DiagnosticKind::NoEffect { .. } | DiagnosticKind::Unused { .. } => "no_effect",
         DiagnosticKind::DuplicateKey { .. } | DiagnosticKind::GivenTwice { .. } => "duplicate_key",
         DiagnosticKind::ForbiddenInProject { .. } => "forbidden_key",
         DiagnosticKind::NoEndpoint { .. } => "no_endpoint",
@@ -324,6 +341,7 @@ pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
 fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
     let server = match &diagnostic.kind {
         DiagnosticKind::NoEndpoint { server }
+        | DiagnosticKind::Unused { server, .. }
         | DiagnosticKind::LentToOtherArguments { server, .. }
         | DiagnosticKind::Gateway { server }
         | DiagnosticKind::SeveralEndpoints { server }
@@ -425,6 +443,18 @@ const LAUNCHERS: [(&str, &str); 11] = [
     ("deno", "Deno"),
     ("docker", "Docker"),
 ];
+
+/// What to do about a program that is not there. A command line in the place of a program is a slip
+/// that many make.
+pub fn check_command(command: &str) -> Hint {
+    match command.trim().split_once(char::is_whitespace) {
+        // A path may have a blank in a directory.
+        Some((program, _)) if !program.contains(['/', '\\']) => {
+            Hint::SplitCommand(program.to_owned())
+        }
+        Some(_) | None => Hint::CheckCommand(command.to_owned()),
+    }
+}
 
 /// A program that is not there: one that everybody knows, or perhaps a slip of the keys.
 pub fn not_found(command: &str, on_path: impl Iterator<Item = String>) -> Fault {

@@ -208,6 +208,8 @@ pub enum Hint {
     UseArgs,
     /// Check the named program or path.
     CheckCommand(String),
+    /// Leave this program alone in `command`, and put the rest into `args`.
+    SplitCommand(String),
     /// Make a file a program.
     MakeExecutable(String),
     /// Install a product that brings the program.

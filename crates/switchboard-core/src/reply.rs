@@ -1,5 +1,6 @@
 //! The structured answer of every mode; faces turn it into text, JSON or a screen.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalog::guess::NotCalled;
@@ -69,6 +70,8 @@ pub struct ServerLine {
     pub status: ServerStatus,
     /// `None` until the server has been listed.
     pub tools: Option<usize>,
+    /// Tools that the user's rules deny.
+    pub denied: usize,
     pub resources: usize,
     pub lifecycle: Lifecycle,
     pub trust: TrustLevel,
@@ -177,6 +180,8 @@ pub struct ToolPage {
     /// `None` when the tools are those of all servers.
     pub server: Option<ServerName>,
     pub tools: Vec<ToolLine>,
+    /// Tools that the user's rules deny, which are not listed.
+    pub denied: usize,
     pub total: usize,
     pub offset: usize,
     pub next: Option<usize>,
@@ -226,6 +231,10 @@ pub struct SearchPage {
     pub fit: Fit,
     /// How many tools from the first of the ranking on fit about as well as the best.
     pub good: usize,
+    /// Matching tools that the user's rules deny, which are not shown.
+    pub denied: usize,
+    /// The tool that fits far better than every other; it may be a denied one.
+    pub clear: Option<Arc<str>>,
     pub with_signatures: bool,
     pub not_listed: Vec<ServerName>,
     pub pending: Vec<ServerName>,
@@ -256,6 +265,8 @@ pub struct Description {
     pub input_schema: String,
     pub output_schema: Option<String>,
     pub annotations: Option<String>,
+    /// The `deny` rule because of which it is never called.
+    pub denied: Option<String>,
 }
 
 /// What was asked to give an [`Output`].

@@ -18,6 +18,13 @@ pub struct Restriction {
     folded: Vec<FoldedPattern>,
 }
 
+/// Equal patterns restrict the same tools.
+impl PartialEq for Restriction {
+    fn eq(&self, other: &Restriction) -> bool {
+        self.patterns().eq(other.patterns())
+    }
+}
+
 #[derive(Clone, Debug)]
 struct FoldedPattern {
     pattern: String,
@@ -70,6 +77,10 @@ impl Restriction {
 
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty()
+    }
+
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.folded.iter().map(|folded| folded.pattern.as_str())
     }
 
     /// The first pattern that names the tool. `others` are further names that it has.

@@ -168,6 +168,13 @@ impl Direct {
         if let Some(at) = tools.iter().position(|tool| *tool.shown == *name) {
             return Ok(tools.swap_remove(at).into());
         }
+        // A denied tool is listed nowhere; its call is refused with the rule.
+        let catalog = gateway.catalog();
+        if catalog.denied_by(name).is_some()
+            && let Some(denied) = catalog.shown(name)
+        {
+            return Ok(Shown { id: denied.id(), access: Access::Full });
+        }
         let message = format!("no tool `{}` is listed here", clean_line(name, 64));
         Err(RpcError::new(INVALID_PARAMS, message))
     }

@@ -23,6 +23,7 @@ use switchboard_core::content::guard::Limits;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::{NameTier, ServerName};
 use switchboard_core::reply::TrustLevel;
+use switchboard_core::restriction::Restriction;
 
 use crate::auth::Vault;
 use crate::demo::Demo;
@@ -441,7 +442,8 @@ pub(crate) fn shelf(definition: &ServerEntry, settings: &Settings, standing: Sta
     let direct = definition.direct_tools.clone();
     let of_all =
         (settings.direct_tools != DirectTools::None).then(|| settings.direct_tools.clone());
-    Shelf::new(prefix, standing).with_direct(direct.or(of_all))
+    let deny = Arc::new(Restriction::new(&settings.deny));
+    Shelf::new(prefix, standing).with_direct(direct.or(of_all)).with_deny(deny)
 }
 
 /// Names of entries that cannot be used.

@@ -5,15 +5,17 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use switchboard_core::approval::{Answer, Approved, By, Decision, Question, decide};
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::resolve::{Checked, clip};
 use switchboard_core::catalog::{Catalog, Entry, Kind, Resolution, Resolved};
 use switchboard_core::content::CallOutput;
-use switchboard_core::exact::Args;
+use switchboard_core::exact::{Args, Exact};
 use switchboard_core::failure::{Code, Failure};
 use switchboard_core::reply::{Clue, Guessed, Origin, Output, Reply};
-use switchboard_core::request::{CallRequest, Reading};
+use switchboard_core::request::{self, CallRequest, Reading};
+use switchboard_core::schema;
 use switchboard_wire::Raw;
 
 use crate::explain;
@@ -47,11 +49,23 @@ pub(crate) async fn call(
 }
 
 /// The call with arguments that fit.
-fn check(target: Resolved, call: CallRequest) -> Result<Checked, Failure> {
+fn check(target: Resolved, mut call: CallRequest) -> Result<Checked, Failure> {
     if call.reading == Reading::Beside {
-        explain::beside(&target, &call.args)?;
+        let schema = target.entry.input_value();
+        match inner_arguments(&schema, &mut call.args) {
+            Some(args) => call.args = request::args_of(args).map_err(explain::request_error)?,
+            None => explain::beside(&target, &call.args)?,
+        }
     }
     target.check(call.args).map_err(explain::arguments)
+}
+
+/// What stands under `arguments`, which is what the protocol calls `args`, unless the tool has a
+/// parameter of that name.
+fn inner_arguments(schema: &Value, args: &mut Args) -> Option<Exact> {
+    let is_alone = args.values().len() == 1 && args.values().contains_key("arguments");
+    let is_slip = is_alone && schema::undeclared(schema, args.values()).is_some();
+    if is_slip { args.take("arguments") } else { None }
 }
 
 /// Whether a call may be made on another definition of the tool than the one it was checked with.
@@ -104,7 +118,13 @@ pub(crate) fn harmless(
     if rules.block(&target) {
         return Err(NotCalled::Blocked { shown: target.shown.to_string() });
     }
-    target.check_unnamed(args)
+    let denied = session.catalog().denied_by(&target.shown).map(str::to_owned);
+    let shown = target.shown.to_string();
+    match (target.check_unnamed(args), denied) {
+        // It is not offered either.
+        (Err(_), Some(pattern)) => Err(NotCalled::Denied { written: shown, pattern }),
+        (checked, _) => checked,
+    }
 }
 
 /// Makes such a call, and says in any case which tool it was.
@@ -321,7 +341,7 @@ async fn confirm(
         // An address or a prompt's name has no definition that could change.
         return Ok(approved);
     }
-    let current = now.tools_of(&old.server).find(|item| item.entry.name == old.entry.name);
+    let current = now.all_tools_of(&old.server).find(|item| item.entry.name == old.entry.name);
     let Some(current) = current else {
         return Err(explain::tool_gone(old));
     };

@@ -32,6 +32,7 @@ use crate::paths::Paths;
 use crate::pins::{PinFile, Stored};
 use crate::upstream::Words;
 
+pub use listings::known_catalog;
 pub use switchboard_core::doctor::pi::PiFault;
 pub use switchboard_core::doctor::{Fault, Finding, Level};
 

@@ -168,6 +168,9 @@ pub(crate) fn resolve(error: ResolveError) -> Failure {
             hints.push(Hint::ListServers);
             (Code::UnknownServer, Subject::Request, hints)
         }
+        ResolveError::Refused(server) => {
+            (Code::Config, Subject::Server(server.clone()), vec![Hint::CheckConfig])
+        }
         ResolveError::Disabled(server) => (
             Code::ServerDisabled,
             Subject::Server(server.clone()),

@@ -127,7 +127,7 @@ pub(crate) fn is_gone(path: &Path) -> bool {
     looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-fn is_sound(layer: &Layer) -> bool {
+pub(crate) fn is_sound(layer: &Layer) -> bool {
     let spoils = |problem: &Diagnostic| problem.is_error() && problem.hides_rules();
     layer.source.tier == Tier::User && !layer.file.diagnostics.iter().any(spoils)
 }

@@ -10,7 +10,7 @@ use switchboard_core::config::layers::{
 use switchboard_core::render::definition::Definition;
 
 use crate::env::Environment;
-use crate::known_files::{KnownFiles, is_gone};
+use crate::known_files::{KnownFiles, is_gone, is_sound};
 use crate::last_good::LastGood;
 use crate::paths::Paths;
 use crate::results;
@@ -147,7 +147,9 @@ pub fn load_again(
         },
     );
     let Gathered { files, layers, stale } = all;
-    for layer in layers.iter().filter(|layer| layer.source.tier == Tier::User) {
+    // All names of a sound file are known; of another one, those that it had before.
+    let damaged = |layer: &&Layer| layer.source.tier == Tier::User && !is_sound(layer);
+    for layer in layers.iter().filter(damaged) {
         config.reserve(known.servers(&layer.source.path), Tier::User);
     }
     known.remember(&locations.known_files(), &files, &layers);

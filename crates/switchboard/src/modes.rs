@@ -9,7 +9,6 @@ use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::search::Fit;
 use switchboard_core::catalog::{Catalog, Listing, Prompt, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::config::values::Pins;
@@ -26,7 +25,7 @@ use switchboard_core::reply::{
     Clue, Origin, Output, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
     ToolPage, TrustLevel,
 };
-use switchboard_core::request::{PageRequest, ResultView, SearchRequest};
+use switchboard_core::request::{LIST_LIMIT, PageRequest, ResultView, SearchRequest};
 
 use tokio::time::Instant;
 
@@ -100,7 +99,10 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
     ServerLine {
         name: name.clone(),
         status,
-        tools: listing.filter(|_| standing == Standing::Active).map(|l| l.tool_count()),
+        tools: listing
+            .filter(|_| standing == Standing::Active)
+            .map(|_| catalog.tools_of(name).count()),
+        denied: catalog.denied_count(Some(name)),
         resources: listing.map_or(0, |listing| listing.resources.len()),
         lifecycle: facts.lifecycle,
         trust: if status == ServerStatus::Pending { TrustLevel::Pending } else { facts.trust },
@@ -263,10 +265,10 @@ fn meant(
     if !session.gateway.settings().search_calls {
         return Err(NotCalled::Off);
     }
-    let best = page.hits.first().filter(|_| page.fit == Fit::Clear && page.offset == 0);
+    let best = page.clear.as_ref().filter(|_| page.offset == 0);
     let within = within.and_then(|server| catalog.active_server(server).ok());
     let named = catalog.named(&page.query, within.as_ref()).ok().flatten();
-    let found = || catalog.shown(&best?.line.shown).cloned();
+    let found = || catalog.shown(best?).cloned();
     // A server that is named beside the query leaves no doubt whose tool is meant.
     let is_meant = |tool: &_| within.is_some() || catalog.can_mean(&page.query, tool);
     let best = named.or_else(|| found().filter(is_meant));
@@ -281,6 +283,7 @@ pub(crate) async fn describe(
 ) -> Result<Reply, Failure> {
     let (catalog, found) = call::resolve(session, session.catalog(), tool, server).await?;
     let mut description = found.describe();
+    description.denied = catalog.denied_by(&found.shown).map(str::to_owned);
     if caller.access == Access::ReadOnly {
         catalog.mark_writes(std::iter::once(&mut description.line));
     }
@@ -315,7 +318,8 @@ pub(crate) async fn connect(
     let server = session.catalog().active_server(server).map_err(explain::resolve)?;
     let upstream = session.upstream(&server)?;
     let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
-    let page = page_for(caller, &session.catalog(), &server, PageRequest::default());
+    let page = PageRequest { offset: 0, limit: LIST_LIMIT };
+    let page = page_for(caller, &session.catalog(), &server, page);
     Ok(Reply::Connected(page))
 }
 

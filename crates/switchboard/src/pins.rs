@@ -291,7 +291,7 @@ impl Gateway {
 }
 
 fn found(catalog: &Catalog, server: &ServerName) -> Vec<Found> {
-    let tools = catalog.tools_of(server).map(|item| Found {
+    let tools = catalog.all_tools_of(server).map(|item| Found {
         shown: item.shown.to_string(),
         name: item.entry.name.as_str().to_owned(),
         pin: item.pin,

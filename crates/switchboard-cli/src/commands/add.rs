@@ -1,10 +1,12 @@
 //! Adding servers: from words that were typed, or from a snippet that was pasted.
 
 use std::io::Read;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 use switchboard::config::snippet::{self, SnippetError};
 use switchboard::config::transport::is_address;
+use switchboard::config::words;
 use switchboard::edit::{Effect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Subject};
@@ -124,9 +126,10 @@ fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
         if !add.header.is_empty() {
             return Err(UsageError::HeadersOfAProgram);
         }
-        entry.insert("command".to_owned(), endpoint.into());
-        if !add.args.is_empty() {
-            entry.insert("args".to_owned(), add.args.clone().into());
+        let (command, args) = command_line(endpoint, &add.args);
+        entry.insert("command".to_owned(), command.into());
+        if !args.is_empty() {
+            entry.insert("args".to_owned(), args.into());
         }
         if !add.env.is_empty() {
             let variables: Result<Map<_, _>, _> =
@@ -152,6 +155,20 @@ fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
         entry.insert("headers".to_owned(), headers?.into());
     }
     Ok(entry)
+}
+
+/// A whole command line in the place of a program is split, unless a program has that name.
+fn command_line(endpoint: &str, args: &[String]) -> (String, Vec<String>) {
+    let is_line = args.is_empty() && endpoint.trim().contains(char::is_whitespace);
+    if is_line
+        && !Path::new(endpoint).exists()
+        && let Ok(mut words) = words::split(endpoint)
+        && !words.is_empty()
+    {
+        let command = words.remove(0);
+        return (command, words);
+    }
+    (endpoint.to_owned(), args.to_vec())
 }
 
 /// `NAME=VALUE`, or `NAME` for the variable of that name.

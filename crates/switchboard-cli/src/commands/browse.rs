@@ -2,7 +2,7 @@
 
 use switchboard::catalog::account::Account;
 use switchboard::catalog::search::Fit;
-use switchboard::render::words::{clean_line, thousands};
+use switchboard::render::words::{clean_line, plural, thousands};
 use switchboard::render::{json, remedy};
 use switchboard::reply::{Reply, ServerStatus};
 use switchboard::request::{Matching, PageRequest, Request, SearchRequest};
@@ -115,7 +115,10 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
     {
         let printer = talk.app.printer;
         match page.total {
-            0 => printer.note(&format!("no tool matches `{}`", clean_line(&page.query, 200))),
+            0 if page.denied == 0 => {
+                printer.note(&format!("no tool matches `{}`", clean_line(&page.query, 200)))
+            }
+            0 => {}
             total if page.hits.is_empty() => {
                 printer.note(&format!("no more: {} in all", thousands(total)));
             }
@@ -123,6 +126,9 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
                 printer.note("nothing fits well; other words may find more");
             }
             _ => {}
+        }
+        if page.denied > 0 {
+            printer.note(&format!("{} denied by rules", plural(page.denied, "matching tool")));
         }
         if let Some(next) = page.next {
             let shown = thousands(page.offset + page.hits.len());

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard::doctor::{self, Finding, Level};
+use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::load::Loaded;
 use switchboard::render::words::{clean_line, plural};
@@ -56,6 +57,9 @@ fn known(loaded: &Loaded, findings: &[Finding], names: &[String]) -> Result<(), 
         let is_known = config.servers.contains_key(name)
             || config.pending.iter().any(|pending| pending.name == *name)
             || findings.iter().any(|finding| finding.server.as_ref() == Some(name));
+        if !is_known && let Some(refused) = loaded.refused(name) {
+            return Err(explain::refused_entry(refused));
+        }
         if !is_known {
             let unknown = Unknown { name: clean_line(name, 200).into_owned() };
             let failure = Failure::new(Code::UnknownServer, Subject::Request, unknown);

@@ -1,10 +1,13 @@
 //! Changing the configuration files: remove, enable, disable, allow, deny.
 
 use serde_json::json;
+use switchboard::catalog::rule_match::{RuleList, Unmatched};
+use switchboard::doctor;
 use switchboard::edit::{Edited, Rules, Scope, Switch};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::name::{NameError, ServerName};
+use switchboard::render::remedy;
 use switchboard::render::words::clean_line;
 
 use super::{add, import};
@@ -72,10 +75,37 @@ fn change_rules(app: &App, rules: Rules, rule: Rule) -> Outcome {
         Rules::Deny => "denied",
     };
     conclude(app, &edited, &format!("`{}` {state} {past}", clean_line(&pattern, 200)));
+    if !rule.remove {
+        warn_if_unmatched(app, rules, &pattern)?;
+    }
     if rules == Rules::Allow && !rule.remove {
         warn_if_denied(app, &pattern)?;
     }
     Ok(Exit::Done)
+}
+
+/// A rule that covers nothing is written all the same: its server may not be listed yet.
+fn warn_if_unmatched(app: &App, rules: Rules, pattern: &str) -> Result<(), Failure> {
+    let loaded = app.load()?;
+    if loaded.config.servers.is_empty() && loaded.config.pending.is_empty() {
+        return Ok(());
+    }
+    let catalog = doctor::known_catalog(&app.environment, &app.paths, &loaded);
+    let list = match rules {
+        Rules::Allow => RuleList::Allow,
+        Rules::Deny => RuleList::Deny,
+    };
+    let Some(Unmatched { nearest, not_listed }) = catalog.unmatched(list, pattern) else {
+        return Ok(());
+    };
+    let printer = app.printer;
+    let nearest = nearest.map(|it| format!("; did you mean `{}`?", clean_line(&it, 200)));
+    let nearest = nearest.unwrap_or_default();
+    printer.warn(&format!("`{}` matches no known tool{nearest}", clean_line(pattern, 200)));
+    if !not_listed.is_empty() {
+        printer.note(&remedy::not_listed(&not_listed, &printer.err));
+    }
+    Ok(())
 }
 
 fn list(app: &App, rules: Rules, patterns: &[String], format: Format) -> Outcome {
@@ -95,7 +125,8 @@ fn warn_if_denied(app: &App, pattern: &str) -> Result<(), Failure> {
     let denied = app.editor().rules(Rules::Deny).map_err(explain::edit)?;
     if denied.iter().any(|denied| denied == pattern) {
         let pattern = clean_line(pattern, 200);
-        app.printer.warn(&format!("`{pattern}` is denied too, and that counts"));
+        app.printer
+            .warn(&format!("`{pattern}` also matches a `deny` rule, which takes precedence"));
     }
     Ok(())
 }

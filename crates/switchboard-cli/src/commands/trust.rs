@@ -52,7 +52,7 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
         app.printer.note(&described(app, &loaded, pending));
         let name = shown_name(pending);
         let palette = app.printer.err;
-        let asked = format!("Trust {} in this project?", palette.name(spelled_out(&name)));
+        let asked = format!("Trust `{}` in this project?", palette.name(spelled_out(&name)));
         if !app.printer.agrees(&asked).await {
             app.printer.note(&format!("`{name}` stays pending"));
             exit = Exit::NotApproved;

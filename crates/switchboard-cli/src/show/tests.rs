@@ -33,6 +33,7 @@ fn line(shown: &str, server: &str, description: &str) -> ToolLine {
 
 fn server(server: &str, status: ServerStatus, tools: Option<usize>) -> ServerLine {
     ServerLine {
+        denied: 0,
         name: name(server),
         status,
         tools,
@@ -49,6 +50,7 @@ fn server(server: &str, status: ServerStatus, tools: Option<usize>) -> ServerLin
 
 fn page(server: Option<&str>) -> ToolPage {
     ToolPage {
+        denied: 0,
         server: server.map(name),
         tools: vec![
             line("files_read", "files", "Read a file.\nAll of it, from the beginning to the end."),
@@ -122,6 +124,8 @@ fn the_first_hits_are_shown_in_full() {
         notes: Vec::new(),
     };
     let found = SearchPage {
+        denied: 0,
+        clear: None,
         query: "read".to_owned(),
         hits: (0..4).map(hit).collect(),
         total: 4,

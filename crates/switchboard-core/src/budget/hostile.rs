@@ -184,6 +184,7 @@ fn lists(catalog: &Catalog) {
         }
     }
     let lines = servers.iter().cycle().take(1_000).map(|name| ServerLine {
+        denied: 0,
         name: name.clone(),
         status: ServerStatus::Failed,
         tools: Some(2_000),

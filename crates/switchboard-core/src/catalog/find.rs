@@ -20,6 +20,15 @@ pub enum SearchError {
     Pattern(#[from] PatternError),
 }
 
+/// What a search may show of a ranking.
+struct Visible {
+    hits: Vec<Hit>,
+    fit: Fit,
+    good: usize,
+    denied: usize,
+    clear: Option<Arc<str>>,
+}
+
 impl Catalog {
     /// Whether a search finds every index made.
     pub fn is_indexed(&self) -> bool {
@@ -41,10 +50,10 @@ impl Catalog {
                 self.matching(&listings, &Pattern::compile(&request.query, Case::Ignored)?)
             }
         };
-        let page = Page::of(&ranking.hits, request.page.offset, request.page.limit);
+        let Visible { hits, fit, good, denied, clear } = self.visible(&listings, ranking);
+        let page = Page::of(&hits, request.page.offset, request.page.limit);
         let hits = page.items.iter().filter_map(|hit| {
-            let listing = listings.get(hit.listing)?;
-            let item = self.tools_of(&listing.server).nth(hit.document)?;
+            let item = self.item(&listings, hit)?;
             let input = item.entry.input_value();
             Some(SearchHit {
                 line: ToolLine::of(&item),
@@ -60,8 +69,10 @@ impl Catalog {
             total: page.total,
             offset: page.offset,
             next: page.next,
-            fit: ranking.fit,
-            good: ranking.good,
+            fit,
+            good,
+            denied,
+            clear,
             with_signatures: request.signatures == Signatures::Shown,
             not_listed,
             pending,
@@ -81,6 +92,7 @@ impl Catalog {
         ToolPage {
             server: server.cloned(),
             tools: page.items.iter().map(ToolLine::of).collect(),
+            denied: self.denied_count(server),
             total: page.total,
             offset: page.offset,
             next: page.next,
@@ -92,11 +104,44 @@ impl Catalog {
         }
     }
 
+    /// A ranking without the tools that a rule denies. The best tool is no clear match for the query
+    /// if a denied one fits better.
+    fn visible(&self, listings: &[&Arc<Listing>], ranking: Ranking) -> Visible {
+        let Ranking { mut hits, mut fit, mut good } = ranking;
+        let best = hits.first().filter(|_| fit == Fit::Clear);
+        let clear = best.and_then(|hit| Some(Arc::clone(self.item(listings, hit)?.shown)));
+        let all = hits.len();
+        if self.denied_count(None) > 0 {
+            let denied: Vec<Vec<bool>> = listings.iter().map(|it| self.denied_of(it)).collect();
+            let is_denied = |hit: &Hit| {
+                denied.get(hit.listing).and_then(|it| it.get(hit.document)) == Some(&true)
+            };
+            if hits.first().is_some_and(is_denied) {
+                fit = fit.min(Fit::Plausible);
+            }
+            good = hits.iter().take(good).filter(|hit| !is_denied(hit)).count();
+            hits.retain(|hit| !is_denied(hit));
+        }
+        let denied = all - hits.len();
+        Visible { hits, fit, good, denied, clear }
+    }
+
+    /// Of each tool of a listing, whether a rule denies it.
+    fn denied_of(&self, listing: &Listing) -> Vec<bool> {
+        let tools = self.all_tools_of(&listing.server);
+        tools.map(|item| self.denied_by(item.shown).is_some()).collect()
+    }
+
+    /// The tool that a hit stands for.
+    fn item(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<Item<'_>> {
+        self.all_tools_of(&listings.get(hit.listing)?.server).nth(hit.document)
+    }
+
     /// In the order of the lists. A name counts as it is shown and as its server has it.
     fn matching(&self, listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
         let mut hits = Vec::new();
         for (listing, at) in listings.iter().zip(0..) {
-            let documents = listing.documents().zip(self.tools_of(&listing.server));
+            let documents = listing.documents().zip(self.all_tools_of(&listing.server));
             for (document, (text, item)) in documents.enumerate() {
                 if pattern.is_match(item.shown) || text.matches(pattern) {
                     hits.push(Hit { listing: at, document, score: 1.0 });
@@ -174,6 +219,7 @@ impl Resolved {
             input_schema: self.entry.input_schema().to_owned(),
             output_schema: output.map(str::to_owned),
             annotations: self.entry.raw_annotations().map(str::to_owned),
+            denied: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What all servers offer, as one immutable snapshot.
 
 pub mod account;
+mod denied;
 pub mod direct;
 pub mod disk;
 pub mod entry;
@@ -11,19 +12,22 @@ pub mod known_failure;
 pub mod pin;
 pub mod prompts;
 pub mod resolve;
+pub mod rule_match;
 pub mod sealed;
 pub mod search;
 mod shadowed;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 
 use crate::config::layers::PendingCause;
 use crate::config::values::{DirectTools, ToolPrefix};
 use crate::name::{NameTier, Prefixes, ServerName, ShownName, ToolId, shown_names};
+use crate::restriction::Restriction;
 
+use denied::Denied;
 use disk::Refresh;
 pub use entry::{Annotations, Entry, Kind};
 use known_failure::KnownFailure;
@@ -43,6 +47,8 @@ pub struct Shelf {
     tier: NameTier,
     /// Which of its tools are shown beside `mcp`; `None` if the configuration does not say.
     direct: Option<DirectTools>,
+    /// The user's `deny` rules.
+    deny: Arc<Restriction>,
     /// `None` until the server has been listed once.
     listing: Option<Arc<Listing>>,
     baseline: Baseline,
@@ -84,6 +90,8 @@ pub struct Catalog {
     reserved: Vec<(ServerName, NameTier)>,
     /// By shown name: the server whose prefix the tool's own name bears. Mostly empty.
     claims: HashMap<Arc<str>, ServerName>,
+    /// Tools that a `deny` rule covers; worked out on first use.
+    denied: OnceLock<Denied>,
 }
 
 /// A tool together with the name that it is shown with.
@@ -172,8 +180,18 @@ impl Catalog {
         self.shelves.values().filter(|shelf| shelf.is_active()).filter_map(|shelf| shelf.listing())
     }
 
-    /// The tools of one server, in its own order.
+    /// The tools of one server that no rule denies, in its own order. This is what faces list.
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
+        self.all_tools_of(server).filter(|item| self.denied_by(item.shown).is_none())
+    }
+
+    /// The tools that no rule denies.
+    pub fn tools(&self) -> impl Iterator<Item = Item<'_>> {
+        self.shelves.keys().flat_map(|server| self.tools_of(server))
+    }
+
+    /// The tools of one server, denied ones included: what names are looked up in.
+    pub fn all_tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
         let found = self.shelves.get_key_value(server).zip(self.shown.get(server));
         found.into_iter().flat_map(move |((server, shelf), names)| {
             shelf.entries().zip(names).map(move |((entry, pin), shown)| Item {
@@ -186,12 +204,14 @@ impl Catalog {
         })
     }
 
-    pub fn tools(&self) -> impl Iterator<Item = Item<'_>> {
-        self.shelves.keys().flat_map(|server| self.tools_of(server))
+    /// All tools, denied ones included.
+    pub fn all_tools(&self) -> impl Iterator<Item = Item<'_>> {
+        self.shelves.keys().flat_map(|server| self.all_tools_of(server))
     }
 
+    /// How many tools no rule denies.
     pub fn tool_count(&self) -> usize {
-        self.by_shown.len()
+        self.by_shown.len() - self.denied_count(None)
     }
 
     /// Servers with tools that are not what was accepted.
@@ -225,7 +245,7 @@ impl Shelf {
     /// A server of which nothing is known yet.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let (baseline, pins, word_pins, drift) = Default::default();
-        let (direct, listing, refresh, failure, era) = Default::default();
+        let (direct, deny, listing, refresh, failure, era) = Default::default();
         let asks_client = false;
         let tier = match standing {
             Standing::Pending(_) => NameTier::Project,
@@ -236,6 +256,7 @@ impl Shelf {
             standing,
             tier,
             direct,
+            deny,
             listing,
             baseline,
             pins,
@@ -252,6 +273,13 @@ impl Shelf {
     #[must_use]
     pub fn with_direct(mut self, direct: Option<DirectTools>) -> Shelf {
         self.direct = direct;
+        self
+    }
+
+    /// The same server under these `deny` rules.
+    #[must_use]
+    pub fn with_deny(mut self, deny: Arc<Restriction>) -> Shelf {
+        self.deny = deny;
         self
     }
 
@@ -274,14 +302,14 @@ impl Shelf {
     /// Equal for shelves that hold the same.
     pub fn identity(&self) -> impl PartialEq {
         let listed = self.listing.as_ref().map(|it| (Arc::as_ptr(it), Arc::as_ptr(&self.pins)));
-        (self.prefix, self.standing, self.tier, &self.direct, listed, self.asks_client)
+        (self.prefix, self.standing, self.tier, &self.direct, &self.deny, listed, self.asks_client)
     }
 
     /// These names and rules, with what is known of `old`.
     #[must_use]
     pub fn knowing(self, old: &Shelf) -> Shelf {
-        let Shelf { prefix, standing, tier, direct, .. } = self;
-        Shelf { prefix, standing, tier, direct, ..old.clone() }
+        let Shelf { prefix, standing, tier, direct, deny, .. } = self;
+        Shelf { prefix, standing, tier, direct, deny, ..old.clone() }
     }
 
     pub fn listing(&self) -> Option<&Arc<Listing>> {

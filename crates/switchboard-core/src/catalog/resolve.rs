@@ -48,6 +48,8 @@ pub enum ResolveError {
     Ambiguous { name: String, choices: Vec<String> },
     #[error("no server is named `{name}`")]
     UnknownServer { name: String, suggestions: Vec<String> },
+    #[error("the entry of `{0}` has a mistake, so it is not used")]
+    Refused(ServerName),
     #[error("the server `{0}` is disabled")]
     Disabled(ServerName),
     #[error("the server `{server}` comes from this project and {cause}")]
@@ -92,6 +94,10 @@ impl Catalog {
             self.shelves().map(|(n, _)| n).filter(|n| fold(n.as_str()) == folded).collect();
         if let [only] = close[..] {
             return Ok(only.clone());
+        }
+        let mut refused = self.reserved().iter().map(|(name, _)| name);
+        if let Some(server) = refused.find(|server| fold(server.as_str()) == folded) {
+            return Err(ResolveError::Refused(server.clone()));
         }
         let names = self.shelves().map(|(name, _)| name.as_str().to_owned());
         Err(ResolveError::UnknownServer { name: clip(name), suggestions: nearest(name, names) })
@@ -173,7 +179,7 @@ impl Catalog {
         }
         let reads =
             |item: &Item<'_>| matches!(&item.entry.kind, Kind::Resource { uri: u } if u == uri);
-        if let Some(item) = self.tools_of(server).find(reads) {
+        if let Some(item) = self.all_tools_of(server).find(reads) {
             return Some(item.resolved());
         }
         let entry = Entry::resource(uri, uri.to_owned(), None, None).ok()?;
@@ -184,12 +190,12 @@ impl Catalog {
     pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named =
             |item: &Item<'_>| item.entry.kind == Kind::Tool && item.entry.name.as_str() == name;
-        let found = self.tools_of(server).find(named);
+        let found = self.all_tools_of(server).find(named);
         // A client is told the name without what is hidden in it.
         let seen = |item: &Item<'_>| {
             item.entry.hidden.is_some() && strip(item.entry.name.as_str()) == name
         };
-        found.or_else(|| self.tools_of(server).find(seen)).map(|item| item.resolved())
+        found.or_else(|| self.all_tools_of(server).find(seen)).map(|item| item.resolved())
     }
 
     /// The prompt `name` of a server.
@@ -272,8 +278,8 @@ impl Catalog {
     }
 
     fn suggestions(&self, name: &str, within: Option<&ServerName>) -> Vec<String> {
-        let names = self.scope(within).map(|item| item.shown.to_string());
-        let mut found = nearest(name, names);
+        let visible = self.scope(within).filter(|item| self.denied_by(item.shown).is_none());
+        let mut found = nearest(name, visible.map(|item| item.shown.to_string()));
         if !found.is_empty() {
             // A slip of the keys; what a search finds beside it would only distract.
             return found;
@@ -285,7 +291,8 @@ impl Catalog {
             }
             let item = listings
                 .get(hit.listing)
-                .and_then(|listing| self.tools_of(&listing.server).nth(hit.document));
+                .and_then(|listing| self.all_tools_of(&listing.server).nth(hit.document))
+                .filter(|item| self.denied_by(item.shown).is_none());
             if let Some(item) = item
                 && !found.iter().any(|name| **name == **item.shown)
             {
@@ -295,13 +302,14 @@ impl Catalog {
         found
     }
 
+    /// Every tool that a name can mean, denied ones included.
     pub(super) fn scope<'a>(
         &'a self,
         within: Option<&'a ServerName>,
     ) -> Box<dyn Iterator<Item = Item<'a>> + 'a> {
         match within {
-            Some(server) => Box::new(self.tools_of(server)),
-            None => Box::new(self.tools()),
+            Some(server) => Box::new(self.all_tools_of(server)),
+            None => Box::new(self.all_tools()),
         }
     }
 }

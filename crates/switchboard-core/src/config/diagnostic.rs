@@ -9,6 +9,9 @@ use crate::name::NameError;
 /// The settings that decide what is called.
 pub(super) const RULES: &[&str] = &["allow", "deny", "approve", "approveTools", "pins"];
 
+/// The schemes that a `url` can have.
+const SCHEMES: &str = "http://, https://, sse://, ws:// or wss://";
+
 /// What stands in the place of a key for the whole file.
 pub(super) const ROOT: &str = "(root)";
 
@@ -122,6 +125,8 @@ pub enum DiagnosticKind {
     /// Another program that reads the file knows it.
     #[error("`{key}` has no effect here")]
     NoEffect { key: String },
+    #[error("`{key}` of server `{server}` has no effect beside `{endpoint}`")]
+    Unused { server: String, key: &'static str, endpoint: &'static str },
     #[error("`{key}` is given twice, the last one counts")]
     DuplicateKey { key: String },
     /// Neither of them is taken for what the user meant.
@@ -159,7 +164,7 @@ pub enum DiagnosticKind {
     Gateway { server: String },
     #[error("server `{server}` must have only one of `command`, `url` and `socket`")]
     SeveralEndpoints { server: String },
-    #[error("Invalid protocol in the `url` of server `{server}`")]
+    #[error("the `url` of server `{server}` must begin with {SCHEMES}")]
     InvalidProtocol { server: String },
     #[error("the `url` of server `{server}` is a command line with an open quote")]
     OpenQuote { server: String },

@@ -319,10 +319,11 @@ fn lent(lower: &ServerEntry, upper: &ParsedServer) -> Option<Diagnostic> {
 impl Config {
     /// Decides which of a server's two faces counts.
     fn settle(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
-        if let Some(Stacked { entry: definition, origin, .. }) = draft.project
+        if let Some(Stacked { entry: definition, origin, import }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
             && self.can_be_asked_about(&name, &definition, &origin)
         {
+            self.warn_of_unused(&name, &definition, import);
             let files = (approvals.file_hashes)(&definition);
             let hash = trust_hash(&name, &definition, approvals.project_root, &files);
             if (approvals.is_approved)(&hash) {
@@ -335,9 +336,10 @@ impl Config {
             let name = name.clone();
             self.pending.push(PendingServer { name, definition, transport, hash, cause, origin });
         }
-        if let Some(Stacked { entry: definition, origin, .. }) = draft.user
+        if let Some(Stacked { entry: definition, origin, import }) = draft.user
             && let Some(transport) = self.transport(&name, &definition, &origin)
         {
+            self.warn_of_unused(&name, &definition, import);
             let trust = Trust::UserFile;
             self.servers.insert(name, Server { definition, transport, trust });
         }
@@ -361,6 +363,21 @@ impl Config {
         let at = key.iter().find_map(|key| definition.origins.get(key)).unwrap_or(origin);
         self.refuse(name, at, kind);
         None
+    }
+
+    /// Warns of keys that do not go with the endpoint. Files of other hosts are not ours to correct.
+    fn warn_of_unused(&mut self, name: &str, definition: &ServerEntry, import: Import) {
+        if import != Import::None {
+            return;
+        }
+        for (key, endpoint) in definition.unused() {
+            let Some(Origin { path, line, column }) = definition.origins.get(key).cloned() else {
+                continue;
+            };
+            let kind = DiagnosticKind::Unused { server: join("", name), key, endpoint };
+            let path = Some(path);
+            self.diagnostics.push(Diagnostic { level: Level::Warning, path, line, column, kind });
+        }
     }
 
     fn can_be_asked_about(

@@ -19,6 +19,7 @@ use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
 use super::schema::row_schema;
 use super::show;
+use super::transport::is_address;
 use super::values::{
     DirectTools, IdleTimeout, Lifecycle, ProtocolVersion, Template, TemplateMap, ToolPrefix,
     ToolRule, TransportType,
@@ -251,6 +252,29 @@ impl ServerEntry {
     /// The ways to the server; at most one is set in an entry of one file.
     pub fn endpoints(&self) -> [Option<&Template>; 3] {
         [self.command.as_ref(), self.url.as_ref(), self.socket.as_ref()]
+    }
+
+    /// Keys that have no effect with the endpoint that there is, each with that endpoint.
+    pub(super) fn unused(&self) -> Vec<(&'static str, &'static str)> {
+        let has_env = self.env.as_ref().is_some_and(|env| env.iter().next().is_some());
+        let of_programs = [
+            ("args", self.args.as_ref().is_some_and(|args| !args.is_empty())),
+            ("env", has_env),
+            ("cwd", self.cwd.is_some()),
+        ];
+        let of_urls = [
+            ("headers", self.headers.is_some()),
+            ("bearerToken", self.bearer_token.is_some()),
+            ("bearerTokenEnv", self.bearer_token_env.is_some()),
+        ];
+        // A `url` may be a command line, which has variables and a directory.
+        let url = self.url.as_ref().filter(|url| is_address(url.source().trim()));
+        let (keys, endpoint): (&[(&'static str, bool)], _) = match (&self.command, url) {
+            (Some(_), _) => (&of_urls, "command"),
+            (None, Some(_)) => (&of_programs, "url"),
+            (None, None) => return Vec::new(),
+        };
+        keys.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| (*key, endpoint)).collect()
     }
 
     /// Whether nothing here leads elsewhere than `lower`: the endpoint is the same or not given.

@@ -246,7 +246,7 @@ mod tests {
             check("x", entry.as_object().unwrap(), tier).unwrap_err().to_string()
         };
         use serde_json::json;
-        insta::assert_snapshot!(refusal(json!({ "url": "gopher://x" }), Tier::User), @"Invalid protocol in the `url` of server `x`");
+        insta::assert_snapshot!(refusal(json!({ "url": "gopher://x" }), Tier::User), @"the `url` of server `x` must begin with http://, https://, sse://, ws:// or wss://");
         insta::assert_snapshot!(refusal(json!({ "command": 3 }), Tier::User), @"`mcpServers.x.command` must be a string, found a number");
         insta::assert_snapshot!(refusal(json!({ "command": "x", "inheritEnv": true }), Tier::Project), @"`mcpServers.x.inheritEnv` is not allowed in a project file");
         insta::assert_snapshot!(refusal(json!({ "args": [] }), Tier::User), @"server `x` needs one of `command`, `url` and `socket`");

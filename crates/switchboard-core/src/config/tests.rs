@@ -150,7 +150,10 @@ fn a_url_may_take_the_forms_of_other_transports() {
     check(r#"{"url": "http://h", "type": "sse"}"#, http("http://h", HttpMode::Sse));
     check(r#"{"url": "wss://h"}"#, Ok(Transport::WebSocket { url: Template::new("wss://h") }));
     check(r#"{"url": "npx -y 'a b' http://h"}"#, words(&["npx", "-y", "a b", "http://h"]));
-    check(r#"{"url": "ftp://h"}"#, Err("Invalid protocol in the `url` of server `s`"));
+    check(
+        r#"{"url": "ftp://h"}"#,
+        Err("the `url` of server `s` must begin with http://, https://, sse://, ws:// or wss://"),
+    );
     check(
         r#"{"url": "npx 'a"}"#,
         Err("the `url` of server `s` is a command line with an open quote"),

@@ -204,7 +204,7 @@ pub fn reloaded(reloaded: &Reloaded) -> Result<String, String> {
     }
     if !reloaded.pending.is_empty() {
         let names = names(&reloaded.pending);
-        lines.push(format!("Pending: {names} (ask the user to look at them and trust them)"));
+        lines.push(format!("Pending: {names} (ask the user to run: switchboard trust)"));
     }
     let text = lines.join("\n");
     if reloaded.mistakes.is_empty() { Ok(text) } else { Err(text) }

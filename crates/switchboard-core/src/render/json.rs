@@ -14,6 +14,7 @@ pub fn reply(reply: &Reply) -> Value {
         Reply::Status(overview) => status(overview),
         Reply::Tools(page) | Reply::Connected(page) => json!({
             "tools": page.tools.iter().map(tool).collect::<Vec<_>>(),
+            "denied": page.denied,
             "total": page.total,
             "offset": page.offset,
             "next": page.next,
@@ -32,6 +33,7 @@ pub fn reply(reply: &Reply) -> Value {
             "offset": page.offset,
             "next": page.next,
             "hits": page.hits.iter().map(hit).collect::<Vec<_>>(),
+            "denied": page.denied,
             "notListed": names(&page.not_listed),
             "pending": names(&page.pending),
         }),
@@ -42,6 +44,9 @@ pub fn reply(reply: &Reply) -> Value {
             value.insert("inputSchema".into(), parsed(Some(&description.input_schema)));
             value.insert("outputSchema".into(), parsed(description.output_schema.as_deref()));
             value.insert("annotations".into(), parsed(description.annotations.as_deref()));
+            if let Some(pattern) = &description.denied {
+                value.insert("deniedBy".into(), json!(pattern));
+            }
             Value::Object(value)
         }
         Reply::Instructions { server, text } => {
@@ -144,6 +149,9 @@ fn server(line: &ServerLine) -> Value {
         let since = underway.since.as_millis() as u64;
         fields.insert("stage".into(), json!({ "name": underway.stage.as_str(), "forMs": since }));
     }
+    if line.denied > 0 {
+        fields.insert("denied".into(), json!(line.denied));
+    }
     if !line.drift.is_none() {
         let DriftCount { changed, new, unknown } = line.drift;
         let drift = json!({ "changed": changed, "new": new, "unverified": unknown });
@@ -243,6 +251,7 @@ fn hint(hint: &Hint) -> Value {
         Hint::CallAgain => json!("callAgain"),
         Hint::ReadResult(id) => json!({ "result": id }),
         Hint::CheckCommand(command) => json!({ "checkCommand": command }),
+        Hint::SplitCommand(program) => json!({ "splitCommand": program }),
         Hint::MakeExecutable(path) => json!({ "makeExecutable": path }),
         Hint::Install(product) => json!({ "install": product }),
         Hint::InstallIn(host) => json!({ "installIn": host.as_str() }),

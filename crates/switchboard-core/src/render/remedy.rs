@@ -79,6 +79,10 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         Hint::CheckCommand(program) => {
             format!("check that `{}` is installed and can be run", clean_line(program, 200))
         }
+        Hint::SplitCommand(program) => format!(
+            "leave `{}` alone in `command`, and put the arguments into `args`",
+            clean_line(program, 200)
+        ),
         Hint::MakeExecutable(path) => {
             let chmod = speech.shell(&format!("chmod +x {}", word(path)));
             format!("make it executable with {chmod}")

@@ -204,8 +204,9 @@ pub fn server_line(server: &ServerLine) -> String {
         (ServerStatus::Failed, None) => Some("failed".to_owned()),
     };
     let note = server.note.as_deref().map(|note| clean_line(note, DESCRIPTION).into_owned());
+    let denied = (server.denied > 0).then(|| format!("{} denied", server.denied));
     let facts: Vec<String> =
-        [tools, state, drift(server.drift), note].into_iter().flatten().collect();
+        [tools, denied, state, drift(server.drift), note].into_iter().flatten().collect();
     let name = server_name(&server.name);
     let mut line = format!("{} {name} ({})", server.status.glyph(), facts.join(", "));
     if let Some(description) = &server.description {
@@ -239,6 +240,9 @@ fn tools(out: &mut String, page: &ToolPage) {
         let reasons = list(&page.skipped, 3);
         let _ = writeln!(rest, "left out: {count} ({})", clean_line(&reasons, DESCRIPTION));
     }
+    if page.denied > 0 {
+        let _ = writeln!(rest, "{}", denied_line(page.denied));
+    }
     if page.without_tools {
         rest.push_str("it offers no tools\n");
     }
@@ -267,6 +271,11 @@ fn tools(out: &mut String, page: &ToolPage) {
         let _ = writeln!(out, "next page: offset {next}");
     }
     out.push_str(&rest);
+}
+
+/// Tools that a list leaves out because of the user's rules.
+pub fn denied_line(count: usize) -> String {
+    format!("{} denied by rules", plural(count, "tool"))
 }
 
 fn tool_line(tool: &ToolLine) -> String {
@@ -306,7 +315,7 @@ fn pending(out: &mut String, servers: &[ServerName]) {
     }
     let names: Vec<String> = servers.iter().map(server_name).collect();
     let (count, names) = (plural(servers.len(), "server"), list(&names, NAMES));
-    let _ = writeln!(out, "{count} pending: {names} (ask the user to look at them and trust them)");
+    let _ = writeln!(out, "{count} pending: {names} (ask the user to run: switchboard trust)");
 }
 
 fn not_listed(out: &mut String, servers: &[ServerName]) {
@@ -351,10 +360,17 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::ListTools(server) => format!("See its tools: mcp({{ server: \"{server}\" }})"),
         Hint::Connect(server) => format!("Try again: mcp({{ connect: \"{server}\" }})"),
         Hint::Trust(server) => {
-            format!("Ask the user to look at the definition of `{server}` and to trust it")
+            format!(
+                "Ask the user to look at its definition and to trust it: switchboard trust {}",
+                word(server.as_str())
+            )
         }
         Hint::SignIn(server) => {
-            format!("Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }})")
+            format!(
+                "Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }}), or ask the user \
+                 to run: switchboard auth {}",
+                word(server.as_str())
+            )
         }
         Hint::SignInAt(link) => format!("Ask the user to sign in, then try again: {link}"),
         Hint::VisitFirst(link) => {
@@ -381,11 +397,15 @@ pub fn hint_line(hint: &Hint) -> String {
         ),
         Hint::UseWriteTool(None) => format!("Use {WRITE_NAME} with the same parameters"),
         Hint::Accept(server) => {
-            format!("Ask the user to look at what changed in `{server}` and to accept it")
+            let name = word(server.as_str());
+            format!(
+                "Ask the user to look at what changed (switchboard pins {name}) and to accept it \
+                 (switchboard pins accept {name})"
+            )
         }
         Hint::LiftDenial(pattern) => format!(
-            "The user decided so; only they can take `{}` out of the setting `deny`",
-            clean_line(pattern, LINE)
+            "The user decided so; only they can lift the rule: switchboard deny --remove {}",
+            word(pattern)
         ),
         Hint::UseArgs => {
             "Example: mcp({ tool: \"demo_add\", args: { \"a\": 2, \"b\": 40 } })".to_owned()
@@ -400,6 +420,10 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::CheckCommand(command) => {
             format!("Check that `{}` is installed and can be run", clean_line(command, LINE))
         }
+        Hint::SplitCommand(program) => format!(
+            "Ask the user to leave `{}` alone in `command` and to put the arguments into `args`",
+            clean_line(program, LINE)
+        ),
         Hint::MakeExecutable(path) => {
             format!("Ask the user to make {} executable", clean_line(path, LINE * 2))
         }
@@ -457,6 +481,7 @@ mod tests {
             input_schema: "{}".to_owned(),
             output_schema: None,
             annotations: Some(flood.clone()),
+            denied: Some(flood.clone()),
         };
         for said in
             [Reply::Instructions { server, text: flood }, Reply::Described(Box::new(description))]

@@ -12,8 +12,11 @@ pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
 
 use crate::exact::Args;
 
-/// Tools of a search page or a server's list, unless asked otherwise.
+/// Tools of a search page, unless asked otherwise.
 pub const DEFAULT_LIMIT: usize = 12;
+
+/// Tools of a page of a server's list, unless asked otherwise: most servers fit into one.
+pub const LIST_LIMIT: usize = 40;
 
 /// The largest page that can be asked for.
 pub const MAX_LIMIT: usize = 100;

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::arguments::Arguments;
 use super::table::{Kind, PARAMETERS, elsewhere, nearest};
 use super::{
-    CallRequest, DEFAULT_LIMIT, MAX_LIMIT, Matching, PageRequest, Reading, Request, ResultView,
-    SearchRequest, Signatures,
+    CallRequest, DEFAULT_LIMIT, LIST_LIMIT, MAX_LIMIT, Matching, PageRequest, Reading, Request,
+    ResultView, SearchRequest, Signatures,
 };
 use crate::exact::{Args, Exact, ReadError, kind_of};
 
@@ -93,6 +93,22 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     }
 }
 
+/// `arguments` is what the protocol calls `args`. Beside a `search` it can mean nothing else; beside
+/// a `tool` it may be a parameter of that tool.
+fn with_args(mut given: Vec<(String, Exact)>) -> Vec<(String, Exact)> {
+    let is_given =
+        |name: &str| given.iter().any(|(it, value)| it == name && !value.value().is_null());
+    if !is_given("search") || is_given("tool") || is_given("args") {
+        return given;
+    }
+    let meant =
+        given.iter().position(|(name, value)| name == "arguments" && value.value().is_object());
+    if let Some((name, _)) = meant.and_then(|at| given.get_mut(at)) {
+        *name = "args".to_owned();
+    }
+    given
+}
+
 /// A text without a word: a blank that a model left.
 fn is_blank(given: &Exact) -> bool {
     given.value().as_str().is_some_and(|text| text.trim().is_empty())
@@ -145,6 +161,7 @@ struct Fields {
 impl Fields {
     /// Refuses what is not a parameter, unless it can be meant for the tool.
     fn check(given: Vec<(String, Exact)>) -> Result<Fields, RequestError> {
+        let given = with_args(given);
         let known = |name: &str| PARAMETERS.iter().find(|parameter| parameter.name == name);
         let (given, strays): (Vec<_>, Vec<_>) =
             given.into_iter().partition(|(name, _)| known(name).is_some());
@@ -217,7 +234,7 @@ impl Fields {
             return self.search(query);
         }
         if let Some(server) = self.text("server")? {
-            return Ok(Request::List { server, page: self.page()? });
+            return Ok(Request::List { server, page: self.page(LIST_LIMIT)? });
         }
         self.nothing_alone()?;
         Ok(Request::Status)
@@ -249,7 +266,7 @@ impl Fields {
             Some(true) | None => Signatures::Shown,
         };
         let server = self.text("server")?;
-        let page = self.page()?;
+        let page = self.page(DEFAULT_LIMIT)?;
         let args = self.take("args").filter(|args| !is_blank(args)).map(args_of).transpose()?;
         let select = if args.is_some() { self.text("select")? } else { None };
         Ok(Request::Search(SearchRequest {
@@ -278,10 +295,11 @@ impl Fields {
         Ok(())
     }
 
-    fn page(&mut self) -> Result<PageRequest, RequestError> {
+    /// `usual` is the size of a page as long as none is given.
+    fn page(&mut self, usual: usize) -> Result<PageRequest, RequestError> {
         Ok(PageRequest {
             offset: self.count("offset", 0, usize::MAX)?.unwrap_or(0),
-            limit: self.count("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT),
+            limit: self.count("limit", 1, MAX_LIMIT)?.unwrap_or(usual),
         })
     }
 
@@ -401,7 +419,7 @@ mod tests {
         check(json!(null), "Status");
         check(
             json!({"server": "demo"}),
-            r#"List { server: "demo", page: PageRequest { offset: 0, limit: 12 } }"#,
+            r#"List { server: "demo", page: PageRequest { offset: 0, limit: 40 } }"#,
         );
         check(
             json!({"describe": "add", "server": "demo"}),
@@ -443,6 +461,22 @@ mod tests {
         check(json!({}), Some("{}"));
         check(json!(null), None);
         check(json!(" "), None);
+    }
+
+    #[test]
+    fn arguments_beside_a_search_are_its_args() {
+        let search = |given: Value| match parse(given.into()) {
+            Ok(Parsed { request: Request::Search(request), .. }) => {
+                request.args.map(|args| args.to_string())
+            }
+            other => panic!("no search: {other:?}"),
+        };
+        let given = search(json!({ "search": "x", "arguments": { "a": 1 } }));
+        assert_eq!(given.as_deref(), Some(r#"{"a":1}"#));
+        check(
+            json!({ "search": "x", "args": {}, "arguments": {} }),
+            "`arguments` is not a parameter of `mcp`; did you mean `args`?",
+        );
     }
 
     #[test]

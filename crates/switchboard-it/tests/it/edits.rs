@@ -105,6 +105,8 @@ async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
          "mcpServers": {
              /* Issues. */
     `github_list_*` is allowed
+    warning: `github_list_*` matches no known tool
+    2 servers not listed yet: files and github (try `switchboard connect files`)
     "#);
     insta::assert_snapshot!(on_commented(&["remove", "files"]).await, @r#"
     exit 0
@@ -230,7 +232,7 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
     hint: see the servers with `switchboard status`
     $ add x gopher://x
     error: the definition of `x` cannot be used
-      caused by: Invalid protocol in the `url` of server `x`
+      caused by: the `url` of server `x` must begin with http://, https://, sse://, ws:// or wss://
     $ add x --transport http x-mcp
     error: `--transport http` needs an address
     $ add x https://x --env A=b
@@ -431,7 +433,7 @@ async fn the_lists_of_patterns_can_be_read() {
     --- stdout
     --- stderr
     `a_*` is allowed already, nothing was changed
-    warning: `a_*` is denied too, and that counts
+    warning: `a_*` also matches a `deny` rule, which takes precedence
     "#);
     insta::assert_snapshot!(desk.run(&["deny"]).await, @r#"
     exit 0

@@ -96,7 +96,7 @@ async fn a_pending_server_is_shown_and_never_started() {
     let answer = project.use_it().await;
     insta::assert_snapshot!(answer, @r"
     trust_required: the server `local` comes from this project and was not approved
-    Ask the user to look at the definition of `local` and to trust it
+    Ask the user to look at its definition and to trust it: switchboard trust local
     ");
     assert!(!project.canary().exists());
 }
@@ -187,7 +187,7 @@ async fn a_script_that_changes_while_the_gateway_runs_does_not_start() {
         let answer = ask(&session, r#"{ "tool": "local_echo" }"#).await;
         assert!(answer.starts_with("trust_required"), "{answer}");
         assert!(answer.contains("has changed since it was approved"), "{answer}");
-        assert!(answer.ends_with("to trust it"), "{answer}");
+        assert!(answer.ends_with("to trust it: switchboard trust local"), "{answer}");
     }
     let status = ask(&session, "{}").await;
     let line = status.lines().nth(1).unwrap();

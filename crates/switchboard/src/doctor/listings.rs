@@ -1,14 +1,19 @@
-//! Tools with the prefix of another server, and hidden text, as far as servers have been listed.
+//! What the lists of servers show as far as they are known: prefixes and names of other servers,
+//! hidden text, and rules that cover nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use switchboard_core::catalog::rule_match::{RuleList, Unmatched};
 use switchboard_core::catalog::{Catalog, Listing, Standing};
 use switchboard_core::config::layers::Server;
+use switchboard_core::config::settings::Settings;
+use switchboard_core::config::values::ToolPrefix;
 use switchboard_core::doctor::hidden_text::{HiddenPlaces, PlaceKind};
 use switchboard_core::doctor::{Fault, Finding};
 use switchboard_core::hidden::Hidden;
 use switchboard_core::name::ServerName;
+use switchboard_core::render::words::clean_line;
 
 use crate::blueprint;
 use crate::directory;
@@ -20,11 +25,14 @@ use crate::paths::Paths;
 /// As many tools of one server with a foreign prefix are named.
 const NAMED: usize = 3;
 
-pub(super) fn examine(
-    environment: &Environment,
-    locations: &Paths,
-    loaded: &Loaded,
-) -> Vec<Finding> {
+/// Rules of each list that are looked at.
+const MOST_RULES: usize = 100;
+
+/// As much of a tool's name as is shown.
+const NAME: usize = 100;
+
+/// What was listed last of the configured servers; reads files, connects nothing.
+pub fn known_catalog(environment: &Environment, locations: &Paths, loaded: &Loaded) -> Catalog {
     let config = &loaded.config;
     let mut shelves = BTreeMap::new();
     for pending in &config.pending {
@@ -45,11 +53,19 @@ pub(super) fn examine(
         }
         shelves.insert(name, shelf);
     }
-    let catalog = Catalog::reserving(shelves, blueprint::reserved(config));
+    Catalog::reserving(shelves, blueprint::reserved(config))
+}
+
+pub(super) fn examine(
+    environment: &Environment,
+    locations: &Paths,
+    loaded: &Loaded,
+) -> Vec<Finding> {
+    let catalog = known_catalog(environment, locations, loaded);
     let servers = catalog.shelves().map(|(server, _)| server);
     let foreign = servers.flat_map(|server| {
         let claiming =
-            catalog.tools_of(server).filter_map(|item| Some((item.claims?.clone(), item)));
+            catalog.all_tools_of(server).filter_map(|item| Some((item.claims?.clone(), item)));
         claiming.take(NAMED).map(|(other, item)| {
             let (tool, shown) = (item.entry.name.to_string(), item.shown.to_string());
             let fault = Fault::ForeignPrefix { tool, shown, other: other.to_string() };
@@ -63,7 +79,48 @@ pub(super) fn examine(
         let faults = places.into_iter().chain(shadowed);
         faults.map(|fault| Finding::of(server.as_str(), fault))
     });
-    foreign.chain(hidden).collect()
+    let mut findings: Vec<Finding> = foreign.chain(hidden).collect();
+    findings.extend(shared_names(&catalog));
+    findings.extend(unmatched_rules(&catalog, &loaded.config.settings));
+    findings
+}
+
+/// Servers without a prefix whose tools have the same names.
+fn shared_names(catalog: &Catalog) -> Vec<Finding> {
+    let bare = catalog.shelves().filter(|(_, shelf)| shelf.prefix == ToolPrefix::None);
+    let mut owners: BTreeMap<&str, &ServerName> = BTreeMap::new();
+    let mut shared: BTreeMap<(&ServerName, &ServerName), Vec<String>> = BTreeMap::new();
+    for (server, _) in bare {
+        for item in catalog.all_tools_of(server) {
+            let other = *owners.entry(item.entry.name.as_str()).or_insert(item.server);
+            if other != item.server {
+                let tool = format!("`{}`", clean_line(item.entry.name.as_str(), NAME));
+                shared.entry((item.server, other)).or_default().push(tool);
+            }
+        }
+    }
+    let finding = |((server, other), tools): ((&ServerName, &ServerName), _)| {
+        let other = other.to_string();
+        Finding::of(server.as_str(), Fault::SharedNames { other, tools })
+    };
+    shared.into_iter().map(finding).collect()
+}
+
+/// Rules that cover nothing, once it is known what there is.
+fn unmatched_rules(catalog: &Catalog, settings: &Settings) -> Vec<Finding> {
+    if !catalog.is_complete() {
+        return Vec::new();
+    }
+    let lists =
+        [(RuleList::Allow, "allow", &settings.allow), (RuleList::Deny, "deny", &settings.deny)];
+    let rules = lists.into_iter().flat_map(|(list, name, patterns)| {
+        patterns.iter().take(MOST_RULES).filter_map(move |pattern| {
+            let Unmatched { nearest, .. } = catalog.unmatched(list, pattern)?;
+            let fault = Fault::UnmatchedRule { list: name, pattern: pattern.clone(), nearest };
+            Some(Finding { server: None, fault })
+        })
+    });
+    rules.collect()
 }
 
 /// Where a server hid something.
@@ -74,7 +131,7 @@ fn hidden_in<'a>(
     let instructions = catalog.listing(server).and_then(|listing| listing.instructions.as_ref());
     let instructions = instructions.and_then(|it| it.hidden.clone());
     let instructions = instructions.map(|hidden| (PlaceKind::Instructions, String::new(), hidden));
-    let tools = catalog.tools_of(server).filter_map(|item| {
+    let tools = catalog.all_tools_of(server).filter_map(|item| {
         let hidden = item.entry.hidden.as_deref()?;
         Some((PlaceKind::Tool, item.shown.to_string(), hidden.clone()))
     });

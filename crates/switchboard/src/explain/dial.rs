@@ -5,6 +5,7 @@ use std::time::Duration;
 use switchboard_core::catalog::known_failure::KnownFailure;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::connection::ConnectError;
+use switchboard_core::doctor::check_command;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::duration;
@@ -154,7 +155,7 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
     let mut hints = Vec::new();
     match error {
         DialError::NotFound { command } | DialError::Spawn { command, .. } => {
-            hints.push(Hint::CheckCommand(command.clone()));
+            hints.push(check_command(command));
         }
         DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
             hints.push(Hint::Setting("startTimeoutMs"));

@@ -47,12 +47,15 @@ fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bo
     rows.iter().any(|row| is_new(&row))
 }
 
-/// A page of tools without those that the configuration or `pins` leave out or that would be shown as
+/// A page of tools without those that the configuration, `deny` or `pins` leave out or that would be shown as
 /// others, marked if they changed, and with another schema for those that nest too deep.
 pub(super) fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "tools", |tool| {
         let Named { name } = serde_json::from_str(tool).ok()?;
         let found = catalog.own_tool(server, &name)?;
+        if catalog.denied_by(&found.shown).is_some() {
+            return None;
+        }
         // What is shown is what is pinned and called, should the server say something else now.
         let is_news = pins != Pins::Off && found.entry.definition() != tool;
         let row = match is_news || nesting::is_deep(tool) {

@@ -147,6 +147,8 @@ fn a_search_names_connection_and_tool() {
         notes: Vec::new(),
     };
     let page = SearchPage {
+        denied: 0,
+        clear: None,
         query: "file".to_owned(),
         hits: vec![hit("a"), hit("b"), hit("c"), hit("d")],
         total: 9,
@@ -200,7 +202,7 @@ fn a_reload_says_what_came_of_it() {
     Reloaded MCP config from .pi/mcp-servers.json
     Failed: broken: approval_required: id: must contain only alphanumeric characters, underscores and hyphens
     Ask the user; this host cannot ask for you
-    Pending: theirs (ask the user to look at them and trust them)
+    Pending: theirs (ask the user to run: switchboard trust)
     ");
 }
 

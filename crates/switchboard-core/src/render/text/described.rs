@@ -30,6 +30,9 @@ pub(super) fn described(description: &Description) -> String {
     if line.reached_by == ReachedBy::WriteTool {
         let _ = writeln!(out, "call it with {WRITE_NAME}");
     }
+    if let Some(pattern) = &description.denied {
+        let _ = writeln!(out, "never called: denied by the rule `{}`", clean_line(pattern, LINE));
+    }
     for caution in line.cautions() {
         let _ = writeln!(out, "attention: {caution}");
     }

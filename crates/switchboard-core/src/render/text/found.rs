@@ -7,7 +7,7 @@ use crate::budget::{self, Budget, weight};
 use crate::catalog::guess::NotCalled;
 use crate::catalog::search::Fit;
 use crate::render::lead::lead;
-use crate::render::words::clean_line;
+use crate::render::words::{clean_line, plural};
 use crate::reply::{SearchHit, SearchPage};
 use crate::request::DEFAULT_LIMIT;
 
@@ -122,8 +122,11 @@ fn in_full(hit: &SearchHit, words: Words) -> String {
     out
 }
 
-/// What the search could not look at.
+/// What the search left out, and what it could not look at.
 fn unseen(out: &mut String, page: &SearchPage) {
+    if page.denied > 0 {
+        let _ = writeln!(out, "{} denied by rules", plural(page.denied, "matching tool"));
+    }
     not_listed(out, &page.not_listed);
     pending(out, &page.pending);
 }

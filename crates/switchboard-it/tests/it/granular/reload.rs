@@ -50,7 +50,7 @@ async fn what_the_list_turns_on_is_connected_and_the_rest_named() {
     mcp_reload_config:
     Reloaded MCP config from .pi/mcp-servers.json
     Connected: server-a, server-b
-    Pending: theirs (ask the user to look at them and trust them)
+    Pending: theirs (ask the user to run: switchboard trust)
     ");
     let started = fs::read_to_string(installed.home().join("started")).unwrap();
     assert!(!started.contains("theirs"), "{started}");

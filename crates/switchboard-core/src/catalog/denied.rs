@@ -1,0 +1,40 @@
+//! Tools that the user's `deny` rules cover: listed and found nowhere, and refused when called.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::Catalog;
+use crate::approval::denying;
+use crate::name::ServerName;
+
+/// Denied tools by shown name, with their server and the pattern.
+pub(super) type Denied = HashMap<Arc<str>, (ServerName, String)>;
+
+impl Catalog {
+    /// The `deny` pattern that covers the tool of this shown name.
+    pub fn denied_by(&self, shown: &str) -> Option<&str> {
+        self.denied().get(shown).map(|(_, pattern)| pattern.as_str())
+    }
+
+    /// How many tools the rules deny, of one server or of all.
+    pub fn denied_count(&self, server: Option<&ServerName>) -> usize {
+        match server {
+            None => self.denied().len(),
+            Some(server) => self.denied().values().filter(|(of, _)| of == server).count(),
+        }
+    }
+
+    fn denied(&self) -> &Denied {
+        self.denied.get_or_init(|| {
+            let denied = self.shelves.iter().filter(|(_, shelf)| !shelf.deny.is_empty());
+            let denied = denied.flat_map(|(server, shelf)| {
+                self.all_tools_of(server).filter_map(move |item| {
+                    let pattern = denying(&shelf.deny, &item.resolved())?.to_owned();
+                    Some((Arc::clone(item.shown), (server.clone(), pattern)))
+                })
+            });
+            denied.collect()
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Rules that cover nothing that is known: a misspelt `deny` protects nothing.
+
+use hashbrown::HashMap;
+
+use super::resolve::{Resolved, nearest};
+use super::{Catalog, Standing};
+use crate::approval::{allowing, denying, pattern_of, pattern_of_server};
+use crate::globs::Globs;
+use crate::name::{ServerName, fold};
+use crate::restriction::Restriction;
+
+/// The list that a rule stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleList {
+    Allow,
+    Deny,
+}
+
+/// A rule that covers no known tool, resource or prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmatched {
+    /// The pattern that was probably meant.
+    pub nearest: Option<String>,
+    /// Servers that could have what it names, because they were never listed.
+    pub not_listed: Vec<ServerName>,
+}
+
+impl Catalog {
+    /// Whether every server is listed, so that a rule which covers nothing is a mistake.
+    pub fn is_complete(&self) -> bool {
+        let listed = |standing, has_listing| standing == Standing::Active && has_listing;
+        self.reserved.is_empty()
+            && self.shelves.values().all(|it| listed(it.standing, it.listing.is_some()))
+    }
+
+    /// `None` if the pattern covers something that is known.
+    pub fn unmatched(&self, list: RuleList, pattern: &str) -> Option<Unmatched> {
+        let patterns = [pattern.to_owned()];
+        let (allow, deny) = (Globs::new(&patterns), Restriction::new(&patterns));
+        let covers = |target: &Resolved| match list {
+            RuleList::Allow => allowing(&allow, target),
+            RuleList::Deny => denying(&deny, target).is_some(),
+        };
+        let targets = self.targets();
+        if targets.iter().any(covers) {
+            return None;
+        }
+        let nearest = self.nearest_pattern(pattern, &targets);
+        Some(Unmatched { nearest, not_listed: self.not_listed_yet() })
+    }
+
+    /// Everything that a rule can cover.
+    fn targets(&self) -> Vec<Resolved> {
+        let mut targets: Vec<Resolved> = self.all_tools().map(|item| item.resolved()).collect();
+        for (server, shelf) in self.shelves.iter().filter(|(_, shelf)| shelf.is_active()) {
+            let prompts = self.prompts_of(server).map(|item| item.prompt.name.clone());
+            targets.extend(prompts.filter_map(|name| self.prompt(server, &name)));
+            let resources = shelf.listing.iter().flat_map(|listing| &listing.resources);
+            targets.extend(resources.filter_map(|row| self.resource(server, &row.uri)));
+        }
+        targets
+    }
+
+    /// The pattern of a tool or of a server whose name is this but for a slip of the keys.
+    fn nearest_pattern(&self, pattern: &str, targets: &[Resolved]) -> Option<String> {
+        let mut spelled: HashMap<String, String> = HashMap::new();
+        for target in targets {
+            let own = target.entry.name.as_str().to_owned();
+            for name in [pattern_of(target), target.shown.to_string(), own] {
+                spelled.entry(name).or_insert_with(|| pattern_of(target));
+            }
+        }
+        for server in self.shelves.keys() {
+            let whole = pattern_of_server(server);
+            spelled.entry(server.to_string()).or_insert_with(|| whole.clone());
+            spelled.entry(whole.clone()).or_insert(whole);
+        }
+        let same = spelled.iter().filter(|(name, _)| fold(name) == fold(pattern));
+        let same = same.map(|(_, meant)| meant.clone()).min();
+        same.or_else(|| {
+            let close = nearest(pattern, spelled.keys().cloned());
+            spelled.get(close.first()?).cloned()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf};
+    use crate::config::values::ToolPrefix;
+
+    fn catalog() -> Catalog {
+        let raw = |value: serde_json::Value| RawValue::from_string(value.to_string()).unwrap();
+        let tools =
+            ["read_file", "write_file"].map(|name| raw(json!({ "name": name, "inputSchema": {} })));
+        let listing = RawListing {
+            tools: tools.into(),
+            prompts: vec![raw(json!({ "name": "review" }))],
+            ..RawListing::default()
+        };
+        let files = ServerName::new("files").unwrap();
+        let policy = ListingPolicy { max_tools: 10, ..ListingPolicy::default() };
+        let listing = Arc::new(Listing::build(files.clone(), &listing, &policy));
+        let shelf = || Shelf::new(ToolPrefix::default(), Standing::Active);
+        Catalog::new(BTreeMap::from([
+            (files, shelf().with_listing(listing)),
+            (ServerName::new("new").unwrap(), shelf()),
+        ]))
+    }
+
+    #[test]
+    fn rule_that_covers_something_is_matched() {
+        let catalog = catalog();
+        for pattern in ["files/write_file", "files/*", "files_write_file", "files/review"] {
+            assert_eq!(catalog.unmatched(RuleList::Allow, pattern), None, "{pattern}");
+            assert_eq!(catalog.unmatched(RuleList::Deny, pattern), None, "{pattern}");
+        }
+        for pattern in ["write_file", "files", "Files/Write-File"] {
+            assert_eq!(catalog.unmatched(RuleList::Deny, pattern), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn rule_that_covers_nothing_has_the_nearest_pattern() {
+        let check = |list, pattern: &str, expected: Option<&str>| {
+            let found = catalog().unmatched(list, pattern).expect(pattern);
+            assert_eq!(found.nearest.as_deref(), expected, "{pattern}");
+            assert_eq!(found.not_listed, [ServerName::new("new").unwrap()]);
+        };
+        check(RuleList::Allow, "write_file", Some("files/write_file"));
+        check(RuleList::Allow, "files", Some("files/*"));
+        for list in [RuleList::Allow, RuleList::Deny] {
+            check(list, "fils/write_file", Some("files/write_file"));
+            check(list, "files/wirte_file", Some("files/write_file"));
+            check(list, "wirte_file", Some("files/write_file"));
+            check(list, "files_wirte_file", Some("files/write_file"));
+            check(list, "fils/*", Some("files/*"));
+            check(list, "elsewhere/thing", None);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Tools that `deny` rules cover are listed and found nowhere; a call by name says why it is refused.
+
+use serde_json::{Value, json};
+use switchboard_it::harness::World;
+use switchboard_it::program::Installed;
+
+use crate::PROGRAMS;
+
+const TOOLS: &str = "
+[[tools]]
+name = 'read_page'
+description = 'Reads a page of the book.'
+annotations = { readOnlyHint = true }
+[[tools]]
+name = 'erase_page'
+description = 'Erases a page of the book.'
+annotations = { destructiveHint = true }
+[[tools]]
+name = 'erase_line'
+description = 'Erases a line of the book.'
+";
+
+fn config(settings: &str) -> String {
+    format!(
+        r#"{{ "settings": {{ {settings} }}, "mcpServers": {{
+            "book": {{ "command": "fixture-server", "args": ["tools"] }} }} }}"#
+    )
+}
+
+const DENIED: &str = r#""deny": ["book/erase_*"]"#;
+
+async fn listed(settings: &str) -> World {
+    let world = World::with(&config(settings)).script("tools", TOOLS).start();
+    world.ask(r#"{ "connect": "book" }"#).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn denied_tools_are_neither_listed_nor_found() {
+    let world = listed(DENIED).await;
+    let list = world.ask(r#"{ "server": "book" }"#).await;
+    assert_eq!(
+        list,
+        "book (1 tool):\n- book_read_page: Reads a page of the book.\n2 tools denied by rules"
+    );
+    for search in [r#"{ "search": "erase a page" }"#, r#"{ "search": "book", "regex": true }"#] {
+        let found = world.ask(search).await;
+        assert!(!found.contains("erase_"), "{found}");
+        assert!(found.contains("2 matching tools denied by rules"), "{found}");
+    }
+    let status = world.ask("{}").await;
+    assert!(status.starts_with("MCP: 1/1 servers, 1 tool\n"), "{status}");
+    assert!(status.contains("book (1 tool, 2 denied)"), "{status}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn denied_tool_is_described_and_refused_with_its_rule() {
+    let world = listed(DENIED).await;
+    let described = world.ask(r#"{ "describe": "book_erase_page" }"#).await;
+    assert!(described.contains("never called: denied by the rule `book/erase_*`"), "{described}");
+    let refused = "approval_denied: `book_erase_page` is denied by the rule `book/erase_*`\n\
+                   The user decided so; only they can lift the rule: \
+                   switchboard deny --remove 'book/erase_*'";
+    for name in ["book_erase_page", "erase_page", "book_erase_pag", "book/Erase-Page"] {
+        let answer = world.ask(&json!({ "tool": name }).to_string()).await;
+        assert_eq!(answer, refused, "{name}");
+    }
+    let unknown = world.ask(r#"{ "tool": "book_erase_papers" }"#).await;
+    assert!(!unknown.contains("Did you mean: book_erase"), "{unknown}");
+    assert!(world.fixture("book").ledger().calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_change_in_a_running_gateway_takes_effect_at_once() {
+    let world = listed("").await;
+    let list = async || world.ask(r#"{ "server": "book" }"#).await;
+    assert!(list().await.starts_with("book (3 tools):"));
+    world.apply(&config(DENIED));
+    assert!(list().await.starts_with("book (1 tool):"));
+    world.apply(&config(r#""deny": ["book/erase_line"]"#));
+    assert!(list().await.starts_with("book (2 tools):"));
+    world.apply(&config(""));
+    assert!(list().await.starts_with("book (3 tools):"));
+}
+
+/// A user whose server was listed, with one tool denied.
+async fn installed(settings: Value) -> Installed {
+    let installed = Installed::bare(PROGRAMS);
+    installed.write("tools.toml", TOOLS);
+    let servers = json!({ "book": { "command": "fixture-server", "args": ["tools.toml"] } });
+    let config = json!({ "mcpServers": servers, "settings": settings });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    assert_eq!(installed.run(["connect", "book"]).await.code, Some(0));
+    installed
+}
+
+#[tokio::test]
+async fn direct_toolset_and_transparent_mode_leave_out_denied_tools() {
+    let installed = installed(json!({ "deny": ["book/erase_page"] })).await;
+    for (toolset, name) in
+        [(["--toolset", "direct"], "book_erase_page"), (["--transparent", "book"], "erase_page")]
+    {
+        let mut client = installed.serve(&toolset);
+        client.initialize("2025-11-25", json!({})).await;
+        let list = client.ask("tools/list", json!({})).await.to_string();
+        assert!(list.contains("erase_line") && !list.contains("erase_page"), "{list}");
+        let called = client.ask("tools/call", json!({ "name": name, "arguments": {} })).await;
+        assert!(called.to_string().contains("denied by the rule"), "{called}");
+        client.end().await;
+    }
+}
+
+#[tokio::test]
+async fn rule_that_matches_no_known_tool_is_written_with_a_warning() {
+    let installed = installed(json!({})).await;
+    let stderr = async |words: &[&str]| {
+        let ran = installed.run(words.iter().copied()).await;
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stderr
+    };
+    let meant = "warning: `book/erase_pge` matches no known tool; did you mean `book/erase_page`?";
+    assert!(stderr(&["deny", "book/erase_pge"]).await.contains(meant));
+    let allowed = stderr(&["allow", "read_page"]).await;
+    let meant = "warning: `read_page` matches no known tool; did you mean `book/read_page`?";
+    assert!(allowed.contains(meant), "{allowed}");
+    for fine in [["deny", "book/erase_page"], ["allow", "book/*"], ["deny", "erase_line"]] {
+        let said = stderr(&fine).await;
+        assert!(!said.contains("matches no known tool"), "{said}");
+    }
+    let rules = installed.run(["deny"]).await.stdout;
+    assert_eq!(rules, "book/erase_pge\nbook/erase_page\nerase_line\n");
+    let doctor = installed.run(["doctor"]).await;
+    let found = "warning: the `deny` rule `book/erase_pge` matches no known tool\n  \
+                 hint: did you mean `book/erase_page`?";
+    assert!(doctor.stdout.contains(found), "{}", doctor.stdout);
+    assert_eq!(doctor.code, Some(1));
+}
