@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use switchboard::capabilities::CapabilitySet;
 use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::config::layers::Config;
 use switchboard::discover::{Discovery, discover};
@@ -129,9 +130,11 @@ impl App {
         self.gateway_of(config).demo_if_empty()
     }
 
-    /// A gateway with the servers of this configuration and no others.
+    /// A gateway with the servers of this configuration and no others. All commands offer servers the
+    /// same capabilities, so that what one command lists, the next can call.
     pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
-        Gateway::builder(self.environment.clone()).config(config)
+        let gateway = Gateway::builder(self.environment.clone()).config(config);
+        gateway.capabilities(CapabilitySet::NONE)
     }
 
     /// Opens a session for one command. Servers start only when it uses them, and all are stopped

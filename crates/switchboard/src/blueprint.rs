@@ -25,6 +25,7 @@ use switchboard_core::name::{NameTier, ServerName};
 use switchboard_core::reply::TrustLevel;
 
 use crate::auth::Vault;
+use crate::capabilities::OfferedCapabilities;
 use crate::demo::Demo;
 use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::in_process::InProcess;
@@ -50,6 +51,7 @@ const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
 const DIRECT_TOOLS_VARIABLE: &str = "MCP_DIRECT_TOOLS";
 
 /// What stays the same when the configuration changes.
+#[derive(Clone)]
 pub(crate) struct Blueprint {
     pub(crate) environment: Environment,
     pub(crate) paths: Paths,
@@ -62,6 +64,8 @@ pub(crate) struct Blueprint {
     pub(crate) when_empty: WhenEmpty,
     /// Beats the settings.
     pub(crate) toolset: Option<Toolset>,
+    /// What connections that no session has to itself offer servers.
+    pub(crate) offered: OfferedCapabilities,
 }
 
 /// When servers start and stop.
@@ -211,7 +215,8 @@ impl Blueprint {
         let shelf = shelf(definition, &parts.settings, standing).of_tier(tier_of(&server.trust));
         parts.shelves.insert(name.clone(), shelf);
         if standing == Standing::Active {
-            let file = ListingFile::of(&name, server, &self.environment, &self.paths);
+            let offer = (self.offered.clone(), askable(&parts.settings));
+            let file = ListingFile::of(&name, server, (&self.environment, &self.paths), offer);
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
                 None => self.transport(&name, server, &parts.settings),
@@ -491,7 +496,7 @@ pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> L
 }
 
 /// What servers may ask of their clients.
-fn askable(settings: &Settings) -> Vec<Topic> {
+pub(crate) fn askable(settings: &Settings) -> Vec<Topic> {
     let allowed = |topic: &Topic| match topic {
         Topic::Roots => true,
         Topic::Sampling => settings.sampling,

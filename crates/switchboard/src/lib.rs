@@ -48,6 +48,7 @@ mod blueprint;
 mod follow;
 pub mod explain;
 pub mod host;
+pub mod capabilities;
 pub mod load;
 pub mod discover;
 mod sources;

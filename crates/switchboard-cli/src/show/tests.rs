@@ -61,6 +61,7 @@ fn page(server: Option<&str>) -> ToolPage {
         skipped: vec!["`x` has no schema".to_owned()],
         without_tools: false,
         has_instructions: true,
+        unavailable: Vec::new(),
         not_listed: Vec::new(),
         pending: Vec::new(),
     }

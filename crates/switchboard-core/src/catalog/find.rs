@@ -64,6 +64,7 @@ impl Catalog {
             good: ranking.good,
             with_signatures: request.signatures == Signatures::Shown,
             not_listed,
+            unavailable: Vec::new(),
             pending,
             not_called: None,
         })

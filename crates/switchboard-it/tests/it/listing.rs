@@ -270,3 +270,23 @@ async fn server_that_goes_on_changing_is_listed_with_growing_pauses() {
     world.ask(r#"{ "connect": "demo" }"#).await;
     assert_eq!(walks() - before, storm + 1, "an explicit refresh skips the pause");
 }
+
+#[tokio::test(start_paused = true)]
+async fn first_search_names_servers_that_start_or_failed_and_offers_neither() {
+    let config = r#"{ "mcpServers": {
+        "broken": { "command": "fixture-server", "args": ["broken"] },
+        "good": { "command": "fixture-server", "args": ["good"] },
+        "stuck": { "command": "fixture-server", "args": ["stuck"] } } }"#;
+    let world = World::with(config)
+        .script("broken", "[faults]\nexit_on = 'initialize'\n")
+        .script("good", "[[tools]]\nname = 'paint'\n")
+        .script("stuck", "[faults]\nnever_answer = 'tools/list'\n[[tools]]\nname = 'late'\n")
+        .start();
+    world.gateway.list_missing_in_background();
+    let answer = world.ask(r#"{ "search": "paint" }"#).await;
+    assert!(answer.starts_with("good_paint("), "{answer}");
+    let starting = "1 server still starting: stuck (search again in a few seconds)\n";
+    assert!(answer.contains(starting), "{answer}");
+    assert!(answer.contains("1 server failed: broken (the server ended while it was"), "{answer}");
+    assert!(!answer.contains("connects and lists"), "{answer}");
+}

@@ -6,6 +6,7 @@ mod approval;
 mod authority;
 mod cache;
 mod calls;
+mod capabilities;
 mod card;
 mod chaos;
 mod cli;

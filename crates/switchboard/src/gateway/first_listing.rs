@@ -78,6 +78,8 @@ impl Gateway {
             *self.first_listing() = Some(Instant::now());
             let gateway = self.clone();
             self.shared.tasks.spawn(async move {
+                // What is cached depends on what the client can do.
+                gateway.declared().await;
                 gateway.list_missing(|_, _, _| {}).await;
                 let old = gateway.catalog().to_refresh();
                 gateway.connect_each(gateway.usable_unasked(old)).join_all().await;
@@ -122,7 +124,7 @@ impl Gateway {
         began.filter(|_| self.facts(server).first_use != FirstUse::ByName)
     }
 
-    fn first_listing(&self) -> MutexGuard<'_, Option<Instant>> {
+    pub(super) fn first_listing(&self) -> MutexGuard<'_, Option<Instant>> {
         self.shared.first_listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

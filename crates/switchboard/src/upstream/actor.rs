@@ -193,13 +193,13 @@ impl Actor {
         self.surroundings.directory.publish(&self.server, &self.recipe.plan, listing);
     }
 
-    /// What one session is offered may depend on what its client can do. It stands for the server
-    /// only where nothing better is known, or where somebody asked for it; what changes later
-    /// counts for all.
+    /// What one session is offered may depend on what its client can do. For a client with other
+    /// capabilities than the gateway offers, it stands for the server only where nothing better is
+    /// known, or where somebody asked for it; what changes later counts for all.
     fn publish_first(&mut self, listing: RawListing) {
         let wanted = std::mem::take(&mut self.wanted);
         let known = self.surroundings.directory.has_listed(&self.server);
-        if self.surroundings.owner.is_none() || !known || wanted {
+        if self.surroundings.offer_the_usual() || !known || wanted {
             self.publish(listing);
         }
     }
@@ -475,16 +475,26 @@ impl Actor {
         let after = self.surroundings.after.clone();
         let give_up = CancellationToken::new();
         self.dialling = Some(give_up.clone());
-        let known = self.era_of_owner().or_else(|| self.surroundings.directory.era(&self.server));
-        let greeting = self.taught.unwrap_or_else(|| opening::greeting(&recipe, known));
+        let (wanted_era, taught) = (self.era_of_owner(), self.taught);
+        let directory = self.surroundings.directory.clone();
+        let offered = self.surroundings.offered.clone();
         let (body_out, mut body_in) = mpsc::channel::<connection::Body>(1);
         self.work.spawn(async move {
             let dialled = async {
                 if let Some(predecessor) = after {
                     predecessor.cancelled().await;
                 }
+                let abilities = match &hearing.owner {
+                    Some(owner) => owner.host.declares(),
+                    // A program that starts before its client is known would list for no client.
+                    None => offered.wait().await.abilities(),
+                };
+                let capabilities = abilities.only(&recipe.askable).to_json();
+                let known = wanted_era.or_else(|| directory.era(&hearing.server));
+                let greeting = taught.unwrap_or_else(|| opening::greeting(&recipe, known));
                 let _turn = dials.acquire().await;
-                opening::dial(&recipe, &means, hearing, &log_levels, greeting, body_out).await
+                let how = (greeting, capabilities.as_str());
+                opening::dial(&recipe, &means, hearing, &log_levels, how, body_out).await
             };
             let Dialled { outcome, taught } = tokio::select! {
                 dialled = dialled => dialled,

@@ -32,6 +32,7 @@ pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};
 
 use crate::auth::Accounts;
+use crate::capabilities::{CapabilitySet, OfferedCapabilities};
 use crate::dial::spawn::Spawner;
 use lease::Open;
 
@@ -131,6 +132,8 @@ pub(crate) struct LastFailure {
 /// What an upstream needs to live.
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
+    /// What a connection that no session has to itself offers the server.
+    pub(crate) offered: OfferedCapabilities,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
     /// Told when the state changed.
@@ -146,6 +149,15 @@ pub(crate) struct Surroundings {
     pub(crate) after: Option<CancellationToken>,
     /// The session that has the connection to itself.
     pub(crate) owner: Option<Listener>,
+}
+
+impl Surroundings {
+    /// Whether a connection offers the same capabilities as those that no session has to itself.
+    fn offer_the_usual(&self) -> bool {
+        self.owner.as_ref().is_none_or(|owner| {
+            self.offered.get() == Some(CapabilitySet::of(&owner.host.declares()))
+        })
+    }
 }
 
 impl Upstream {
