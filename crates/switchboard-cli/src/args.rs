@@ -1,5 +1,6 @@
 //! The command line: every command, every flag, and an example for each that takes arguments.
 
+pub(crate) mod call;
 pub(crate) mod edit;
 pub(crate) mod install;
 pub(crate) mod serve;
@@ -12,6 +13,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use self::call::{AdHoc, Call, Printed};
 use self::edit::Edit;
 use self::install::{HostName, Install};
 use self::serve::Serve;
@@ -200,10 +202,13 @@ pub(crate) enum Talk {
         format: Format,
     },
     /// List the tools of all servers, or of one
-    #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json")]
+    #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json\n  \
+        switchboard tools --url https://mcp.example.com/mcp")]
     Tools {
         /// Only this server
         server: Option<String>,
+        #[command(flatten)]
+        ad_hoc: AdHoc,
         #[command(flatten)]
         format: Format,
     },
@@ -220,6 +225,8 @@ pub(crate) enum Talk {
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
+        ad_hoc: AdHoc,
+        #[command(flatten)]
         format: Format,
     },
     /// Show what a server says about its own use
@@ -231,14 +238,17 @@ pub(crate) enum Talk {
         format: Format,
     },
     /// Call a tool and print its result whole
-    #[command(
-        after_help = "Values are typed by the tool's schema; `key:=JSON` is taken as JSON.\n\n\
+    #[command(after_help = "Values are typed by the tool's schema; `key:=JSON` is taken as JSON. \
+        `key=@FILE` reads a file, `key=-` standard input; `key=@@x` is the text `@x`. A repeated \
+        key is a list.\n\n\
         Examples:\n  switchboard call demo_add a=2 b=40\n  \
+        switchboard call tracker_create_issue title=Crash body=@report.md label=bug label=ui\n  \
+        switchboard call browser_take_screenshot --save shots/\n  \
+        switchboard call --stdio 'uvx mcp-server-time' get_current_time timezone=UTC\n  \
         switchboard call files_write_file path=notes.md content='# Notes'\n  \
         switchboard call search --server docs --args '{\"query\": \"rust\", \"limit\": 5}'\n  \
         switchboard call tracker_list_issues --select '.issues[] | \"\\(.id) \\(.title)\"'\n  \
-        jq '{query: .q}' in.json | switchboard call docs_search --args -"
-    )]
+        jq '{query: .q}' in.json | switchboard call docs_search --args -")]
     Call(Call),
     /// Sign in to a server at a URL
     #[command(
@@ -264,10 +274,14 @@ pub(crate) enum Talk {
         /// Only this server
         server: Option<String>,
         #[command(flatten)]
+        ad_hoc: AdHoc,
+        #[command(flatten)]
         format: Format,
     },
     /// Read a resource
-    #[command(after_help = "Example:\n  switchboard read demo://notes")]
+    #[command(after_help = "A blob is written to a pipe or a file as its bytes.\n\n\
+        Examples:\n  switchboard read demo://notes\n  \
+        switchboard read file:///logo.png > logo.png")]
     Read {
         /// Its address, as `switchboard resources` shows it
         uri: String,
@@ -275,13 +289,17 @@ pub(crate) enum Talk {
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
-        format: Format,
+        ad_hoc: AdHoc,
+        #[command(flatten)]
+        printed: Printed,
     },
     /// List the prompts of all servers, or of one
     #[command(after_help = "Example:\n  switchboard prompts demo")]
     Prompts {
         /// Only this server
         server: Option<String>,
+        #[command(flatten)]
+        ad_hoc: AdHoc,
         #[command(flatten)]
         format: Format,
     },
@@ -297,7 +315,9 @@ pub(crate) enum Talk {
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
-        format: Format,
+        ad_hoc: AdHoc,
+        #[command(flatten)]
+        printed: Printed,
     },
     /// Say what there is to disconnect: nothing, between two commands
     #[command(
@@ -384,28 +404,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) server: Option<String>,
     #[command(flatten)]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Call {
-    /// Its name, with or without the prefix of its server
-    pub(crate) tool: String,
-    /// The tool's arguments; they win over `--args`
-    #[arg(value_name = "KEY=VALUE")]
-    pub(crate) arguments: Vec<String>,
-    /// The tool's arguments as a JSON object, or from a file, or from standard input
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
-    pub(crate) args: Option<String>,
-    /// Print only what this jq filter gives for the JSON of the result
-    #[arg(long, value_name = "JQ")]
-    pub(crate) select: Option<String>,
-    /// Approve the call beforehand, where a rule asks
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-    /// Look on this server only
-    #[arg(long)]
-    pub(crate) server: Option<String>,
+    pub(crate) ad_hoc: AdHoc,
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -502,6 +501,29 @@ impl Command {
 }
 
 impl Talk {
+    /// The server that stands in no configuration, if one was given.
+    pub(crate) fn ad_hoc(&self) -> Option<&AdHoc> {
+        match self {
+            Talk::Tools { ad_hoc, .. }
+            | Talk::Search(Search { ad_hoc, .. })
+            | Talk::Describe { ad_hoc, .. }
+            | Talk::Call(Call { ad_hoc, .. })
+            | Talk::Resources { ad_hoc, .. }
+            | Talk::Read { ad_hoc, .. }
+            | Talk::Prompts { ad_hoc, .. }
+            | Talk::Prompt { ad_hoc, .. } => Some(ad_hoc).filter(|ad_hoc| ad_hoc.is_given()),
+            Talk::Status { .. }
+            | Talk::Instructions { .. }
+            | Talk::Auth(_)
+            | Talk::Logout { .. }
+            | Talk::Disconnect { .. }
+            | Talk::Reconnect { .. }
+            | Talk::Token { .. }
+            | Talk::Pins { .. }
+            | Talk::Logs { .. } => None,
+        }
+    }
+
     fn format(&self) -> Format {
         match self {
             Talk::Status { format, .. }
@@ -509,14 +531,14 @@ impl Talk {
             | Talk::Search(Search { format, .. })
             | Talk::Describe { format, .. }
             | Talk::Instructions { format, .. }
-            | Talk::Call(Call { format, .. })
             | Talk::Auth(Auth { format, .. })
             | Talk::Resources { format, .. }
-            | Talk::Read { format, .. }
             | Talk::Prompts { format, .. }
-            | Talk::Prompt { format, .. }
             | Talk::Pins { format, .. }
             | Talk::Reconnect { format, .. } => *format,
+            Talk::Call(Call { printed, .. })
+            | Talk::Read { printed, .. }
+            | Talk::Prompt { printed, .. } => printed.format,
             Talk::Token { command } => command.format(),
             Talk::Logout { .. } | Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }

@@ -1,6 +1,7 @@
 //! From the global flags to a gateway, and back to a clean end: no server outlives the command.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use switchboard::capabilities::CapabilitySet;
 use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
@@ -15,6 +16,7 @@ use switchboard::render::words::clean_line;
 use switchboard::{Environment, Gateway, GatewayBuilder};
 
 use crate::args::Globals;
+use crate::call_args::Input;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::extension;
@@ -34,6 +36,31 @@ pub(crate) struct App {
     pub(crate) typed_in: PathBuf,
     /// Replaces the user's own configuration file.
     config: Option<PathBuf>,
+}
+
+/// What was said beforehand about the servers that a command uses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) consent: Consent,
+    /// Replaces what the configuration says.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl From<Consent> for Terms {
+    fn from(consent: Consent) -> Terms {
+        Terms { consent, timeout: None }
+    }
+}
+
+impl Terms {
+    /// A gateway that lasts for one command.
+    pub(crate) fn gateway(self, builder: GatewayBuilder) -> Gateway {
+        let builder = builder.on_demand().without_output_guard();
+        match self.timeout {
+            Some(timeout) => builder.timeout(timeout).build(),
+            None => builder.build(),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +94,11 @@ impl App {
         let config = globals.config.as_deref().map(|path| typed_in.join(path));
         let paths = Paths::of(&environment);
         Ok(App { printer, environment, paths, typed_in, config })
+    }
+
+    /// What reads the files and the standard input that a command line names.
+    pub(crate) fn input(&self) -> Input {
+        Input::new(&self.typed_in, self.environment.home())
     }
 
     /// What changes the configuration files.
@@ -141,13 +173,13 @@ impl App {
     /// when it ends, however it ends.
     pub(crate) async fn with_session(
         &self,
-        consent: Consent,
+        terms: Terms,
         command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
     ) -> Outcome {
         self.check_named_config()?;
         let config = self.load_and_warn()?.config;
-        let gateway = self.gateway(config).on_demand().without_output_guard().build();
-        self.converse(gateway, consent, command).await
+        let gateway = terms.gateway(self.gateway(config));
+        self.converse(gateway, terms.consent, command).await
     }
 
     /// The same on a given gateway.

@@ -75,6 +75,18 @@ impl Printer {
         }
     }
 
+    /// Whether standard output goes to a program or a file.
+    pub(crate) fn is_piped(self) -> bool {
+        !self.out_is_terminal
+    }
+
+    /// Prints bytes and nothing else, for a program or a file.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()
+    }
+
     pub(crate) fn json(self, value: &Value) -> io::Result<()> {
         self.foreign(&format!("{value:#}"))
     }

@@ -66,6 +66,8 @@ pub(crate) struct Blueprint {
     pub(crate) toolset: Option<Toolset>,
     /// What connections that no session has to itself offer servers.
     pub(crate) offered: OfferedCapabilities,
+    /// Beats the settings and what servers' entries say, for starts and for requests.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// When servers start and stop.
@@ -284,13 +286,16 @@ impl Blueprint {
                 Some(ProtocolVersion::Modern) => Some(Era::Modern),
                 Some(ProtocolVersion::Auto) | None => None,
             },
-            start_timeout: start_timeout(definition, settings),
+            start_timeout: self.timeout.unwrap_or_else(|| start_timeout(definition, settings)),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
                 // Whoever asked goes with the gateway.
                 Starts::OnDemand => None,
             },
-            request_timeout: definition.request_timeout.unwrap_or(settings.request_timeout),
+            request_timeout: self
+                .timeout
+                .or(definition.request_timeout)
+                .unwrap_or(settings.request_timeout),
             max_frame_bytes: settings.max_frame_bytes,
             max_pages: settings.max_pages,
             max_tools: settings.max_tools,

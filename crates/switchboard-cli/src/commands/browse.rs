@@ -86,13 +86,17 @@ pub(super) async fn tools(
         Some(server) => {
             talk.ask(Request::List { server: server.to_owned(), page: ALL }, "listing").await?
         }
-        None => Reply::Tools(talk.session.gateway().catalog().page(None, ALL)),
+        None => Reply::Tools(talk.session.catalog().page(None, ALL)),
     };
-    talk.print(&reply, format)?;
+    let printer = talk.app.printer;
     if let Reply::Tools(page) = &reply
-        && !format.json
+        && format.json
     {
-        let printer = talk.app.printer;
+        printer.json(&json::described_tools(page, &talk.session.catalog()))?;
+        return Ok(exit);
+    }
+    talk.print(&reply, format)?;
+    if let Reply::Tools(page) = &reply {
         show::remarks(page, printer.err).iter().for_each(|remark| printer.note(remark));
         talk.mention(&page.not_listed, &page.pending);
     }
@@ -100,7 +104,7 @@ pub(super) async fn tools(
 }
 
 pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
-    let Search { words, limit, offset, regex, server, format } = search;
+    let Search { words, limit, offset, regex, server, format, .. } = search;
     let exit = learn(talk, server.as_deref(), format).await?;
     let request = SearchRequest {
         matching: if regex { Matching::Pattern } else { Matching::Words },

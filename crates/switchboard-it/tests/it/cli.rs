@@ -1,5 +1,7 @@
 //! The command line as a script sees it: exit code, standard output and standard error together.
 
+mod ad_hoc;
+mod calling;
 mod json;
 mod mistakes;
 
@@ -141,7 +143,7 @@ async fn what_was_typed_wrong_is_pointed_at() {
     exit 2
     --- stdout
     --- stderr
-    error: cannot read the arguments from `[HOME]/nowhere.json`
+    error: cannot read `[HOME]/nowhere.json`
       caused by: No such file or directory (os error 2)
     "#);
     insta::assert_snapshot!(transcript(&installed, "tools demos").await, @r#"

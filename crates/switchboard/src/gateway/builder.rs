@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::config::layers::Config;
@@ -50,6 +51,7 @@ impl GatewayBuilder {
             when_empty: WhenEmpty::Nothing,
             toolset: None,
             offered: OfferedCapabilities::known(CapabilitySet::USUAL),
+            timeout: None,
         };
         GatewayBuilder { blueprint, names: Arc::new(SystemNames), config: Config::default() }
     }
@@ -131,6 +133,13 @@ impl GatewayBuilder {
     #[must_use]
     pub fn toolset(mut self, toolset: Toolset) -> GatewayBuilder {
         self.blueprint.toolset = Some(toolset);
+        self
+    }
+
+    /// How long every start and every request may take, whatever the configuration says.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> GatewayBuilder {
+        self.blueprint.timeout = Some(timeout);
         self
     }
 
