@@ -68,11 +68,12 @@ async fn all_pages_of_a_list_are_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_leads_in_a_circle_is_given_up() {
-    for (cursor, code) in [
-        ("same", Some(Code::ConnectFailed)),
-        ("aba", Some(Code::ConnectFailed)),
-        ("infinite", Some(Code::ConnectFailed)),
-        ("empty", None),
+    // A cursor that comes again is noticed at once, and not only by the limit of 100 pages.
+    for (cursor, code, requests) in [
+        ("same", Some(Code::ConnectFailed), 10),
+        ("aba", Some(Code::ConnectFailed), 10),
+        ("infinite", Some(Code::ConnectFailed), 110),
+        ("empty", None, 10),
     ] {
         let script = format!(
             "page_size = 1\n[[tools]]\nname = 'echo'\n[[tools]]\nname = 'add'\n[faults]\ncursor = '{cursor}'\n"
@@ -80,7 +81,7 @@ async fn a_list_that_leads_in_a_circle_is_given_up() {
         let world = World::of("demo", "circle").script("circle", &script).start();
         let outcome = world.call("demo_echo", json!({ "text": "hi" })).await;
         assert_eq!(outcome.err().map(|failure| failure.code), code, "{cursor}");
-        assert!(world.fixture("demo").ledger().methods.len() <= 110, "{cursor}");
+        assert!(world.fixture("demo").ledger().methods.len() <= requests, "{cursor}");
     }
 }
 
