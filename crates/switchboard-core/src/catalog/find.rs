@@ -188,6 +188,7 @@ impl Listing {
             description: &entry.description,
             input_schema: entry.input_schema(),
             keywords,
+            annotations: entry.annotations,
         })
     }
 }
