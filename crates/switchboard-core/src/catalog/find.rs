@@ -189,6 +189,7 @@ impl Listing {
             description: &entry.description,
             input_schema: entry.input_schema(),
             keywords,
+            annotations: entry.annotations,
         })
     }
 }
