@@ -23,6 +23,8 @@ pub(crate) enum ArgsError {
     },
     #[error("the value of `--args` cannot be used")]
     Args(#[source] RequestError),
+    #[error("the parameters cannot be used")]
+    Params(#[source] ReadError),
     #[error("cannot read the arguments from `{}`", path.display())]
     File {
         path: PathBuf,
@@ -85,6 +87,11 @@ fn pair(word: &str) -> Result<Pair, ArgsError> {
 /// Reads the text of `--args`, which holds a JSON object.
 pub(crate) fn object(text: &str) -> Result<Args, ArgsError> {
     parse_args(text).map_err(ArgsError::Args)
+}
+
+/// Reads the parameters of a request, a JSON object.
+pub(crate) fn params(text: &str) -> Result<Args, ArgsError> {
+    Args::parse(text).map_err(ArgsError::Params)
 }
 
 /// Lays the pairs over `base`, each value as the tool's input schema has it.

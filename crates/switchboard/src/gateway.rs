@@ -2,6 +2,7 @@
 
 mod builder;
 mod changes;
+mod check;
 mod first_listing;
 mod following;
 mod guests;
@@ -47,6 +48,7 @@ use crate::upstream::{
 
 pub use builder::GatewayBuilder;
 pub use changes::Changes;
+pub use check::CheckedServer;
 use guests::{AllGuests, Guests};
 
 /// Connects at the same time, over all servers.

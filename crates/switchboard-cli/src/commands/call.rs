@@ -29,7 +29,10 @@ const STEPS: usize = 16;
 pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
     let pairs = call_args::pairs(&call.arguments).map_err(Failure::from)?;
     let base = match &call.args {
-        Some(source) => object(talk.app, source).await.map_err(Failure::from)?,
+        Some(source) => {
+            let text = text_of(talk.app, source).await;
+            text.and_then(|text| call_args::object(&text)).map_err(Failure::from)?
+        }
         None => Args::default(),
     };
     // A call that met a server that wants a sign-in has not been made.
@@ -63,28 +66,24 @@ async fn make(
     Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
 }
 
-/// The object that `--args` means: JSON text, `@file`, or `-` for standard input.
-async fn object(app: &App, source: &str) -> Result<Args, ArgsError> {
+/// The text that an argument means: JSON itself, `@file`, or `-` for standard input.
+pub(super) async fn text_of(app: &App, source: &str) -> Result<String, ArgsError> {
     if source == "-" {
         let mut text = String::new();
         let read = tokio::task::spawn_blocking(move || {
             std::io::stdin().read_to_string(&mut text).map(|_| text)
         });
-        let text = match read.await {
-            Ok(text) => text.map_err(ArgsError::Stdin)?,
+        return match read.await {
+            Ok(text) => text.map_err(ArgsError::Stdin),
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
-        return call_args::object(&text);
     }
     match source.strip_prefix('@') {
         Some(path) => {
             let path = app.typed_in.join(path);
-            match std::fs::read_to_string(&path) {
-                Ok(text) => call_args::object(&text),
-                Err(cause) => Err(ArgsError::File { path, cause }),
-            }
+            std::fs::read_to_string(&path).map_err(|cause| ArgsError::File { path, cause })
         }
-        None => call_args::object(source),
+        None => Ok(source.to_owned()),
     }
 }
 

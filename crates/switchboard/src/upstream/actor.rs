@@ -25,6 +25,7 @@ use super::connection::{self, Connection};
 use super::door::Door;
 use super::incoming::News;
 use super::lease::{Lease, Open};
+use super::lifecycle_log;
 use super::list::{self, Bounds};
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
@@ -279,11 +280,8 @@ impl Actor {
     }
 
     fn finished(&mut self, done: Result<Done, tokio::task::JoinError>) {
-        let done = match done {
-            Ok(done) => done,
-            // The task was aborted, or panicked: its connection ends with it and is reported then.
-            Err(_) => return,
-        };
+        // A task that was aborted, or panicked: its connection ends with it and is reported then.
+        let Ok(done) = done else { return };
         let jitter = fastrand::f64();
         match done {
             Done::Dialled { generation, outcome, taught } => {
@@ -328,6 +326,8 @@ impl Actor {
                     // That it can speak so does not tell what it is to others.
                     listing.era = self.surroundings.directory.era(&self.server);
                 }
+                let took = self.publish.borrow().connecting_for();
+                lifecycle_log::connected(&self.server, &connection.hello, &listing, took);
                 self.publish_first(listing);
                 match connection.exited() {
                     None => {
@@ -374,6 +374,7 @@ impl Actor {
             self.lost(exit, jitter);
         } else if self.open().is_some_and(|closing| closing.connection.stop.is_cancelled()) {
             self.open.send_replace(None);
+            lifecycle_log::stopped(&self.server);
         }
     }
 
@@ -402,6 +403,7 @@ impl Actor {
         if let Ok(listing) = outcome
             && self.is(Phase::Up, generation)
         {
+            lifecycle_log::listed(&self.server, &listing);
             self.publish(listing);
         }
         let mut answered = std::mem::take(&mut self.asked_before_walk);
@@ -428,7 +430,7 @@ impl Actor {
     }
 
     fn failed(&mut self, error: DialError) {
-        tracing::warn!(server = %self.server, %error, "server failed");
+        lifecycle_log::failed(&self.server, &error);
         self.surroundings.directory.failed(&self.server, &self.recipe.plan, &error);
         self.last_failure = Some(LastFailure { at: Instant::now(), cause: Arc::new(error) });
     }
@@ -455,6 +457,7 @@ impl Actor {
     }
 
     fn dial(&mut self, generation: Generation) {
+        lifecycle_log::connecting(&self.server, &self.recipe);
         let recipe = Arc::clone(&self.recipe);
         let means = connection::Means {
             spawner: Arc::clone(&self.surroundings.spawner),

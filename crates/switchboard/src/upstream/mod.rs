@@ -7,6 +7,7 @@ mod connection;
 mod door;
 mod incoming;
 pub(crate) mod lease;
+mod lifecycle_log;
 mod list;
 mod opening;
 mod recipe;
@@ -109,6 +110,16 @@ pub(crate) enum Stage {
 pub(crate) struct Status {
     pub(crate) state: State,
     pub(crate) last_failure: Option<LastFailure>,
+}
+
+impl Status {
+    /// How long the connect that is under way has taken.
+    fn connecting_for(&self) -> Option<Duration> {
+        match self.state {
+            State::Connecting { since } => Some(since.elapsed()),
+            State::Down | State::Connected | State::Unwelcome => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
