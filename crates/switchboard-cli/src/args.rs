@@ -2,8 +2,10 @@
 
 pub(crate) mod call;
 pub(crate) mod edit;
+pub(crate) mod inspect;
 pub(crate) mod install;
 pub(crate) mod serve;
+pub(crate) mod status;
 pub(crate) mod token;
 
 use std::ffi::OsString;
@@ -15,8 +17,10 @@ use clap_complete::Shell;
 
 use self::call::{AdHoc, Call, Printed};
 use self::edit::Edit;
+use self::inspect::Inspect;
 use self::install::{HostName, Install};
 use self::serve::Serve;
+use self::status::Status;
 use self::token::Token;
 
 /// Every MCP server, one tool
@@ -39,7 +43,9 @@ impl Cli {
     pub(crate) fn wanted(self) -> Result<(Globals, Command), clap::Error> {
         let Cli { globals, format, command } = self;
         match command {
-            None => Ok((globals, Command::Talk(Talk::Status { tokens: false, format }))),
+            None => {
+                Ok((globals, Command::Talk(Talk::Status(Status { format, ..Status::default() }))))
+            }
             Some(_) if format.json => Err(Cli::command().error(
                 ErrorKind::ArgumentConflict,
                 "`--json` goes after the command whose answer it is about",
@@ -70,7 +76,7 @@ pub(crate) struct Globals {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// Say what happens on standard error; twice and thrice say more
+    /// Log to standard error: servers, requests (-vv), messages without secrets (-vvv)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -94,7 +100,7 @@ pub(crate) struct Format {
 pub(crate) enum Command {
     /// Serve the `mcp` tool to a host on standard input and output, or to many over HTTP
     #[command(after_help = "Over HTTP every client has to show the bearer token that \
-        `switchboard status` prints on a terminal.\n\n\
+        `switchboard status --http-token` prints.\n\n\
         Examples:\n  switchboard serve --toolset direct\n  switchboard serve --http\n  \
         switchboard serve --http 127.0.0.1:9000\n\n\
         In the configuration of a host:\n  \
@@ -188,19 +194,23 @@ pub(crate) enum Command {
 /// The commands that talk to servers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Talk {
-    /// Show all servers; connects nothing
+    /// Show all servers; connects nothing unless `--check` says so
     #[command(
-        after_help = "Tokens are estimated, usually within 3 %, from what was listed before.\n\n\
-        Examples:\n  switchboard status\n  switchboard status --tokens\n  \
-        switchboard status --tokens --json"
+        after_help = "Tokens are estimated, usually within 3 %, from what was listed before. \
+        `--check` exits with 5 if a server failed.\n\n\
+        Examples:\n  switchboard status\n  switchboard status --check\n  \
+        switchboard status --tokens --json\n  switchboard status --http-token"
     )]
-    Status {
-        /// Show what the tools cost a model: as hosts are shown them, and if all were listed directly
-        #[arg(long)]
-        tokens: bool,
-        #[command(flatten)]
-        format: Format,
-    },
+    Status(Status),
+    /// Send one request to a server and print its answer as it came
+    #[command(
+        after_help = "For people who write servers. A tool call needs the approval that any call \
+        needs. Exits with 1 if the server answers with an error.\n\n\
+        Examples:\n  switchboard inspect demo\n  switchboard inspect demo tools/list\n  \
+        switchboard inspect demo tools/call '{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}'\n  \
+        switchboard inspect -vvv demo ping"
+    )]
+    Inspect(Inspect),
     /// List the tools of all servers, or of one
     #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json\n  \
         switchboard tools --url https://mcp.example.com/mcp")]
@@ -512,7 +522,8 @@ impl Talk {
             | Talk::Read { ad_hoc, .. }
             | Talk::Prompts { ad_hoc, .. }
             | Talk::Prompt { ad_hoc, .. } => Some(ad_hoc).filter(|ad_hoc| ad_hoc.is_given()),
-            Talk::Status { .. }
+            Talk::Status(_)
+            | Talk::Inspect(_)
             | Talk::Instructions { .. }
             | Talk::Auth(_)
             | Talk::Logout { .. }
@@ -526,7 +537,8 @@ impl Talk {
 
     fn format(&self) -> Format {
         match self {
-            Talk::Status { format, .. }
+            Talk::Status(Status { format, .. })
+            | Talk::Inspect(Inspect { format, .. })
             | Talk::Tools { format, .. }
             | Talk::Search(Search { format, .. })
             | Talk::Describe { format, .. }

@@ -32,6 +32,8 @@ pub(crate) enum ArgsError {
     },
     #[error("the value of `--args` cannot be used")]
     Args(#[source] RequestError),
+    #[error("the parameters cannot be used")]
+    Params(#[source] ReadError),
     #[error("cannot read `{}`", path.display())]
     File {
         path: PathBuf,
@@ -143,6 +145,11 @@ pub(crate) fn read(
 /// Reads the text of `--args`, which holds a JSON object.
 pub(crate) fn object(text: &str) -> Result<Args, ArgsError> {
     parse_args(text).map_err(ArgsError::Args)
+}
+
+/// Reads the parameters of a request, a JSON object.
+pub(crate) fn params(text: &str) -> Result<Args, ArgsError> {
+    Args::parse(text).map_err(ArgsError::Params)
 }
 
 /// Lays the pairs over `base`, each value as the tool's input schema has it.

@@ -36,6 +36,7 @@ use crate::directory::Plan;
 use crate::env::Environment;
 use crate::host::Topic;
 use crate::listing_file::ListingFile;
+use crate::message_log::Debugging;
 use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
@@ -301,6 +302,10 @@ impl Blueprint {
             max_tools: settings.max_tools,
             log,
             askable: askable(settings),
+            debugging: match definition.debug {
+                Some(true) => Debugging::On,
+                Some(false) | None => Debugging::Off,
+            },
             plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
         }
     }

@@ -2,6 +2,7 @@
 
 mod builder;
 mod changes;
+mod check;
 mod family;
 mod first_listing;
 mod following;
@@ -48,6 +49,7 @@ use crate::upstream::{
 
 pub use builder::GatewayBuilder;
 pub use changes::Changes;
+pub use check::CheckedServer;
 use family::Family;
 use guests::{AllGuests, Guests};
 

@@ -62,7 +62,7 @@ fn arguments(
 }
 
 /// Reads beside the runtime, which hears Ctrl-C meanwhile.
-async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(read).await {
         Ok(read) => read,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

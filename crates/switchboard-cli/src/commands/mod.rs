@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod edit;
 mod import;
+mod inspect;
 mod install;
 mod logs;
 mod output;
@@ -19,6 +20,7 @@ mod pins;
 mod saving;
 mod serve;
 mod setup;
+mod status;
 mod token;
 mod trust;
 
@@ -62,7 +64,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             Ok(Exit::Done)
         }
         Command::Talk(talk) => {
-            let said_yes = matches!(&talk, Talk::Call(call) if call.yes);
+            let said_yes = match &talk {
+                Talk::Call(call) => call.yes,
+                Talk::Inspect(wish) => wish.yes,
+                _ => false,
+            };
             let consent = if said_yes { Consent::Given } else { Consent::Ask };
             let timeout = match &talk {
                 Talk::Call(call) => call.timeout,
@@ -81,8 +87,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
 
 async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
     match talk {
-        Talk::Status { tokens: true, format } => browse::tokens(on, format),
-        Talk::Status { tokens: false, format } => browse::status(on, format).await,
+        Talk::Status(wish) => status::status(on, wish).await,
+        Talk::Inspect(wish) => inspect::inspect(on, wish).await,
         Talk::Tools { server, format, .. } => browse::tools(on, server.as_deref(), format).await,
         Talk::Search(search) => browse::search(on, search).await,
         Talk::Describe { tool, server, format, .. } => {

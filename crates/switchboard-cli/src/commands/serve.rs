@@ -120,9 +120,9 @@ fn introduce(app: &App, listening: &Listening, token: &Token) {
     let (printer, url) = (app.printer, listening.url());
     printer.note(&format!("Serving MCP at {}", printer.err.name(&url)));
     let file = app.paths.http_token().display().to_string();
-    let status = printer.err.command("`switchboard status`");
+    let status = printer.err.command("`switchboard status --http-token`");
     let file = printer.err.name(file);
-    printer.note(&format!("Its bearer token lies in {file}; {status} shows it on a terminal"));
+    printer.note(&format!("Its bearer token lies in {file}; {status} prints it"));
     let shown = if printer.is_watched() { token.expose() } else { "TOKEN" };
     let headers = json!({ "Authorization": format!("Bearer {shown}") });
     let entry = json!({ "type": "http", "url": url, "headers": headers });

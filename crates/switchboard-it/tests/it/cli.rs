@@ -97,7 +97,7 @@ async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    MCP: 0/1 servers, 0 tools
+    No servers yet: `switchboard add NAME -- COMMAND` adds one, `switchboard import` takes over those of your hosts
     ○ demo (not connected)
     --- stderr
     "#);
@@ -234,7 +234,7 @@ async fn a_file_that_does_not_read_is_named_with_its_place_and_the_rest_goes_on(
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    MCP: 0/0 servers, 0 tools
+    0 servers, 0 tools
     --- stderr
     error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
     "#);
@@ -281,7 +281,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    MCP: 0/4 servers, 0 tools
+    4 servers, 0 tools: 1 pending
     ○ all (not connected)
     ○ broken (not connected)
     ○ demo (not connected)

@@ -44,6 +44,7 @@ mod mirror;
 mod modern;
 mod nesting;
 mod nine_hosts;
+mod observing;
 mod ordeal;
 mod pair;
 mod pi_face;

@@ -88,7 +88,10 @@ impl Gateway {
     }
 
     /// Those of `servers` that may be connected though the user did not name them.
-    fn usable_unasked(&self, servers: Vec<ServerName>) -> impl Iterator<Item = ServerName> {
+    pub(super) fn usable_unasked(
+        &self,
+        servers: Vec<ServerName>,
+    ) -> impl Iterator<Item = ServerName> {
         let by_name = |server: &ServerName| self.facts(server).first_use == FirstUse::ByName;
         servers.into_iter().filter(move |server| !by_name(server))
     }

@@ -23,6 +23,7 @@ use super::list::{self, Asking, Bounds, Mirrors};
 use super::recipe::{Recipe, Transport};
 use super::stateless::Renewal;
 use super::{CLOSE_GRACE, DialError};
+use crate::capabilities::OfferedCapabilities;
 use crate::dial::http::SignedIn;
 use crate::log_level::LogLevels;
 
@@ -51,6 +52,20 @@ pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
         (_, Some(catalog::Era::Legacy)) => Greeting::Initialize,
         (_, Some(catalog::Era::Modern)) => Greeting::Discover,
     }
+}
+
+/// The client capabilities that a server is offered. A program that starts before its client is known
+/// would list for no client, so that is waited for.
+pub(super) async fn capabilities(
+    recipe: &Recipe,
+    hearing: &Hearing,
+    offered: &OfferedCapabilities,
+) -> String {
+    let abilities = match &hearing.owner {
+        Some(owner) => owner.host.declares(),
+        None => offered.wait().await.abilities(),
+    };
+    abilities.only(&recipe.askable).to_json()
 }
 
 /// Connects. A server that ends at a greeting of the other era, or sticks to one, is started anew
