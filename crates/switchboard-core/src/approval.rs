@@ -217,8 +217,19 @@ impl Rules {
         self.deny.find(&target.id(), &names(target), BareServer::Restricts)
     }
 
+    /// Whether a rule lets the tool run unasked. A pattern without a slash is about names as they are
+    /// shown: `github_*` says nothing about the tools of a server `github_x`.
+    fn allows(&self, target: &Resolved) -> bool {
+        let path = target.id().path();
+        self.allow.iter().any(|pattern| {
+            let about_paths = pattern.contains('/') || pattern.chars().all(|c| c == '*');
+            let shown = unmistakable(target).is_some_and(|shown| self.allow.fits(pattern, &shown));
+            shown || (about_paths && self.allow.fits(pattern, &path))
+        })
+    }
+
     fn ask_for(&self, target: &Resolved) -> bool {
-        if !self.allow.is_empty() && self.allow.is_match(&unmistakable(target)) {
+        if self.allows(target) {
             return false;
         }
         if let Some(Named::None) = self.asked {
@@ -268,28 +279,20 @@ impl<P> Named<P> {
     }
 }
 
-/// `server/tool`, which no prefix and no collision changes. The first slash ends the server, so that
-/// a pattern for `a/*` says nothing about a server `a/b`.
-fn path(target: &Resolved) -> String {
-    let server = target.server.as_str().replace('%', "%25").replace('/', "%2F");
-    format!("{server}/{}", target.entry.name)
-}
-
 /// A project may change the prefix, and a name without one could be that of another server's tool:
 /// what lets a tool run unasked names its server, too.
-fn unmistakable(target: &Resolved) -> Vec<String> {
+fn unmistakable(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let says_whose = prefixes.iter().any(|mode| {
         let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
         rest.is_some_and(|rest| rest.starts_with('_'))
     });
-    let shown = says_whose.then(|| target.shown.to_string());
-    shown.into_iter().chain([path(target)]).collect()
+    says_whose.then(|| target.shown.to_string())
 }
 
 /// Names of a tool besides those that it has by its own name and its server's.
 fn names(target: &Resolved) -> [String; 2] {
-    [target.shown.to_string(), path(target)]
+    [target.shown.to_string(), target.id().path()]
 }
 
 /// What permits one spelling of a tool permits it under all.
@@ -301,7 +304,7 @@ fn spellings(target: &Resolved) -> Vec<String> {
 
 /// The pattern that stands for this tool alone in `allow` and `deny`.
 pub fn pattern_of(target: &Resolved) -> String {
-    globs::literal(&path(target))
+    globs::literal(&target.id().path())
 }
 
 impl Grants {

@@ -118,6 +118,13 @@ impl ToolId {
         names
     }
 
+    /// `server/tool`, which no prefix and no collision changes. The first slash ends the server, so
+    /// that a pattern for `a/*` says nothing about a server `a/b`.
+    pub fn path(&self) -> String {
+        let server = self.server.as_str().replace('%', "%25").replace('/', "%2F");
+        format!("{server}/{}", self.tool)
+    }
+
     /// Distinguishes tools whose shown names would be equal.
     fn mark(&self, digits: usize) -> String {
         digest(self.server.as_str(), self.tool.as_str(), digits)

@@ -6,7 +6,7 @@ use switchboard::catalog::account::{Account, Cost};
 use switchboard::catalog::pin::DriftCount;
 use switchboard::catalog::search::Fit;
 use switchboard::config::values::{Lifecycle, Toolset};
-use switchboard::reply::{ReachedBy, SearchHit, TrustLevel};
+use switchboard::reply::{Overview, ReachedBy, SearchHit, ServerLine, ServerStatus, TrustLevel};
 
 use super::*;
 use switchboard::catalog::pin::Pin;
@@ -61,7 +61,6 @@ fn page(server: Option<&str>) -> ToolPage {
         skipped: vec!["`x` has no schema".to_owned()],
         without_tools: false,
         has_instructions: true,
-        unavailable: Vec::new(),
         not_listed: Vec::new(),
         pending: Vec::new(),
     }
@@ -131,6 +130,7 @@ fn the_first_hits_are_shown_in_full() {
         fit: Fit::Plausible,
         good: 1,
         with_signatures: true,
+        unavailable: Vec::new(),
         not_listed: Vec::new(),
         pending: Vec::new(),
         not_called: None,

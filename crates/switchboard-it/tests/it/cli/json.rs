@@ -80,6 +80,7 @@ async fn programs_read_what_tools_cost_and_people_get_a_table() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one snapshot")]
 async fn programs_read_the_tools_as_json() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "tools demo --json").await, @r#"
