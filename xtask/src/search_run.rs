@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use switchboard_core::catalog::Annotations;
 use switchboard_core::catalog::search::{Document, Indexer, Postings, rank, stem};
 use thiserror::Error;
 
@@ -96,6 +97,7 @@ impl Tool {
             description: self.description.as_deref().unwrap_or_default(),
             input_schema: self.input_schema.as_deref().map_or("", RawValue::get),
             keywords: &[],
+            annotations: Annotations::default(),
         }
     }
 }

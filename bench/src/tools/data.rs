@@ -7,8 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use switchboard_core::catalog::Annotations;
 
 use crate::Outcome;
+
+/// Everyday queries over nine servers.
+#[cfg(test)]
+pub(crate) const NATURAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/natural");
 
 /// The project's own data, which anybody may have.
 const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/search");
@@ -31,6 +36,16 @@ pub(crate) struct Tool {
     pub(crate) description: Option<String>,
     #[serde(rename = "inputSchema")]
     pub(crate) input_schema: Value,
+    #[serde(default, rename = "annotations")]
+    declared: Declared,
+}
+
+/// The annotations of a tool; many lists have none.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Declared {
+    read_only_hint: Option<bool>,
+    destructive_hint: Option<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -119,6 +134,14 @@ impl Tool {
         self.description.as_deref().unwrap_or_default()
     }
 
+    pub(crate) fn annotations(&self) -> Annotations {
+        Annotations {
+            read_only: self.declared.read_only_hint,
+            destructive: self.declared.destructive_hint,
+            ..Annotations::default()
+        }
+    }
+
     /// What a host sends of the tool if it lists it itself.
     pub(crate) fn definition(&self) -> Value {
         json!({
@@ -128,10 +151,11 @@ impl Tool {
         })
     }
 
-    /// What its server lists: the same, and whether it only looks.
+    /// What its server lists: the same, and whether it only looks. A list without annotations
+    /// gets them from the names of its tools.
     pub(crate) fn listed(&self) -> Value {
         let mut definition = self.definition();
-        if self.only_looks() {
+        if self.declared.read_only_hint.unwrap_or_else(|| self.only_looks()) {
             definition["annotations"] = json!({ "readOnlyHint": true });
         }
         definition

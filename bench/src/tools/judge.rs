@@ -13,6 +13,8 @@ use crate::data::{Data, Query, Tool};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Score {
     pub(crate) queries: usize,
+    /// Whether a right tool is among the first three.
+    pub(crate) first_three: f64,
     /// Whether a right tool is among the first five.
     pub(crate) hit: f64,
     /// How far up the right tools are among the first ten.
@@ -74,11 +76,13 @@ impl Scores {
     fn add<'a>(&mut self, query: &Query, found: impl Iterator<Item = &'a Tool>) {
         let right: Vec<bool> =
             found.take(10).map(|tool| query.relevant.contains(&tool.id)).collect();
-        let hit = f64::from(u8::from(right.iter().take(5).any(|right| *right)));
+        let within = |count| f64::from(u8::from(right.iter().take(count).any(|right| *right)));
+        let (first_three, hit) = (within(3), within(5));
         let ndcg = gain(&right) / gain(&vec![true; query.relevant.len().min(10)]);
         let score = self.kinds.entry(query.kind.clone()).or_default();
         let before = score.queries as f64;
         score.queries += 1;
+        score.first_three += (first_three - score.first_three) / (before + 1.0);
         score.hit += (hit - score.hit) / (before + 1.0);
         score.ndcg += (ndcg - score.ndcg) / (before + 1.0);
     }
@@ -89,6 +93,7 @@ impl Scores {
         let count = kinds.len().max(1) as f64;
         Score {
             queries: kinds.clone().map(|score| score.queries).sum(),
+            first_three: kinds.clone().map(|score| score.first_three).sum::<f64>() / count,
             hit: kinds.clone().map(|score| score.hit).sum::<f64>() / count,
             ndcg: kinds.map(|score| score.ndcg).sum::<f64>() / count,
         }
@@ -103,6 +108,7 @@ fn documents<'a>(tools: &'a [Tool], schemas: &'a [String]) -> impl Iterator<Item
         description: tool.description(),
         input_schema: schema,
         keywords: &[],
+        annotations: tool.annotations(),
     })
 }
 

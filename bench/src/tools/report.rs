@@ -18,13 +18,13 @@ pub(crate) fn complain(message: &str) {
 pub(crate) fn search(data: &Data) {
     let Verdict { ours, adapter, query, index } = judge(data);
     println!(
-        "| queries over {} tools | | hit@5 | nDCG@10 | hit@5 of an adapter | nDCG@10 |",
+        "| queries over {} tools | | hit@3 | hit@5 | nDCG@10 | hit@5 of an adapter | nDCG@10 |",
         data.tool_count()
     );
-    println!("|---|---|---|---|---|---|");
-    let row = |name: &str, Score { queries, hit, ndcg }: Score, other: Score| {
+    println!("|---|---|---|---|---|---|---|");
+    let row = |name: &str, Score { queries, first_three, hit, ndcg }: Score, other: Score| {
         println!(
-            "| {name} | {queries} | {hit:.3} | {ndcg:.3} | {:.3} | {:.3} |",
+            "| {name} | {queries} | {first_three:.3} | {hit:.3} | {ndcg:.3} | {:.3} | {:.3} |",
             other.hit, other.ndcg
         );
     };

@@ -1,8 +1,11 @@
 //! The command line: every command, every flag, and an example for each that takes arguments.
 
+pub(crate) mod call;
 pub(crate) mod edit;
+pub(crate) mod inspect;
 pub(crate) mod install;
 pub(crate) mod serve;
+pub(crate) mod status;
 pub(crate) mod token;
 
 use std::ffi::OsString;
@@ -12,9 +15,12 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use self::call::{AdHoc, Call, Printed};
 use self::edit::Edit;
+use self::inspect::Inspect;
 use self::install::{HostName, Install};
 use self::serve::Serve;
+use self::status::Status;
 use self::token::Token;
 
 /// Every MCP server, one tool
@@ -37,7 +43,9 @@ impl Cli {
     pub(crate) fn wanted(self) -> Result<(Globals, Command), clap::Error> {
         let Cli { globals, format, command } = self;
         match command {
-            None => Ok((globals, Command::Talk(Talk::Status { tokens: false, format }))),
+            None => {
+                Ok((globals, Command::Talk(Talk::Status(Status { format, ..Status::default() }))))
+            }
             Some(_) if format.json => Err(Cli::command().error(
                 ErrorKind::ArgumentConflict,
                 "`--json` goes after the command whose answer it is about",
@@ -68,7 +76,7 @@ pub(crate) struct Globals {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// Say what happens on standard error; twice and thrice say more
+    /// Log to standard error: servers, requests (-vv), messages without secrets (-vvv)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -92,7 +100,7 @@ pub(crate) struct Format {
 pub(crate) enum Command {
     /// Serve the `mcp` tool to a host on standard input and output, or to many over HTTP
     #[command(after_help = "Over HTTP every client has to show the bearer token that \
-        `switchboard status` prints on a terminal.\n\n\
+        `switchboard status --http-token` prints.\n\n\
         Examples:\n  switchboard serve --toolset direct\n  switchboard serve --http\n  \
         switchboard serve --http 127.0.0.1:9000\n\n\
         In the configuration of a host:\n  \
@@ -186,24 +194,31 @@ pub(crate) enum Command {
 /// The commands that talk to servers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Talk {
-    /// Show all servers; connects nothing
+    /// Show all servers; connects nothing unless `--check` says so
     #[command(
-        after_help = "Tokens are estimated, usually within 3 %, from what was listed before.\n\n\
-        Examples:\n  switchboard status\n  switchboard status --tokens\n  \
-        switchboard status --tokens --json"
+        after_help = "Tokens are estimated, usually within 3 %, from what was listed before. \
+        `--check` exits with 5 if a server failed.\n\n\
+        Examples:\n  switchboard status\n  switchboard status --check\n  \
+        switchboard status --tokens --json\n  switchboard status --http-token"
     )]
-    Status {
-        /// Show what the tools cost a model: as hosts are shown them, and if all were listed directly
-        #[arg(long)]
-        tokens: bool,
-        #[command(flatten)]
-        format: Format,
-    },
+    Status(Status),
+    /// Send one request to a server and print its answer as it came
+    #[command(
+        after_help = "For people who write servers. A tool call needs the approval that any call \
+        needs. Exits with 1 if the server answers with an error.\n\n\
+        Examples:\n  switchboard inspect demo\n  switchboard inspect demo tools/list\n  \
+        switchboard inspect demo tools/call '{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}'\n  \
+        switchboard inspect -vvv demo ping"
+    )]
+    Inspect(Inspect),
     /// List the tools of all servers, or of one
-    #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json")]
+    #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json\n  \
+        switchboard tools --url https://mcp.example.com/mcp")]
     Tools {
         /// Only this server
         server: Option<String>,
+        #[command(flatten)]
+        ad_hoc: AdHoc,
         #[command(flatten)]
         format: Format,
     },
@@ -220,6 +235,8 @@ pub(crate) enum Talk {
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
+        ad_hoc: AdHoc,
+        #[command(flatten)]
         format: Format,
     },
     /// Show what a server says about its own use
@@ -231,14 +248,17 @@ pub(crate) enum Talk {
         format: Format,
     },
     /// Call a tool and print its result whole
-    #[command(
-        after_help = "Values are typed by the tool's schema; `key:=JSON` is taken as JSON.\n\n\
+    #[command(after_help = "Values are typed by the tool's schema; `key:=JSON` is taken as JSON. \
+        `key=@FILE` reads a file, `key=-` standard input; `key=@@x` is the text `@x`. A repeated \
+        key is a list.\n\n\
         Examples:\n  switchboard call demo_add a=2 b=40\n  \
+        switchboard call tracker_create_issue title=Crash body=@report.md label=bug label=ui\n  \
+        switchboard call browser_take_screenshot --save shots/\n  \
+        switchboard call --stdio 'uvx mcp-server-time' get_current_time timezone=UTC\n  \
         switchboard call files_write_file path=notes.md content='# Notes'\n  \
         switchboard call search --server docs --args '{\"query\": \"rust\", \"limit\": 5}'\n  \
         switchboard call tracker_list_issues --select '.issues[] | \"\\(.id) \\(.title)\"'\n  \
-        jq '{query: .q}' in.json | switchboard call docs_search --args -"
-    )]
+        jq '{query: .q}' in.json | switchboard call docs_search --args -")]
     Call(Call),
     /// Sign in to a server at a URL
     #[command(
@@ -264,10 +284,14 @@ pub(crate) enum Talk {
         /// Only this server
         server: Option<String>,
         #[command(flatten)]
+        ad_hoc: AdHoc,
+        #[command(flatten)]
         format: Format,
     },
     /// Read a resource
-    #[command(after_help = "Example:\n  switchboard read demo://notes")]
+    #[command(after_help = "A blob is written to a pipe or a file as its bytes.\n\n\
+        Examples:\n  switchboard read demo://notes\n  \
+        switchboard read file:///logo.png > logo.png")]
     Read {
         /// Its address, as `switchboard resources` shows it
         uri: String,
@@ -275,13 +299,17 @@ pub(crate) enum Talk {
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
-        format: Format,
+        ad_hoc: AdHoc,
+        #[command(flatten)]
+        printed: Printed,
     },
     /// List the prompts of all servers, or of one
     #[command(after_help = "Example:\n  switchboard prompts demo")]
     Prompts {
         /// Only this server
         server: Option<String>,
+        #[command(flatten)]
+        ad_hoc: AdHoc,
         #[command(flatten)]
         format: Format,
     },
@@ -297,7 +325,9 @@ pub(crate) enum Talk {
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
-        format: Format,
+        ad_hoc: AdHoc,
+        #[command(flatten)]
+        printed: Printed,
     },
     /// Say what there is to disconnect: nothing, between two commands
     #[command(
@@ -384,28 +414,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) server: Option<String>,
     #[command(flatten)]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Call {
-    /// Its name, with or without the prefix of its server
-    pub(crate) tool: String,
-    /// The tool's arguments; they win over `--args`
-    #[arg(value_name = "KEY=VALUE")]
-    pub(crate) arguments: Vec<String>,
-    /// The tool's arguments as a JSON object, or from a file, or from standard input
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
-    pub(crate) args: Option<String>,
-    /// Print only what this jq filter gives for the JSON of the result
-    #[arg(long, value_name = "JQ")]
-    pub(crate) select: Option<String>,
-    /// Approve the call beforehand, where a rule asks
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-    /// Look on this server only
-    #[arg(long)]
-    pub(crate) server: Option<String>,
+    pub(crate) ad_hoc: AdHoc,
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -502,21 +511,46 @@ impl Command {
 }
 
 impl Talk {
+    /// The server that stands in no configuration, if one was given.
+    pub(crate) fn ad_hoc(&self) -> Option<&AdHoc> {
+        match self {
+            Talk::Tools { ad_hoc, .. }
+            | Talk::Search(Search { ad_hoc, .. })
+            | Talk::Describe { ad_hoc, .. }
+            | Talk::Call(Call { ad_hoc, .. })
+            | Talk::Resources { ad_hoc, .. }
+            | Talk::Read { ad_hoc, .. }
+            | Talk::Prompts { ad_hoc, .. }
+            | Talk::Prompt { ad_hoc, .. } => Some(ad_hoc).filter(|ad_hoc| ad_hoc.is_given()),
+            Talk::Status(_)
+            | Talk::Inspect(_)
+            | Talk::Instructions { .. }
+            | Talk::Auth(_)
+            | Talk::Logout { .. }
+            | Talk::Disconnect { .. }
+            | Talk::Reconnect { .. }
+            | Talk::Token { .. }
+            | Talk::Pins { .. }
+            | Talk::Logs { .. } => None,
+        }
+    }
+
     fn format(&self) -> Format {
         match self {
-            Talk::Status { format, .. }
+            Talk::Status(Status { format, .. })
+            | Talk::Inspect(Inspect { format, .. })
             | Talk::Tools { format, .. }
             | Talk::Search(Search { format, .. })
             | Talk::Describe { format, .. }
             | Talk::Instructions { format, .. }
-            | Talk::Call(Call { format, .. })
             | Talk::Auth(Auth { format, .. })
             | Talk::Resources { format, .. }
-            | Talk::Read { format, .. }
             | Talk::Prompts { format, .. }
-            | Talk::Prompt { format, .. }
             | Talk::Pins { format, .. }
             | Talk::Reconnect { format, .. } => *format,
+            Talk::Call(Call { printed, .. })
+            | Talk::Read { printed, .. }
+            | Talk::Prompt { printed, .. } => printed.format,
             Talk::Token { command } => command.format(),
             Talk::Logout { .. } | Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
         }

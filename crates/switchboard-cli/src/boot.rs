@@ -1,7 +1,9 @@
 //! From the global flags to a gateway, and back to a clean end: no server outlives the command.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use switchboard::capabilities::CapabilitySet;
 use switchboard::config::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use switchboard::config::layers::Config;
 use switchboard::discover::{Discovery, discover};
@@ -14,6 +16,7 @@ use switchboard::render::words::clean_line;
 use switchboard::{Environment, Gateway, GatewayBuilder};
 
 use crate::args::Globals;
+use crate::call_args::Input;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::extension;
@@ -33,6 +36,31 @@ pub(crate) struct App {
     pub(crate) typed_in: PathBuf,
     /// Replaces the user's own configuration file.
     config: Option<PathBuf>,
+}
+
+/// What was said beforehand about the servers that a command uses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) consent: Consent,
+    /// Replaces what the configuration says.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl From<Consent> for Terms {
+    fn from(consent: Consent) -> Terms {
+        Terms { consent, timeout: None }
+    }
+}
+
+impl Terms {
+    /// A gateway that lasts for one command.
+    pub(crate) fn gateway(self, builder: GatewayBuilder) -> Gateway {
+        let builder = builder.on_demand().without_output_guard();
+        match self.timeout {
+            Some(timeout) => builder.timeout(timeout).build(),
+            None => builder.build(),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +94,11 @@ impl App {
         let config = globals.config.as_deref().map(|path| typed_in.join(path));
         let paths = Paths::of(&environment);
         Ok(App { printer, environment, paths, typed_in, config })
+    }
+
+    /// What reads the files and the standard input that a command line names.
+    pub(crate) fn input(&self) -> Input {
+        Input::new(&self.typed_in, self.environment.home())
     }
 
     /// What changes the configuration files.
@@ -129,22 +162,24 @@ impl App {
         self.gateway_of(config).demo_if_empty()
     }
 
-    /// A gateway with the servers of this configuration and no others.
+    /// A gateway with the servers of this configuration and no others. All commands offer servers the
+    /// same capabilities, so that what one command lists, the next can call.
     pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
-        Gateway::builder(self.environment.clone()).config(config)
+        let gateway = Gateway::builder(self.environment.clone()).config(config);
+        gateway.capabilities(CapabilitySet::NONE)
     }
 
     /// Opens a session for one command. Servers start only when it uses them, and all are stopped
     /// when it ends, however it ends.
     pub(crate) async fn with_session(
         &self,
-        consent: Consent,
+        terms: Terms,
         command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
     ) -> Outcome {
         self.check_named_config()?;
         let config = self.load_and_warn()?.config;
-        let gateway = self.gateway(config).on_demand().without_output_guard().build();
-        self.converse(gateway, consent, command).await
+        let gateway = terms.gateway(self.gateway(config));
+        self.converse(gateway, terms.consent, command).await
     }
 
     /// The same on a given gateway.

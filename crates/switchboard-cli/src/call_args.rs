@@ -1,20 +1,29 @@
 //! Arguments of a call as people type them: `key=value` typed by the tool's schema, and JSON.
 
+mod source;
+
+use std::io;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use switchboard::exact::{Args, Exact, ReadError};
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::request::{RequestError, parse_args};
-use switchboard::schema::{self, Word};
+use switchboard::schema::{self, List, Word};
+
+pub(crate) use self::source::{Input, Source};
 
 /// Why arguments cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgsError {
     #[error("`{word}` is not of the form `key=value`")]
     NotAPair { word: String },
-    #[error("`{key}` is given twice")]
+    #[error("`{key}` is given twice, and it does not take a list")]
     Twice { key: String },
+    #[error(
+        "`{key}` takes a list: repeat the key (`{key}=A {key}=B`), or write JSON (`{key}:='[…]'`)"
+    )]
+    Commas { key: String },
     #[error("the value of `{key}` cannot be used")]
     Value {
         key: String,
@@ -23,14 +32,24 @@ pub(crate) enum ArgsError {
     },
     #[error("the value of `--args` cannot be used")]
     Args(#[source] RequestError),
-    #[error("cannot read the arguments from `{}`", path.display())]
+    #[error("the parameters cannot be used")]
+    Params(#[source] ReadError),
+    #[error("cannot read `{}`", path.display())]
     File {
         path: PathBuf,
         #[source]
-        cause: std::io::Error,
+        cause: io::Error,
     },
-    #[error("cannot read the arguments from standard input")]
-    Stdin(#[source] std::io::Error),
+    #[error("the file for `{key}` cannot be used (the text `@x` is `{key}=@@x`)")]
+    FileOf {
+        key: String,
+        #[source]
+        cause: Box<ArgsError>,
+    },
+    #[error("cannot read standard input")]
+    Stdin(#[source] io::Error),
+    #[error("only one argument can be `-`: standard input is read once")]
+    StdinTwice,
 }
 
 impl From<ArgsError> for Failure {
@@ -39,47 +58,88 @@ impl From<ArgsError> for Failure {
     }
 }
 
-/// A word of the command line, split at its `=`.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Pair {
-    key: String,
-    value: Typed,
+impl ArgsError {
+    /// The same with the argument that it is about.
+    fn of(self, key: &str) -> ArgsError {
+        match self {
+            ArgsError::File { .. } => {
+                ArgsError::FileOf { key: key.to_owned(), cause: Box::new(self) }
+            }
+            other => other,
+        }
+    }
 }
 
+/// A word of the command line, split at its `=`.
 #[derive(Clone, Debug, PartialEq)]
-enum Typed {
+pub(crate) struct Pair<V> {
+    key: String,
+    value: V,
+}
+
+/// What stands behind the `=`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Typed {
+    source: Source,
+    form: Form,
+}
+
+/// How a value is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
     /// `key=text`: the schema says what it is.
-    Text(String),
+    BySchema,
     /// `key:=json`.
+    Json,
+}
+
+/// A value that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    /// On the command line.
+    Word(String),
+    /// In a file or on standard input.
+    Text(String),
     Json(Exact),
 }
 
 /// Splits the words; what a key's value means is left to the schema.
-pub(crate) fn pairs(words: &[String]) -> Result<Vec<Pair>, ArgsError> {
-    let mut pairs: Vec<Pair> = Vec::new();
-    for word in words {
-        let pair = pair(word)?;
-        if pairs.iter().any(|known| known.key == pair.key) {
-            return Err(ArgsError::Twice { key: pair.key });
-        }
-        pairs.push(pair);
-    }
-    Ok(pairs)
+pub(crate) fn pairs(words: &[String]) -> Result<Vec<Pair<Typed>>, ArgsError> {
+    words.iter().map(|word| pair(word)).collect()
 }
 
-fn pair(word: &str) -> Result<Pair, ArgsError> {
+fn pair(word: &str) -> Result<Pair<Typed>, ArgsError> {
     let (key, text) = word.split_once('=').unwrap_or_default();
-    let (key, value) = match key.strip_suffix(':') {
-        None => (key, Typed::Text(text.to_owned())),
-        Some(key) => {
-            let unread = |cause| ArgsError::Value { key: key.to_owned(), cause };
-            (key, Typed::Json(Exact::parse(text).map_err(unread)?))
-        }
+    let (key, form) = match key.strip_suffix(':') {
+        None => (key, Form::BySchema),
+        Some(key) => (key, Form::Json),
     };
     if key.is_empty() {
         return Err(ArgsError::NotAPair { word: word.to_owned() });
     }
-    Ok(Pair { key: key.to_owned(), value })
+    Ok(Pair { key: key.to_owned(), value: Typed { source: Source::of(text), form } })
+}
+
+/// Reads the files and the standard input that the pairs name.
+pub(crate) fn read(
+    pairs: Vec<Pair<Typed>>,
+    input: &mut Input,
+) -> Result<Vec<Pair<Given>>, ArgsError> {
+    let mut read = Vec::new();
+    for Pair { key, value: Typed { source, form } } in pairs {
+        let is_typed = matches!(source, Source::Word(_));
+        let text = input.text(source).map_err(|error| error.of(&key))?;
+        let value = match form {
+            Form::BySchema if is_typed => Given::Word(text),
+            Form::BySchema => Given::Text(text),
+            Form::Json => {
+                let unread = |cause| ArgsError::Value { key: key.clone(), cause };
+                Given::Json(Exact::parse(&text).map_err(unread)?)
+            }
+        };
+        read.push(Pair { key, value });
+    }
+    Ok(read)
 }
 
 /// Reads the text of `--args`, which holds a JSON object.
@@ -87,26 +147,74 @@ pub(crate) fn object(text: &str) -> Result<Args, ArgsError> {
     parse_args(text).map_err(ArgsError::Args)
 }
 
+/// Reads the parameters of a request, a JSON object.
+pub(crate) fn params(text: &str) -> Result<Args, ArgsError> {
+    Args::parse(text).map_err(ArgsError::Params)
+}
+
 /// Lays the pairs over `base`, each value as the tool's input schema has it.
-pub(crate) fn typed(mut base: Args, pairs: Vec<Pair>, schema: &Value) -> Args {
+pub(crate) fn typed(
+    mut base: Args,
+    pairs: Vec<Pair<Given>>,
+    schema: &Value,
+) -> Result<Args, ArgsError> {
+    let mut by_key: Vec<(String, Vec<Given>)> = Vec::new();
     for Pair { key, value } in pairs {
-        let value = match value {
-            Typed::Json(value) => value,
-            Typed::Text(text) => value_of(text, schema::word(schema, &key)),
+        match by_key.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => by_key.push((key, vec![value])),
+        }
+    }
+    for (key, mut values) in by_key {
+        let value = match (values.pop(), values.is_empty()) {
+            (Some(only), true) => single(&key, only, schema)?,
+            (last, _) => {
+                values.extend(last);
+                several(&key, values, schema)?
+            }
         };
         base.insert(&key, value);
     }
-    base
+    Ok(base)
+}
+
+/// The value of a key that is given once.
+fn single(key: &str, value: Given, schema: &Value) -> Result<Exact, ArgsError> {
+    let value = match value {
+        Given::Json(value) => return Ok(value),
+        Given::Text(text) => return Ok(value_of(text, schema::word(schema, key))),
+        Given::Word(text) => value_of(text, schema::word(schema, key)),
+    };
+    // It would become a list of one text otherwise.
+    let is_joined = matches!(value.value(), Value::String(text) if text.contains(','));
+    if is_joined && matches!(schema::list(schema, key), List::Required(_)) {
+        return Err(ArgsError::Commas { key: key.to_owned() });
+    }
+    Ok(value)
+}
+
+/// The list that a repeated key is.
+fn several(key: &str, values: Vec<Given>, schema: &Value) -> Result<Exact, ArgsError> {
+    let item = match schema::list(schema, key) {
+        List::Refused => return Err(ArgsError::Twice { key: key.to_owned() }),
+        List::Admitted(item) | List::Required(item) => item,
+    };
+    let item = |value| match value {
+        Given::Json(value) => value,
+        Given::Word(text) | Given::Text(text) => value_of(text, item),
+    };
+    Ok(values.into_iter().map(item).collect())
 }
 
 /// Arguments of a prompt are texts, whatever they look like.
-pub(crate) fn texts(words: &[String]) -> Result<Args, ArgsError> {
+pub(crate) fn texts(words: &[String], input: &mut Input) -> Result<Args, ArgsError> {
     let mut texts = Map::new();
     for word in words {
         let (key, text) = word.split_once('=').unwrap_or_default();
         if key.is_empty() {
             return Err(ArgsError::NotAPair { word: word.to_owned() });
         }
+        let text = input.text(Source::of(text)).map_err(|error| error.of(key))?;
         if texts.insert(key.to_owned(), Value::from(text)).is_some() {
             return Err(ArgsError::Twice { key: key.to_owned() });
         }

@@ -16,6 +16,7 @@ mod exit;
 mod extension;
 mod host;
 mod keyboard;
+mod logging;
 mod printer;
 mod report;
 mod show;
@@ -33,7 +34,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard::config::install::Target;
 use switchboard::failure::{Code, Failure, Subject};
 use tokio::runtime::Builder;
-use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::serve::Serve;
 use crate::args::{Cli, Color, Command, Format};
@@ -55,8 +55,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Color::Always => ColorChoice::Always,
         Color::Never => ColorChoice::Never,
     });
-    trace(globals.verbose, &command);
     let format = command.format();
+    if let Err(failure) = logging::start(globals.verbose, &command) {
+        return fail(&failure, format, printer).into();
+    }
+    let printer = if globals.verbose > 0 { printer.without_redrawing() } else { printer };
     let threads = Threads::of(&command);
     let outcome = match App::new(&globals, printer) {
         Ok(mut app) if is_started_without_variables(&command) => {
@@ -166,20 +169,4 @@ fn fail(failure: &Failure, format: Format, printer: Printer) -> Exit {
         printer.note(&report::text(failure, printer.err));
     }
     Exit::from(failure.code)
-}
-
-/// A host keeps what a server writes to standard error, so serving says a little unasked.
-fn trace(verbose: u8, command: &Command) {
-    let level = match (verbose, command) {
-        (0, Command::Serve(_)) => LevelFilter::WARN,
-        (0, _) => return,
-        (1, _) => LevelFilter::INFO,
-        (2, _) => LevelFilter::DEBUG,
-        (3.., _) => LevelFilter::TRACE,
-    };
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .init();
 }

@@ -23,6 +23,8 @@ pub(crate) struct Printer {
     out_is_terminal: bool,
     err_is_terminal: bool,
     in_is_terminal: bool,
+    /// Whether log lines come between, which a line that is redrawn would be mixed up with.
+    logs: bool,
 }
 
 impl Printer {
@@ -40,7 +42,24 @@ impl Printer {
             out_is_terminal: io::stdout().is_terminal(),
             err_is_terminal: io::stderr().is_terminal(),
             in_is_terminal: io::stdin().is_terminal(),
+            logs: false,
         }
+    }
+
+    /// For a command that logs to the same terminal.
+    #[must_use]
+    pub(crate) fn without_redrawing(self) -> Printer {
+        Printer { logs: true, ..self }
+    }
+
+    /// Whether a line can be drawn over and over.
+    pub(crate) fn redraws(self) -> bool {
+        self.err_is_terminal && !self.logs
+    }
+
+    /// Whether someone reads standard output on a terminal.
+    pub(crate) fn is_read(self) -> bool {
+        self.out_is_terminal
     }
 
     /// Whether someone can be asked and can answer.
@@ -73,6 +92,18 @@ impl Printer {
         } else {
             self.text(text)
         }
+    }
+
+    /// Whether standard output goes to a program or a file.
+    pub(crate) fn is_piped(self) -> bool {
+        !self.out_is_terminal
+    }
+
+    /// Prints bytes and nothing else, for a program or a file.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()
     }
 
     pub(crate) fn json(self, value: &Value) -> io::Result<()> {

@@ -1,14 +1,13 @@
 //! Replies as a person reads them.
 
 pub(crate) mod account;
+pub(crate) mod status;
 
 use std::fmt::Write;
 
 use switchboard::name::ServerName;
 use switchboard::render::words::{clean_block, clean_line, list, plural};
-use switchboard::reply::{
-    Description, Overview, Reply, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage,
-};
+use switchboard::reply::{Description, Reply, SearchPage, ToolLine, ToolPage};
 use switchboard::{catalog, render};
 
 use crate::style::Palette;
@@ -37,7 +36,9 @@ pub(crate) fn reply(reply: &Reply, look: Look) -> String {
     let palette = look.palette;
     let mut out = String::new();
     match reply {
-        Reply::Status(overview) => status(&mut out, overview, palette),
+        Reply::Status(overview) => {
+            out.push_str(&status::text(overview, status::Servers::Configured, palette));
+        }
         Reply::Tools(page) | Reply::Connected(page) => tools(&mut out, page, look),
         Reply::Found(page) => found(&mut out, page, look),
         Reply::Described(description) => described(&mut out, description, palette),
@@ -53,41 +54,6 @@ pub(crate) fn reply(reply: &Reply, look: Look) -> String {
         }
     }
     out
-}
-
-fn status(out: &mut String, overview: &Overview, palette: Palette) {
-    let _ = writeln!(out, "{}", palette.heading(render::text::status_header(overview)));
-    for server in &overview.servers {
-        let _ = writeln!(out, "{}", server_line(server, palette));
-    }
-    for place in &overview.stale {
-        let _ = writeln!(out, "{}", render::text::stale_line(place));
-    }
-    for place in &overview.mistakes {
-        let _ = writeln!(out, "{}", render::text::mistake_line(place));
-    }
-}
-
-/// The line that every face shows, with colours.
-fn server_line(server: &ServerLine, palette: Palette) -> String {
-    let line = render::text::server_line(server);
-    let name = clean_line(server.name.as_str(), NAME);
-    let mut glyph = [0; 4];
-    let glyph = &*server.status.glyph().encode_utf8(&mut glyph);
-    let rest = line.strip_prefix(glyph).map(|rest| rest.trim_start());
-    let Some(rest) = rest.and_then(|rest| rest.strip_prefix(&*name)) else {
-        return line;
-    };
-    let glyph = match server.status {
-        ServerStatus::Connected => palette.command(glyph),
-        ServerStatus::NeedsAuth | ServerStatus::Pending => palette.warning(glyph),
-        ServerStatus::Failed => palette.error(glyph),
-        ServerStatus::Cached
-        | ServerStatus::NotConnected
-        | ServerStatus::Connecting
-        | ServerStatus::Disabled => palette.aside(glyph),
-    };
-    format!("{glyph} {}{rest}", palette.name(name))
 }
 
 fn tools(out: &mut String, page: &ToolPage, look: Look) {

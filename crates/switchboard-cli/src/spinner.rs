@@ -35,7 +35,7 @@ impl Spinner {
         stage: impl AsyncFn() -> String,
         work: impl Future<Output = T>,
     ) -> T {
-        if !self.printer.is_watched() {
+        if !self.printer.redraws() {
             return work.await;
         }
         let began = Instant::now();
@@ -58,15 +58,23 @@ impl Spinner {
     /// Takes the line away until the guard is dropped, so that a question can be asked.
     pub(crate) fn hide(&self) -> Hidden {
         self.hidden.store(true, Ordering::Relaxed);
-        if self.printer.is_watched() {
+        if self.printer.redraws() {
             self.printer.redraw("");
         }
         Hidden { spinner: self.clone(), answered: false }
     }
 
+    /// Prints data above the line.
+    pub(crate) fn print(&self, text: &str) -> std::io::Result<()> {
+        if self.printer.redraws() {
+            self.printer.redraw("");
+        }
+        self.printer.text(text)
+    }
+
     /// Prints a warning above the line.
     pub(crate) fn warn(&self, text: &str) {
-        if self.printer.is_watched() {
+        if self.printer.redraws() {
             self.printer.redraw("");
         }
         self.printer.warn(text);

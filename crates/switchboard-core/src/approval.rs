@@ -17,7 +17,7 @@ use crate::config::trust::{DefinitionHash, definition_hash};
 use crate::config::values::{ApprovePolicy, Pins, ToolPrefix, ToolRule};
 use crate::exact::Args;
 use crate::globs::{self, Globs};
-use crate::name::{ServerName, ToolId};
+use crate::name::{self, ServerName, ToolId};
 use crate::restriction::{BareServer, Restriction};
 
 /// The rules for one server, from the strongest to the weakest.
@@ -265,31 +265,20 @@ impl<P> Named<P> {
     }
 }
 
-/// `server/tool`, which no prefix and no collision changes. The first slash ends the server, so that
-/// a pattern for `a/*` says nothing about a server `a/b`.
-fn path(target: &Resolved) -> String {
-    format!("{}/{}", segment(&target.server), target.entry.name)
-}
-
-fn segment(server: &ServerName) -> String {
-    server.as_str().replace('%', "%25").replace('/', "%2F")
-}
-
 /// A project may change the prefix, and a name without one could be that of another server's tool:
 /// what lets a tool run unasked names its server, too.
-fn unmistakable(target: &Resolved) -> Vec<String> {
+fn unmistakable(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let says_whose = prefixes.iter().any(|mode| {
         let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
         rest.is_some_and(|rest| rest.starts_with('_'))
     });
-    let shown = says_whose.then(|| target.shown.to_string());
-    shown.into_iter().chain([path(target)]).collect()
+    says_whose.then(|| target.shown.to_string())
 }
 
 /// Names of a tool besides those that it has by its own name and its server's.
 fn names(target: &Resolved) -> [String; 2] {
-    [target.shown.to_string(), path(target)]
+    [target.shown.to_string(), target.id().path()]
 }
 
 /// What permits one spelling of a tool permits it under all.
@@ -299,9 +288,15 @@ fn spellings(target: &Resolved) -> Vec<String> {
     spellings
 }
 
-/// Whether a pattern of `allow` lets the tool run unasked.
+/// Whether a pattern of `allow` lets the tool run unasked. A pattern without a slash is about names as
+/// they are shown: `github_*` says nothing about the tools of a server `github_x`.
 pub(crate) fn allowing(allow: &Globs, target: &Resolved) -> bool {
-    !allow.is_empty() && allow.is_match(&unmistakable(target))
+    let path = target.id().path();
+    allow.iter().any(|pattern| {
+        let about_paths = pattern.contains('/') || pattern.chars().all(|c| c == '*');
+        let shown = unmistakable(target).is_some_and(|shown| allow.fits(pattern, &shown));
+        shown || (about_paths && allow.fits(pattern, &path))
+    })
 }
 
 /// The pattern of `deny` that denies the tool.
@@ -314,12 +309,12 @@ pub(crate) fn denying<'a>(deny: &'a Restriction, target: &Resolved) -> Option<&'
 
 /// The pattern that stands for this tool alone in `allow` and `deny`.
 pub fn pattern_of(target: &Resolved) -> String {
-    globs::literal(&path(target))
+    globs::literal(&target.id().path())
 }
 
 /// The pattern that stands for all tools of a server.
 pub(crate) fn pattern_of_server(server: &ServerName) -> String {
-    format!("{}/*", globs::literal(&segment(server)))
+    format!("{}/*", globs::literal(&name::segment(server)))
 }
 
 impl Grants {

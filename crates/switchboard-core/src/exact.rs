@@ -127,6 +127,18 @@ impl Args {
     }
 }
 
+/// A list of them.
+impl FromIterator<Exact> for Exact {
+    fn from_iter<T: IntoIterator<Item = Exact>>(items: T) -> Exact {
+        let (mut values, mut floats) = (Vec::new(), Floats::new());
+        for item in items {
+            values.push(item.value);
+            floats.extend(item.floats);
+        }
+        Exact { value: Value::Array(values), floats }
+    }
+}
+
 impl From<Value> for Exact {
     fn from(value: Value) -> Exact {
         let mut floats = Floats::new();

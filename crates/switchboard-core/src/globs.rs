@@ -34,6 +34,19 @@ impl Globs {
         self.patterns.iter().find(fits).map(|(pattern, _)| pattern.as_str())
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.patterns.iter().map(|(pattern, _)| pattern.as_str())
+    }
+
+    /// Whether this one of the patterns fits.
+    pub fn fits(&self, pattern: &str, name: &str) -> bool {
+        let of_text = |(text, _): &&(String, Option<GlobMatcher>)| text == pattern;
+        self.patterns.iter().find(of_text).is_some_and(|(text, glob)| match glob {
+            Some(glob) => glob.is_match(name),
+            None => text == name,
+        })
+    }
+
     pub fn is_match(&self, names: &[impl AsRef<str>]) -> bool {
         self.find(names).is_some()
     }

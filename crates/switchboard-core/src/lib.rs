@@ -28,6 +28,7 @@ pub mod restriction;
 pub mod connection;
 pub mod elicitation;
 pub mod notice;
+pub mod message_trace;
 pub mod sign_in;
 pub mod render;
 pub mod doctor;

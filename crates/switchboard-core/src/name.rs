@@ -118,10 +118,21 @@ impl ToolId {
         names
     }
 
+    /// `server/tool`, which no prefix and no collision changes. The first slash ends the server, so
+    /// that a pattern for `a/*` says nothing about a server `a/b`.
+    pub fn path(&self) -> String {
+        format!("{}/{}", segment(&self.server), self.tool)
+    }
+
     /// Distinguishes tools whose shown names would be equal.
     fn mark(&self, digits: usize) -> String {
         digest(self.server.as_str(), self.tool.as_str(), digits)
     }
+}
+
+/// The name of a server in front of a slash.
+pub(crate) fn segment(server: &ServerName) -> String {
+    server.as_str().replace('%', "%25").replace('/', "%2F")
 }
 
 /// Depends on nothing but both names; the length keeps `a`, `bc` and `ab`, `c` apart.

@@ -237,9 +237,18 @@ pub struct SearchPage {
     pub clear: Option<Arc<str>>,
     pub with_signatures: bool,
     pub not_listed: Vec<ServerName>,
+    /// Servers without a listing that connecting would not help now.
+    pub unavailable: Vec<(ServerName, Unavailable)>,
     pub pending: Vec<ServerName>,
     /// Why the search called nothing, if it came with arguments.
     pub not_called: Option<Box<NotCalled>>,
+}
+
+/// Why a server has no listing though it was asked for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    Starting,
+    Failed { reason: Box<str> },
 }
 
 #[derive(Debug)]

@@ -15,6 +15,8 @@ use crate::name::{ServerName, ToolId, short};
 #[derive(Clone, Debug, Default)]
 pub struct Restriction {
     exact: Globs,
+    /// The same in any letter case, without folding separators.
+    any_case: Vec<(String, GlobMatcher)>,
     folded: Vec<FoldedPattern>,
 }
 
@@ -30,26 +32,79 @@ struct FoldedPattern {
     pattern: String,
     /// The ways in which it can be read, over folded names.
     readings: Vec<GlobMatcher>,
-    /// What each reading looks like, if the pattern has no wildcard: `deIete` is taken for `delete`.
-    looks: Vec<String>,
+    /// The same over what names look like: `deIete` is taken for `delete`.
+    looks: Vec<GlobMatcher>,
 }
 
 impl FoldedPattern {
     fn new(pattern: &str) -> FoldedPattern {
         let readings = readings(pattern);
-        let is_literal = !pattern.contains(['*', '?', '{', '}', '[', ']']);
-        let looks = readings.iter().filter(|_| is_literal).map(|text| look_of_path(text));
-        let looks = looks.filter(|look| !look.is_empty()).collect();
-        let globs =
-            readings.iter().map(|text| GlobBuilder::new(text).backslash_escape(false).build());
-        let readings = globs.filter_map(|glob| Some(glob.ok()?.compile_matcher())).collect();
+        let looks = readings.iter().map(|text| look_of_pattern(text)).collect::<Vec<_>>();
+        let looks = compiled(&looks);
+        let readings = compiled(&readings);
         FoldedPattern { pattern: pattern.to_owned(), readings, looks }
     }
 
     fn fits(&self, folded: &str) -> bool {
-        self.readings.iter().any(|glob| glob.is_match(folded))
-            || (!self.looks.is_empty() && self.looks.contains(&look_of_path(folded)))
+        self.readings.iter().any(|glob| glob.is_match(folded)) || {
+            let look = look_of_path(folded);
+            self.looks.iter().any(|glob| glob.is_match(&look))
+        }
     }
+}
+
+/// Folded names of a tool: with and without each prefix of its server, whether its own name bears one
+/// already or not.
+fn spellings(server: &ServerName, tool: &str) -> Vec<String> {
+    let mcp = ToolPrefix::Mcp.prefix(server);
+    let mcp_short = format!("mcp__{}", short(server.as_str()));
+    let prefixes = [server.as_str(), short(server.as_str()), &mcp, &mcp_short].map(folded);
+    let whole = folded(tool);
+    let bare = prefixes.iter().filter_map(|prefix| {
+        let rest = whole.strip_prefix(prefix)?.strip_prefix('_')?;
+        (!rest.is_empty()).then(|| rest.to_owned())
+    });
+    let tools: Vec<String> = bare.chain([whole.clone()]).collect();
+    let mut names = Vec::new();
+    for tool in tools {
+        for prefix in &prefixes {
+            names.extend([format!("{prefix}/{tool}"), format!("{prefix}_{tool}")]);
+        }
+        names.push(tool);
+    }
+    names
+}
+
+fn compiled(patterns: &[String]) -> Vec<GlobMatcher> {
+    let globs = patterns.iter().map(|text| GlobBuilder::new(text).backslash_escape(false).build());
+    globs.filter_map(|glob| Some(glob.ok()?.compile_matcher())).collect()
+}
+
+/// What the literal parts of a folded pattern look like.
+fn look_of_pattern(folded: &str) -> String {
+    let (mut out, mut literal, mut in_set) = (String::new(), String::new(), false);
+    for c in folded.chars() {
+        let special = matches!(c, '*' | '?' | '{' | '}' | ',' | '[' | ']' | '/') || in_set;
+        if !special {
+            literal.push(c);
+            continue;
+        }
+        push_look(&mut out, &mut literal);
+        in_set = (in_set || c == '[') && c != ']';
+        out.push(c);
+    }
+    push_look(&mut out, &mut literal);
+    out
+}
+
+/// A separator that the literal begins with counts, unless one stands before it.
+fn push_look(out: &mut String, literal: &mut String) {
+    let text = std::mem::take(literal);
+    let begins = text.starts_with('_') && !out.is_empty() && !out.ends_with(['/', '_', '{', ',']);
+    if begins {
+        out.push('_');
+    }
+    out.push_str(&look(&text));
 }
 
 /// What a folded name looks like; a slash still ends the name of the server.
@@ -72,7 +127,13 @@ pub enum BareServer {
 impl Restriction {
     pub fn new(patterns: &[String]) -> Restriction {
         let folded = patterns.iter().map(|pattern| FoldedPattern::new(pattern));
-        Restriction { exact: Globs::new(patterns), folded: folded.collect() }
+        let any_case = patterns.iter().filter_map(|pattern| {
+            let mut glob = GlobBuilder::new(pattern);
+            let glob = glob.backslash_escape(false).case_insensitive(true).build();
+            Some((pattern.clone(), glob.ok()?.compile_matcher()))
+        });
+        let any_case = any_case.collect();
+        Restriction { exact: Globs::new(patterns), any_case, folded: folded.collect() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -87,18 +148,19 @@ impl Restriction {
     pub fn find(&self, id: &ToolId, others: &[String], bare: BareServer) -> Option<&str> {
         let mut names = id.spellings();
         names.extend_from_slice(others);
+        names.push(id.path());
         if let Some(pattern) = self.exact.find(&names) {
             return Some(pattern);
         }
-        let mut names: Vec<String> = names.iter().map(|name| folded(name)).collect();
-        let (server, tool) = (id.server.as_str(), folded(id.tool.as_str()));
-        let mcp = ToolPrefix::Mcp.prefix(&id.server);
-        for server in [server, short(server), &mcp].map(folded) {
-            names.extend([format!("{server}/{tool}"), format!("{server}_{tool}")]);
+        let fits =
+            |(_, glob): &&(String, GlobMatcher)| names.iter().any(|name| glob.is_match(name));
+        if let Some((pattern, _)) = self.any_case.iter().find(fits) {
+            return Some(pattern);
         }
-        names.push(tool);
+        let mut names: Vec<String> = names.iter().map(|name| folded(name)).collect();
+        names.extend(spellings(&id.server, id.tool.as_str()));
         if bare == BareServer::Restricts {
-            names.push(folded(server));
+            names.push(folded(id.server.as_str()));
         }
         self.find_folded(&names)
     }
@@ -109,15 +171,7 @@ impl Restriction {
         if self.is_empty() {
             return None;
         }
-        let (own, name) = (folded(server.as_str()), folded(name));
-        let mcp = ToolPrefix::Mcp.prefix(server);
-        let prefixes = [server.as_str(), short(server.as_str()), &mcp].map(folded);
-        let tools =
-            prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)?.strip_prefix('_'));
-        let mut names: Vec<String> =
-            tools.chain([name.as_str()]).map(|tool| format!("{own}/{tool}")).collect();
-        names.push(name);
-        self.find_folded(&names)
+        self.find_folded(&spellings(server, name.trim()))
     }
 
     fn find_folded(&self, names: &[String]) -> Option<&str> {
@@ -144,7 +198,10 @@ fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
         if let Some(start) = set {
             // A bracket right at the beginning is a member of the set.
             let begins = at - start <= 1 || (at - start == 2 && pattern[start..].starts_with("[!"));
-            out.push(if c == '/' { '_' } else { c.to_ascii_lowercase() });
+            // A separator in a set stands for all of them, which are folded to one.
+            let separates =
+                matches!(c, '/' | '.' | ' ' | ':') || (c == '-' && is_literal_dash(pattern, at));
+            out.push(if separates { '_' } else { c.to_ascii_lowercase() });
             if c == ']' && !begins {
                 set = None;
             }
@@ -168,6 +225,12 @@ fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
     out
 }
 
+/// Whether a dash in a set is a member of it, and no range.
+fn is_literal_dash(pattern: &str, at: usize) -> bool {
+    let before = pattern.get(..at).is_none_or(|head| head.ends_with(['[', '!']));
+    before || pattern.get(at + 1..).is_none_or(|tail| tail.starts_with(']'))
+}
+
 /// Separators at the ends count where something stands before them.
 fn push_folded(out: &mut String, literal: &mut String) {
     let text = std::mem::take(literal);
@@ -177,7 +240,7 @@ fn push_folded(out: &mut String, literal: &mut String) {
     // A letter in front keeps separators at the beginning, which are dropped otherwise.
     let folded = folded(&format!("a{text}"));
     let folded = folded.get(1..).unwrap_or_default();
-    let begins = out.is_empty() || out.ends_with(['/', '_']);
+    let begins = out.is_empty() || out.ends_with(['/', '_', '{', ',']);
     out.push_str(if begins { folded.trim_start_matches('_') } else { folded });
 }
 
@@ -236,6 +299,21 @@ mod tests {
             ("srv/delete_issue", "deIete_issue"),
             ("srv/delete_issue", "de1ete_1ssue"),
             ("delete_item", "delete_itern"),
+            // The name of the tool bears the prefix of its server already.
+            ("srv/commit", "srv_commit"),
+            ("commit", "srv_commit"),
+            ("srv/com*", "srv-commit"),
+            ("mcp__srv_commit", "SRV_COMMIT"),
+            ("srv_commit", "srv_commit"),
+            // Wildcards, sets and alternatives.
+            ("srv/delete_*", "deIete_repo"),
+            ("*delete*", "de1ete_repo"),
+            ("*/delete_repo", "delete_rep0"),
+            ("srv/{delete_repo,x}", "delete_rep0"),
+            ("srv/delete_rep?", "deIete_repo"),
+            ("srv/delete[-.]repo", "delete_repo"),
+            ("srv/{_kill,x}", "_KILL"),
+            ("srv/delete??repo", "DELETE__repo"),
         ] {
             assert!(denied(pattern, "srv", tool), "{pattern} {tool}");
         }
@@ -258,12 +336,20 @@ mod tests {
             "mcp__s-mcp__delete_repo",
             "deIete_repo",
             "delete\u{2010}repo",
+            "s_delete_repo ",
         ] {
             let found = restriction.find_written(name, &server);
             assert_eq!(found, Some("s-mcp/delete_repo"), "{name}");
         }
         for name in ["delet_repo", "delete_repos", "other_delete_repo", ""] {
             assert_eq!(restriction.find_written(name, &server), None, "{name}");
+        }
+        for rule in ["delete_repo", "s_mcp_delete_repo", "mcp__s-mcp_delete_repo", "s/delete_repo"]
+        {
+            let restriction = Restriction::new(&[rule.to_owned()]);
+            for name in ["delete_repo", "s_delete_repo", "s-mcp/delete_repo", "s_mcp_delete_repo"] {
+                assert_eq!(restriction.find_written(name, &server), Some(rule), "{rule} {name}");
+            }
         }
         let all = Restriction::new(&["*_repo".to_owned()]);
         assert_eq!(all.find_written("delete_repo", &server), Some("*_repo"));

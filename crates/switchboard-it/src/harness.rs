@@ -47,6 +47,14 @@ pub struct Setup {
     scripts: BTreeMap<String, Vec<Arc<Script>>>,
     answers: Vec<Answer>,
     home: Home,
+    capabilities: Capabilities,
+}
+
+/// Which client capabilities servers are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Capabilities {
+    Usual,
+    OfFirstClient,
 }
 
 /// Everything that a gateway leaves on disk; goes when the last clone goes.
@@ -112,10 +120,20 @@ impl Setup {
         self
     }
 
+    /// Servers are offered what the first client can do, as under `serve`.
+    #[must_use]
+    pub fn for_clients(mut self) -> Self {
+        self.capabilities = Capabilities::OfFirstClient;
+        self
+    }
+
     /// Starts the gateway. Needs a tokio runtime.
     pub fn start(self) -> World {
         let config = read(&self.config);
         let mut builder = Gateway::builder(self.home.environment());
+        if self.capabilities == Capabilities::OfFirstClient {
+            builder = builder.capabilities_of_first_client();
+        }
         let mut fixtures = BTreeMap::new();
         for (name, server) in &config.servers {
             let Some(script) = fixture_of(&server.transport) else { continue };
@@ -146,6 +164,7 @@ impl World {
             scripts: BTreeMap::new(),
             answers: Vec::new(),
             home: Home::new(),
+            capabilities: Capabilities::Usual,
         }
     }
 

@@ -271,6 +271,8 @@ impl Conversation {
         let talk = Arc::clone(&self);
         let answered = async {
             let said = Said::read(params.as_ref())?;
+            self.host.declare(&said.abilities);
+            self.session.gateway().declare(&said.abilities);
             let view = self.view(said.client.as_deref());
             match method.as_str() {
                 removed if modern::is_removed(removed) => Err(not_offered()),

@@ -35,6 +35,8 @@ pub(crate) struct ClientHost {
     way: Way,
     /// What the client can do, as soon as it has said so.
     abilities: Arc<OnceLock<Abilities>>,
+    /// What the first request of a stateless client declared: servers are offered that.
+    declared: Arc<OnceLock<Abilities>>,
     manner: Manner,
     longest: Longest,
     heard: Arc<Mutex<Heard>>,
@@ -95,9 +97,25 @@ impl ClientHost {
 
     fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
         let heard = Arc::new(Mutex::new(heard));
-        let (abilities, bulletin, profile, under_way) = Default::default();
+        let (abilities, declared, bulletin, profile, under_way) = Default::default();
         let spacing = Spacing::Compact;
-        ClientHost { way, abilities, manner, longest, heard, bulletin, spacing, profile, under_way }
+        ClientHost {
+            way,
+            abilities,
+            declared,
+            manner,
+            longest,
+            heard,
+            bulletin,
+            spacing,
+            profile,
+            under_way,
+        }
+    }
+
+    /// Takes note of what a request of a stateless client declares; what came first holds.
+    pub(crate) fn declare(&self, abilities: &Abilities) {
+        let _declared_before = self.declared.set(abilities.clone());
     }
 
     /// Takes note of which host it is part of; what was known before holds.
@@ -200,17 +218,14 @@ impl ClientHost {
     pub(crate) fn learn(&self, params: Option<&Raw>) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Hello<'a> {
-            #[serde(borrow, default)]
-            capabilities: Option<&'a RawValue>,
+        struct Hello {
             #[serde(default)]
             client_info: Value,
         }
-        let hello = params.and_then(|params| params.parse::<Hello<'_>>().ok());
+        let hello = params.and_then(|params| params.parse::<Hello>().ok());
         let name = hello.as_ref().and_then(|hello| hello.client_info["name"].as_str());
         self.set_profile(name.map_or(&UNKNOWN, HostProfile::of_client));
-        let declared = hello.and_then(|hello| hello.capabilities).map_or("{}", RawValue::get);
-        let _learnt_once = self.abilities.set(abilities(declared).unwrap_or_default());
+        let _learnt_once = self.abilities.set(declared(params));
     }
 
     /// Whether the user can be shown a form, or sent to a page.
@@ -320,9 +335,10 @@ impl Host for ClientHost {
         self.abilities.get().cloned().unwrap_or_else(of_a_request)
     }
 
-    /// Whoever did not open with `initialize` says with each request what it can do.
+    /// A stateless client declares its capabilities with each request; the first one counts.
     fn declares(&self) -> Abilities {
-        self.abilities.get().cloned().unwrap_or_else(Abilities::all)
+        let declared = self.abilities.get().or_else(|| self.declared.get());
+        declared.cloned().unwrap_or_else(Abilities::all)
     }
 
     fn era(&self) -> Option<Era> {
@@ -353,6 +369,18 @@ impl Host for ClientHost {
             self.say(&notice.method, &plain(&params));
         }
     }
+}
+
+/// What a client declares with `initialize`, as far as it concerns servers.
+pub(crate) fn declared(params: Option<&Raw>) -> Abilities {
+    #[derive(Deserialize)]
+    struct Hello<'a> {
+        #[serde(borrow, default)]
+        capabilities: Option<&'a RawValue>,
+    }
+    let hello = params.and_then(|params| params.parse::<Hello<'_>>().ok());
+    let declared = hello.and_then(|hello| hello.capabilities).map_or("{}", RawValue::get);
+    abilities(declared).unwrap_or_default()
 }
 
 /// What a client declares, as far as it concerns servers; `None` if that is no object.

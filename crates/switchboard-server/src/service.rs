@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use switchboard::Gateway;
 use switchboard::exact::Args;
 use switchboard::host_profile::HostProfile;
+use switchboard::{Gateway, Host};
 use switchboard_wire::envelope::Malformed;
 use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::peer::Pause;
@@ -138,6 +138,7 @@ impl Service {
             "initialize" => {
                 self.tongue = Tongue::Legacy;
                 self.talk.host().learn(params);
+                self.talk.session().gateway().declare(&self.talk.host().abilities());
             }
             "logging/setLevel" => self.talk.host().heed(params),
             "tools/list" => {

@@ -186,10 +186,7 @@ impl ServerHello {
 
     /// The same as an answer to `initialize`, at the newest revision that has one.
     pub fn to_initialize_result(&self) -> Raw {
-        let revision = match self.era {
-            Era::Legacy(revision) => revision.as_str(),
-            Era::Modern(revision) => revision.as_str(),
-        };
+        let revision = self.revision();
         let (capabilities, info) = (self.raw_capabilities.as_str(), self.raw_info.as_str());
         let mut json = format!(
             "{{\"protocolVersion\":\"{revision}\",\"capabilities\":{capabilities},\"serverInfo\":{info}"
@@ -200,6 +197,14 @@ impl ServerHello {
         }
         json.push('}');
         Raw::from_json(json)
+    }
+
+    /// The revision that is spoken.
+    pub fn revision(&self) -> &'static str {
+        match self.era {
+            Era::Legacy(revision) => revision.as_str(),
+            Era::Modern(revision) => revision.as_str(),
+        }
     }
 
     /// Whether there is no session: every request says who asks.

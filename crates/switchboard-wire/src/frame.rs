@@ -234,4 +234,12 @@ mod tests {
         let stalled = reader.next().await.unwrap_err();
         assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
     }
+
+    #[tokio::test]
+    async fn over_long_line_without_end_breaks_the_stream() {
+        let mut reader = FrameReader::new(tokio::io::repeat(b'x'), LIMIT);
+        assert!(matches!(reader.next().await, Ok(Some(Frame::TooLong { .. }))));
+        let endless = reader.next().await.unwrap_err();
+        assert_eq!(endless.kind(), io::ErrorKind::InvalidData);
+    }
 }

@@ -6,12 +6,13 @@
 //! [`Inlet`] what comes in.
 
 mod inlet;
+mod observer;
 mod streams;
 
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 pub use inlet::Inlet;
+pub use observer::{ObservedRequest, Observer};
 pub use streams::{Reader, Writer, open};
 
 use crate::alarm::Alarm;
@@ -104,6 +106,7 @@ pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
         dropped: AtomicU64::new(0),
         max_frame_bytes: limits.max_frame_bytes,
         alarm: Alarm::default(),
+        observer: OnceLock::new(),
     });
     let peer = Peer { shared, exchange: None, labels: None };
     (peer.clone(), outlet, Inlet::new(peer))
@@ -130,6 +133,7 @@ struct Shared {
     dropped: AtomicU64,
     max_frame_bytes: usize,
     alarm: Alarm,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +168,11 @@ pub struct Patience {
 }
 
 impl Peer {
+    /// Tells `observer` of every message from now on; the first observer stays.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        let _first_stays = self.shared.observer.set(observer);
+    }
+
     /// Asks and waits. `params` gets the progress token to put into `_meta`, and writes JSON.
     ///
     /// Dropping the future cancels the request on the other side.
@@ -188,7 +197,10 @@ impl Peer {
             self.shared.alarm.set(deadline.at);
         }
         let mut in_flight = InFlight { peer: self, id, done: false };
-        let frame = envelope::request_frame(id, method, &params(id));
+        let params = params(id);
+        let observed = self.observer().and_then(|observer| observer.begin(method, &params));
+        let frame = envelope::request_frame(id, method, &params);
+        drop(params);
         let queued = tokio::select! {
             biased;
             sent = self.shared.outbox.send(self.parcel(frame, Kind::Message)) => sent.is_ok(),
@@ -204,6 +216,9 @@ impl Peer {
             return Err(RequestError::NotSent);
         }
         let outcome = answered.await.unwrap_or(Err(RequestError::Closed));
+        if let Some(observed) = observed {
+            observed.end(&outcome);
+        }
         // Whoever timed out has not been answered: the other side is told that nobody waits.
         in_flight.done = true;
         if let Err(RequestError::TimedOut(_)) = outcome {
@@ -302,7 +317,14 @@ impl Peer {
         let _lost_when_full = self.shared.outbox.try_send(self.parcel(frame, kind));
     }
 
+    fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.shared.observer.get()
+    }
+
     fn parcel(&self, frame: Bytes, kind: Kind) -> Outgoing {
+        if let Some(observer) = self.observer() {
+            observer.sent(&frame);
+        }
         let (labels, weight) = (self.labels.clone(), Weight::of(&frame, &self.shared.backlog));
         Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind, labels, weight })
     }

@@ -26,6 +26,7 @@ use switchboard_core::reply::TrustLevel;
 use switchboard_core::restriction::Restriction;
 
 use crate::auth::Vault;
+use crate::capabilities::OfferedCapabilities;
 use crate::demo::Demo;
 use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::in_process::InProcess;
@@ -36,6 +37,7 @@ use crate::directory::Plan;
 use crate::env::Environment;
 use crate::host::Topic;
 use crate::listing_file::ListingFile;
+use crate::message_log::Debugging;
 use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
@@ -51,6 +53,7 @@ const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
 const DIRECT_TOOLS_VARIABLE: &str = "MCP_DIRECT_TOOLS";
 
 /// What stays the same when the configuration changes.
+#[derive(Clone)]
 pub(crate) struct Blueprint {
     pub(crate) environment: Environment,
     pub(crate) paths: Paths,
@@ -63,6 +66,10 @@ pub(crate) struct Blueprint {
     pub(crate) when_empty: WhenEmpty,
     /// Beats the settings.
     pub(crate) toolset: Option<Toolset>,
+    /// What connections that no session has to itself offer servers.
+    pub(crate) offered: OfferedCapabilities,
+    /// Beats the settings and what servers' entries say, for starts and for requests.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// When servers start and stop.
@@ -212,7 +219,8 @@ impl Blueprint {
         let shelf = shelf(definition, &parts.settings, standing).of_tier(tier_of(&server.trust));
         parts.shelves.insert(name.clone(), shelf);
         if standing == Standing::Active {
-            let file = ListingFile::of(&name, server, &self.environment, &self.paths);
+            let offer = (self.offered.clone(), askable(&parts.settings));
+            let file = ListingFile::of(&name, server, (&self.environment, &self.paths), offer);
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
                 None => self.transport(&name, server, &parts.settings),
@@ -280,18 +288,25 @@ impl Blueprint {
                 Some(ProtocolVersion::Modern) => Some(Era::Modern),
                 Some(ProtocolVersion::Auto) | None => None,
             },
-            start_timeout: start_timeout(definition, settings),
+            start_timeout: self.timeout.unwrap_or_else(|| start_timeout(definition, settings)),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
                 // Whoever asked goes with the gateway.
                 Starts::OnDemand => None,
             },
-            request_timeout: definition.request_timeout.unwrap_or(settings.request_timeout),
+            request_timeout: self
+                .timeout
+                .or(definition.request_timeout)
+                .unwrap_or(settings.request_timeout),
             max_frame_bytes: settings.max_frame_bytes,
             max_pages: settings.max_pages,
             max_tools: settings.max_tools,
             log,
             askable: askable(settings),
+            debugging: match definition.debug {
+                Some(true) => Debugging::On,
+                Some(false) | None => Debugging::Off,
+            },
             plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
         }
     }
@@ -493,7 +508,7 @@ pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> L
 }
 
 /// What servers may ask of their clients.
-fn askable(settings: &Settings) -> Vec<Topic> {
+pub(crate) fn askable(settings: &Settings) -> Vec<Topic> {
     let allowed = |topic: &Topic| match topic {
         Topic::Roots => true,
         Topic::Sampling => settings.sampling,

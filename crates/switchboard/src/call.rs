@@ -299,7 +299,7 @@ pub(crate) async fn resolve(
 }
 
 /// The proof that the call may be made; asks the user where a rule says so.
-async fn approve(
+pub(crate) async fn approve(
     session: &Session,
     checked: Checked,
     caller: &Caller,

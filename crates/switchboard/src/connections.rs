@@ -68,6 +68,11 @@ impl Session {
             self.connect_configured(wanted).await?;
         } else {
             self.gateway.has_room(&wanted.id, self.id())?;
+            // Another spelling of a configured name would be taken for that server.
+            let name = format!("{}_", wanted.id);
+            if !self.gateway.catalog().permits(&name, &wanted.id) {
+                return Err(ConnectError::Exists(wanted.id.clone()));
+            }
             self.consent_to(wanted, caller).await?;
             let admitted = self.gateway.admit(wanted, self.listener())?;
             reach(&admitted.upstream, wanted).await?;

@@ -111,7 +111,7 @@ impl Directory {
 
     /// The present snapshot. The first call reads the cache; it is small, and read once.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.shared.loaded.get_or_init(|| self.load());
+        self.load_if_possible();
         self.hear_of_accepted_tools();
         self.hear_of_sign_ins();
         Arc::clone(&self.shared.catalog.borrow())
@@ -182,7 +182,7 @@ impl Directory {
         self.shared.writers.spawn_blocking(move || {
             let written = locate(&file).map_err(UpdateError::Io).and_then(|located| {
                 let stamp = Stamp { definition: &located.digest, listed_at: now() };
-                listing_file::forget_failure(&located.path);
+                file.forget_failure();
                 SharedFile::ours(located.path)
                     .update(|present| Ok::<_, Infallible>(change(present, stamp)))
             });
@@ -239,7 +239,7 @@ impl Directory {
 
     /// What the server was when it was last connected, in this process or before.
     pub(crate) fn era(&self, server: &ServerName) -> Option<Era> {
-        self.shared.loaded.get_or_init(|| self.load());
+        self.load_if_possible();
         self.shared.catalog.borrow().shelf(server)?.era()
     }
 
@@ -337,6 +337,18 @@ impl Directory {
     pub(crate) async fn flush(&self) {
         self.shared.writers.close();
         self.shared.writers.wait().await;
+    }
+
+    /// Reads the cache once, as soon as it is known for which client capabilities.
+    fn load_if_possible(&self) {
+        let offered = || {
+            let plans = self.shared.plans.borrow();
+            let file = plans.values().find_map(|plan| plan.file.as_ref());
+            file.is_none_or(|file| file.offered().is_some())
+        };
+        if self.shared.loaded.get().is_none() && offered() {
+            self.shared.loaded.get_or_init(|| self.load());
+        }
     }
 
     fn load(&self) {

@@ -20,12 +20,13 @@ use switchboard_core::name::ServerName;
 use switchboard_core::request::Request;
 
 use crate::blueprint;
+use crate::capabilities::{CapabilitySet, OfferedCapabilities};
 use crate::dial::launch::Outlook;
 use crate::dial::lookup;
 use crate::directory;
 use crate::env::Environment;
 use crate::gateway::Gateway;
-use crate::host::Headless;
+use crate::host::{Headless, Topic};
 use crate::listing_file::{Cached, ListingFile};
 use crate::load::Loaded;
 use crate::paths::Paths;
@@ -65,7 +66,12 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
                 let settings = &loaded.config.settings;
                 faults.extend(launcher_note(&name, server, settings, (environment, locations)));
             }
-            faults.extend(file_faults(&name, server, environment, locations));
+            faults.extend(file_faults(
+                &name,
+                server,
+                (environment, locations),
+                offer(&loaded.config.settings),
+            ));
         }
         findings.extend(faults.into_iter().map(|fault| Finding::of(name, fault)));
     }
@@ -189,15 +195,20 @@ fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = Stri
     names.take(MOST_PROGRAMS)
 }
 
+/// What a command offers servers: it looks at the listings of commands.
+fn offer(settings: &Settings) -> (OfferedCapabilities, Vec<Topic>) {
+    (OfferedCapabilities::known(CapabilitySet::NONE), blueprint::askable(settings))
+}
+
 /// What is wrong with our own files about a server.
 fn file_faults(
     name: &ServerName,
     server: &Server,
-    environment: &Environment,
-    locations: &Paths,
+    (environment, locations): (&Environment, &Paths),
+    offer: (OfferedCapabilities, Vec<Topic>),
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let file = ListingFile::of(name, server, environment, locations);
+    let file = ListingFile::of(name, server, (environment, locations), offer);
     if let Some(Cached { path, listing, .. }) = file.cached(directory::now()) {
         match listing {
             Ok(_) | Err(Miss::OtherCredential) => {}

@@ -2,6 +2,8 @@
 
 mod builder;
 mod changes;
+mod check;
+mod family;
 mod first_listing;
 mod following;
 mod guests;
@@ -47,6 +49,8 @@ use crate::upstream::{
 
 pub use builder::GatewayBuilder;
 pub use changes::Changes;
+pub use check::CheckedServer;
+use family::Family;
 use guests::{AllGuests, Guests};
 
 /// Connects at the same time, over all servers.
@@ -82,6 +86,8 @@ struct Shared {
     first_listing: Mutex<Option<Instant>>,
     /// Set once the files of the configuration are followed.
     follower: OnceLock<Follower>,
+    /// The gateways for clients with other capabilities.
+    family: Mutex<Family>,
     tasks: TaskTracker,
     /// How many sessions there have been.
     sessions: AtomicU64,
@@ -206,6 +212,11 @@ impl Gateway {
     }
 
     pub(crate) fn apply_with(&self, config: &Config, notices: FileNotices) {
+        self.apply_to_family(config, &notices);
+        self.apply_alone(config, notices);
+    }
+
+    fn apply_alone(&self, config: &Config, notices: FileNotices) {
         let Parts { shelves, reserved, facts, recipes, settings, limits } =
             self.shared.blueprint.parts(config);
         let unread_rules = config.unread_rules.clone();
@@ -232,6 +243,18 @@ impl Gateway {
     /// Writes what is worth keeping, then stops every server, all at once.
     pub async fn shutdown(&self) {
         self.shared.closing.cancel();
+        let all: Vec<Gateway> = self.siblings().into_iter().chain([self.clone()]).collect();
+        let stopping: JoinSet<()> =
+            all.into_iter().map(|gateway| async move { gateway.stop_servers().await }).collect();
+        stopping.join_all().await;
+        self.shared.tasks.close();
+        if tokio::time::timeout(SHUTDOWN, self.shared.tasks.wait()).await.is_err() {
+            tracing::warn!("some servers did not stop in time");
+        }
+        self.shared.blueprint.spawner.close().await;
+    }
+
+    async fn stop_servers(&self) {
         if tokio::time::timeout(FLUSH, self.shared.directory.flush()).await.is_err() {
             tracing::warn!("some listings could not be kept in time");
         }
@@ -246,11 +269,6 @@ impl Gateway {
             .map(|upstream| async move { upstream.shutdown().await })
             .collect();
         stopping.join_all().await;
-        self.shared.tasks.close();
-        if tokio::time::timeout(SHUTDOWN, self.shared.tasks.wait()).await.is_err() {
-            tracing::warn!("some servers did not stop in time");
-        }
-        self.shared.blueprint.spawner.close().await;
     }
 
     /// The secrets of this user, kept as the settings want it.
@@ -436,6 +454,9 @@ impl Gateway {
 
     /// Goes on with the configuration that there is, and says why.
     pub(crate) fn keep(&self, stale: Vec<String>) {
+        for gateway in self.siblings() {
+            gateway.keep(stale.clone());
+        }
         self.shared.roster.send_modify(|roster| Arc::make_mut(roster).notices.stale = stale);
     }
 
@@ -501,6 +522,7 @@ impl Gateway {
     ) -> Surroundings {
         Surroundings {
             directory: self.shared.directory.clone(),
+            offered: self.shared.blueprint.offered.clone(),
             log_levels: self.shared.log_levels.clone(),
             notices: self.shared.notices.clone(),
             pulse: self.shared.pulse.clone(),

@@ -23,7 +23,9 @@ use switchboard_core::name::ServerName;
 
 use crate::auth::tokens;
 use crate::auth::vault::{self, Holder, IndexVersion, Kind};
+use crate::capabilities::{CapabilitySet, OfferedCapabilities};
 use crate::env::Environment;
+use crate::host::Topic;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
@@ -43,6 +45,9 @@ pub(crate) struct ListingFile {
     identity: Identity,
     /// The secret of the vault that requests are made with.
     stored: Option<(Holder, Kind)>,
+    /// The client capabilities that the server is offered, of which these may be asked for.
+    offered: OfferedCapabilities,
+    askable: Vec<Topic>,
     listings: PathBuf,
     key: PathBuf,
     tokens: PathBuf,
@@ -53,6 +58,14 @@ pub(crate) struct Located {
     pub(crate) path: PathBuf,
     /// What the file must say that it is about.
     pub(crate) digest: String,
+}
+
+/// What a file depends on beside the definition and the credential.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Offered {
+    /// A server that fails does so whatever it is offered.
+    Nothing,
+    Capabilities,
 }
 
 /// The cache as it is found, looked at once for all servers: its key, and the names of its files.
@@ -74,8 +87,8 @@ impl ListingFile {
     pub(crate) fn of(
         name: &ServerName,
         server: &Server,
-        environment: &Environment,
-        paths: &Paths,
+        (environment, paths): (&Environment, &Paths),
+        (offered, askable): (OfferedCapabilities, Vec<Topic>),
     ) -> ListingFile {
         let inherited: Vec<(&str, &str)> = environment.all().collect();
         let of_project = matches!(server.trust, Trust::Approved(_));
@@ -88,6 +101,8 @@ impl ListingFile {
             server: name.clone(),
             identity,
             stored: stored(server, environment),
+            offered,
+            askable,
             listings: paths.listings(),
             key: paths.listing_key(),
             tokens: paths.tokens(),
@@ -119,13 +134,13 @@ impl ListingFile {
 
     /// The file for lists that were asked for with the sign-in of this identity.
     pub(crate) fn listed_with(&self, identity: Option<&str>) -> io::Result<Located> {
-        Ok(self.located(&established_key(&self.key)?, identity))
+        Ok(self.located(&established_key(&self.key)?, identity, Offered::Capabilities))
     }
 
     /// The file that [`ListingFile::read`] reads, to be changed.
     pub(crate) fn known(&self) -> io::Result<Located> {
         let key = read_key(&self.key).ok_or(io::ErrorKind::NotFound)?;
-        Ok(self.located(&key, self.stored_identity().as_deref()))
+        Ok(self.located(&key, self.stored_identity().as_deref(), Offered::Capabilities))
     }
 
     /// What is known of the credential that is kept now.
@@ -135,12 +150,14 @@ impl ListingFile {
         now: u64,
     ) -> (Option<Cached>, Option<KnownFailure>) {
         let Some(key) = &index.key else { return (None, None) };
-        let Located { path, digest } = self.located(key, self.stored_identity().as_deref());
+        let identity = self.stored_identity();
+        let Located { path, digest } = self.located(key, identity.as_deref(), Offered::Nothing);
         let there = |path: &Path| path.file_name().is_some_and(|name| index.names.contains(name));
         let failure = Some(path.with_extension(FAILURE)).filter(|path| there(path));
         let failure =
             failure.and_then(|path| KnownFailure::decode(&paths::read(&path).ok()??, &digest));
-        let cached = there(&path).then(|| self.read(Located { path, digest }, now)).flatten();
+        let listing = self.located(key, identity.as_deref(), Offered::Capabilities);
+        let cached = there(&listing.path).then(|| self.read(listing, now)).flatten();
         (cached, failure)
     }
 
@@ -169,7 +186,8 @@ impl ListingFile {
     /// Remembers why the server failed.
     pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
         let key = established_key(&self.key)?;
-        let Located { path, digest } = self.located(&key, self.stored_identity().as_deref());
+        let identity = self.stored_identity();
+        let Located { path, digest } = self.located(&key, identity.as_deref(), Offered::Nothing);
         let bytes = failure.encode(&digest);
         let written = SharedFile::ours(path.with_extension(FAILURE))
             .update(|_| Ok::<_, Infallible>(Some(bytes.clone())));
@@ -180,11 +198,31 @@ impl ListingFile {
         }
     }
 
-    fn located(&self, key: &[u8; KEY_BYTES], identity: Option<&str>) -> Located {
+    /// Forgets why the server failed.
+    pub(crate) fn forget_failure(&self) {
+        let Some(key) = read_key(&self.key) else { return };
+        let identity = self.stored_identity();
+        let located = self.located(&key, identity.as_deref(), Offered::Nothing);
+        let failure = located.path.with_extension(FAILURE);
+        if failure.exists() {
+            let _gone_already = SharedFile::ours(failure).remove(|_| Ok::<_, Infallible>(()));
+        }
+    }
+
+    /// The capabilities that the server is offered, as soon as they are known.
+    pub(crate) fn offered(&self) -> Option<CapabilitySet> {
+        self.offered.get()
+    }
+
+    fn located(&self, key: &[u8; KEY_BYTES], identity: Option<&str>, offered: Offered) -> Located {
         let mut digest = Hmac::<Sha256>::new_from_slice(key).expect("any length will do");
         digest.update(&self.identity.hash);
         digest.update(&[u8::from(identity.is_some())]);
         digest.update(identity.unwrap_or_default().as_bytes());
+        if offered == Offered::Capabilities {
+            let set = self.offered.get().unwrap_or(CapabilitySet::USUAL).only(&self.askable);
+            digest.update(&[0xff, set.code()]);
+        }
         let digest = digest.finalize().into_bytes();
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = format!("{}-{}.{LISTING}", paths::file_stem(&self.server), &digest[..16]);
@@ -238,14 +276,6 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
         Ok(()) => Ok(key),
         Err(UpdateError::Io(error)) => Err(error),
         Err(UpdateError::Change(never)) => match never {},
-    }
-}
-
-/// Forgets why the server of a listing failed.
-pub(crate) fn forget_failure(listing: &Path) {
-    let failure = listing.with_extension(FAILURE);
-    if failure.exists() {
-        let _gone_already = SharedFile::ours(failure).remove(|_| Ok::<_, Infallible>(()));
     }
 }
 

@@ -23,7 +23,7 @@ use switchboard_core::nesting::plain;
 use switchboard_core::render::caution;
 use switchboard_core::reply::{
     Clue, Origin, Output, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
-    ToolPage, TrustLevel,
+    ToolPage, TrustLevel, Unavailable,
 };
 use switchboard_core::request::{LIST_LIMIT, PageRequest, ResultView, SearchRequest};
 
@@ -211,6 +211,7 @@ pub(crate) async fn search(
         blocking(move || catalog.index()).await;
     }
     let mut page = catalog.search(&request).map_err(explain::search)?;
+    sort_out_unlisted(session, &catalog, &mut page);
     if caller.access == Access::ReadOnly {
         catalog.mark_writes(page.hits.iter_mut().map(|hit| &mut hit.line));
     }
@@ -227,6 +228,22 @@ pub(crate) async fn search(
             Ok(Reply::Found(page))
         }
     }
+}
+
+/// Leaves in `not_listed` the servers that connecting may help: not those that start already, or
+/// failed a moment ago.
+fn sort_out_unlisted(session: &Session, catalog: &Catalog, page: &mut SearchPage) {
+    let failure = |server: &ServerName| catalog.shelf(server).and_then(Shelf::failure).cloned();
+    page.not_listed.retain(|server| {
+        let state = session.upstream(server).map(|upstream| upstream.status().state);
+        let why = match (state, failure(server)) {
+            (Ok(State::Connecting { .. }), _) => Unavailable::Starting,
+            (_, Some(failure)) => Unavailable::Failed { reason: failure.reason },
+            (_, None) => return true,
+        };
+        page.unavailable.push((server.clone(), why));
+        false
+    });
 }
 
 /// Waits for servers whose first listing is under way, none of them for long: a host may search as

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -402,6 +402,16 @@ pub(crate) fn append_rotating(path: &Path, bytes: &[u8], limit: u64) -> io::Resu
         fs::rename(path, path.with_extension("log.1"))?;
     }
     open_to_append(path)?.write_all(bytes)
+}
+
+/// Opens a private file of the user's to append to; one that others could read is closed to them.
+pub fn open_trace(path: &Path) -> io::Result<File> {
+    let file = open_to_append(path)?;
+    if file.metadata()?.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Opens a private file that is made if there is none. A pipe in its place would block for ever.

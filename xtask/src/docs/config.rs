@@ -138,7 +138,11 @@ const FIELDS: &[Field] = &[
         "boolean or list of globs",
         "which of its tools run unasked, unless its `approveTools` names them",
     ),
-    later("debug", "boolean", "accepted"),
+    now(
+        "debug",
+        "boolean",
+        "`true` logs its messages to standard error, secrets masked; see the [guide](../guide/server-authors.md#watch-a-server)",
+    ),
     later("trace", "boolean", "accepted"),
     now("disabled", "boolean", "listed and never started; also written `enabled: false`"),
     now(

@@ -1,6 +1,7 @@
 //! How to serve: to one host on the standard streams, or to many over HTTP, and which tools.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -26,6 +27,9 @@ pub(crate) struct Serve {
     /// itself; one that is not known gets defaults that are safe
     #[arg(long, value_name = "NAME", conflicts_with_all = ["http", "transparent"])]
     pub(crate) host: Option<String>,
+    /// Append every message to and from servers to this file, secrets masked, up to 64 MiB
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
 }
 
 fn toolset() -> impl TypedValueParser<Value = Toolset> {

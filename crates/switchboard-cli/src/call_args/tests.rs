@@ -1,5 +1,7 @@
 //! What typed words become.
 
+use std::path::Path;
+
 use proptest::{prop_assert_eq, proptest};
 use serde_json::json;
 
@@ -15,6 +17,11 @@ fn schema() -> Value {
             "ratio": { "type": "number" },
             "deep": { "type": "boolean" },
             "tags": { "type": "array", "items": { "type": "string" } },
+            "ids": { "type": "array", "items": { "type": "number" } },
+            "maybe_tags": { "anyOf": [
+                { "type": "array", "items": { "type": "string" } },
+                { "type": "null" },
+            ] },
             "where": { "type": "object" },
             "nothing": { "type": "null" },
             "either": { "type": ["string", "integer"] },
@@ -30,10 +37,19 @@ fn schema() -> Value {
     })
 }
 
+fn args(base: Args, words: &[String]) -> Result<Args, ArgsError> {
+    let given = read(pairs(words)?, &mut nothing_to_read())?;
+    typed(base, given, &schema())
+}
+
+fn nothing_to_read() -> Input {
+    Input::new(Path::new("/nowhere"), Some(Path::new("/no-home")))
+}
+
 fn check(words: &[&str], expected: Value) {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let seen = match pairs(&words) {
-        Ok(pairs) => Value::Object(typed(Args::default(), pairs, &schema()).values().clone()),
+    let seen = match args(Args::default(), &words) {
+        Ok(args) => Value::Object(args.values().clone()),
         Err(error) => Value::from(Failure::from(error).to_string()),
     };
     assert_eq!(seen, expected, "{words:?}");
@@ -45,7 +61,9 @@ fn values_are_typed_by_the_schema() {
     check(&["text=true"], json!({ "text": "true" }));
     check(&["text="], json!({ "text": "" }));
     check(&["text=a=b"], json!({ "text": "a=b" }));
-    check(&["text=@file"], json!({ "text": "@file" }));
+    check(&["text=@@file"], json!({ "text": "@file" }));
+    check(&["text=@"], json!({ "text": "@" }));
+    check(&["text:=\"-\""], json!({ "text": "-" }));
     check(&["count=2", "ratio=2.5"], json!({ "count": 2, "ratio": 2.5 }));
     check(&["ratio=1e3"], json!({ "ratio": 1000.0 }));
     check(&["deep=true"], json!({ "deep": true }));
@@ -89,7 +107,7 @@ fn numbers_are_kept_as_they_were_typed() {
     let base = object(r#"{ "open": [1.10, 1e2], "count": 1.0 }"#).unwrap();
     let words = ["ratio=12345678901234567890123", "count:=-0", "deep={\"a\":0.10}"];
     let words = words.map(str::to_owned);
-    let args = typed(base, pairs(&words).unwrap(), &schema());
+    let args = args(base, &words).unwrap();
     let expected =
         r#"{"open":[1.10,1e2],"count":-0,"ratio":12345678901234567890123,"deep":{"a":0.10}}"#;
     assert_eq!(args.to_string(), expected);
@@ -100,13 +118,53 @@ fn words_that_are_no_pairs_are_refused() {
     check(&["text"], json!("`text` is not of the form `key=value`"));
     check(&["=x"], json!("`=x` is not of the form `key=value`"));
     check(&[":=1"], json!("`:=1` is not of the form `key=value`"));
-    check(&["open=1", "open=2"], json!("`open` is given twice"));
+}
+
+#[test]
+fn repeated_key_is_a_list_where_the_schema_takes_one() {
+    check(&["tags=a", "tags=b,c"], json!({ "tags": ["a", "b,c"] }));
+    check(&["ids=1", "ids=2.50"], json!({ "ids": [1, 2.5] }));
+    check(
+        &["maybe_tags=1", "count=2", "maybe_tags=2"],
+        json!({ "maybe_tags": ["1", "2"], "count": 2 }),
+    );
+    check(&["open=1", "open=x"], json!({ "open": [1, "x"] }));
+    check(&["open:=[1]", "open=2"], json!({ "open": [[1], 2] }));
+    let twice = |key: &str| json!(format!("`{key}` is given twice, and it does not take a list"));
+    check(&["text=a", "text=b"], twice("text"));
+    check(&["count=1", "count=1"], twice("count"));
+}
+
+#[test]
+fn commas_in_one_value_of_a_list_are_refused() {
+    let told = |key: &str| {
+        json!(format!(
+            "`{key}` takes a list: repeat the key (`{key}=A {key}=B`), or write JSON (`{key}:='[…]'`)"
+        ))
+    };
+    check(&["tags=a,b"], told("tags"));
+    check(&["ids=1,2"], told("ids"));
+    check(&["maybe_tags=a,b"], told("maybe_tags"));
+    check(&["tags:=[\"a,b\"]"], json!({ "tags": ["a,b"] }));
+    check(&["text=a,b", "open=a,b"], json!({ "text": "a,b", "open": "a,b" }));
+}
+
+#[test]
+fn missing_file_is_named_with_the_way_to_write_an_at_sign() {
+    let told = |path: &str| {
+        json!(format!(
+            "the file for `text` cannot be used (the text `@x` is `text=@@x`): cannot read \
+             `{path}`: No such file or directory (os error 2)"
+        ))
+    };
+    check(&["text=@x"], told("/nowhere/x"));
+    check(&["text:=@~/x"], told("/no-home/x"));
 }
 
 #[test]
 fn pairs_win_over_the_object() {
     let base = object(r#"{"text": "a", "count": 1}"#).unwrap();
-    let merged = typed(base, pairs(&["count=2".to_owned()]).unwrap(), &schema());
+    let merged = args(base, &["count=2".to_owned()]).unwrap();
     assert_eq!(merged.to_string(), r#"{"text":"a","count":2}"#);
 }
 
@@ -133,14 +191,21 @@ fn a_broken_object_is_pointed_at() {
 #[test]
 fn arguments_of_prompts_are_texts() {
     let words = ["a=1".to_owned(), "b:=true".to_owned()];
-    assert_eq!(texts(&words).unwrap().to_string(), r#"{"a":"1","b:":"true"}"#);
+    assert_eq!(
+        texts(&words, &mut nothing_to_read()).unwrap().to_string(),
+        r#"{"a":"1","b:":"true"}"#
+    );
 }
 
 proptest! {
     #[test]
     fn a_declared_text_is_kept_to_the_byte(text in proptest::arbitrary::any::<String>()) {
-        let words = [format!("text={text}")];
-        let args = typed(Args::default(), pairs(&words).unwrap(), &schema());
+        let word = if text == "-" || text.starts_with('@') {
+            format!("text:={}", Value::from(&*text))
+        } else {
+            format!("text={text}")
+        };
+        let args = args(Args::default(), &[word]).unwrap();
         prop_assert_eq!(args.values().get("text"), Some(&Value::from(text)));
     }
 }

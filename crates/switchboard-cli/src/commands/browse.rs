@@ -1,66 +1,16 @@
-//! Looking around: status, tools, search, describe, instructions, resources, prompts.
+//! Looking around: tools, search, describe, instructions, resources, prompts.
 
-use switchboard::catalog::account::Account;
 use switchboard::catalog::search::Fit;
+use switchboard::render::json;
 use switchboard::render::words::{clean_line, plural, thousands};
-use switchboard::render::{json, remedy};
-use switchboard::reply::{Reply, ServerStatus};
+use switchboard::reply::Reply;
 use switchboard::request::{Matching, PageRequest, Request, SearchRequest};
-use switchboard::secret::Token;
-use switchboard_server::definitions;
 
 use crate::args::{Format, Search};
-use crate::boot::App;
 use crate::conversation::{ALL, Conversation};
 use crate::exit::Exit;
 use crate::report::{Outcome, Stop};
 use crate::show;
-
-pub(super) async fn status(talk: &Conversation<'_>, format: Format) -> Outcome {
-    let reply = talk.session.handle(Request::Status).await?;
-    talk.print(&reply, format)?;
-    if let Reply::Status(overview) = &reply
-        && !format.json
-        && overview.servers.iter().any(|server| server.status == ServerStatus::Pending)
-    {
-        let printer = talk.app.printer;
-        let command = printer.err.command("`switchboard trust`");
-        printer.note(&format!("{command} shows what this project wants to run"));
-    }
-    if !format.json {
-        show_token(talk.app);
-    }
-    Ok(Exit::Done)
-}
-
-/// What the tools cost a model, from what is known.
-pub(super) fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
-    let (session, printer) = (&talk.session, talk.app.printer);
-    let toolset = session.gateway().settings().toolset;
-    let shown = definitions(session.gateway(), toolset);
-    let account = Account::of(&session.catalog(), toolset, &shown);
-    let overview = session.overview();
-    if format.json {
-        printer.json(&json::status_with_tokens(&overview, &account))?;
-        return Ok(Exit::Done);
-    }
-    printer.text(&show::account::table(&overview, &account, printer.out))?;
-    printer.note("tokens of o200k, estimated; usually within 3 %");
-    if !account.not_listed.is_empty() {
-        printer.note(&remedy::not_listed(&account.not_listed, &printer.err));
-    }
-    Ok(Exit::Done)
-}
-
-/// For the eyes of whoever sits at the terminal, and for no file and no pipe.
-fn show_token(app: &App) {
-    if app.printer.is_watched()
-        && let Ok(Some(token)) = Token::existing(&app.paths)
-    {
-        let command = app.printer.err.command("`switchboard serve --http`");
-        app.printer.note(&format!("{command} takes the bearer token {}", token.expose()));
-    }
-}
 
 /// Lists what was never listed, and says how a command ends that tells of it. Servers that failed
 /// were named; a program gets the last of them instead of an answer about nothing.
@@ -86,13 +36,17 @@ pub(super) async fn tools(
         Some(server) => {
             talk.ask(Request::List { server: server.to_owned(), page: ALL }, "listing").await?
         }
-        None => Reply::Tools(talk.session.gateway().catalog().page(None, ALL)),
+        None => Reply::Tools(talk.session.catalog().page(None, ALL)),
     };
-    talk.print(&reply, format)?;
+    let printer = talk.app.printer;
     if let Reply::Tools(page) = &reply
-        && !format.json
+        && format.json
     {
-        let printer = talk.app.printer;
+        printer.json(&json::described_tools(page, &talk.session.catalog()))?;
+        return Ok(exit);
+    }
+    talk.print(&reply, format)?;
+    if let Reply::Tools(page) = &reply {
         show::remarks(page, printer.err).iter().for_each(|remark| printer.note(remark));
         talk.mention(&page.not_listed, &page.pending);
     }
@@ -100,7 +54,7 @@ pub(super) async fn tools(
 }
 
 pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
-    let Search { words, limit, offset, regex, server, format } = search;
+    let Search { words, limit, offset, regex, server, format, .. } = search;
     let exit = learn(talk, server.as_deref(), format).await?;
     let request = SearchRequest {
         matching: if regex { Matching::Pattern } else { Matching::Words },

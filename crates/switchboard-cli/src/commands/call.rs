@@ -1,37 +1,33 @@
-//! Using things: calls a tool, reads a resource, fills in a prompt, and prints the result whole.
+//! Using things: calls a tool, reads a resource, fills in a prompt.
 
 use std::cell::RefCell;
-use std::io::Read;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use switchboard::Progress;
-use switchboard::content::{CallOutput, Part, ResultForm};
 use switchboard::exact::Args;
-use switchboard::failure::{Failure, Hint};
-use switchboard::hidden;
-use switchboard::render;
-use switchboard::render::words::{clean_block, clean_line, plural, thousands};
-use switchboard::reply::{Origin, Output, Reply};
+use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::render::words::clean_line;
+use switchboard::reply::Reply;
 use switchboard::request::{CallRequest, Request};
 use tokio::sync::mpsc;
 
-use crate::args::{self, Format};
-use crate::boot::App;
-use crate::call_args::{self, ArgsError, Pair};
+use super::output::{self, Shape, Shown};
+use super::saving::Destination;
+use crate::args::call::{Call, Printed};
+use crate::call_args::{self, ArgsError, Given, Input, Pair, Source};
 use crate::conversation::Conversation;
-use crate::exit::Exit;
 use crate::report::Outcome;
 use crate::sign_in;
 
 /// Steps that may wait to be shown; more are of no use to anyone.
 const STEPS: usize = 16;
 
-pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
-    let pairs = call_args::pairs(&call.arguments).map_err(Failure::from)?;
-    let base = match &call.args {
-        Some(source) => object(talk.app, source).await.map_err(Failure::from)?,
-        None => Args::default(),
-    };
+pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
+    let save = Destination::check(talk.app, call.printed.save.as_deref(), &call.tool)?;
+    let mut input = talk.app.input();
+    let (words, object) = (call.arguments.clone(), call.args.clone());
+    let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
+    let (base, pairs) = given.map_err(Failure::from)?;
     // A call that met a server that wants a sign-in has not been made.
     let made = match make(talk, &call, base.clone(), pairs.clone()).await {
         Err(failure) => {
@@ -40,19 +36,48 @@ pub(super) async fn call(talk: &Conversation<'_>, call: args::Call) -> Outcome {
         }
         made => made,
     };
-    let (reply, shape) = made?;
-    print(talk, &reply, shape, call.format)
+    let (reply, shape) = made.map_err(|mut failure| {
+        if call.timeout.is_some() {
+            // The option replaces the setting.
+            failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
+        }
+        failure
+    })?;
+    let shown = Shown { shape, printed: &call.printed, save };
+    output::print(talk, &reply, shown)
+}
+
+/// Everything that was given on the command line, in files and on standard input.
+fn arguments(
+    words: &[String],
+    object: Option<&str>,
+    input: &mut Input,
+) -> Result<(Args, Vec<Pair<Given>>), ArgsError> {
+    let pairs = call_args::pairs(words)?;
+    let base = match object {
+        Some(source) => call_args::object(&input.text(Source::of(source))?)?,
+        None => Args::default(),
+    };
+    Ok((base, call_args::read(pairs, input)?))
+}
+
+/// Reads beside the runtime, which hears Ctrl-C meanwhile.
+pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(read).await {
+        Ok(read) => read,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
 }
 
 async fn make(
     talk: &Conversation<'_>,
-    call: &args::Call,
+    call: &Call,
     base: Args,
-    pairs: Vec<Pair>,
+    pairs: Vec<Pair<Given>>,
 ) -> Result<(Reply, Shape), Failure> {
     let found = talk.describe(&call.tool, call.server.as_deref()).await?;
     let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
-    let args = call_args::typed(base, pairs, &schema);
+    let args = call_args::typed(base, pairs, &schema).map_err(Failure::from)?;
     let mut request = CallRequest::new(
         found.line.shown.clone(),
         Some(found.line.server.as_str().to_owned()),
@@ -61,31 +86,6 @@ async fn make(
     request.select.clone_from(&call.select);
     let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
     Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
-}
-
-/// The object that `--args` means: JSON text, `@file`, or `-` for standard input.
-async fn object(app: &App, source: &str) -> Result<Args, ArgsError> {
-    if source == "-" {
-        let mut text = String::new();
-        let read = tokio::task::spawn_blocking(move || {
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
-        });
-        let text = match read.await {
-            Ok(text) => text.map_err(ArgsError::Stdin)?,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        };
-        return call_args::object(&text);
-    }
-    match source.strip_prefix('@') {
-        Some(path) => {
-            let path = app.typed_in.join(path);
-            match std::fs::read_to_string(&path) {
-                Ok(text) => call_args::object(&text),
-                Err(cause) => Err(ArgsError::File { path, cause }),
-            }
-        }
-        None => call_args::object(source),
-    }
 }
 
 /// Makes the call; its steps are shown while someone watches.
@@ -127,150 +127,54 @@ fn step_line(params: &str) -> String {
 
 pub(super) async fn read(
     talk: &Conversation<'_>,
-    uri: String,
-    server: Option<String>,
-    format: Format,
+    (uri, server): (String, Option<String>),
+    printed: &Printed,
 ) -> Outcome {
+    let save = Destination::check(talk.app, printed.save.as_deref(), last_segment(&uri))?;
     talk.list_unlisted(server.as_deref()).await?;
     let request = Request::ReadResource { uri, server };
     let reply = talk.ask(request, "reading the resource").await?;
-    print(talk, &reply, Shape::Contents, format)
+    output::print(talk, &reply, Shown { shape: Shape::Contents, printed, save })
+}
+
+/// `logo` of `file:///logo.png`.
+fn last_segment(uri: &str) -> &str {
+    let name = uri.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+    name.split_once('.').map_or(name, |(stem, _)| stem)
 }
 
 pub(super) async fn prompt(
     talk: &Conversation<'_>,
     (name, server): (String, Option<String>),
-    arguments: &[String],
-    format: Format,
+    arguments: Vec<String>,
+    printed: &Printed,
 ) -> Outcome {
-    let args = call_args::texts(arguments).map_err(Failure::from)?;
+    let save = Destination::check(talk.app, printed.save.as_deref(), &name)?;
+    let mut input = talk.app.input();
+    let args = reading(move || call_args::texts(&arguments, &mut input)).await;
+    let args = args.map_err(Failure::from)?;
     talk.list_unlisted(server.as_deref()).await?;
+    check_prompt(talk, (&name, server.as_deref()), &args)?;
     let request = Request::Prompt { name, server, args };
     let reply = talk.ask(request, "filling in the prompt").await?;
-    print(talk, &reply, Shape::Messages, format)
+    output::print(talk, &reply, Shown { shape: Shape::Messages, printed, save })
 }
 
-/// What a server's result is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
-    Content,
-    Contents,
-    Messages,
-}
-
-fn print(talk: &Conversation<'_>, reply: &Reply, shape: Shape, format: Format) -> Outcome {
-    let printer = talk.app.printer;
-    let Reply::Output(output) = reply else {
-        talk.print(reply, format)?;
-        return Ok(Exit::Done);
-    };
-    if let Some(unselected) = &output.unselected {
-        return Err(without_filter(talk, output, shape, unselected, format).into());
-    }
-    let exit = if output.content.is_error() { Exit::ToolError } else { Exit::Done };
-    if format.json {
-        printer.json(&whole(reply, output))?;
-        return Ok(exit);
-    }
-    let text = match output.content.selected() {
-        Some(selected) => selected.trim_end_matches('\n').to_owned(),
-        None => text(output, shape),
-    };
-    if exit == Exit::ToolError {
-        let text = clean_block(&text, usize::MAX);
-        printer.note(&format!("{} {text}", printer.err.error("error:")));
-    } else {
-        printer.foreign(&text)?;
-    }
-    if let Some(hidden) = hidden::find(&text) {
-        let count = plural(hidden.characters, "hidden character");
-        printer.warn(&format!("{count} in this result"));
-    }
-    Ok(exit)
-}
-
-/// A call whose filter failed was made all the same, and what it gave ends with this process: so it
-/// is printed, and then the failure.
-fn without_filter(
+/// Refuses arguments that the prompt does not declare, and the want of required ones. A prompt that
+/// is not found is the session's to explain.
+fn check_prompt(
     talk: &Conversation<'_>,
-    output: &Output,
-    shape: Shape,
-    unselected: &Failure,
-    format: Format,
-) -> Failure {
-    let whole = text(output, shape);
-    if format.json {
-        talk.app.printer.note(&clean_block(&whole, usize::MAX));
-    } else {
-        let _nobody_reads_it = talk.app.printer.foreign(&whole);
-    }
-    let mut failure = unselected.clone();
-    failure.hints.retain(|hint| !matches!(hint, Hint::ReadResult(_)));
-    failure
-}
-
-/// All text, with a note in the place of each image, sound and blob.
-fn text(output: &Output, shape: Shape) -> String {
-    // Mapped anew from what the server sent: the engine's files of blobs end with this process.
-    let raw = output.content.raw();
-    let content = match shape {
-        Shape::Content => CallOutput::of_call(raw),
-        Shape::Contents => CallOutput::of_resource(raw),
-        Shape::Messages => CallOutput::of_prompt(raw),
-    };
-    let blobs = content.spills(&ResultForm::default());
-    let note = |what: &str, mime: &str, bytes: usize| {
-        format!("[{what} {}, {} bytes]", clean_line(mime, 100), thousands(bytes))
-    };
-    let mut parts = Vec::new();
-    for (index, part) in content.parts().enumerate() {
-        let blob = blobs.iter().find(|blob| blob.block == index);
-        parts.push(match (part, blob) {
-            (_, Some(blob)) => {
-                note("blob", blob.mime, blob.decode().map_or(0, |bytes| bytes.len()))
-            }
-            (Part::Text(text), None) => text.into_owned(),
-            (Part::Image(media), None) => note("image", media.mime, decoded_len(&media.data)),
-            (Part::Audio(media), None) => note("audio", media.mime, decoded_len(&media.data)),
-        });
-    }
-    parts.join("\n")
-}
-
-/// How many bytes a base64 text stands for.
-fn decoded_len(data: &str) -> usize {
-    let symbols = data.bytes().filter(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(byte));
-    symbols.count() * 3 / 4
-}
-
-/// The JSON of an output, with every block as the server sent it.
-fn whole(reply: &Reply, output: &Output) -> Value {
-    let mut value = render::json::reply(reply);
-    if output.content.selected().is_some() {
-        return value;
-    }
-    let raw: Value = serde_json::from_str(output.content.raw()).unwrap_or_default();
-    let blocks = match (raw.get("content"), raw.get("contents")) {
-        (Some(Value::Array(blocks)), _) if output.origin == Origin::Tool => Some(blocks.clone()),
-        (_, Some(Value::Array(items))) if output.origin != Origin::Prompt => {
-            Some(items.iter().map(block_of).collect())
-        }
-        _ => None,
-    };
-    if let Some(blocks) = blocks
-        && let Some(content) = value.get_mut("content")
-    {
-        *content = Value::Array(blocks);
-    }
-    value
-}
-
-/// A part of a resource as a content block.
-fn block_of(item: &Value) -> Value {
-    match item.get("text") {
-        Some(Value::String(text)) => json!({ "type": "text", "text": text }),
-        _ => json!({ "type": "resource", "resource": item }),
-    }
+    (name, server): (&str, Option<&str>),
+    args: &Args,
+) -> Result<(), Failure> {
+    let catalog = talk.session.catalog();
+    let within = server.and_then(|server| catalog.active_server(server).ok());
+    let Ok(Some(item)) = catalog.find_prompt(name, within.as_ref()) else { return Ok(()) };
+    item.prompt.check(args).map_err(|error| {
+        let failure = Failure::new(Code::BadArguments, Subject::Request, error);
+        let expected = item.prompt.expected();
+        if expected.is_empty() { failure } else { failure.hint(Hint::Expected(expected)) }
+    })
 }
 
 #[cfg(test)]
@@ -278,19 +182,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn last_segment_of_an_address_names_a_file() {
+        let check = |uri: &str, expected: &str| assert_eq!(last_segment(uri), expected, "{uri}");
+        check("file:///logo.png", "logo");
+        check("note:7", "7");
+        check("demo://notes/", "notes");
+        check("x://", "");
+    }
+
+    #[test]
     fn steps_read_as_a_line() {
         let check = |params: &str, expected: &str| assert_eq!(step_line(params), expected);
         check(r#"{"progress": 3, "total": 5, "message": "copying"}"#, "3/5 copying");
         check(r#"{"progress": 0.5}"#, "0.5");
         check("nonsense", "");
-    }
-
-    #[test]
-    fn the_size_of_base64_is_that_of_its_bytes() {
-        let check = |data: &str, expected: usize| assert_eq!(decoded_len(data), expected);
-        check("", 0);
-        check("AA==", 1);
-        check("AAA=", 2);
-        check("AAAA\nAAAA", 6);
     }
 }

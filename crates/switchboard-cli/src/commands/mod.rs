@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod ad_hoc;
 mod add;
 mod auth;
 mod browse;
@@ -11,18 +12,22 @@ mod demo;
 mod doctor;
 mod edit;
 mod import;
+mod inspect;
 mod install;
 mod logs;
+mod output;
 mod pins;
+mod saving;
 mod serve;
 mod setup;
+mod status;
 mod token;
 mod trust;
 
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command, Pins, Talk};
-use crate::boot::App;
+use crate::boot::{App, Terms};
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::host::Consent;
@@ -43,7 +48,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
         Command::Connect { server: None, format } if format.json => Err(setup::no_name().into()),
         Command::Connect { server: None, .. } => setup::connect_new(app).await,
         Command::Connect { server: Some(server), format } => {
-            app.with_session(Consent::Ask, async |conversation| {
+            app.with_session(Consent::Ask.into(), async |conversation| {
                 connect::connect(conversation, &server, format).await
             })
             .await
@@ -59,31 +64,45 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             Ok(Exit::Done)
         }
         Command::Talk(talk) => {
-            let said_yes = matches!(&talk, Talk::Call(call) if call.yes);
+            let said_yes = match &talk {
+                Talk::Call(call) => call.yes,
+                Talk::Inspect(wish) => wish.yes,
+                _ => false,
+            };
             let consent = if said_yes { Consent::Given } else { Consent::Ask };
-            app.with_session(consent, async |conversation| run_in(conversation, talk).await).await
+            let timeout = match &talk {
+                Talk::Call(call) => call.timeout,
+                _ => None,
+            };
+            let terms = Terms { consent, timeout };
+            match talk.ad_hoc().map(ad_hoc::wanted).transpose()? {
+                Some(wanted) => {
+                    ad_hoc::with(app, terms, &wanted, async |on| run_in(on, talk).await).await
+                }
+                None => app.with_session(terms, async |on| run_in(on, talk).await).await,
+            }
         }
     }
 }
 
 async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
     match talk {
-        Talk::Status { tokens: true, format } => browse::tokens(on, format),
-        Talk::Status { tokens: false, format } => browse::status(on, format).await,
-        Talk::Tools { server, format } => browse::tools(on, server.as_deref(), format).await,
+        Talk::Status(wish) => status::status(on, wish).await,
+        Talk::Inspect(wish) => inspect::inspect(on, wish).await,
+        Talk::Tools { server, format, .. } => browse::tools(on, server.as_deref(), format).await,
         Talk::Search(search) => browse::search(on, search).await,
-        Talk::Describe { tool, server, format } => {
+        Talk::Describe { tool, server, format, .. } => {
             browse::describe(on, (&tool, server.as_deref()), format).await
         }
         Talk::Instructions { server, format } => browse::instructions(on, server, format).await,
         Talk::Call(call) => call::call(on, call).await,
         Talk::Auth(wish) => auth::auth(on, wish).await,
         Talk::Logout { server } => auth::logout(on, &server).await,
-        Talk::Resources { server, format } => browse::resources(on, server, format).await,
-        Talk::Read { uri, server, format } => call::read(on, uri, server, format).await,
-        Talk::Prompts { server, format } => browse::prompts(on, server, format).await,
-        Talk::Prompt { name, arguments, server, format } => {
-            call::prompt(on, (name, server), &arguments, format).await
+        Talk::Resources { server, format, .. } => browse::resources(on, server, format).await,
+        Talk::Read { uri, server, printed, .. } => call::read(on, (uri, server), &printed).await,
+        Talk::Prompts { server, format, .. } => browse::prompts(on, server, format).await,
+        Talk::Prompt { name, arguments, server, printed, .. } => {
+            call::prompt(on, (name, server), arguments, &printed).await
         }
         Talk::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
         Talk::Reconnect { server, format } => {

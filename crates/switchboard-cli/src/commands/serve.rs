@@ -46,7 +46,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         Some(address) => listen(app, address, how).await?,
     };
     let loaded = app.load_and_warn()?;
-    let mut builder = app.gateway(loaded.config);
+    let mut builder = app.gateway(loaded.config).capabilities_of_first_client();
     if let Some(toolset) = how.toolset {
         builder = builder.toolset(toolset);
     }
@@ -67,10 +67,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
     let mut announcing = JoinSet::new();
     // Pi is told by the face.
     if host != HostKind::Pi {
-        if let Some(warning) = warning_of_many(&gateway, &offer) {
-            app.printer.warn(&warning);
-        }
-        announcing.spawn(announce(app.printer, gateway.clone()));
+        announcing.spawn(announce(app.printer, gateway.clone(), offer.clone()));
     }
     let serving = async {
         match face {
@@ -123,9 +120,9 @@ fn introduce(app: &App, listening: &Listening, token: &Token) {
     let (printer, url) = (app.printer, listening.url());
     printer.note(&format!("Serving MCP at {}", printer.err.name(&url)));
     let file = app.paths.http_token().display().to_string();
-    let status = printer.err.command("`switchboard status`");
+    let status = printer.err.command("`switchboard status --http-token`");
     let file = printer.err.name(file);
-    printer.note(&format!("Its bearer token lies in {file}; {status} shows it on a terminal"));
+    printer.note(&format!("Its bearer token lies in {file}; {status} prints it"));
     let shown = if printer.is_watched() { token.expose() } else { "TOKEN" };
     let headers = json!({ "Authorization": format!("Bearer {shown}") });
     let entry = json!({ "type": "http", "url": url, "headers": headers });
@@ -133,8 +130,13 @@ fn introduce(app: &App, listening: &Listening, token: &Token) {
     printer.note(&format!("In the configuration of a host:\n  {hosts}"));
 }
 
-/// Says how it went with the servers that Pi's list of servers turns on.
-async fn announce(printer: Printer, gateway: Gateway) {
+/// Warns of many direct tools, and says how it went with the servers that Pi's list of servers turns
+/// on.
+async fn announce(printer: Printer, gateway: Gateway, offer: Offer) {
+    gateway.declared().await;
+    if let Some(warning) = warning_of_many(&gateway, &offer) {
+        printer.warn(&warning);
+    }
     let (connected, failed) = auto_connected(&gateway.turned_on().await);
     if let Some(connected) = connected {
         printer.note(&connected);

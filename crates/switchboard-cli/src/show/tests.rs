@@ -6,7 +6,7 @@ use switchboard::catalog::account::{Account, Cost};
 use switchboard::catalog::pin::DriftCount;
 use switchboard::catalog::search::Fit;
 use switchboard::config::values::{Lifecycle, Toolset};
-use switchboard::reply::{ReachedBy, SearchHit, TrustLevel};
+use switchboard::reply::{Overview, ReachedBy, SearchHit, ServerLine, ServerStatus, TrustLevel};
 
 use super::*;
 use switchboard::catalog::pin::Pin;
@@ -82,13 +82,13 @@ fn the_status_has_a_line_a_server() {
     };
     let status = Reply::Status(overview);
     insta::assert_snapshot!(reply(&status, PLAIN), @r#"
-    MCP: 1/2 servers, 3 tools
+    2 servers, 3 tools: 1 pending
     ✓ files (3 tools)
     ⚠ git (pending: the user has to trust it)
     "#);
     let coloured = Look { palette: Palette::Coloured, ..PLAIN };
     insta::assert_snapshot!(reply(&status, coloured).replace('\u{1b}', "ESC"), @r#"
-    ESC[1mMCP: 1/2 servers, 3 toolsESC[0m
+    ESC[1m2 servers, 3 tools: 1 pendingESC[0m
     ESC[32m✓ESC[0m ESC[36mfilesESC[0m (3 tools)
     ESC[33m⚠ESC[0m ESC[36mgitESC[0m (pending: the user has to trust it)
     "#);
@@ -134,6 +134,7 @@ fn the_first_hits_are_shown_in_full() {
         fit: Fit::Plausible,
         good: 1,
         with_signatures: true,
+        unavailable: Vec::new(),
         not_listed: Vec::new(),
         pending: Vec::new(),
         not_called: None,

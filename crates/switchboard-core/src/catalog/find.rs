@@ -75,6 +75,7 @@ impl Catalog {
             clear,
             with_signatures: request.signatures == Signatures::Shown,
             not_listed,
+            unavailable: Vec::new(),
             pending,
             not_called: None,
         })
@@ -234,6 +235,7 @@ impl Listing {
             description: &entry.description,
             input_schema: entry.input_schema(),
             keywords,
+            annotations: entry.annotations,
         })
     }
 }

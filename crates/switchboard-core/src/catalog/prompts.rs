@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
+use super::listing::PromptArgument;
 use super::pin::Pin;
+use super::resolve::clip;
 use super::{Catalog, Prompt, ResolveError, Shelf};
 use crate::exact::Args;
 use crate::name::{ServerName, ToolId, ToolName, fold, shown_names};
 use crate::render::caution;
+use crate::render::words::clean_line;
+
+/// Arguments of a prompt that a message names.
+const MOST_EXPECTED: usize = 50;
 
 /// A prompt together with the name that clients get it by.
 #[derive(Clone, Debug)]
@@ -101,13 +107,54 @@ impl Catalog {
             let mut found: Vec<&PromptItem<'_>> = items.iter().filter(|item| fits(item)).collect();
             if found.len() > 1 {
                 let choices = found.iter().take(10).map(|item| item.shown.to_string()).collect();
-                return Err(ResolveError::Ambiguous { name: super::resolve::clip(name), choices });
+                return Err(ResolveError::Ambiguous { name: clip(name), choices });
             }
             if let Some(only) = found.pop() {
                 return Ok(Some(only.clone()));
             }
         }
         Ok(None)
+    }
+}
+
+/// Why a prompt cannot be filled in with these arguments.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PromptArgsError {
+    #[error("the prompt `{prompt}` needs the argument `{name}`")]
+    Missing { prompt: String, name: String },
+    #[error("the prompt `{prompt}` has no argument `{name}`")]
+    Unknown { prompt: String, name: String },
+}
+
+impl Prompt {
+    /// Every argument that is required has to be there, and no other than declared ones.
+    pub fn check(&self, args: &Args) -> Result<(), PromptArgsError> {
+        let prompt = || clip(&self.name);
+        let is_declared = |name: &&String| self.arguments.iter().any(|known| known.name == **name);
+        if let Some(name) = args.values().keys().find(|name| !is_declared(name)) {
+            return Err(PromptArgsError::Unknown { prompt: prompt(), name: clip(name) });
+        }
+        let is_missing =
+            |known: &&PromptArgument| known.required && !args.values().contains_key(&known.name);
+        match self.arguments.iter().find(is_missing) {
+            Some(PromptArgument { name, .. }) => {
+                Err(PromptArgsError::Missing { prompt: prompt(), name: clip(name) })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A line for each argument.
+    pub fn expected(&self) -> String {
+        let line = |argument: &PromptArgument| {
+            let required = if argument.required { " (required)" } else { "" };
+            let description = argument.description.iter().map(|text| format!(": {text}"));
+            let name = &argument.name;
+            clean_line(&format!("{name}{required}{}", description.collect::<String>()), 200)
+                .into_owned()
+        };
+        let lines: Vec<String> = self.arguments.iter().take(MOST_EXPECTED).map(line).collect();
+        lines.join("\n")
     }
 }
 

@@ -89,10 +89,14 @@ impl Catalog {
         if let Some((server, _)) = self.shelves().find(|(server, _)| server.as_str() == name) {
             return Ok(server.clone());
         }
+        // An entry that cannot be used keeps its name: nothing else is meant by it.
+        let is_reserved = self.reserved().iter().any(|(reserved, _)| reserved.as_str() == name);
         let folded = fold(name);
         let close: Vec<_> =
-            self.shelves().map(|(n, _)| n).filter(|n| fold(n.as_str()) == folded).collect();
-        if let [only] = close[..] {
+            self.configured().filter(|n| !is_reserved && fold(n.as_str()) == folded).collect();
+        if let [only] = close[..]
+            && self.shelf(only).is_some()
+        {
             return Ok(only.clone());
         }
         let mut refused = self.reserved().iter().map(|(name, _)| name);

@@ -4,7 +4,7 @@ use super::expand::{Surroundings, expand};
 use super::values::Template;
 
 /// What stands for a value that may be secret.
-pub(super) const HIDDEN: &str = "…";
+pub(crate) const HIDDEN: &str = "…";
 
 /// Objects whose values are as often secrets as not, whatever their names.
 const HOLDERS: &[&str] = &["env", "environment", "headers", "http_headers", "authorizationParams"];
@@ -60,11 +60,16 @@ fn is_scheme(word: &str) -> bool {
 
 /// An address without what people hide in it, or a command line as its arguments.
 pub(super) fn line(text: &str) -> String {
-    arguments(text.split(' ')).collect::<Vec<_>>().join(" ")
+    command_line(text.split(' '))
+}
+
+/// A command line without what may be secret in its arguments.
+pub fn command_line<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    arguments(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Arguments are shown, but not what follows a word such as `--token` or `Authorization:`.
-pub(super) fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = String> {
+pub(crate) fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = String> {
     let mut after_a_name = false;
     words.map(move |word| {
         if after_a_name {
@@ -159,7 +164,7 @@ pub(super) fn is_prose(comment: &str) -> bool {
     !comment.contains(['"', '=']) && !comment.contains("://") && !comment.split(' ').any(bare)
 }
 
-pub(super) fn names_a_secret(name: &str) -> bool {
+pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.trim_end_matches([':', '=']).to_ascii_lowercase();
     let words = ["token", "secret", "passw", "authorization", "credential", "apikey", "cookie"];
     words.iter().any(|word| name.contains(word)) || name.ends_with("key")

@@ -400,28 +400,30 @@ fn push_text_block(out: &mut String, text: &str) {
 }
 
 impl Spill<'_> {
-    /// Line breaks and missing padding are forgiven; some encoders write them.
+    /// The bytes of a blob that is small enough to be stored.
     pub fn decode(&self) -> Result<Vec<u8>, BlobError> {
+        if self.data.len() > MAX_BLOB_BYTES / 2 * 3 {
+            return Err(BlobError::TooLarge);
+        }
+        let bytes = self.decode_whole()?;
+        if bytes.len() > MAX_BLOB_BYTES { Err(BlobError::TooLarge) } else { Ok(bytes) }
+    }
+
+    /// All bytes. Line breaks and missing padding are forgiven; some encoders write them.
+    pub fn decode_whole(&self) -> Result<Vec<u8>, BlobError> {
         const FORGIVING: GeneralPurpose = GeneralPurpose::new(
             &STANDARD,
             GeneralPurposeConfig::new()
                 .with_decode_padding_mode(DecodePaddingMode::Indifferent)
                 .with_decode_allow_trailing_bits(true),
         );
-        if self.data.len() > MAX_BLOB_BYTES / 2 * 3 {
-            return Err(BlobError::TooLarge);
-        }
         let wrapped = self.data.bytes().any(|byte| byte.is_ascii_whitespace());
         let decoded = if wrapped {
             FORGIVING.decode(self.data.split_ascii_whitespace().collect::<String>())
         } else {
             FORGIVING.decode(self.data.as_bytes())
         };
-        match decoded {
-            Ok(bytes) if bytes.len() > MAX_BLOB_BYTES => Err(BlobError::TooLarge),
-            Ok(bytes) => Ok(bytes),
-            Err(_) => Err(BlobError::NotBase64),
-        }
+        decoded.map_err(|_| BlobError::NotBase64)
     }
 }
 

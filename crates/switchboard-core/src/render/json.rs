@@ -1,26 +1,25 @@
 //! Replies and failures as JSON for machines; these shapes are stable.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::catalog::account::Account;
 use crate::catalog::pin::DriftCount;
+use crate::catalog::{Catalog, Item};
 use crate::failure::{Failure, Hint};
 use crate::hidden;
-use crate::reply::{Output, Overview, Reply, SearchHit, ServerLine, ToolLine};
+use crate::reply::{
+    Description, Output, Overview, Reply, SearchHit, ServerLine, ToolLine, ToolPage,
+};
 
 /// The JSON of a reply.
 pub fn reply(reply: &Reply) -> Value {
     match reply {
         Reply::Status(overview) => status(overview),
-        Reply::Tools(page) | Reply::Connected(page) => json!({
-            "tools": page.tools.iter().map(tool).collect::<Vec<_>>(),
-            "denied": page.denied,
-            "total": page.total,
-            "offset": page.offset,
-            "next": page.next,
-            "notListed": names(&page.not_listed),
-            "pending": names(&page.pending),
-        }),
+        Reply::Tools(page) | Reply::Connected(page) => {
+            tool_page(page, page.tools.iter().map(tool).collect())
+        }
         Reply::Disconnected { servers } => json!({ "disconnected": names(servers) }),
         Reply::SignInBegun { server, link } => {
             json!({ "server": server.as_str(), "url": link.as_str() })
@@ -37,18 +36,7 @@ pub fn reply(reply: &Reply) -> Value {
             "notListed": names(&page.not_listed),
             "pending": names(&page.pending),
         }),
-        Reply::Described(description) => {
-            let mut value = tool(&description.line);
-            value.insert("title".into(), json!(description.title));
-            value.insert("signature".into(), json!(description.signature));
-            value.insert("inputSchema".into(), parsed(Some(&description.input_schema)));
-            value.insert("outputSchema".into(), parsed(description.output_schema.as_deref()));
-            value.insert("annotations".into(), parsed(description.annotations.as_deref()));
-            if let Some(pattern) = &description.denied {
-                value.insert("deniedBy".into(), json!(pattern));
-            }
-            Value::Object(value)
-        }
+        Reply::Described(description) => Value::Object(described(description)),
         Reply::Instructions { server, text } => {
             json!({ "server": server.as_str(), "instructions": text })
         }
@@ -90,6 +78,42 @@ pub fn reply(reply: &Reply) -> Value {
             json!({ "prompts": rows.collect::<Vec<_>>() })
         }
     }
+}
+
+/// The JSON of a page of tools, each with all that `describe` tells of it.
+pub fn described_tools(page: &ToolPage, catalog: &Catalog) -> Value {
+    let items = catalog.shelves().flat_map(|(server, _)| catalog.tools_of(server));
+    let items: BTreeMap<&str, Item<'_>> = items.map(|item| (&**item.shown, item)).collect();
+    let row = |line: &ToolLine| match items.get(&*line.shown) {
+        Some(item) => described(&item.resolved().describe()),
+        None => tool(line),
+    };
+    tool_page(page, page.tools.iter().map(row).collect())
+}
+
+fn tool_page(page: &ToolPage, tools: Vec<Map<String, Value>>) -> Value {
+    json!({
+        "tools": tools,
+        "denied": page.denied,
+        "total": page.total,
+        "offset": page.offset,
+        "next": page.next,
+        "notListed": names(&page.not_listed),
+        "pending": names(&page.pending),
+    })
+}
+
+fn described(description: &Description) -> Map<String, Value> {
+    let mut value = tool(&description.line);
+    value.insert("title".into(), json!(description.title));
+    value.insert("signature".into(), json!(description.signature));
+    value.insert("inputSchema".into(), parsed(Some(&description.input_schema)));
+    value.insert("outputSchema".into(), parsed(description.output_schema.as_deref()));
+    value.insert("annotations".into(), parsed(description.annotations.as_deref()));
+    if let Some(pattern) = &description.denied {
+        value.insert("deniedBy".into(), json!(pattern));
+    }
+    value
 }
 
 /// The JSON of a status.

@@ -15,19 +15,60 @@ pub enum Word {
     Anything,
 }
 
+/// Whether several words for one property are a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    Refused,
+    /// Beside something else; each word may become this.
+    Admitted(Word),
+    /// Nothing but a list, or `null`.
+    Required(Word),
+}
+
 /// What the schema of an object says of one of its properties.
 pub fn word(schema: &Value, property: &str) -> Word {
+    property_schema(schema, property).map_or(Word::Anything, |found| word_of(schema, found))
+}
+
+/// Whether one of its properties takes a list.
+pub fn list(schema: &Value, property: &str) -> List {
+    let Some(found) = property_schema(schema, property) else {
+        return List::Admitted(Word::Anything);
+    };
+    let types = Types::of(schema, found);
+    let item = items(schema, found).map_or(Word::Anything, |items| word_of(schema, items));
+    if types.without(Types::NULL) == Types::ARRAY {
+        List::Required(item)
+    } else if types.contain(Types::ARRAY) {
+        List::Admitted(item)
+    } else {
+        List::Refused
+    }
+}
+
+fn property_schema<'s>(schema: &'s Value, property: &str) -> Option<&'s Value> {
     let fields = object::fields(schema, schema);
     let declared = fields.iter().find(|field| field.name == property).map(|field| field.schema);
-    let types = match declared.or_else(|| object::extra(schema, schema)) {
-        Some(property) => Types::of(schema, property),
-        None => Types::ANY,
-    };
-    match types {
+    declared.or_else(|| object::extra(schema, schema))
+}
+
+fn word_of(root: &Value, schema: &Value) -> Word {
+    match Types::of(root, schema) {
         Types::ANY => Word::Anything,
-        _ if types.contain(Types::STRING) => Word::Text,
+        types if types.contain(Types::STRING) => Word::Text,
         _ => Word::Json,
     }
+}
+
+/// The schema of the items of a list, also where the list is one of several choices.
+fn items<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
+    let schema = refs::resolve(root, schema)?;
+    if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
+        return Some(items);
+    }
+    let branches = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array())?;
+    let branch = branches.iter().find(|branch| Types::of(root, branch).contain(Types::ARRAY))?;
+    refs::resolve(root, branch)?.get("items").filter(|items| items.is_object())
 }
 
 /// The first name that is no declared property.

@@ -22,7 +22,7 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub use admitted::{Word, undeclared, word};
+pub use admitted::{List, Word, list, undeclared, word};
 pub use complaint::complains;
 pub use limits::SchemaError;
 pub use mirror::{MirrorError, mirrored};

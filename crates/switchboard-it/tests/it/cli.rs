@@ -1,5 +1,7 @@
 //! The command line as a script sees it: exit code, standard output and standard error together.
 
+mod ad_hoc;
+mod calling;
 mod json;
 mod mistakes;
 
@@ -95,7 +97,7 @@ async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    MCP: 0/1 servers, 0 tools
+    No servers yet: `switchboard add NAME -- COMMAND` adds one, `switchboard import` takes over those of your hosts
     ○ demo (not connected)
     --- stderr
     "#);
@@ -141,7 +143,7 @@ async fn what_was_typed_wrong_is_pointed_at() {
     exit 2
     --- stdout
     --- stderr
-    error: cannot read the arguments from `[HOME]/nowhere.json`
+    error: cannot read `[HOME]/nowhere.json`
       caused by: No such file or directory (os error 2)
     "#);
     insta::assert_snapshot!(transcript(&installed, "tools demos").await, @r#"
@@ -232,7 +234,7 @@ async fn a_file_that_does_not_read_is_named_with_its_place_and_the_rest_goes_on(
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    MCP: 0/0 servers, 0 tools
+    0 servers, 0 tools
     --- stderr
     error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
     "#);
@@ -279,7 +281,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    MCP: 0/4 servers, 0 tools
+    4 servers, 0 tools: 1 pending
     ○ all (not connected)
     ○ broken (not connected)
     ○ demo (not connected)

@@ -149,7 +149,11 @@ async fn the_configuration_chooses_in_every_toolset() {
 #[tokio::test]
 async fn a_call_passes_the_same_gate_as_everywhere() {
     let installed = installed(&[("ace", json!({}))], json!({ "toolset": "direct" }));
+    // Listings are kept for each set of client capabilities.
     installed.run(["connect", "ace"]).await;
+    let mut client = installed.connect(json!({ "elicitation": {} })).await;
+    client.mcp(json!({ "connect": "ace" })).await;
+    client.end().await;
     let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
 
     let mut client = installed.connect(json!({ "elicitation": {} })).await;

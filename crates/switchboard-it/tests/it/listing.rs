@@ -68,11 +68,12 @@ async fn all_pages_of_a_list_are_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_leads_in_a_circle_is_given_up() {
-    for (cursor, code) in [
-        ("same", Some(Code::ConnectFailed)),
-        ("aba", Some(Code::ConnectFailed)),
-        ("infinite", Some(Code::ConnectFailed)),
-        ("empty", None),
+    // A cursor that comes again is noticed at once, and not only by the limit of 100 pages.
+    for (cursor, code, requests) in [
+        ("same", Some(Code::ConnectFailed), 10),
+        ("aba", Some(Code::ConnectFailed), 10),
+        ("infinite", Some(Code::ConnectFailed), 110),
+        ("empty", None, 10),
     ] {
         let script = format!(
             "page_size = 1\n[[tools]]\nname = 'echo'\n[[tools]]\nname = 'add'\n[faults]\ncursor = '{cursor}'\n"
@@ -80,7 +81,7 @@ async fn a_list_that_leads_in_a_circle_is_given_up() {
         let world = World::of("demo", "circle").script("circle", &script).start();
         let outcome = world.call("demo_echo", json!({ "text": "hi" })).await;
         assert_eq!(outcome.err().map(|failure| failure.code), code, "{cursor}");
-        assert!(world.fixture("demo").ledger().methods.len() <= 110, "{cursor}");
+        assert!(world.fixture("demo").ledger().methods.len() <= requests, "{cursor}");
     }
 }
 
@@ -269,4 +270,24 @@ async fn server_that_goes_on_changing_is_listed_with_growing_pauses() {
     assert!((2..=8).contains(&storm), "{storm} walks in a second");
     world.ask(r#"{ "connect": "demo" }"#).await;
     assert_eq!(walks() - before, storm + 1, "an explicit refresh skips the pause");
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_search_names_servers_that_start_or_failed_and_offers_neither() {
+    let config = r#"{ "mcpServers": {
+        "broken": { "command": "fixture-server", "args": ["broken"] },
+        "good": { "command": "fixture-server", "args": ["good"] },
+        "stuck": { "command": "fixture-server", "args": ["stuck"] } } }"#;
+    let world = World::with(config)
+        .script("broken", "[faults]\nexit_on = 'initialize'\n")
+        .script("good", "[[tools]]\nname = 'paint'\n")
+        .script("stuck", "[faults]\nnever_answer = 'tools/list'\n[[tools]]\nname = 'late'\n")
+        .start();
+    world.gateway.list_missing_in_background();
+    let answer = world.ask(r#"{ "search": "paint" }"#).await;
+    assert!(answer.starts_with("good_paint("), "{answer}");
+    let starting = "1 server still starting: stuck (search again in a few seconds)\n";
+    assert!(answer.contains(starting), "{answer}");
+    assert!(answer.contains("1 server failed: broken (the server ended while it was"), "{answer}");
+    assert!(!answer.contains("connects and lists"), "{answer}");
 }

@@ -263,6 +263,26 @@ async fn serve_applies_what_is_saved_without_a_restart() {
     assert!(ended.stderr.contains("`mcpServers.d.command` must be"), "{}", ended.stderr);
 }
 
+#[tokio::test]
+async fn removed_server_that_ignores_sigterm_is_killed() {
+    let installed = Installed::bare(PROGRAMS);
+    let faults = "[faults]\nignore_eof = true\nignore_sigterm = true\n";
+    let script = installed.write("stubborn.toml", &format!("{faults}{TOOLS}"));
+    let save = |name: &str| {
+        let args = json!([script, "--spawn-log", installed.spawn_log()]);
+        let servers = json!({ name: { "command": "fixture-server", "args": args } });
+        let config = json!({ "mcpServers": servers }).to_string();
+        installed.write("switchboard/mcp.json", &config);
+    };
+    save("old");
+    let mut client = installed.connect(json!({})).await;
+    let pid = client.mcp(json!({ "tool": "old_pid" })).await.parse().unwrap();
+    save("new");
+    status_with(&mut client, "new (").await;
+    until_gone(&[pid]).await;
+    client.end().await;
+}
+
 /// Asks for the status until it has `part`.
 pub(crate) async fn status_with(client: &mut Client, part: &str) -> String {
     let mut status = String::new();

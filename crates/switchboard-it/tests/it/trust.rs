@@ -156,9 +156,12 @@ async fn approvals_that_do_not_read_approve_nothing() {
     let (_, _, pending) = project.open();
     project.approve(&pending[0]);
     let file = Paths::of(&project.home.environment()).trust();
-    fs::write(file, "{ damaged").unwrap();
+    fs::write(&file, "{ damaged").unwrap();
     assert!(project.use_it().await.starts_with("trust_required"));
     assert!(!project.canary().exists());
+    let store = TrustStore::at(file.clone());
+    assert!(store.approve(&pending[0].hash, "local", &project.folder).is_err());
+    assert_eq!(fs::read_to_string(file).unwrap(), "{ damaged");
 }
 
 #[tokio::test]

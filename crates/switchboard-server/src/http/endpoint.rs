@@ -24,6 +24,8 @@ use super::session::{HttpSession, Said};
 use super::sessions::{Full, Sessions};
 use super::stateless::{self, Judged};
 use super::stream::Events;
+use crate::conversation::Conversation;
+use crate::host::declared;
 use crate::params::agreed_revision;
 
 /// How long the body of a request may take.
@@ -101,9 +103,9 @@ impl Endpoint {
                 Ok(message) => message,
                 Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
             };
-            return match stateless::judge(&message, headers, self.sessions.common()) {
-                Judged::Fits => {
-                    let response = self.answer_alone(&frame, form).await;
+            return match stateless::judge(&message, headers, &self.sessions) {
+                Judged::Fits(talk) => {
+                    let response = self.answer_alone(&frame, form, talk).await;
                     if stateless::listens(&message) {
                         seat.listens();
                     }
@@ -117,8 +119,13 @@ impl Endpoint {
     }
 
     /// A request that stands for itself. If nobody reads its answer any more, it is given up.
-    async fn answer_alone(&self, frame: &Bytes, form: Form) -> Response<Content> {
-        let session = self.sessions.of_one_request();
+    async fn answer_alone(
+        &self,
+        frame: &Bytes,
+        form: Form,
+        talk: Arc<Conversation>,
+    ) -> Response<Content> {
+        let session = self.sessions.of_one_request(talk);
         let ending = session.ending();
         match session.say(frame, form).await {
             Said::Events(events) => said(Said::Events(events.until_unread(ending))),
@@ -133,13 +140,13 @@ impl Endpoint {
 
     /// The first message of a client.
     async fn begin(&self, frame: &Bytes, message: &Message, form: Form) -> Response<Content> {
-        let revision = match message {
+        let (revision, abilities) = match message {
             Message::Request { method, params, .. } if method == "initialize" => {
-                agreed_revision(params.as_ref())
+                (agreed_revision(params.as_ref()), declared(params.as_ref()))
             }
             _ => return rpc_error(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing"),
         };
-        let Ok((id, session)) = self.sessions.open(revision).map_err(|Full| ()) else {
+        let Ok((id, session)) = self.sessions.open(revision, &abilities).map_err(|Full| ()) else {
             return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are in use");
         };
         let mut response = said(session.say(frame, form).await);

@@ -1,10 +1,12 @@
 //! The sessions of all clients: by ids that nobody can guess, few enough, and ended when forgotten.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard::Gateway;
+use switchboard::capabilities::CapabilitySet;
+use switchboard::host::Abilities;
 use switchboard::secret::unguessable;
 use switchboard_wire::era::Revision;
 use tokio::task::JoinSet;
@@ -28,8 +30,9 @@ pub(super) struct Sessions {
     gateway: Gateway,
     offer: Offer,
     by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
-    /// What all who open no session have in common; made when the first of them comes.
-    common: OnceLock<Arc<Conversation>>,
+    /// What all who open no session have in common, by what they can do; made when the first of them
+    /// comes.
+    common: Mutex<HashMap<CapabilitySet, Arc<Conversation>>>,
     /// The requests of those, until each is over.
     lone: Arc<Mutex<Lone>>,
     running: TaskTracker,
@@ -55,15 +58,20 @@ impl Sessions {
         &self.gateway
     }
 
-    /// Opens a session; its id comes with it.
-    pub(super) fn open(&self, revision: Revision) -> Result<(String, Arc<HttpSession>), Full> {
+    /// Opens a session for a client with these capabilities; its id comes with it.
+    pub(super) fn open(
+        &self,
+        revision: Revision,
+        abilities: &Abilities,
+    ) -> Result<(String, Arc<HttpSession>), Full> {
+        let gateway = self.gateway_for(abilities);
         let mut by_id = self.by_id();
         if by_id.len() >= MOST {
             let idle = by_id.iter().filter_map(|(id, session)| Some((session.idle_since()?, id)));
             let longest = idle.min().map(|(_, id)| id.clone()).ok_or(Full)?;
             by_id.remove(&longest).into_iter().for_each(|session| session.end());
         }
-        let (session, outlet) = HttpSession::new(&self.gateway, &self.offer, revision);
+        let (session, outlet) = HttpSession::new(&gateway, &self.offer, revision);
         self.running.spawn(Arc::clone(&session).run(outlet));
         let id = unguessable();
         by_id.insert(id.clone(), Arc::clone(&session));
@@ -71,8 +79,7 @@ impl Sessions {
     }
 
     /// One for a single request.
-    pub(super) fn of_one_request(&self) -> Arc<HttpSession> {
-        let talk = Arc::clone(self.common());
+    pub(super) fn of_one_request(&self, talk: Arc<Conversation>) -> Arc<HttpSession> {
         let (session, outlet) = HttpSession::of_one_request(&self.gateway, talk);
         let mut lone = lock(&self.lone);
         lone.last += 1;
@@ -87,9 +94,26 @@ impl Sessions {
         session
     }
 
-    pub(super) fn common(&self) -> &Arc<Conversation> {
-        let talk = || Arc::new(Conversation::with_anybody(&self.gateway, &self.offer));
-        self.common.get_or_init(talk)
+    /// What those have in common who open no session and can do this.
+    pub(super) fn common(&self, abilities: &Abilities) -> Arc<Conversation> {
+        let set = CapabilitySet::of(abilities);
+        let mut common = lock(&self.common);
+        let talk = common.entry(set).or_insert_with(|| {
+            let gateway = self.gateway_for(abilities);
+            Arc::new(Conversation::with_anybody(&gateway, &self.offer))
+        });
+        Arc::clone(talk)
+    }
+
+    /// What a client is listed depends on what it can do. A server that is seen as it is has a
+    /// connection for each client anyway.
+    fn gateway_for(&self, abilities: &Abilities) -> Gateway {
+        match self.offer {
+            Offer::Mirror(_) => self.gateway.clone(),
+            Offer::Auto | Offer::Proxy | Offer::Pair | Offer::Direct | Offer::Granular => {
+                self.gateway.for_client(abilities)
+            }
+        }
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<HttpSession>> {
@@ -126,7 +150,7 @@ impl Sessions {
             .map(|session| async move { session.wind_down(limit).await })
             .collect();
         ending.join_all().await;
-        self.common.get().into_iter().for_each(|talk| talk.end());
+        lock(&self.common).drain().for_each(|(_, talk)| talk.end());
         self.running.close();
         if tokio::time::timeout(ENDING, self.running.wait()).await.is_err() {
             tracing::warn!("some sessions did not end in time");

@@ -1,10 +1,13 @@
 //! Requests that open no session: what stands in their headers has to be what they say.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use switchboard::host::Abilities;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::era::Revision;
 use switchboard_wire::modern::{
@@ -14,6 +17,7 @@ use switchboard_wire::{Id, Message, Raw, RpcError};
 
 use super::endpoint::{Content, rpc_error_for};
 use super::guard::{REVISION, Twice, only};
+use super::sessions::Sessions;
 use crate::conversation::Conversation;
 use crate::modern::{self, Said};
 
@@ -22,8 +26,8 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// What a message without a session is.
 pub(super) enum Judged {
-    /// A request that says all that there is to know.
-    Fits,
+    /// A request that says all that there is to know, and the conversation that it is part of.
+    Fits(Arc<Conversation>),
     /// One that was meant to, and does not.
     Wrong(Option<Id>, RpcError),
     /// Of the other era.
@@ -31,7 +35,7 @@ pub(super) enum Judged {
 }
 
 /// Reads the headers against the message.
-pub(super) fn judge(message: &Message, headers: &HeaderMap, talk: &Conversation) -> Judged {
+pub(super) fn judge(message: &Message, headers: &HeaderMap, sessions: &Sessions) -> Judged {
     let header = match only(headers, &REVISION) {
         Ok(header) => header,
         Err(Twice) => return Judged::Wrong(None, mismatch(&REVISION)),
@@ -52,12 +56,12 @@ pub(super) fn judge(message: &Message, headers: &HeaderMap, talk: &Conversation)
         return Judged::Other;
     }
     let checked = check_revision(header, stated.as_deref()).and_then(|()| match id {
-        Some(_) => check(method, params, headers, talk),
+        Some(_) => check(method, params, headers, sessions),
         // Nothing hangs on what needs no answer.
-        None => Ok(()),
+        None => Ok(sessions.common(&Abilities::default())),
     });
     match checked {
-        Ok(()) => Judged::Fits,
+        Ok(talk) => Judged::Fits(talk),
         Err(error) => Judged::Wrong(id, error),
     }
 }
@@ -75,8 +79,8 @@ fn check(
     method: &str,
     params: Option<&Raw>,
     headers: &HeaderMap,
-    talk: &Conversation,
-) -> Result<(), RpcError> {
+    sessions: &Sessions,
+) -> Result<Arc<Conversation>, RpcError> {
     if only(headers, &METHOD).ok().flatten() != Some(method) {
         return Err(mismatch(&METHOD));
     }
@@ -86,13 +90,14 @@ fn check(
         _ => None,
     };
     let said = Said::read(params)?;
+    let talk = sessions.common(&said.abilities);
     let name = named.and_then(|named| said.request.values().get(named)?.as_str());
-    let Some(name) = name else { return Ok(()) };
+    let Some(name) = name else { return Ok(talk) };
     if !says(headers, &NAME, name) {
         return Err(mismatch(&NAME));
     }
     if method != "tools/call" {
-        return Ok(());
+        return Ok(talk);
     }
     let args = said.request.values().get("arguments").and_then(|args| args.as_object());
     for (parameter, value) in args.map(|args| talk.mirrored(name, args)).unwrap_or_default() {
@@ -103,7 +108,7 @@ fn check(
             return Err(mismatch(&header));
         }
     }
-    Ok(())
+    Ok(talk)
 }
 
 fn says(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {

@@ -26,6 +26,9 @@ impl Inlet {
 
     /// Takes one message: answers go to whoever asked, the rest to `handler`.
     pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
+        if let Some(observer) = self.peer.observer() {
+            observer.received(frame);
+        }
         match envelope::parse(frame) {
             Ok(message) => self.take_message(message, exchange, handler),
             // Whoever waits for it need not wait until their time is up.

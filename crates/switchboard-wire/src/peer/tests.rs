@@ -358,3 +358,48 @@ async fn a_request_that_its_transport_gives_up_fails_alone() {
     assert!(matches!(outcome, Err(RequestError::NotSent)), "{outcome:?}");
     assert!(!peer.is_closed());
 }
+
+/// Writes down what it is told.
+#[derive(Debug)]
+struct Scribe(std_mpsc::Sender<String>);
+
+impl Observer for Scribe {
+    fn sent(&self, message: &[u8]) {
+        let _ = self.0.send(format!("sent {}", String::from_utf8_lossy(message).trim_end()));
+    }
+
+    fn received(&self, message: &[u8]) {
+        let _ = self.0.send(format!("received {}", String::from_utf8_lossy(message)));
+    }
+
+    fn begin(&self, method: &str, params: &str) -> Option<Box<dyn ObservedRequest>> {
+        let _ = self.0.send(format!("begin {method} {params}"));
+        Some(Box::new(Scribe(self.0.clone())))
+    }
+}
+
+impl ObservedRequest for Scribe {
+    fn end(self: Box<Self>, outcome: &Result<Raw, RequestError>) {
+        let _ = self.0.send(format!("end {}", outcome.is_ok()));
+    }
+}
+
+#[tokio::test]
+async fn observer_sees_each_message_and_the_outcome_of_requests() {
+    let (peer, _hearing) = connected();
+    let (scribe, written) = std_mpsc::channel();
+    peer.observe(Arc::new(Scribe(scribe)));
+    peer.request("echo", |_| "[1]".to_owned(), Patience::default()).await.unwrap();
+    peer.notify("notifications/x", "{}").await.unwrap();
+    let written: Vec<String> = written.try_iter().collect();
+    assert_eq!(
+        written,
+        [
+            "begin echo [1]",
+            r#"sent {"jsonrpc":"2.0","id":1,"method":"echo","params":[1]}"#,
+            r#"received {"jsonrpc":"2.0","id":1,"result":[1]}"#,
+            "end true",
+            r#"sent {"jsonrpc":"2.0","method":"notifications/x","params":{}}"#,
+        ]
+    );
+}

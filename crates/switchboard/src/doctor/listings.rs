@@ -151,7 +151,8 @@ fn last_listing(
     (environment, locations): (&Environment, &Paths),
     loaded: &Loaded,
 ) -> Option<Listing> {
-    let file = ListingFile::of(name, server, environment, locations);
+    let offer = super::offer(&loaded.config.settings);
+    let file = ListingFile::of(name, server, (environment, locations), offer);
     let (raw, _) = file.cached(directory::now())?.listing.ok()?;
     let policy = blueprint::listing_policy(&server.definition, &loaded.config.settings);
     Some(Listing::build(name.clone(), &raw, &policy))

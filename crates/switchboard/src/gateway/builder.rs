@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use switchboard_core::config::layers::Config;
+use switchboard_core::config::settings::Settings;
 use switchboard_core::config::values::{CredentialStore, Toolset};
 use switchboard_core::content::guard::Limits;
 use tokio::sync::{Semaphore, watch};
@@ -16,6 +18,7 @@ use super::guests::AllGuests;
 use super::{CONCURRENT_DIALS, FileNotices, Gateway, Roster, Shared};
 use crate::auth::{Accounts, Vault};
 use crate::blueprint::{Blueprint, Starts, WhenEmpty};
+use crate::capabilities::{CapabilitySet, OfferedCapabilities};
 use crate::demo::Demo;
 use crate::dial::http::Clients;
 use crate::dial::in_process::InProcess;
@@ -47,6 +50,8 @@ impl GatewayBuilder {
             starts: Starts::AsConfigured,
             when_empty: WhenEmpty::Nothing,
             toolset: None,
+            offered: OfferedCapabilities::known(CapabilitySet::USUAL),
+            timeout: None,
         };
         GatewayBuilder { blueprint, names: Arc::new(SystemNames), config: Config::default() }
     }
@@ -108,6 +113,22 @@ impl GatewayBuilder {
         self
     }
 
+    /// The client capabilities that servers are offered: those of all sessions, so that what is
+    /// listed can be called. Without this, all that there are.
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: CapabilitySet) -> GatewayBuilder {
+        self.blueprint.offered = OfferedCapabilities::known(capabilities);
+        self
+    }
+
+    /// The same with those of the first client, which [`Gateway::declare`] tells. No server starts
+    /// before.
+    #[must_use]
+    pub fn capabilities_of_first_client(mut self) -> GatewayBuilder {
+        self.blueprint.offered = OfferedCapabilities::of_first_client();
+        self
+    }
+
     /// What hosts are shown, whatever the settings say.
     #[must_use]
     pub fn toolset(mut self, toolset: Toolset) -> GatewayBuilder {
@@ -115,36 +136,66 @@ impl GatewayBuilder {
         self
     }
 
+    /// How long every start and every request may take, whatever the configuration says.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> GatewayBuilder {
+        self.blueprint.timeout = Some(timeout);
+        self
+    }
+
     /// Starts the gateway, and with it the servers whose lifecycle asks for that. Needs a tokio runtime.
     pub fn build(self) -> Gateway {
+        let clients = Clients::new(self.blueprint.environment.clone(), self.names);
+        let tasks = TaskTracker::new();
+        let common = Common {
+            accounts: Arc::new(Accounts::new(clients, self.blueprint.paths.clone(), tasks.clone())),
+            dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
+            tasks,
+            closing: CancellationToken::new(),
+        };
+        let shared = Shared::new(self.blueprint, common, self.config.settings.clone());
+        let gateway = Gateway { shared: Arc::new(shared) };
+        gateway.apply(&self.config);
+        gateway
+    }
+}
+
+/// What all gateways of a process have in common.
+pub(super) struct Common {
+    pub(super) accounts: Arc<Accounts>,
+    pub(super) dials: Arc<Semaphore>,
+    pub(super) tasks: TaskTracker,
+    pub(super) closing: CancellationToken,
+}
+
+impl Shared {
+    /// A gateway without servers.
+    pub(super) fn new(blueprint: Blueprint, common: Common, settings: Settings) -> Shared {
+        let Common { accounts, dials, tasks, closing } = common;
         let nothing = Roster {
             members: HashMap::new(),
             facts: HashMap::new(),
-            settings: self.config.settings.clone(),
+            settings,
             limits: Limits::OFF,
             notices: FileNotices::default(),
             unread_rules: None,
             guests: AllGuests::default(),
         };
-        let clients = Clients::new(self.blueprint.environment.clone(), self.names);
-        let tasks = TaskTracker::new();
-        let shared = Shared {
-            accounts: Arc::new(Accounts::new(clients, self.blueprint.paths.clone(), tasks.clone())),
-            blueprint: self.blueprint,
+        Shared {
+            accounts,
+            blueprint,
             directory: Directory::empty(),
             roster: watch::Sender::new(Arc::new(nothing)),
-            dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
+            dials,
             log_levels: LogLevels::default(),
             notices: Notices::default(),
             pulse: watch::Sender::new(()),
             first_listing: Mutex::default(),
             follower: OnceLock::new(),
+            family: Mutex::default(),
             tasks,
             sessions: AtomicU64::new(0),
-            closing: CancellationToken::new(),
-        };
-        let gateway = Gateway { shared: Arc::new(shared) };
-        gateway.apply(&self.config);
-        gateway
+            closing,
+        }
     }
 }

@@ -78,6 +78,8 @@ impl Gateway {
             *self.first_listing() = Some(Instant::now());
             let gateway = self.clone();
             self.shared.tasks.spawn(async move {
+                // What is cached depends on what the client can do.
+                gateway.declared().await;
                 gateway.list_missing(|_, _, _| {}).await;
                 let old = gateway.catalog().to_refresh();
                 gateway.connect_each(gateway.usable_unasked(old)).join_all().await;
@@ -86,7 +88,10 @@ impl Gateway {
     }
 
     /// Those of `servers` that may be connected though the user did not name them.
-    fn usable_unasked(&self, servers: Vec<ServerName>) -> impl Iterator<Item = ServerName> {
+    pub(super) fn usable_unasked(
+        &self,
+        servers: Vec<ServerName>,
+    ) -> impl Iterator<Item = ServerName> {
         let by_name = |server: &ServerName| self.facts(server).first_use == FirstUse::ByName;
         servers.into_iter().filter(move |server| !by_name(server))
     }
@@ -122,7 +127,7 @@ impl Gateway {
         began.filter(|_| self.facts(server).first_use != FirstUse::ByName)
     }
 
-    fn first_listing(&self) -> MutexGuard<'_, Option<Instant>> {
+    pub(super) fn first_listing(&self) -> MutexGuard<'_, Option<Instant>> {
         self.shared.first_listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

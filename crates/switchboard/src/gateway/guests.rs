@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
 use switchboard_core::catalog::{Catalog, Shelf};
+use switchboard_core::config::settings::Settings;
 use switchboard_core::config::values::Lifecycle;
 use switchboard_core::connection::{ConnectError, MOST_AD_HOC, Wanted};
 use switchboard_core::lifecycle::Policy;
@@ -108,7 +109,11 @@ impl Gateway {
         let recipe = Arc::new(recipe);
         let rules = match unread_rules {
             Some(place) => Rules::unread(place),
-            None => Rules::new(&wanted.definition, settings),
+            // What is allowed by name is allowed for the server that has it in a file.
+            None => {
+                let settings = Settings { allow: Vec::new(), ..settings.clone() };
+                Rules::new(&wanted.definition, &settings)
+            }
         };
         let surroundings = Surroundings {
             directory: guests.directory.clone(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use switchboard_core::catalog::{Era, RawListing};
+use switchboard_core::catalog::RawListing;
 use switchboard_core::lifecycle::{
     Effect, Generation, Input, Machine, Phase, Policy, Urgency, Waiter,
 };
@@ -25,6 +25,7 @@ use super::connection::{self, Connection};
 use super::door::Door;
 use super::incoming::News;
 use super::lease::{Lease, Open};
+use super::lifecycle_log;
 use super::list::{self, Bounds};
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
@@ -193,13 +194,13 @@ impl Actor {
         self.surroundings.directory.publish(&self.server, &self.recipe.plan, listing);
     }
 
-    /// What one session is offered may depend on what its client can do. It stands for the server
-    /// only where nothing better is known, or where somebody asked for it; what changes later
-    /// counts for all.
+    /// What one session is offered may depend on what its client can do. For a client with other
+    /// capabilities than the gateway offers, it stands for the server only where nothing better is
+    /// known, or where somebody asked for it; what changes later counts for all.
     fn publish_first(&mut self, listing: RawListing) {
         let wanted = std::mem::take(&mut self.wanted);
         let known = self.surroundings.directory.has_listed(&self.server);
-        if self.surroundings.owner.is_none() || !known || wanted {
+        if self.surroundings.offer_the_usual() || !known || wanted {
             self.publish(listing);
         }
     }
@@ -279,11 +280,8 @@ impl Actor {
     }
 
     fn finished(&mut self, done: Result<Done, tokio::task::JoinError>) {
-        let done = match done {
-            Ok(done) => done,
-            // The task was aborted, or panicked: its connection ends with it and is reported then.
-            Err(_) => return,
-        };
+        // A task that was aborted, or panicked: its connection ends with it and is reported then.
+        let Ok(done) = done else { return };
         let jitter = fastrand::f64();
         match done {
             Done::Dialled { generation, outcome, taught } => {
@@ -324,10 +322,12 @@ impl Actor {
         }
         let error = match outcome {
             Ok((connection, mut listing)) => {
-                if self.era_of_owner().is_some() {
+                if self.surroundings.era_of_owner().is_some() {
                     // That it can speak so does not tell what it is to others.
                     listing.era = self.surroundings.directory.era(&self.server);
                 }
+                let took = self.publish.borrow().connecting_for();
+                lifecycle_log::connected(&self.server, &connection.hello, &listing, took);
                 self.publish_first(listing);
                 match connection.exited() {
                     None => {
@@ -374,6 +374,7 @@ impl Actor {
             self.lost(exit, jitter);
         } else if self.open().is_some_and(|closing| closing.connection.stop.is_cancelled()) {
             self.open.send_replace(None);
+            lifecycle_log::stopped(&self.server);
         }
     }
 
@@ -402,6 +403,7 @@ impl Actor {
         if let Ok(listing) = outcome
             && self.is(Phase::Up, generation)
         {
+            lifecycle_log::listed(&self.server, &listing);
             self.publish(listing);
         }
         let mut answered = std::mem::take(&mut self.asked_before_walk);
@@ -428,7 +430,7 @@ impl Actor {
     }
 
     fn failed(&mut self, error: DialError) {
-        tracing::warn!(server = %self.server, %error, "server failed");
+        lifecycle_log::failed(&self.server, &error);
         self.surroundings.directory.failed(&self.server, &self.recipe.plan, &error);
         self.last_failure = Some(LastFailure { at: Instant::now(), cause: Arc::new(error) });
     }
@@ -455,6 +457,7 @@ impl Actor {
     }
 
     fn dial(&mut self, generation: Generation) {
+        lifecycle_log::connecting(&self.server, &self.recipe);
         let recipe = Arc::clone(&self.recipe);
         let means = connection::Means {
             spawner: Arc::clone(&self.surroundings.spawner),
@@ -475,16 +478,21 @@ impl Actor {
         let after = self.surroundings.after.clone();
         let give_up = CancellationToken::new();
         self.dialling = Some(give_up.clone());
-        let known = self.era_of_owner().or_else(|| self.surroundings.directory.era(&self.server));
-        let greeting = self.taught.unwrap_or_else(|| opening::greeting(&recipe, known));
+        let (wanted_era, taught) = (self.surroundings.era_of_owner(), self.taught);
+        let Surroundings { directory, offered, .. } = &self.surroundings;
+        let (directory, offered) = (directory.clone(), offered.clone());
         let (body_out, mut body_in) = mpsc::channel::<connection::Body>(1);
         self.work.spawn(async move {
             let dialled = async {
                 if let Some(predecessor) = after {
                     predecessor.cancelled().await;
                 }
+                let capabilities = opening::capabilities(&recipe, &hearing, &offered).await;
+                let known = wanted_era.or_else(|| directory.era(&hearing.server));
+                let greeting = taught.unwrap_or_else(|| opening::greeting(&recipe, known));
                 let _turn = dials.acquire().await;
-                opening::dial(&recipe, &means, hearing, &log_levels, greeting, body_out).await
+                let how = (greeting, capabilities.as_str());
+                opening::dial(&recipe, &means, hearing, &log_levels, how, body_out).await
             };
             let Dialled { outcome, taught } = tokio::select! {
                 dialled = dialled => dialled,
@@ -503,11 +511,6 @@ impl Actor {
             }
             Done::Ended { generation, reason }
         });
-    }
-
-    /// The era that the session wants which has the server to itself.
-    fn era_of_owner(&self) -> Option<Era> {
-        self.surroundings.owner.as_ref().and_then(|owner| owner.host.era())
     }
 
     fn grant(&mut self, waiter: Waiter) {

@@ -25,6 +25,7 @@ use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
 use crate::auth::Accounts;
 use crate::dial::http::{SignedIn, Speaks};
 use crate::dial::spawn::{Process, Spawner};
+use crate::message_log::Watcher;
 use crate::notices::Notices;
 
 /// A server that stops reading for this long is taken for dead.
@@ -174,19 +175,22 @@ pub(super) async fn open(
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
     let mut signed_in = SignedIn::default();
+    let watcher = Watcher::of(&hearing.server, recipe.debugging);
     let limits =
         Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
     let (peer, way) = match &recipe.transport {
         Transport::Remote(remote) => match remote.speaks {
             Speaks::Http(mode) => {
-                let endpoint;
+                let mut endpoint;
                 (endpoint, signed_in) = remote.endpoint(mode, spawner, accounts).await?;
+                watcher.iter().for_each(|watcher| watcher.learn_http(&mut endpoint));
                 let (peer, carrier) = http_client::open(endpoint, limits);
                 (peer, Way::Http(Box::new(carrier)))
             }
             Speaks::WebSocket => {
-                let endpoint;
+                let mut endpoint;
                 (endpoint, signed_in) = remote.handshake(spawner, accounts).await?;
+                watcher.iter().for_each(|watcher| watcher.learn_websocket(&mut endpoint));
                 let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
                 (peer, Way::WebSocket(Box::new(carrier)))
             }
@@ -205,6 +209,7 @@ pub(super) async fn open(
             let ready = recipe_of_program.ready(spawner, stage).await?;
             let program = ready.program;
             start_timeout = ready.start_timeout;
+            watcher.iter().for_each(|w| w.learn_program(&program, &recipe_of_program.env));
             let started = spawner
                 .start(&program)
                 .await
@@ -216,6 +221,7 @@ pub(super) async fn open(
             over_streams(started.stdout, started.stdin, far_side, limits)
         }
     };
+    watcher.into_iter().for_each(|watcher| peer.observe(watcher));
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
     let Hearing { server, news, owner, notices } = hearing;

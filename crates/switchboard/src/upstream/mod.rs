@@ -7,6 +7,7 @@ mod connection;
 mod door;
 mod incoming;
 pub(crate) mod lease;
+mod lifecycle_log;
 mod list;
 mod opening;
 mod recipe;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use switchboard_core::catalog::Era;
 use switchboard_core::lifecycle::{Policy, Urgency};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{self, Underway};
@@ -32,6 +34,7 @@ pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};
 
 use crate::auth::Accounts;
+use crate::capabilities::{CapabilitySet, OfferedCapabilities};
 use crate::dial::spawn::Spawner;
 use lease::Open;
 
@@ -111,6 +114,16 @@ pub(crate) struct Status {
     pub(crate) last_failure: Option<LastFailure>,
 }
 
+impl Status {
+    /// How long the connect that is under way has taken.
+    fn connecting_for(&self) -> Option<Duration> {
+        match self.state {
+            State::Connecting { since } => Some(since.elapsed()),
+            State::Down | State::Connected | State::Unwelcome => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Down,
@@ -131,6 +144,8 @@ pub(crate) struct LastFailure {
 /// What an upstream needs to live.
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
+    /// What a connection that no session has to itself offers the server.
+    pub(crate) offered: OfferedCapabilities,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
     /// Told when the state changed.
@@ -146,6 +161,20 @@ pub(crate) struct Surroundings {
     pub(crate) after: Option<CancellationToken>,
     /// The session that has the connection to itself.
     pub(crate) owner: Option<Listener>,
+}
+
+impl Surroundings {
+    /// The era that the session wants which has the server to itself.
+    fn era_of_owner(&self) -> Option<Era> {
+        self.owner.as_ref().and_then(|owner| owner.host.era())
+    }
+
+    /// Whether a connection offers the same capabilities as those that no session has to itself.
+    fn offer_the_usual(&self) -> bool {
+        self.owner.as_ref().is_none_or(|owner| {
+            self.offered.get() == Some(CapabilitySet::of(&owner.host.declares()))
+        })
+    }
 }
 
 impl Upstream {

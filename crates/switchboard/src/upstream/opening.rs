@@ -23,8 +23,8 @@ use super::list::{self, Asking, Bounds, Mirrors};
 use super::recipe::{Recipe, Transport};
 use super::stateless::Renewal;
 use super::{CLOSE_GRACE, DialError};
+use crate::capabilities::OfferedCapabilities;
 use crate::dial::http::SignedIn;
-use crate::host::Abilities;
 use crate::log_level::LogLevels;
 
 /// How long the answers to what a server asks at its start may hold up the first call.
@@ -54,6 +54,20 @@ pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
     }
 }
 
+/// The client capabilities that a server is offered. A program that starts before its client is known
+/// would list for no client, so that is waited for.
+pub(super) async fn capabilities(
+    recipe: &Recipe,
+    hearing: &Hearing,
+    offered: &OfferedCapabilities,
+) -> String {
+    let abilities = match &hearing.owner {
+        Some(owner) => owner.host.declares(),
+        None => offered.wait().await.abilities(),
+    };
+    abilities.only(&recipe.askable).to_json()
+}
+
 /// Connects. A server that ends at a greeting of the other era, or sticks to one, is started anew
 /// with the next; that is no failure of it.
 pub(super) async fn dial(
@@ -61,7 +75,7 @@ pub(super) async fn dial(
     means: &Means,
     hearing: Hearing,
     log_levels: &LogLevels,
-    greeting: Greeting,
+    (greeting, capabilities): (Greeting, &str),
     bodies: mpsc::Sender<Body>,
 ) -> Dialled {
     let mut tried = vec![greeting];
@@ -74,7 +88,8 @@ pub(super) async fn dial(
         let Opened { connection, body } = opened;
         let _actor_gone = bodies.send(body).await;
         let end = connection.end.clone();
-        match connection.complete(recipe, log_levels, taught.unwrap_or(greeting)).await {
+        let greeting = (taught.unwrap_or(greeting), capabilities);
+        match connection.complete(recipe, log_levels, greeting).await {
             Ok(up) => break Ok(up),
             Err(Incomplete { another: Some(another), .. }) if !tried.contains(&another) => {
                 tried.push(another);
@@ -121,18 +136,11 @@ impl Opening {
         self,
         recipe: &Recipe,
         log_levels: &LogLevels,
-        greeting: Greeting,
+        (greeting, capabilities): (Greeting, &str),
     ) -> Result<(Connection, RawListing), Incomplete> {
         let guard = self.stop.clone().drop_guard();
-        // Where no session is meant, all that some session may offer: it shows what the server has,
-        // and whether it asks.
-        let abilities = match self.audience.owner() {
-            Some(owner) => owner.host.declares(),
-            None => Abilities::all(),
-        };
-        let capabilities = abilities.only(&recipe.askable).to_json();
         let (name, version) = ("switchboard", env!("CARGO_PKG_VERSION"));
-        let client = ClientHello { name, version, capabilities: &capabilities };
+        let client = ClientHello { name, version, capabilities };
         let hello = self.greet(client, greeting).await?;
         let meta = hello.is_modern().then(|| client.meta());
         let meta = meta.and_then(|meta| RawValue::from_string(meta).ok()).map(Arc::from);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use switchboard_core::catalog::Era;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
+use switchboard_core::config::secrecy;
 use switchboard_core::config::values::{Template, TemplateMap};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -22,6 +23,7 @@ use crate::dial::spawn::{Confinement, Program, Spawner};
 use crate::directory::Plan;
 use crate::env::Environment;
 use crate::host::Topic;
+use crate::message_log::Debugging;
 use crate::trust::Seal;
 
 /// Everything that a dial needs to know about one server. Equal recipes need no other connection.
@@ -43,6 +45,8 @@ pub(crate) struct Recipe {
     pub(crate) askable: Vec<Topic>,
     /// What becomes of its lists.
     pub(crate) plan: Arc<Plan>,
+    /// Whether its messages are logged, whatever else is.
+    pub(crate) debugging: Debugging,
 }
 
 pub(crate) enum Transport {
@@ -76,6 +80,23 @@ pub(crate) enum Words {
     },
     /// A command line, in which nothing is expanded.
     Literal(Vec<String>),
+}
+
+impl Transport {
+    /// Where it leads, as it is configured, without secrets.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Transport::Program(program) => match &program.words {
+                Words::Templates { command, args } => secrecy::command_line(
+                    std::iter::once(command).chain(args).map(Template::source),
+                ),
+                Words::Literal(words) => secrecy::command_line(words.iter().map(String::as_str)),
+            },
+            Transport::InProcess(_) => "built in".to_owned(),
+            Transport::Remote(remote) => secrecy::address(remote.url.source()),
+            Transport::Socket(socket) => socket.path.source().to_owned(),
+        }
+    }
 }
 
 impl PartialEq for Transport {

@@ -63,3 +63,33 @@ fn no_prompt_is_listed_or_found_under_the_prefix_of_another_server() {
     }
     assert_eq!(found(&catalog, "evil_github_review"), "evil/github_review");
 }
+
+#[test]
+fn arguments_of_a_prompt_are_those_that_it_declares() {
+    let argument = |name: &str, required: bool| PromptArgument {
+        name: name.to_owned(),
+        description: required.then(|| "Whom to greet".to_owned()),
+        required,
+    };
+    let prompt = Prompt {
+        name: "greet".to_owned(),
+        description: None,
+        arguments: vec![argument("who", true), argument("tone", false)],
+        hidden: None,
+        raw: "{}".into(),
+        original: None,
+    };
+    let check = |args: &str, expected: &str| {
+        let told = match prompt.check(&Args::parse(args).unwrap()) {
+            Ok(()) => "fits".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(told, expected, "{args}");
+    };
+    check(r#"{"who": "Ada"}"#, "fits");
+    check(r#"{"who": "Ada", "tone": "warm"}"#, "fits");
+    check("{}", "the prompt `greet` needs the argument `who`");
+    check(r#"{"tone": "warm"}"#, "the prompt `greet` needs the argument `who`");
+    check(r#"{"whom": "Ada"}"#, "the prompt `greet` has no argument `whom`");
+    assert_eq!(prompt.expected(), "who (required): Whom to greet\ntone");
+}

@@ -15,6 +15,14 @@ pub(super) struct Meaning<'a> {
     pub(super) places: Vec<(usize, u32)>,
 }
 
+/// Whether a word can be a slip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelt {
+    /// It is a word of the language: one with other letters is another word.
+    Right,
+    Perhaps,
+}
+
 const BEGINNING: f32 = 0.8;
 const ONE_EDIT: f32 = 0.8;
 const TWO_EDITS: f32 = 0.5;
@@ -24,8 +32,12 @@ const MOST_MEANINGS: usize = 16;
 const MOST_CANDIDATES: usize = 4096;
 
 /// The likeliest meanings of a word that no listing has.
-pub(super) fn meanings<'a>(listings: &[&'a Postings], word: &QueryWord) -> Vec<Meaning<'a>> {
-    let spelling = Spelling::new(word);
+pub(super) fn meanings<'a>(
+    listings: &[&'a Postings],
+    word: &QueryWord,
+    spelt: Spelt,
+) -> Vec<Meaning<'a>> {
+    let spelling = Spelling::new(word, spelt);
     let mut found: HashMap<&str, Meaning<'_>> = HashMap::new();
     for (listing, postings) in listings.iter().enumerate() {
         for (number, outline) in (0..).zip(postings.outlines()) {
@@ -67,7 +79,7 @@ struct Spelling<'a> {
 }
 
 impl<'a> Spelling<'a> {
-    fn new(word: &'a QueryWord) -> Self {
+    fn new(word: &'a QueryWord, spelt: Spelt) -> Self {
         let length = word.typed.chars().count();
         Spelling {
             typed: &word.typed,
@@ -76,6 +88,7 @@ impl<'a> Spelling<'a> {
             stem_outline: Outline::of(&word.stem),
             may_begin: length >= SHORTEST_BEGINNING,
             most_edits: match length {
+                _ if spelt == Spelt::Right => 0,
                 0..4 => 0,
                 4..8 => 1,
                 8.. => 2,

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use rust_stemmers::Stemmer;
 
 use super::Document;
+use super::effect::Effect;
 use super::postings::{Entry, Field, Indexed, Outline, Postings};
 use super::properties::{self, Piece};
 use super::table::{self, Direction, Row, Sum};
@@ -177,6 +178,7 @@ impl Indexer {
         Indexed {
             lengths: fields.map(|field| field.words),
             is_deprecated: is_deprecated(document.description),
+            effect: Effect::of(document.annotations, document.name),
             about: self.about(),
             server: document.server.into(),
             name: document.name.into(),

@@ -1,7 +1,9 @@
 //! Ranked search over tools: what a tool is found by, and in which order.
 
+mod effect;
 mod expand;
 mod fit;
+mod hints;
 mod indexer;
 mod page;
 mod postings;
@@ -13,6 +15,7 @@ mod table;
 mod tokens;
 mod vocabulary;
 
+use crate::catalog::Annotations;
 use crate::pattern::Pattern;
 
 pub use fit::Fit;
@@ -38,6 +41,8 @@ pub struct Document<'a> {
     pub input_schema: &'a str,
     /// The user's own `searchKeywords` for this tool.
     pub keywords: &'a [String],
+    /// What the tool declares of its effects.
+    pub annotations: Annotations,
 }
 
 impl Document<'_> {

@@ -1,5 +1,6 @@
 //! The index of one server's listing: which word stands in which tool, in which field, how often.
 
+use super::effect::Effect;
 use super::table::{self, Direction};
 use super::vocabulary::{Key, Vocabulary};
 
@@ -114,6 +115,7 @@ pub(super) struct Indexed {
     pub(super) lengths: [u16; Field::COUNT],
     /// Its server says to use another one.
     pub(super) is_deprecated: bool,
+    pub(super) effect: Effect,
     /// What it is about; `None` if the table knows none of its words.
     pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,

@@ -24,22 +24,41 @@ impl QueryWord {
 
 /// The distinct words of a query; stop words count only if there is nothing else.
 pub(super) fn parse(query: &str) -> Vec<QueryWord> {
-    let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(index, _)| index);
-    let query = query.get(..end).unwrap_or_default();
     let stemmer = tokens::stemmer();
     let mut words: Vec<QueryWord> = Vec::new();
     let mut stop_words: Vec<QueryWord> = Vec::new();
-    tokens::split(query, |typed, form| {
+    tokens::split(bounded(query), |typed, form| {
         if form == Form::Character {
             return;
         }
-        let list = if STOP_WORDS.contains(&typed) { &mut stop_words } else { &mut words };
+        let list = if is_stop_word(typed) { &mut stop_words } else { &mut words };
         let stem = tokens::stem(&stemmer, typed);
         if list.len() < MOST_WORDS && list.iter().all(|word| word.stem != stem) {
             list.push(QueryWord { typed: typed.to_owned(), stem: stem.into_owned(), form });
         }
     });
     if words.is_empty() { stop_words } else { words }
+}
+
+/// All words of a query, lower-case, as typed, stop words among them.
+pub(super) fn spoken(query: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    tokens::split(bounded(query), |typed, form| {
+        if form == Form::Part && words.len() < MOST_WORDS {
+            words.push(typed.to_owned());
+        }
+    });
+    words
+}
+
+fn bounded(query: &str) -> &str {
+    let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(index, _)| index);
+    query.get(..end).unwrap_or_default()
+}
+
+/// A word that says nothing about what is wanted.
+pub(super) fn is_stop_word(typed: &str) -> bool {
+    STOP_WORDS.contains(&typed)
 }
 
 const STOP_WORDS: &[&str] = &[

@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use super::expand::{self, Meaning};
+use super::effect::Intent;
+use super::expand::{self, Meaning, Spelt};
 use super::fit::{self, Fit};
+use super::hints;
 use super::postings::{Entry, Field, FieldTotal, Postings};
 use super::query::{self, QueryWord};
 use super::synonyms;
@@ -41,14 +43,26 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     let mut scores = Scores::new(listings);
     let mut about = Sum::ZERO;
     let mut expansions = MOST_EXPANSIONS;
+    let spoken = query::spoken(query);
+    let spoken: Vec<&str> = spoken.iter().map(String::as_str).collect();
     let mut words: VecDeque<QueryWord> = query::parse(query).into();
     while let Some(word) = words.pop_front() {
         let key = Key::new(&word.stem);
+        let synonyms = synonyms::of(&word.stem).iter();
+        let mut others: Vec<Meaning<'_>> =
+            synonyms.filter_map(|other| known(listings, Key::new(other), SYNONYM)).collect();
         let mut meanings = match known(listings, key, 1.0) {
             Some(itself) => vec![itself],
-            None if word.form == Form::Part && expansions > 0 => {
+            None if word.form != Form::Part || expansions == 0 => Vec::new(),
+            // Another word for the same says more than a similar spelling.
+            None if !others.is_empty() || hints::has(&word.typed) => Vec::new(),
+            None => {
                 expansions -= 1;
-                let meanings = expand::meanings(listings, &word);
+                let spelling = match table::find(key) {
+                    Some(_) => Spelt::Right,
+                    None => Spelt::Perhaps,
+                };
+                let meanings = expand::meanings(listings, &word, spelling);
                 let is_likely = meanings.first().is_some_and(|best| best.weight >= LIKELY);
                 let run_together = if is_likely { None } else { apart(listings, &word) };
                 if let Some(parts) = run_together {
@@ -57,18 +71,19 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
                 }
                 meanings
             }
-            None => Vec::new(),
         };
         hear(&mut about, key, &meanings);
-        let synonyms = synonyms::of(&word.stem).iter();
-        meanings.extend(synonyms.filter_map(|other| known(listings, Key::new(other), SYNONYM)));
+        meanings.append(&mut others);
         if !meanings.is_empty() {
             scores.add(&meanings);
         } else if word.form == Form::Part {
             scores.unknown += 1;
         }
     }
-    scores.into_ranking(about.direction().as_ref())
+    for hint in hints::of(&spoken) {
+        scores.hint(listings, &mut about, hint);
+    }
+    scores.into_ranking(about.direction().as_ref(), Intent::of(&spoken))
 }
 
 /// Looking for the meaning of an unknown word reads every vocabulary.
@@ -79,6 +94,9 @@ const LIKELY: f32 = 0.8;
 const SHORTEST_PART: usize = 3;
 /// What another word for the same is worth beside the word itself.
 const SYNONYM: f32 = 0.7;
+/// What a word is worth that the query only hints at, and in what the query is about.
+const HINT: f32 = 0.6;
+const ABOUT_HINT: f32 = 0.3;
 /// So many meanings of an unknown word go into what a query is about.
 const HEARD_MEANINGS: usize = 4;
 
@@ -120,7 +138,9 @@ fn apart(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord; 2]> {
         let parts = [first, second].map(QueryWord::part);
         let is_known =
             |part: &QueryWord| listings.iter().any(|it| it.find(Key::new(&part.stem)).is_some());
-        parts.iter().all(is_known).then_some(parts)
+        // `forget` is not `for get`.
+        let says_something = |part: &QueryWord| !query::is_stop_word(&part.typed);
+        parts.iter().all(|part| says_something(part) && is_known(part)).then_some(parts)
     })
 }
 
@@ -154,6 +174,15 @@ struct Scores<'a> {
     words: u16,
     /// Words of the query that no tool has.
     unknown: u16,
+    /// Words that were looked up so far, hints among them.
+    turns: u16,
+}
+
+/// Whether a word stands in the query or is only hinted at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Word,
+    Hint,
 }
 
 /// What a document has earned so far.
@@ -162,8 +191,8 @@ struct Tally {
     score: f32,
     /// Words of the query that the document has.
     matched: u16,
-    /// The last of them, counted from one, and what it earned.
-    word: u16,
+    /// The last word that it earned something by, counted from one, and how much.
+    turn: u16,
     earned: f32,
     /// Words of the query that are keywords of the document, and the last of them.
     keywords: u16,
@@ -199,12 +228,31 @@ impl<'a> Scores<'a> {
             }),
             words: 0,
             unknown: 0,
+            turns: 0,
         }
     }
 
     /// Adds one word of the query; a document earns what the best of its meanings is worth there.
     fn add(&mut self, meanings: &[Meaning<'_>]) {
         self.words += 1;
+        self.earn(meanings, Counted::Word);
+    }
+
+    /// Adds a word that the query hints at: a document earns it, but has no word of the query by it.
+    fn hint(&mut self, listings: &[&Postings], about: &mut Sum, hint: &str) {
+        let stem = super::stem(hint);
+        let key = Key::new(&stem);
+        if let Some(row) = table::find(key) {
+            about.add(row, ABOUT_HINT);
+        }
+        let synonyms = synonyms::of(&stem).iter().map(|other| (Key::new(other), HINT * SYNONYM));
+        let words = std::iter::once((key, HINT)).chain(synonyms);
+        let meanings = words.filter_map(|(key, weight)| known(listings, key, weight));
+        self.earn(&meanings.collect::<Vec<_>>(), Counted::Hint);
+    }
+
+    fn earn(&mut self, meanings: &[Meaning<'_>], counted: Counted) {
+        self.turns += 1;
         for meaning in meanings {
             let worth = meaning.weight * self.rarity(meaning);
             for &(listing, word) in &meaning.places {
@@ -220,11 +268,15 @@ impl<'a> Scores<'a> {
                     };
                     let frequency = frequency(&self.norms, entries, &indexed.lengths);
                     let is_keyword = |entry: &Entry| entry.field() == Field::Keywords as usize;
-                    if entries.iter().any(is_keyword) && tally.keyword != self.words {
+                    if counted == Counted::Word
+                        && entries.iter().any(is_keyword)
+                        && tally.keyword != self.words
+                    {
                         tally.keyword = self.words;
                         tally.keywords += 1;
                     }
-                    tally.earn(self.words, worth * frequency / (SATURATION + frequency));
+                    let worth = worth * frequency / (SATURATION + frequency);
+                    tally.earn(self.turns, worth, counted);
                 }
             }
         }
@@ -244,7 +296,7 @@ impl<'a> Scores<'a> {
     }
 
     /// Both parts of the score, each from 0 to 1, added up.
-    fn into_ranking(self, about: Option<&Direction>) -> Ranking {
+    fn into_ranking(self, about: Option<&Direction>, intent: Intent) -> Ranking {
         let bonus = COVERAGE_BONUS / f32::from(self.words.max(1));
         let by_words = |tally: &Tally| tally.score * (1.0 + bonus * f32::from(tally.matched));
         let tallies = self.listings.iter().flat_map(|(_, tallies)| tallies);
@@ -259,12 +311,13 @@ impl<'a> Scores<'a> {
                 let near = about.map(|about| {
                     indexed.about.as_ref().map_or(0.0, |it| it.likeness(about)).clamp(said, 1.0)
                 });
-                if tally.matched == 0 && near.is_none_or(|near| near < CLOSE) {
+                if tally.score == 0.0 && near.is_none_or(|near| near < CLOSE) {
                     continue;
                 }
                 let words = by_words(tally) / most;
                 let score = near.map_or(words, |near| (1.0 - ABOUT) * words + ABOUT * near);
                 let score = if indexed.is_deprecated { score * DEPRECATED } else { score };
+                let score = score * intent.share(indexed.effect);
                 let matched = fit::Match { words: tally.matched, of, near };
                 hits.push((Hit { listing, document, score }, matched));
             }
@@ -288,10 +341,10 @@ impl<'a> Scores<'a> {
 }
 
 impl Tally {
-    fn earn(&mut self, word: u16, worth: f32) {
-        if self.word != word {
-            self.word = word;
-            self.matched += 1;
+    fn earn(&mut self, turn: u16, worth: f32, counted: Counted) {
+        if self.turn != turn {
+            self.turn = turn;
+            self.matched += u16::from(counted == Counted::Word);
             self.earned = 0.0;
         }
         if worth > self.earned {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::properties::{self, Piece};
 use super::tokens::{self, Form};
 use super::{Document, Fit, Hit, Indexer, Page, Postings, index_all, rank};
+use crate::catalog::Annotations;
 use crate::pattern::{Case, Pattern};
 
 /// A tool as `server/name`, its description, its schema and its keywords.
@@ -17,6 +18,7 @@ struct Tool {
     description: String,
     schema: String,
     keywords: Vec<String>,
+    annotations: Annotations,
 }
 
 impl Tool {
@@ -28,6 +30,7 @@ impl Tool {
             description: &self.description,
             input_schema: &self.schema,
             keywords: &self.keywords,
+            annotations: self.annotations,
         }
     }
 }
@@ -40,6 +43,7 @@ fn tool(name: &str, description: &str) -> Tool {
         description: description.to_owned(),
         schema: String::new(),
         keywords: Vec::new(),
+        annotations: Annotations::default(),
     }
 }
 
@@ -208,6 +212,63 @@ fn the_beginning_of_a_word_finds_it_unless_it_is_a_word_itself() {
     check("screensh", &["browser/take_screenshot"]);
     check("tick", &["trains/get-tickets"]);
     check("re", &[]);
+}
+
+/// `for` and `get` are words of the other tool.
+#[test]
+fn a_real_word_does_not_come_apart_into_others() {
+    let tools = [tool("web/get", "Gets a page for you."), tool("memory/delete_entities", "")];
+    let found = ranking(&listings(&tools), "forget");
+    assert_eq!(found.first().map(|(name, _)| name.as_str()), Some("memory/delete_entities"));
+    assert!(found.iter().all(|(name, _)| name != "web/get"), "{found:?}");
+}
+
+#[test]
+fn spelling_does_not_beat_another_word_for_the_same() {
+    let tools = [tool("a/nose", ""), tool("a/memo", "")];
+    let names = |query: &str| -> Vec<String> {
+        ranking(&listings(&tools), query).into_iter().map(|(name, _)| name).collect()
+    };
+    assert_eq!(names("note"), ["a/memo"]);
+}
+
+#[test]
+fn everyday_words_find_the_words_of_tools() {
+    let tools = [
+        tool("git/git_log", "Shows the commit logs"),
+        tool("git/git_diff", "Shows differences between branches or commits"),
+        tool("git/git_branch", "List Git branches"),
+        tool("time/get_current_time", "Get current time in a specific timezone"),
+        tool("time/convert_time", "Convert time between timezones"),
+        tool("memory/add_observations", "Add new observations to existing entities"),
+    ];
+    let first = |query: &str| ranking(&listings(&tools), query)[0].0.clone();
+    assert_eq!(first("remember"), "memory/add_observations");
+    assert_eq!(first("show the history"), "git/git_log");
+    assert_eq!(first("compare two branches"), "git/git_diff");
+    assert_eq!(first("what time is it in Tokyo"), "time/get_current_time");
+}
+
+#[test]
+fn a_query_that_looks_puts_destructive_tools_behind() {
+    let tools = [tool("a/reset_pages", "Pages."), tool("a/tally_pages", "Pages.")];
+    let declared = |read_only, destructive| {
+        let mut tools = tools.clone();
+        tools[0].annotations = Annotations { read_only, destructive, ..Annotations::default() };
+        tools
+    };
+    let order = |tools: &[Tool], query: &str| -> Vec<String> {
+        ranking(&listings(tools), query).into_iter().map(|(name, _)| name).collect()
+    };
+    let score = |tools: &[Tool]| {
+        let found = ranking(&listings(tools), "look at the pages");
+        found.iter().find(|(name, _)| name == "a/reset_pages").map(|(_, score)| *score).unwrap()
+    };
+    assert_eq!(order(&tools, "look at the pages"), ["a/tally_pages", "a/reset_pages"]);
+    assert_eq!(order(&tools, "reset the pages"), ["a/reset_pages", "a/tally_pages"]);
+    // What a tool declares counts more than its name.
+    assert!(score(&declared(Some(true), None)) > score(&tools));
+    assert_eq!(score(&declared(None, Some(true))), score(&tools));
 }
 
 #[test]
@@ -432,7 +493,8 @@ proptest! {
         keywords in prop::collection::vec(any::<String>(), 0..3),
         query in any::<String>(),
     ) {
-        let tool = Tool { server, name, description, schema, keywords };
+        let annotations = Annotations::default();
+        let tool = Tool { server, name, description, schema, keywords, annotations };
         let names = Indexer::default().index([tool.document()]);
         rank(&[&names], &query);
         rank(&[&names, &Postings::default()], &tool.description);

@@ -157,6 +157,7 @@ fn a_search_names_connection_and_tool() {
         fit: Fit::Plausible,
         good: 1,
         with_signatures: true,
+        unavailable: Vec::new(),
         not_listed: Vec::new(),
         pending: Vec::new(),
         not_called: None,

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use super::{LINE, cut, marks, not_listed, pending, tool_line};
+use super::{LINE, NAMES, cut, marks, not_listed, pending, server_name, tool_line};
 use crate::budget::{self, Budget, weight};
 use crate::catalog::guess::NotCalled;
 use crate::catalog::search::Fit;
+use crate::name::ServerName;
 use crate::render::lead::lead;
-use crate::render::words::{clean_line, plural};
-use crate::reply::{SearchHit, SearchPage};
+use crate::render::words::{clean_line, list, plural};
+use crate::reply::{SearchHit, SearchPage, Unavailable};
 use crate::request::DEFAULT_LIMIT;
 
 /// Hits that are shown with all that a call needs, if they fit about as well as the best.
@@ -26,6 +27,10 @@ const NOTE: usize = 100;
 
 /// Why nothing was called.
 const REASON: usize = 400;
+
+/// How many failed servers are named, and how much is said of each.
+const MOST_FAILED: usize = 3;
+const FAILURE: usize = 120;
 
 /// Kept free for the line that says where the next page begins.
 const NEXT: usize = 64;
@@ -122,11 +127,33 @@ fn in_full(hit: &SearchHit, words: Words) -> String {
     out
 }
 
-/// What the search left out, and what it could not look at.
+/// Servers that are not there yet, or failed a moment ago and why.
+fn unavailable(out: &mut String, servers: &[(ServerName, Unavailable)]) {
+    let (mut starting, mut failed) = (Vec::new(), Vec::new());
+    for (server, why) in servers {
+        match why {
+            Unavailable::Starting => starting.push(server_name(server)),
+            Unavailable::Failed { reason } => {
+                failed.push(format!("{} ({})", server_name(server), clean_line(reason, FAILURE)));
+            }
+        }
+    }
+    if !starting.is_empty() {
+        let (count, names) = (plural(starting.len(), "server"), list(&starting, NAMES));
+        let _ = writeln!(out, "{count} still starting: {names} (search again in a few seconds)");
+    }
+    if !failed.is_empty() {
+        let (count, names) = (plural(failed.len(), "server"), list(&failed, MOST_FAILED));
+        let _ = writeln!(out, "{count} failed: {names}");
+    }
+}
+
+/// What the search could not look at.
 fn unseen(out: &mut String, page: &SearchPage) {
     if page.denied > 0 {
         let _ = writeln!(out, "{} denied by rules", plural(page.denied, "matching tool"));
     }
     not_listed(out, &page.not_listed);
+    unavailable(out, &page.unavailable);
     pending(out, &page.pending);
 }

@@ -80,6 +80,7 @@ async fn programs_read_what_tools_cost_and_people_get_a_table() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one snapshot")]
 async fn programs_read_the_tools_as_json() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "tools demo --json").await, @r#"
@@ -91,31 +92,71 @@ async fn programs_read_the_tools_as_json() {
           "name": "demo_echo",
           "server": "demo",
           "tool": "echo",
-          "description": "Returns the text."
+          "description": "Returns the text.",
+          "title": null,
+          "signature": "demo_echo(text?: string)",
+          "inputSchema": {
+            "type": "object",
+            "properties": {
+              "text": {
+                "type": "string"
+              }
+            }
+          },
+          "outputSchema": null,
+          "annotations": null
         },
         {
           "name": "demo_count",
           "server": "demo",
           "tool": "count",
-          "description": "Returns how many calls this process saw."
+          "description": "Returns how many calls this process saw.",
+          "title": null,
+          "signature": "demo_count()",
+          "inputSchema": {
+            "type": "object"
+          },
+          "outputSchema": null,
+          "annotations": null
         },
         {
           "name": "demo_pid",
           "server": "demo",
           "tool": "pid",
-          "description": "Returns the process id."
+          "description": "Returns the process id.",
+          "title": null,
+          "signature": "demo_pid()",
+          "inputSchema": {
+            "type": "object"
+          },
+          "outputSchema": null,
+          "annotations": null
         },
         {
           "name": "demo_wait",
           "server": "demo",
           "tool": "wait",
-          "description": "Waits, to be in flight when the server goes down."
+          "description": "Waits, to be in flight when the server goes down.",
+          "title": null,
+          "signature": "demo_wait()",
+          "inputSchema": {
+            "type": "object"
+          },
+          "outputSchema": null,
+          "annotations": null
         },
         {
           "name": "demo_crash",
           "server": "demo",
           "tool": "crash",
-          "description": "Ends the server with last words."
+          "description": "Ends the server with last words.",
+          "title": null,
+          "signature": "demo_crash()",
+          "inputSchema": {
+            "type": "object"
+          },
+          "outputSchema": null,
+          "annotations": null
         }
       ],
       "total": 5,

@@ -14,9 +14,9 @@ fn sessions() -> Sessions {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_nobody_uses_is_over() {
     let sessions = sessions();
-    let (used, session) = sessions.open(Revision::NEWEST).unwrap();
-    let (listening, listener) = sessions.open(Revision::NEWEST).unwrap();
-    let (forgotten, _) = sessions.open(Revision::NEWEST).unwrap();
+    let (used, session) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
+    let (listening, listener) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
+    let (forgotten, _) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
     let _stream = listener.listen(None).unwrap();
     tokio::time::advance(FORGOTTEN - Duration::from_secs(1)).await;
     sessions.sweep(Instant::now());
@@ -34,24 +34,27 @@ async fn a_new_session_takes_the_place_of_the_longest_idle_one_and_of_no_other()
     let sessions = sessions();
     let mut opened = Vec::new();
     for _ in 0..MOST {
-        opened.push(sessions.open(Revision::NEWEST).unwrap());
+        opened.push(sessions.open(Revision::NEWEST, &Abilities::default()).unwrap());
         tokio::time::advance(Duration::from_millis(1)).await;
     }
     let streams: Vec<_> = opened[..3].iter().map(|(_, session)| session.listen(None)).collect();
-    let (newest, _) = sessions.open(Revision::NEWEST).unwrap();
+    let (newest, _) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
     let gone: Vec<usize> = (0..MOST).filter(|at| sessions.find(&opened[*at].0).is_none()).collect();
     assert_eq!(gone, [3]);
     assert!(sessions.find(&newest).is_some());
     drop(streams);
 
     let _all: Vec<_> = sessions.by_id().values().map(|session| session.listen(None)).collect();
-    assert!(sessions.open(Revision::NEWEST).is_err(), "every session is in use");
+    assert!(
+        sessions.open(Revision::NEWEST, &Abilities::default()).is_err(),
+        "every session is in use"
+    );
 }
 
 #[tokio::test]
 async fn an_ended_session_cannot_be_found_or_ended_again() {
     let sessions = sessions();
-    let (id, _) = sessions.open(Revision::NEWEST).unwrap();
+    let (id, _) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
     assert!(sessions.end(&id));
     assert!(!sessions.end(&id));
     assert!(sessions.find(&id).is_none());

@@ -1,0 +1,21 @@
+//! One request to one server, as it is.
+
+use clap::Args;
+
+use super::Format;
+
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// Its name
+    pub(crate) server: String,
+    /// The method to send; without one, what the server said of itself is printed
+    pub(crate) method: Option<String>,
+    /// The parameters as a JSON object, or from a file, or from standard input
+    #[arg(value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    pub(crate) params: Option<String>,
+    /// Approve the call beforehand, where a rule asks
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}

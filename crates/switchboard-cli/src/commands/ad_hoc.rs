@@ -1,0 +1,127 @@
+//! Servers that are given on the command line alone: nothing of them is kept.
+
+use serde_json::{Map, Value};
+use switchboard::config::diagnostic::DiagnosticKind;
+use switchboard::config::layers::{Config, Tier};
+use switchboard::config::snippet;
+use switchboard::config::transport::is_address;
+use switchboard::config::values::{AdHocConnections, ToolPrefix};
+use switchboard::config::words::{self, OpenQuote};
+use switchboard::connection::{ConnectError, Wanted};
+use switchboard::failure::{Code, Failure, Hint, Subject};
+
+use super::edit::named;
+use crate::args::call::AdHoc;
+use crate::boot::{App, Terms};
+use crate::conversation::Conversation;
+use crate::report::{Outcome, Stop};
+
+/// What messages call it.
+const NAME: &str = "ad-hoc";
+
+#[derive(Debug, thiserror::Error)]
+enum UsageError {
+    #[error("`--stdio` cannot be split into words")]
+    Quote(#[source] OpenQuote),
+    #[error("`--stdio` needs a program")]
+    NoProgram,
+    #[error("`--stdio` takes a program; an address goes with `--url`")]
+    NotAProgram,
+    #[error("`--url` takes an address; a program goes with `--stdio`")]
+    NotAnAddress,
+    #[error("the server cannot be used")]
+    Definition(#[source] DiagnosticKind),
+}
+
+impl From<UsageError> for Failure {
+    fn from(error: UsageError) -> Failure {
+        Failure::new(Code::BadRequest, Subject::Request, error)
+    }
+}
+
+/// The server that the words describe: as an entry of the user's own file would be.
+pub(super) fn wanted(given: &AdHoc) -> Result<Wanted, Failure> {
+    let (entry, address) = entry(given)?;
+    let definition = snippet::check(NAME, &entry, Tier::User).map_err(UsageError::Definition)?;
+    let transport = definition.transport(NAME).map_err(UsageError::Definition)?;
+    Ok(Wanted { id: named(NAME)?, address, definition, transport })
+}
+
+fn entry(given: &AdHoc) -> Result<(Map<String, Value>, String), UsageError> {
+    let mut entry = Map::new();
+    if let Some(line) = &given.stdio {
+        let mut words = words::split(line).map_err(UsageError::Quote)?.into_iter();
+        let program = words.next().filter(|program| !program.is_empty());
+        let program = program.ok_or(UsageError::NoProgram)?;
+        if is_address(&program) {
+            return Err(UsageError::NotAProgram);
+        }
+        entry.insert("command".to_owned(), program.into());
+        entry.insert("args".to_owned(), words.collect());
+        return Ok((entry, line.clone()));
+    }
+    let url = given.url.as_deref().unwrap_or_default();
+    if !is_address(url) {
+        return Err(UsageError::NotAnAddress);
+    }
+    entry.insert("url".to_owned(), url.into());
+    Ok((entry, url.to_owned()))
+}
+
+/// Runs a command with this server alone. The rules of the user's files hold.
+pub(super) async fn with(
+    app: &App,
+    terms: Terms,
+    wanted: &Wanted,
+    command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
+) -> Outcome {
+    app.check_named_config()?;
+    let config = app.load_and_warn()?.config;
+    let mut settings = config.settings.clone();
+    settings.tool_prefix = ToolPrefix::None;
+    // A person typed it.
+    settings.ad_hoc_connections = AdHocConnections::Allow;
+    let config = Config { servers: Default::default(), pending: Vec::new(), settings, ..config };
+    let gateway = terms.gateway(app.gateway_of(config));
+    let outcome = app.converse(gateway, terms.consent, async |talk| {
+        let caller = talk.session.caller();
+        let connecting = talk.session.connect_to(wanted, &caller);
+        talk.wait(async || "connecting".to_owned(), connecting).await.map_err(not_connected)?;
+        command(talk).await
+    });
+    outcome.await.map_err(|stop| match stop {
+        Stop::Failed(failure) => Stop::Failed(without_name(failure)),
+        other @ (Stop::Output(_) | Stop::Left(_)) => other,
+    })
+}
+
+fn not_connected(error: ConnectError) -> Failure {
+    match error {
+        ConnectError::NoTransport(failure) | ConnectError::Failed(failure) => failure,
+        other => Failure::new(other.code(), Subject::Request, other),
+    }
+}
+
+/// No command finds the server by its name, so no hint names it.
+fn without_name(mut failure: Failure) -> Failure {
+    let names_it = |hint: &Hint| match hint {
+        Hint::ListTools(server)
+        | Hint::Connect(server)
+        | Hint::Trust(server)
+        | Hint::SignIn(server)
+        | Hint::GiveToken(server)
+        | Hint::SetToken(server)
+        | Hint::Enable(server)
+        | Hint::Disable(server)
+        | Hint::ReadLog(server)
+        | Hint::Accept(server) => server.as_str() == NAME,
+        // A rule for its name would hold for every program that is given in this way.
+        Hint::Allow(_) => true,
+        // They would look among the configured servers.
+        Hint::NotListedYet(_) | Hint::ListServers | Hint::Search(_) | Hint::Correct(_) => true,
+        _ => false,
+    };
+    let needs_entry = failure.code == Code::SignInRequired;
+    failure.hints.retain(|hint| !names_it(hint));
+    if needs_entry { failure.hint(Hint::Configure) } else { failure }
+}

@@ -1,0 +1,217 @@
+//! Printing results: whole, as JSON, as the server sent them, or as the bytes of a blob.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use switchboard::content::{CallOutput, Part, ResultForm, Spill};
+use switchboard::failure::{Failure, Hint};
+use switchboard::hidden;
+use switchboard::render;
+use switchboard::render::words::{clean_block, clean_line, plural, thousands};
+use switchboard::reply::{Origin, Output, Reply};
+
+use super::saving::{Destination, Saved};
+use crate::args::Format;
+use crate::args::call::Printed;
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::printer::Printer;
+use crate::report::Outcome;
+
+/// What a server's result is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Content,
+    Contents,
+    Messages,
+}
+
+/// How a result is printed.
+pub(super) struct Shown<'a> {
+    pub(super) shape: Shape,
+    pub(super) printed: &'a Printed,
+    pub(super) save: Option<Destination>,
+}
+
+pub(super) fn print(talk: &Conversation<'_>, reply: &Reply, shown: Shown<'_>) -> Outcome {
+    let Shown { shape, printed, save } = shown;
+    let (printer, format) = (talk.app.printer, printed.format);
+    let Reply::Output(output) = reply else {
+        talk.print(reply, format)?;
+        return Ok(Exit::Done);
+    };
+    if let Some(unselected) = &output.unselected {
+        return Err(without_filter(talk, output, shape, unselected, format).into());
+    }
+    let content = mapped(output, shape);
+    // What cannot be saved is printed all the same: the call has been made.
+    let (saved, unsaved) = match save.map(|save| save.write(&content)) {
+        None => (Vec::new(), None),
+        Some((saved, failure)) => (saved, failure),
+    };
+    if printed.save.is_some() && saved.is_empty() && unsaved.is_none() {
+        printer.warn("the result has no image, audio or blob: nothing was saved");
+    }
+    let exit = if output.content.is_error() { Exit::ToolError } else { Exit::Done };
+    match only_blob(&content).filter(|_| shape == Shape::Contents && printed.save.is_none()) {
+        _ if printed.raw => printer.foreign(output.content.raw())?,
+        _ if format.json => printer.json(&whole(reply, output, &saved))?,
+        Some(blob) if printer.is_piped() => {
+            printer.bytes(&blob.decode_whole().map_err(std::io::Error::other)?)?;
+        }
+        Some(_) | None => print_text(printer, output, &text(output, &content, &saved), exit)?,
+    }
+    match unsaved {
+        Some(failure) => Err(failure.into()),
+        None => Ok(exit),
+    }
+}
+
+fn print_text(printer: Printer, output: &Output, text: &str, exit: Exit) -> std::io::Result<()> {
+    let text = match output.content.selected() {
+        Some(selected) => selected.trim_end_matches('\n'),
+        None => text,
+    };
+    if exit == Exit::ToolError {
+        let text = clean_block(text, usize::MAX);
+        printer.note(&format!("{} {text}", printer.err.error("error:")));
+    } else {
+        printer.foreign(text)?;
+    }
+    if let Some(hidden) = hidden::find(text) {
+        let count = plural(hidden.characters, "hidden character");
+        printer.warn(&format!("{count} in this result"));
+    }
+    Ok(())
+}
+
+/// A call whose filter failed was made all the same, and what it gave ends with this process: so it
+/// is printed, and then the failure.
+fn without_filter(
+    talk: &Conversation<'_>,
+    output: &Output,
+    shape: Shape,
+    unselected: &Failure,
+    format: Format,
+) -> Failure {
+    let whole = text(output, &mapped(output, shape), &[]);
+    if format.json {
+        talk.app.printer.note(&clean_block(&whole, usize::MAX));
+    } else {
+        let _nobody_reads_it = talk.app.printer.foreign(&whole);
+    }
+    let mut failure = unselected.clone();
+    failure.hints.retain(|hint| !matches!(hint, Hint::ReadResult(_)));
+    failure
+}
+
+/// Mapped anew from what the server sent: the engine's files of blobs end with this process.
+fn mapped(output: &Output, shape: Shape) -> CallOutput<'_> {
+    let raw = output.content.raw();
+    match shape {
+        Shape::Content => CallOutput::of_call(raw),
+        Shape::Contents => CallOutput::of_resource(raw),
+        Shape::Messages => CallOutput::of_prompt(raw),
+    }
+}
+
+/// The blob of a result that is nothing else.
+fn only_blob<'o>(content: &'o CallOutput<'_>) -> Option<Spill<'o>> {
+    let blob = content.spills(&ResultForm::default()).pop()?;
+    (content.parts().count() == 1).then_some(blob)
+}
+
+/// All text, with a note in the place of each image, sound and blob.
+fn text(output: &Output, content: &CallOutput<'_>, saved: &[Saved]) -> String {
+    if output.content.selected().is_some() {
+        return String::new();
+    }
+    let blobs = content.spills(&ResultForm::default());
+    let note = |index: usize, what: &str, mime: &str, bytes: usize| {
+        let path = saved.iter().find(|saved| saved.block == index);
+        let path = path.map(|saved| format!(", saved to {}", shown_path(&saved.path)));
+        let path = path.unwrap_or_default();
+        format!("[{what} {}, {} bytes{path}]", clean_line(mime, 100), thousands(bytes))
+    };
+    let mut parts = Vec::new();
+    for (index, part) in content.parts().enumerate() {
+        let blob = blobs.iter().find(|blob| blob.block == index);
+        parts.push(match (part, blob) {
+            (_, Some(blob)) => {
+                let length = blob.decode_whole().map_or(0, |bytes| bytes.len());
+                note(index, "blob", blob.mime, length)
+            }
+            (Part::Text(text), None) => text.into_owned(),
+            (Part::Image(media), None) => {
+                note(index, "image", media.mime, decoded_len(&media.data))
+            }
+            (Part::Audio(media), None) => {
+                note(index, "audio", media.mime, decoded_len(&media.data))
+            }
+        });
+    }
+    parts.join("\n")
+}
+
+fn shown_path(path: &Path) -> String {
+    clean_line(&path.to_string_lossy(), 500).into_owned()
+}
+
+/// How many bytes a base64 text stands for.
+fn decoded_len(data: &str) -> usize {
+    let symbols = data.bytes().filter(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(byte));
+    symbols.count() * 3 / 4
+}
+
+/// The JSON of an output, with every block as the server sent it.
+fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
+    let mut value = render::json::reply(reply);
+    if let Some(fields) = value.as_object_mut().filter(|_| !saved.is_empty()) {
+        let paths: Vec<_> = saved.iter().map(|saved| saved.path.to_string_lossy()).collect();
+        fields.insert("saved".into(), json!(paths));
+    }
+    if output.content.selected().is_some() {
+        return value;
+    }
+    let raw: Value = serde_json::from_str(output.content.raw()).unwrap_or_default();
+    let blocks = match (raw.get("content"), raw.get("contents")) {
+        (Some(Value::Array(blocks)), _) if output.origin == Origin::Tool => Some(blocks.clone()),
+        (_, Some(Value::Array(items))) if output.origin != Origin::Prompt => {
+            Some(items.iter().map(block_of).collect())
+        }
+        _ => None,
+    };
+    if let (Origin::Prompt, Some(messages), Some(fields)) =
+        (output.origin, raw.get("messages"), value.as_object_mut())
+    {
+        fields.insert("messages".into(), messages.clone());
+    }
+    if let Some(blocks) = blocks
+        && let Some(content) = value.get_mut("content")
+    {
+        *content = Value::Array(blocks);
+    }
+    value
+}
+
+/// A part of a resource as a content block.
+fn block_of(item: &Value) -> Value {
+    match item.get("text") {
+        Some(Value::String(text)) => json!({ "type": "text", "text": text }),
+        _ => json!({ "type": "resource", "resource": item }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_base64_is_that_of_its_bytes() {
+        let check = |data: &str, expected: usize| assert_eq!(decoded_len(data), expected);
+        check("", 0);
+        check("AA==", 1);
+        check("AAA=", 2);
+        check("AAAA\nAAAA", 6);
+    }
+}

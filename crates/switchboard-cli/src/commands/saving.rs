@@ -1,0 +1,168 @@
+//! Where `--save` puts images, audio and blobs, and the names of the files. Nothing is overwritten.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use switchboard::content::{BlobError, CallOutput, MediaForm, ResultForm, Spacing, Spill};
+use switchboard::failure::{Code, Failure, Subject};
+
+use crate::boot::App;
+
+/// Files of one name that may be in a directory before a further one is refused.
+const MOST_ALIKE: usize = 10_000;
+
+/// As much of a name as a file bears.
+const LONGEST_STEM: usize = 64;
+
+/// Everything that is no text becomes a file.
+const STORED: ResultForm = ResultForm {
+    max_bytes: None,
+    images: MediaForm::Stored,
+    audio: MediaForm::Stored,
+    spacing: Spacing::AsWritten,
+};
+
+#[derive(Debug, thiserror::Error)]
+enum SaveError {
+    #[error("`{}` exists already, and `--save` does not overwrite it", path.display())]
+    Exists { path: PathBuf },
+    #[error("cannot write `{}`", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("cannot save part {part} of the result")]
+    Blob {
+        part: usize,
+        #[source]
+        cause: BlobError,
+    },
+}
+
+impl From<SaveError> for Failure {
+    fn from(error: SaveError) -> Failure {
+        Failure::new(Code::BadRequest, Subject::Request, error)
+    }
+}
+
+/// A place that files can be written to.
+#[derive(Debug)]
+pub(super) enum Destination {
+    /// Files in it are named after what was asked for.
+    Directory { path: PathBuf, stem: String },
+    /// Where a result has several parts, the later ones are numbered.
+    File(PathBuf),
+}
+
+/// A part of a result that was written.
+#[derive(Debug)]
+pub(super) struct Saved {
+    pub(super) block: usize,
+    pub(super) path: PathBuf,
+}
+
+impl Destination {
+    /// Refuses a place that cannot be written to before anything is called.
+    pub(super) fn check(
+        app: &App,
+        wanted: Option<&Path>,
+        name: &str,
+    ) -> Result<Option<Destination>, Failure> {
+        let Some(wanted) = wanted else { return Ok(None) };
+        let path = app.typed_in.join(wanted);
+        let is_named_as_directory = wanted.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if is_named_as_directory {
+            let made = std::fs::create_dir_all(&path);
+            made.map_err(|cause| SaveError::Io { path: path.clone(), cause })?;
+        }
+        if path.is_dir() {
+            return Ok(Some(Destination::Directory { path, stem: stem(name) }));
+        }
+        if path.symlink_metadata().is_ok() {
+            return Err(SaveError::Exists { path }.into());
+        }
+        match path.parent() {
+            Some(parent) if !parent.is_dir() => {
+                let path = parent.to_owned();
+                Err(SaveError::Io { path, cause: Errno::NOENT.into() }.into())
+            }
+            Some(_) | None => Ok(Some(Destination::File(path))),
+        }
+    }
+
+    /// Writes all that is no text; stops at the first that cannot be written.
+    pub(super) fn write(&self, content: &CallOutput<'_>) -> (Vec<Saved>, Option<Failure>) {
+        let mut saved = Vec::new();
+        for spill in content.spills(&STORED) {
+            match self.write_part(&spill, saved.len()) {
+                Ok(path) => saved.push(Saved { block: spill.block, path }),
+                Err(error) => return (saved, Some(error.into())),
+            }
+        }
+        (saved, None)
+    }
+
+    fn write_part(&self, spill: &Spill<'_>, before: usize) -> Result<PathBuf, SaveError> {
+        let part = before + 1;
+        let bytes = spill.decode_whole().map_err(|cause| SaveError::Blob { part, cause })?;
+        let (mut file, path) = match self {
+            Destination::Directory { path, stem } => free(path, stem, spill.extension)?,
+            Destination::File(path) if part == 1 => (create(path)?, path.clone()),
+            Destination::File(path) => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                let path = path.with_file_name(format!("{stem}-{part}.{}", spill.extension));
+                (create(&path)?, path)
+            }
+        };
+        match file.write_all(&bytes) {
+            Ok(()) => Ok(path),
+            Err(cause) => Err(SaveError::Io { path, cause }),
+        }
+    }
+}
+
+/// `name.png`, or the first of `name-2.png`, `name-3.png` and so on that is free.
+fn free(directory: &Path, stem: &str, extension: &str) -> Result<(File, PathBuf), SaveError> {
+    let mut path = directory.join(format!("{stem}.{extension}"));
+    for number in 2..MOST_ALIKE {
+        match create(&path) {
+            Err(SaveError::Exists { .. }) => {
+                path = directory.join(format!("{stem}-{number}.{extension}"));
+            }
+            created => return Ok((created?, path)),
+        }
+    }
+    Err(SaveError::Exists { path })
+}
+
+fn create(path: &Path) -> Result<File, SaveError> {
+    File::create_new(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::AlreadyExists => SaveError::Exists { path: path.to_owned() },
+        _ => SaveError::Io { path: path.to_owned(), cause },
+    })
+}
+
+/// A name as a part of a file's name.
+fn stem(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+    let stem: String = plain.take(LONGEST_STEM).collect();
+    if stem.is_empty() { "result".to_owned() } else { stem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_plain() {
+        let check = |name: &str, expected: &str| assert_eq!(stem(name), expected, "{name}");
+        check("browser_take-shot", "browser_take-shot");
+        check("../etc/passwd", "___etc_passwd");
+        check("", "result");
+        assert_eq!(stem(&"x".repeat(500)).len(), LONGEST_STEM);
+    }
+}

@@ -1,0 +1,148 @@
+//! The status: which servers there are, how each does if it is connected, and what the tools cost.
+
+use std::cell::Cell;
+
+use serde_json::{Value, json};
+use switchboard::catalog::account::Account;
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::gateway::CheckedServer;
+use switchboard::render::words::plural;
+use switchboard::render::{json, remedy};
+use switchboard::reply::{Overview, Reply, ServerStatus};
+use switchboard::secret::Token;
+use switchboard_server::definitions;
+
+use crate::args::Format;
+use crate::args::status::Status;
+use crate::boot::App;
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::report::Outcome;
+use crate::show;
+
+pub(super) async fn status(talk: &Conversation<'_>, wish: Status) -> Outcome {
+    match wish {
+        Status { tokens: true, format, .. } => tokens(talk, format),
+        Status { check: true, format, .. } => check(talk, format).await,
+        Status { http_token: true, .. } => http_token(talk.app),
+        Status { format, .. } => overview(talk, format),
+    }
+}
+
+fn overview(talk: &Conversation<'_>, format: Format) -> Outcome {
+    let printer = talk.app.printer;
+    let overview = talk.session.overview();
+    if format.json {
+        talk.print(&Reply::Status(overview), format)?;
+        return Ok(Exit::Done);
+    }
+    let is_demo = is_demo_alone(talk.app, &overview)?;
+    let pending = overview.servers.iter().any(|server| server.status == ServerStatus::Pending);
+    printer.text(&show::status::text(&overview, is_demo, printer.out))?;
+    if pending {
+        let command = printer.err.command("`switchboard trust`");
+        printer.note(&format!("{command} shows what this project wants to run"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Whether nothing is configured, so that the built-in server stands in.
+fn is_demo_alone(app: &App, overview: &Overview) -> Result<show::status::Servers, Failure> {
+    let [server] = overview.servers.as_slice() else {
+        return Ok(show::status::Servers::Configured);
+    };
+    let config = app.load()?.config;
+    let configured = config.servers.contains_key(server.name.as_str())
+        || config.pending.iter().any(|pending| pending.name == server.name.as_str());
+    Ok(match configured {
+        true => show::status::Servers::Configured,
+        false => show::status::Servers::DemoAlone,
+    })
+}
+
+/// Connects all servers; a line for each as it comes in, and then how it went with all.
+async fn check(talk: &Conversation<'_>, format: Format) -> Outcome {
+    let printer = talk.app.printer;
+    let written = Cell::new(Ok(()));
+    let report = |checked: &CheckedServer| {
+        if !format.json {
+            let line = show::status::checked(checked, printer.out);
+            let before = written.replace(Ok(()));
+            written.set(before.and_then(|()| talk.spinner.print(&line)));
+        }
+    };
+    let checking = talk.session.gateway().check(report);
+    let checked = talk.wait(async || "connecting".to_owned(), checking).await;
+    written.into_inner()?;
+    let failed = checked.iter().filter(|checked| checked.outcome.is_err()).count();
+    if format.json {
+        printer.json(&with_checks(&talk.session.overview(), &checked))?;
+    } else {
+        let works = checked.len() - failed;
+        printer.note(&match (works, failed) {
+            (0, 0) => "no server to check".to_owned(),
+            (works, 0) => format!("{} connected", plural(works, "server")),
+            (works, failed) => format!("{} connected, {failed} failed", plural(works, "server")),
+        });
+        let left = talk.session.overview();
+        let left =
+            left.servers.iter().filter(|server| !checked.iter().any(|c| c.server == server.name));
+        left.for_each(|server| {
+            printer.note(&format!("not checked: {}", show::status::line(server, printer.err)))
+        });
+    }
+    Ok(if failed > 0 { Exit::Unreachable } else { Exit::Done })
+}
+
+/// The status as usual; a server that was checked also has `check`.
+fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
+    let mut value = json::status(overview);
+    let lines = value.get_mut("servers").and_then(Value::as_array_mut);
+    for (line, server) in lines.into_iter().flatten().zip(&overview.servers) {
+        let check = checked.iter().find(|checked| checked.server == server.name);
+        let (Some(check), Some(line)) = (check, line.as_object_mut()) else { continue };
+        let took = u64::try_from(check.took.as_millis()).unwrap_or(u64::MAX);
+        let mut told = json!({ "ok": check.outcome.is_ok(), "tookMs": took });
+        if let (Err(failure), Some(told)) = (&check.outcome, told.as_object_mut()) {
+            let error = json::failure(failure).get("error").cloned().unwrap_or_default();
+            told.insert("error".to_owned(), error);
+        }
+        line.insert("check".to_owned(), told);
+    }
+    value
+}
+
+/// What the tools cost a model, from what is known.
+fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
+    let (session, printer) = (&talk.session, talk.app.printer);
+    let toolset = session.gateway().settings().toolset;
+    let shown = definitions(session.gateway(), toolset);
+    let account = Account::of(&session.catalog(), toolset, &shown);
+    let overview = session.overview();
+    if format.json {
+        printer.json(&json::status_with_tokens(&overview, &account))?;
+        return Ok(Exit::Done);
+    }
+    printer.text(&show::account::table(&overview, &account, printer.out))?;
+    printer.note("tokens of o200k, estimated; usually within 3 %");
+    if !account.not_listed.is_empty() {
+        printer.note(&remedy::not_listed(&account.not_listed, &printer.err));
+    }
+    Ok(Exit::Done)
+}
+
+/// Only if it is asked for; the text of a status may be shown to others.
+fn http_token(app: &App) -> Outcome {
+    let unusable = |error| Failure::new(Code::Storage, Subject::Request, error);
+    match Token::existing(&app.paths).map_err(unusable)? {
+        Some(token) => {
+            app.printer.text(token.expose())?;
+            Ok(Exit::Done)
+        }
+        None => {
+            let command = app.printer.err.command("`switchboard serve --http`");
+            app.printer.note(&format!("there is no bearer token yet; {command} makes one"));
+            Ok(Exit::Usage)
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Words that tools use for what people say in other words: one way, and by phrase.
+
+/// The words of tools that a query hints at, each once. `words` are all words of the query,
+/// lower-case, as typed.
+pub(super) fn of(words: &[&str]) -> Vec<&'static str> {
+    let mut hints = Vec::new();
+    for (phrase, meant) in HINTS {
+        if phrase.iter().all(|part| words.iter().any(|word| is(word, part))) {
+            for word in *meant {
+                if !hints.contains(word) && hints.len() < MOST_HINTS {
+                    hints.push(*word);
+                }
+            }
+        }
+    }
+    hints
+}
+
+/// Whether a word alone has a hint, so that its spelling is no slip.
+pub(super) fn has(word: &str) -> bool {
+    HINTS.iter().any(|(phrase, _)| matches!(phrase, [only] if is(word, only)))
+}
+
+const MOST_HINTS: usize = 12;
+
+/// `#` is any number.
+fn is(word: &str, part: &str) -> bool {
+    word == part || part == "#" && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A query with all words on the left probably means those on the right.
+const HINTS: &[(&[&str], &[&str])] = &[
+    (&["remember"], &["memory", "add", "observation"]),
+    (&["memorize"], &["memory", "add", "observation"]),
+    (&["recall"], &["memory", "search"]),
+    (&["forget"], &["memory", "delete"]),
+    (&["fact"], &["memory", "observation"]),
+    (&["facts"], &["memory", "observation"]),
+    (&["note"], &["memory", "observation"]),
+    (&["notes"], &["memory", "observation"]),
+    (&["know"], &["memory", "knowledge", "search"]),
+    (&["store"], &["add", "save", "write"]),
+    (&["save"], &["add", "store", "write"]),
+    (&["keep"], &["add", "save", "store"]),
+    (&["put"], &["write", "set"]),
+    (&["insert"], &["add"]),
+    (&["history"], &["log", "commit"]),
+    (&["compare"], &["diff", "difference"]),
+    (&["differences"], &["diff"]),
+    (&["changed"], &["diff", "status", "git"]),
+    (&["changes"], &["diff", "status"]),
+    (&["who", "committed"], &["log", "author"]),
+    (&["who", "changed"], &["log", "author"]),
+    (&["web"], &["url", "fetch", "page"]),
+    (&["online"], &["web", "internet", "fetch"]),
+    (&["site"], &["web", "url", "page"]),
+    (&["website"], &["url", "fetch", "page"]),
+    (&["visit"], &["navigate", "url"]),
+    (&["go", "to"], &["navigate", "url"]),
+    (&["com"], &["url"]),
+    (&["open"], &["read", "navigate"]),
+    (&["readme"], &["file", "read"]),
+    (&["button"], &["click"]),
+    (&["tap"], &["click"]),
+    (&["enter"], &["type", "input"]),
+    (&["picture", "page"], &["screenshot"]),
+    (&["what", "time"], &["current", "time"]),
+    (&["time", "now"], &["current"]),
+    (&["today"], &["current", "date"]),
+    (&["pm"], &["time", "convert"]),
+    (&["am", "#"], &["time", "convert"]),
+    (&["how", "big"], &["size", "info"]),
+    (&["how", "large"], &["size", "info"]),
+    (&["how", "long"], &["length", "duration"]),
+    (&["how", "many"], &["count"]),
+    (&["what", "in"], &["list", "content"]),
+    (&["add", "#"], &["sum", "calculate"]),
+    (&["plus"], &["sum", "add", "calculate"]),
+    (&["times", "#"], &["multiply", "calculate"]),
+    (&["erase"], &["delete"]),
+    (&["discard"], &["delete", "reset"]),
+    (&["trash"], &["delete"]),
+    (&["revert"], &["reset", "restore"]),
+    (&["adjust"], &["update", "set"]),
+    (&["locate"], &["search"]),
+    (&["where"], &["search", "path"]),
+    (&["when"], &["time", "date"]),
+    (&["pick"], &["select"]),
+    (&["duplicate"], &["copy"]),
+    (&["halt"], &["stop"]),
+    (&["quit"], &["close", "stop"]),
+    (&["launch"], &["run", "start"]),
+    (&["attach"], &["upload", "add"]),
+    (&["combine"], &["merge"]),
+    (&["relate"], &["relation", "create"]),
+    (&["enumerate"], &["list"]),
+    (&["hierarchy"], &["tree"]),
+    (&["clock"], &["time", "current"]),
+    (&["hour"], &["time"]),
+    (&["manual"], &["documentation"]),
+    (&["tutorial"], &["documentation"]),
+    (&["reason"], &["thinking"]),
+    (&["keyboard"], &["press", "key"]),
+    (&["properties"], &["info", "metadata"]),
+    (&["what", "are"], &["list"]),
+    (&["which", "are"], &["list"]),
+    (&["drop"], &["delete"]),
+    (&["clean"], &["delete", "clear"]),
+    (&["wipe"], &["delete", "clear"]),
+    (&["undo"], &["reset", "revert", "back"]),
+    (&["unstage"], &["reset"]),
+    (&["switch"], &["checkout", "select"]),
+    (&["choose"], &["select"]),
+    (&["dropdown"], &["select", "option"]),
+    (&["replace"], &["edit"]),
+    (&["rewrite"], &["edit", "write"]),
+    (&["several"], &["multiple"]),
+    (&["both"], &["multiple"]),
+    (&["repeat"], &["echo"]),
+    (&["connect"], &["relation", "connection"]),
+    (&["grab"], &["fetch", "get"]),
+    (&["scrape"], &["fetch", "extract"]),
+    (&["layout"], &["tree"]),
+    (&["structure"], &["tree"]),
+    (&["subfolders"], &["tree", "directory"]),
+    (&["recent"], &["log", "list"]),
+    (&["latest"], &["log", "list"]),
+    (&["author"], &["log"]),
+    (&["uncommitted"], &["status", "diff"]),
+    (&["not", "committed"], &["status", "diff"]),
+    (&["modified", "when"], &["info", "metadata"]),
+    (&["last", "modified"], &["info", "metadata"]),
+    (&["exist"], &["list"]),
+    (&["exists"], &["info", "search"]),
+    (&["morning"], &["time", "current"]),
+    (&["evening"], &["time", "current"]),
+    (&["noon"], &["time", "convert"]),
+    (&["library"], &["documentation", "package"]),
+    (&["framework"], &["documentation", "library"]),
+    (&["plan"], &["thinking", "step"]),
+    (&["problem"], &["thinking"]),
+    (&["brainstorm"], &["thinking"]),
+    (&["scroll"], &["press", "evaluate"]),
+    (&["errors"], &["console", "log"]),
+    (&["warnings"], &["console", "log"]),
+    (&["javascript"], &["evaluate", "code"]),
+    (&["told"], &["memory", "search"]),
+    (&["tell", "did"], &["memory", "search"]),
+    (&["photo"], &["image", "media"]),
+    (&["audio"], &["media"]),
+    (&["disk"], &["file"]),
+    (&["jot"], &["memory", "add", "observation"]),
+    (&["stored"], &["memory", "read"]),
+    (&["print"], &["read", "show"]),
+    (&["fix"], &["edit"]),
+    (&["load"], &["navigate", "open"]),
+    (&["space"], &["size"]),
+    (&["biggest"], &["size"]),
+    (&["largest"], &["size"]),
+    (&["mouse"], &["hover", "click"]),
+    (&["how", "many", "files"], &["list", "directory"]),
+    (&["box"], &["type", "input", "field"]),
+    (&["what", "change"], &["diff", "status"]),
+    (&["who", "is"], &["search", "name"]),
+];

@@ -1,0 +1,220 @@
+//! Calls on the command line: arguments from files and pipes, what becomes of results, prompts.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use switchboard_it::program::Installed;
+
+use super::{configured, transcript};
+use crate::PROGRAMS;
+
+/// A server with one tool that gives its arguments back.
+fn echoing() -> Installed {
+    Installed::with_fixture(
+        PROGRAMS,
+        "kit",
+        r#"
+        [[tools]]
+        name = "note"
+        input_schema = { type = "object", properties = { body = { type = "string" }, tags = { type = "array", items = { type = "string" } }, where = { type = "object" }, count = { type = "integer" } } }
+        "#,
+    )
+}
+
+#[tokio::test]
+async fn arguments_come_from_files_and_standard_input() {
+    let installed = echoing();
+    installed.write("body.md", "# Notes, kept to the byte\n");
+    installed.write("where.json", "{ \"line\": 1.10 }\n");
+    let words = ["call", "note", "body=@body.md", "where=@where.json", "count=-", "tags=@@you"];
+    let ran = installed.run_with_input(words, "7\n").await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        serde_json::from_str::<Value>(&ran.stdout).unwrap(),
+        json!({
+            "body": "# Notes, kept to the byte\n",
+            "where": { "line": 1.1 },
+            "count": 7,
+            "tags": ["@you"],
+        })
+    );
+    let ran = installed.run_with_input(["call", "note", "tags=a", "tags=-"], "b,c").await;
+    assert_eq!(ran.stdout, "{\"tags\":[\"a\",\"b,c\"]}\n");
+}
+
+#[tokio::test]
+async fn mistakes_in_arguments_say_how_to_write_them() {
+    let installed = echoing();
+    insta::assert_snapshot!(transcript(&installed, "call note tags=a,b").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `tags` takes a list: repeat the key (`tags=A tags=B`), or write JSON (`tags:='[…]'`)
+    ");
+    insta::assert_snapshot!(transcript(&installed, "call note body=a body=b").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `body` is given twice, and it does not take a list
+    ");
+    insta::assert_snapshot!(transcript(&installed, "call note body=- count=-").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: only one argument can be `-`: standard input is read once
+    ");
+    insta::assert_snapshot!(transcript(&installed, "call note body=@nowhere").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the file for `body` cannot be used (the text `@x` is `body=@@x`)
+      caused by: cannot read `[HOME]/nowhere`
+      caused by: No such file or directory (os error 2)
+    ");
+    insta::assert_snapshot!(transcript(&installed, "call note body=@/dev/zero").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the file for `body` cannot be used (the text `@x` is `body=@@x`)
+      caused by: cannot read `/dev/zero`
+      caused by: it is no regular file
+    ");
+}
+
+#[tokio::test]
+async fn images_are_saved_and_nothing_is_overwritten() {
+    let installed = configured();
+    let home = installed.home().to_owned();
+    insta::assert_snapshot!(transcript(&installed, "call all_image --save shots/").await, @r"
+    exit 0
+    --- stdout
+    [image image/png, 70 bytes, saved to [HOME]/shots/all_image.png]
+    --- stderr
+    ");
+    let first = fs::read(home.join("shots/all_image.png")).unwrap();
+    assert!(first.starts_with(b"\x89PNG"), "{first:?}");
+    let ran = installed.run(["call", "all_image", "--save", "shots", "--json"]).await;
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let second = home.join("shots/all_image-2.png");
+    assert_eq!(answer["saved"], json!([second]));
+    assert_eq!(fs::read(&second).unwrap(), first);
+    let ran = installed.run(["call", "all_audio", "--save", "sound.bin"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(fs::metadata(home.join("sound.bin")).is_ok());
+    insta::assert_snapshot!(transcript(&installed, "call all_crash --save sound.bin").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `[HOME]/sound.bin` exists already, and `--save` does not overwrite it
+    ");
+    insta::assert_snapshot!(transcript(&installed, "call all_crash --save no/where.png").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: cannot write `[HOME]/no`
+      caused by: No such file or directory (os error 2)
+    ");
+    insta::assert_snapshot!(transcript(&installed, "call all_echo text=hi --save shots").await, @r"
+    exit 0
+    --- stdout
+    hi
+    --- stderr
+    warning: the result has no image, audio or blob: nothing was saved
+    ");
+}
+
+#[tokio::test]
+async fn blob_is_written_to_a_pipe_as_its_bytes() {
+    let installed = configured();
+    let mut command = installed.command();
+    let words = ["read", "file:///logo.png", "--server", "all"];
+    let output = command.args(words).output().await.unwrap();
+    assert_eq!(output.stdout, b"\x89PNG\r\n\x1a\n", "{output:?}");
+    let ran = installed.run(words.into_iter().chain(["--save", "."])).await;
+    assert!(ran.stdout.contains("logo.png]"), "{ran:?}");
+    assert_eq!(fs::read(installed.home().join("logo.png")).unwrap(), b"\x89PNG\r\n\x1a\n");
+    let ran = installed.run(words.into_iter().chain(["--json"])).await;
+    assert!(ran.stdout.contains("iVBORw0KGgo="), "{ran:?}");
+}
+
+#[tokio::test]
+async fn raw_result_is_what_the_server_sent() {
+    let installed = configured();
+    insta::assert_snapshot!(transcript(&installed, "call all_echo text=hi --raw").await, @r#"
+    exit 0
+    --- stdout
+    {"content":[{"type":"text","text":"hi"}]}
+    --- stderr
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call all_fail --raw").await, @r#"
+    exit 1
+    --- stdout
+    {"content":[{"type":"text","text":"the disk is full"}],"isError":true}
+    --- stderr
+    "#);
+    let ran = installed.run(["call", "all_echo", "text=hi", "--raw", "--json"]).await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[tokio::test]
+async fn timeout_replaces_what_the_configuration_says() {
+    let installed = Installed::with(
+        PROGRAMS,
+        r#"{ "mcpServers": { "all": {
+            "command": "fixture-server", "args": ["everything"], "requestTimeoutMs": 20
+        } } }"#,
+    );
+    let slow = ["call", "all_slow", "ms=500"];
+    let ran = installed.run(slow).await;
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(ran.stderr.contains("raise the setting `requestTimeoutMs`"), "{ran:?}");
+    let ran = installed.run(slow.into_iter().chain(["--timeout", "40s"])).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    insta::assert_snapshot!(transcript(&installed, "call all_slow --timeout soon").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: invalid value 'soon' for '--timeout <TIME>': a time is a number with ms, s, m or h
+
+    For more information, try '--help'.
+    ");
+}
+
+#[tokio::test]
+async fn prompt_keeps_roles_in_json_and_checks_its_arguments() {
+    let installed = configured();
+    let ran = installed.run(["prompt", "plain", "--server", "all", "--json"]).await;
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        answer["messages"],
+        json!([
+            { "role": "user", "content": { "type": "text", "text": "Hello." } },
+            { "role": "assistant", "content": { "type": "text", "text": "Hello!" } },
+        ])
+    );
+    insta::assert_snapshot!(transcript(&installed, "prompt greet --server all").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the prompt `greet` needs the argument `who`
+
+    hint: it takes:
+      who (required): Whom to greet
+    ");
+    insta::assert_snapshot!(transcript(&installed, "prompt greet name=Ada --server all").await, @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the prompt `greet` has no argument `name`
+
+    hint: it takes:
+      who (required): Whom to greet
+    ");
+    installed.write("who", "Ada");
+    insta::assert_snapshot!(transcript(&installed, "prompt greet who=@who --server all").await, @r"
+    exit 0
+    --- stdout
+    Say hello to Ada.
+    --- stderr
+    ");
+}

@@ -1,0 +1,161 @@
+//! The client capabilities that servers are offered. A server may list other tools to a client with
+//! other capabilities, so connections and listings belong to one set of them.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use switchboard_wire::Raw;
+use tokio::sync::watch;
+
+use crate::host::{Abilities, Topic};
+
+/// Client capabilities as far as a server can tell two clients apart by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CapabilitySet(u8);
+
+const ROOTS: u8 = 1;
+const SAMPLING: u8 = 1 << 1;
+const SAMPLING_TOOLS: u8 = 1 << 2;
+const SAMPLING_CONTEXT: u8 = 1 << 3;
+const FORMS: u8 = 1 << 4;
+const URLS: u8 = 1 << 5;
+
+impl CapabilitySet {
+    /// What a client without any capability offers.
+    pub const NONE: CapabilitySet = CapabilitySet(0);
+
+    /// What is offered where it is not known which client will use the connection.
+    pub const USUAL: CapabilitySet = CapabilitySet(ROOTS | SAMPLING | FORMS | URLS);
+
+    pub fn of(abilities: &Abilities) -> CapabilitySet {
+        let members = |raw: &Raw| raw.parse::<Map<String, Value>>().unwrap_or_default();
+        let mut set = if abilities.roots.is_some() { ROOTS } else { 0 };
+        if let Some(sampling) = abilities.sampling.as_ref().map(members) {
+            set |= SAMPLING;
+            set |= if sampling.contains_key("tools") { SAMPLING_TOOLS } else { 0 };
+            set |= if sampling.contains_key("context") { SAMPLING_CONTEXT } else { 0 };
+        }
+        if let Some(modes) = abilities.elicitation.as_ref().map(members) {
+            let urls = modes.contains_key("url");
+            // Older clients name no mode, and mean forms.
+            set |= if modes.contains_key("form") || !urls { FORMS } else { 0 };
+            set |= if urls { URLS } else { 0 };
+        }
+        CapabilitySet(set)
+    }
+
+    /// As `initialize` declares them.
+    pub fn abilities(self) -> Abilities {
+        let object = |members: &[(u8, &str)]| {
+            let members = members.iter().filter(|(bit, _)| self.0 & bit != 0);
+            let members = members.map(|(_, name)| ((*name).to_owned(), json!({})));
+            Raw::from_json(Value::Object(members.collect()).to_string())
+        };
+        let has = |bits: u8| self.0 & bits != 0;
+        let sampling = [(SAMPLING_TOOLS, "tools"), (SAMPLING_CONTEXT, "context")];
+        Abilities {
+            roots: has(ROOTS).then(|| Raw::from_json("{\"listChanged\":true}".to_owned())),
+            sampling: has(SAMPLING).then(|| object(&sampling)),
+            elicitation: has(FORMS | URLS).then(|| object(&[(FORMS, "form"), (URLS, "url")])),
+        }
+    }
+
+    /// What is left where servers may ask about `topics` only.
+    #[must_use]
+    pub(crate) fn only(self, topics: &[Topic]) -> CapabilitySet {
+        let bits = |topic: &Topic| match topic {
+            Topic::Roots => ROOTS,
+            Topic::Sampling => SAMPLING | SAMPLING_TOOLS | SAMPLING_CONTEXT,
+            Topic::Elicitation => FORMS | URLS,
+        };
+        CapabilitySet(self.0 & topics.iter().map(bits).fold(0, |all, bits| all | bits))
+    }
+
+    /// For the names of files.
+    pub(crate) fn code(self) -> u8 {
+        self.0
+    }
+}
+
+/// The capabilities that the shared connections of a gateway offer: known from the start, or as soon
+/// as its first client has declared them.
+#[derive(Clone, Debug)]
+pub(crate) struct OfferedCapabilities {
+    set: Arc<watch::Sender<Option<CapabilitySet>>>,
+}
+
+impl OfferedCapabilities {
+    pub(crate) fn known(set: CapabilitySet) -> OfferedCapabilities {
+        OfferedCapabilities { set: Arc::new(watch::Sender::new(Some(set))) }
+    }
+
+    pub(crate) fn of_first_client() -> OfferedCapabilities {
+        OfferedCapabilities { set: Arc::new(watch::Sender::new(None)) }
+    }
+
+    pub(crate) fn get(&self) -> Option<CapabilitySet> {
+        *self.set.borrow()
+    }
+
+    /// Takes the capabilities of a client, unless others are known already.
+    pub(crate) fn declare(&self, set: CapabilitySet) {
+        self.set.send_if_modified(|known| known.is_none() && known.replace(set).is_none());
+    }
+
+    /// Completes as soon as they are known.
+    pub(crate) async fn wait(&self) -> CapabilitySet {
+        let mut changes = self.set.subscribe();
+        let known = changes.wait_for(Option::is_some).await;
+        // The sender is a field of this, so that it is there as long as somebody waits.
+        known.ok().and_then(|set| *set).unwrap_or(CapabilitySet::USUAL)
+    }
+}
+
+/// One gateway has one such cell; two plans that read the same one do the same.
+impl PartialEq for OfferedCapabilities {
+    fn eq(&self, other: &OfferedCapabilities) -> bool {
+        Arc::ptr_eq(&self.set, &other.set)
+    }
+}
+
+impl Eq for OfferedCapabilities {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_survive_the_way_to_a_server() {
+        for bits in 0..64 {
+            let set = CapabilitySet(bits);
+            let sampling = bits & (SAMPLING_TOOLS | SAMPLING_CONTEXT) == 0 || bits & SAMPLING != 0;
+            if sampling {
+                assert_eq!(CapabilitySet::of(&set.abilities()), set, "{bits:b}");
+            }
+        }
+        assert_eq!(CapabilitySet::of(&Abilities::default()), CapabilitySet::NONE);
+        assert_eq!(CapabilitySet::of(&Abilities::all()), CapabilitySet::USUAL);
+        let older = Abilities {
+            elicitation: Some(Raw::from_json("{}".to_owned())),
+            ..Abilities::default()
+        };
+        assert_eq!(CapabilitySet::of(&older), CapabilitySet(FORMS));
+    }
+
+    #[test]
+    fn topics_that_may_not_be_asked_about_are_not_offered() {
+        let all = CapabilitySet(0b11_1111);
+        assert_eq!(all.only(&Topic::ALL), all);
+        assert_eq!(all.only(&[]), CapabilitySet::NONE);
+        assert_eq!(all.only(&[Topic::Roots]), CapabilitySet(ROOTS));
+    }
+
+    #[tokio::test]
+    async fn first_client_decides_what_is_offered() {
+        let offered = OfferedCapabilities::of_first_client();
+        assert_eq!(offered.get(), None);
+        offered.declare(CapabilitySet(ROOTS));
+        offered.declare(CapabilitySet::NONE);
+        assert_eq!(offered.wait().await, CapabilitySet(ROOTS));
+    }
+}

@@ -1,0 +1,94 @@
+//! Gateways for clients with other capabilities: each has connections and listings of its own, so
+//! that a client is listed what it can call, whoever else uses the process.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use switchboard_core::config::layers::Config;
+
+use super::builder::Common;
+use super::{FileNotices, Gateway, Shared};
+use crate::blueprint::Blueprint;
+use crate::capabilities::{CapabilitySet, OfferedCapabilities};
+use crate::host::Abilities;
+
+/// Sets of capabilities that are told apart in one process. Further clients share the first gateway.
+const MOST: usize = 8;
+
+/// The other gateways of a process, and what they are made of.
+#[derive(Default)]
+pub(super) struct Family {
+    siblings: Vec<(CapabilitySet, Gateway)>,
+    config: Arc<Config>,
+    notices: FileNotices,
+}
+
+impl Gateway {
+    /// Takes the capabilities of a client as those that servers are offered, if no client came
+    /// before. See [`super::GatewayBuilder::capabilities_of_first_client`].
+    pub fn declare(&self, abilities: &Abilities) {
+        self.shared.blueprint.offered.declare(CapabilitySet::of(abilities));
+    }
+
+    /// Completes when it is known which capabilities servers are offered.
+    pub async fn declared(&self) {
+        self.shared.blueprint.offered.wait().await;
+    }
+
+    /// The gateway for a client with these capabilities: this one, or one with the same
+    /// configuration whose servers are offered exactly them.
+    #[must_use]
+    pub fn for_client(&self, abilities: &Abilities) -> Gateway {
+        let set = CapabilitySet::of(abilities);
+        self.shared.blueprint.offered.declare(set);
+        if self.shared.blueprint.offered.get() == Some(set) {
+            return self.clone();
+        }
+        let mut family = self.family();
+        if let Some((_, sibling)) = family.siblings.iter().find(|(known, _)| *known == set) {
+            return sibling.clone();
+        }
+        if family.siblings.len() + 1 >= MOST {
+            return self.clone();
+        }
+        let sibling = self.sibling(set);
+        sibling.apply_alone(&family.config, family.notices.clone());
+        if self.first_listing().is_some() {
+            sibling.list_missing_in_background();
+        }
+        family.siblings.push((set, sibling.clone()));
+        sibling
+    }
+
+    /// Tells the siblings of another configuration, and keeps it for later ones.
+    pub(super) fn apply_to_family(&self, config: &Config, notices: &FileNotices) {
+        let mut family = self.family();
+        family.config = Arc::new(config.clone());
+        family.notices = notices.clone();
+        for (_, sibling) in &family.siblings {
+            sibling.apply_alone(config, notices.clone());
+        }
+    }
+
+    pub(super) fn siblings(&self) -> Vec<Gateway> {
+        self.family().siblings.iter().map(|(_, sibling)| sibling.clone()).collect()
+    }
+
+    fn sibling(&self, set: CapabilitySet) -> Gateway {
+        let Shared { blueprint, accounts, dials, tasks, closing, .. } = &*self.shared;
+        let offered = OfferedCapabilities::known(set);
+        let blueprint = Blueprint { offered, ..blueprint.clone() };
+        let common = Common {
+            accounts: Arc::clone(accounts),
+            dials: Arc::clone(dials),
+            tasks: tasks.clone(),
+            closing: closing.child_token(),
+        };
+        let settings = self.roster().settings.clone();
+        Gateway { shared: Arc::new(Shared::new(blueprint, common, settings)) }
+    }
+
+    fn family(&self) -> MutexGuard<'_, Family> {
+        // Never held across an await.
+        self.shared.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

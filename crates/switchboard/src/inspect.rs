@@ -1,0 +1,203 @@
+//! One request to one server and its answer as it came, for people who write servers. What runs
+//! something passes the same gate as every call.
+
+use serde_json::Value;
+use switchboard_core::catalog::Resolved;
+use switchboard_core::catalog::resolve::Checked;
+use switchboard_core::exact::Args;
+use switchboard_core::failure::{Code, Failure, Hint, Subject};
+use switchboard_core::name::ServerName;
+use switchboard_core::render::words::clean_line;
+use switchboard_wire::{Raw, RpcError};
+
+use crate::call;
+use crate::explain;
+use crate::relay::{Foreign, Lookup};
+use crate::session::Session;
+use crate::upstream::{CallError, Lease};
+
+/// What a server answered.
+#[derive(Debug)]
+pub enum Inspected {
+    Result(Raw),
+    Error(RpcError),
+}
+
+#[derive(Debug, thiserror::Error)]
+enum InspectError {
+    #[error("`{method}` is a notification, which has no answer")]
+    Notification { method: String },
+    #[error("`{written}` is not a method of MCP, but `{meant}` is")]
+    Spelling { written: String, meant: &'static str },
+    #[error("`{method}` needs the parameter `{key}`, a string")]
+    Missing { method: &'static str, key: &'static str },
+    #[error("`{method}` takes no parameter `{key}` here")]
+    Unsupported { method: &'static str, key: String },
+}
+
+/// A method that runs something, or may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gated {
+    Tool,
+    Resource,
+    Prompt,
+}
+
+/// What becomes of a method.
+#[derive(Debug, PartialEq, Eq)]
+enum Way {
+    /// The answer is known already.
+    Handshake,
+    Gated(Gated),
+    /// It is sent as it is.
+    Open,
+}
+
+impl Gated {
+    const ALL: [Gated; 3] = [Gated::Tool, Gated::Resource, Gated::Prompt];
+
+    fn method(self) -> &'static str {
+        match self {
+            Gated::Tool => "tools/call",
+            Gated::Resource => "resources/read",
+            Gated::Prompt => "prompts/get",
+        }
+    }
+
+    /// The parameter that names what is used.
+    fn key(self) -> &'static str {
+        match self {
+            Gated::Tool | Gated::Prompt => "name",
+            Gated::Resource => "uri",
+        }
+    }
+}
+
+impl Session {
+    /// What the server said of itself at the handshake, as an answer to `initialize`.
+    pub async fn inspect(&self, server: &str) -> Result<Raw, Failure> {
+        let server = self.gateway().usable(server)?;
+        Ok(self.lease(&server).await?.hello().to_initialize_result())
+    }
+
+    /// Sends one request and gives the answer as it came. Using a tool, a resource or a prompt takes
+    /// the approval that any call takes.
+    pub async fn inspect_method(
+        &self,
+        server: &str,
+        method: &str,
+        params: Args,
+    ) -> Result<Inspected, Failure> {
+        let server = self.gateway().usable(server)?;
+        let way = way(method).map_err(unusable)?;
+        // Connected first, so that rules and pins judge what the server lists now.
+        let lease = self.lease(&server).await?;
+        let answer = match way {
+            Way::Handshake => Ok(lease.hello().to_initialize_result()),
+            Way::Gated(gated) => self.inspect_gated(&server, &lease, gated, params).await?,
+            Way::Open => lease.look_up(method, params, &self.caller()).await,
+        };
+        match answer {
+            Ok(result) => Ok(Inspected::Result(result)),
+            Err(CallError::Refused(error)) => Ok(Inspected::Error(error)),
+            Err(error) => Err(explain::lookup(error, &server)),
+        }
+    }
+
+    async fn inspect_gated(
+        &self,
+        server: &ServerName,
+        lease: &Lease,
+        gated: Gated,
+        mut params: Args,
+    ) -> Result<Result<Raw, CallError>, Failure> {
+        let (method, key) = (gated.method(), gated.key());
+        let named = params.take(key).map(|named| named.into_value());
+        let Some(Value::String(named)) = named else {
+            return Err(unusable(InspectError::Missing { method, key }));
+        };
+        let arguments = params.take("arguments").map(Args::try_from).transpose();
+        let args = arguments.map_err(|_| {
+            unusable(InspectError::Unsupported { method, key: "arguments".to_owned() })
+        })?;
+        if let Some(key) = params.values().keys().next() {
+            let key = clean_line(key, 100).into_owned();
+            return Err(unusable(InspectError::Unsupported { method, key }));
+        }
+        let target = self.inspected(server, gated, &named)?;
+        let caller = self.caller();
+        // Not checked against the schema: whoever writes the server wants to see its own error.
+        let checked = Checked { target, args: args.unwrap_or_default() };
+        let approved = call::approve(self, checked, &caller).await?;
+        Ok(lease.call(&approved, &caller).await)
+    }
+
+    fn inspected(
+        &self,
+        server: &ServerName,
+        gated: Gated,
+        named: &str,
+    ) -> Result<Resolved, Failure> {
+        let catalog = self.catalog();
+        match gated {
+            Gated::Tool => catalog.own_tool(server, named).ok_or_else(|| {
+                explain::unknown_tool(server, named).hint(Hint::ListTools(server.clone()))
+            }),
+            Gated::Resource => catalog
+                .resource(server, named)
+                .ok_or_else(|| explain::unknown_resource(named, &catalog)),
+            Gated::Prompt => catalog
+                .prompt(server, named)
+                .ok_or_else(|| explain::unknown_prompt(named, &catalog)),
+        }
+    }
+}
+
+/// A spelling that a lenient server could take for a method of MCP would go round the gate.
+fn way(method: &str) -> Result<Way, InspectError> {
+    if method.starts_with("notifications/") {
+        return Err(InspectError::Notification { method: clean_line(method, 100).into_owned() });
+    }
+    if let Some(gated) = Gated::ALL.into_iter().find(|gated| gated.method() == method) {
+        return Ok(Way::Gated(gated));
+    }
+    match method {
+        "initialize" => return Ok(Way::Handshake),
+        "ping" => return Ok(Way::Open),
+        _ => {}
+    }
+    if Lookup::of_method(method).is_some() || Foreign::method(method).is_some() {
+        return Ok(Way::Open);
+    }
+    let known = Gated::ALL.into_iter().map(Gated::method);
+    let known = known.chain(Lookup::ALL.into_iter().map(Lookup::method));
+    let mut known = known.chain(["initialize", "ping"]);
+    let meant = known.find(|known| method.trim().eq_ignore_ascii_case(known)).unwrap_or("ping");
+    Err(InspectError::Spelling { written: clean_line(method, 100).into_owned(), meant })
+}
+
+fn unusable(error: InspectError) -> Failure {
+    Failure::new(Code::BadRequest, Subject::Request, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_other_spelling_of_a_known_method_is_sent() {
+        let check = |method: &str, expected: &str| {
+            let way = way(method).map_or_else(|error| error.to_string(), |way| format!("{way:?}"));
+            assert_eq!(way, expected, "{method:?}");
+        };
+        check("tools/call", "Gated(Tool)");
+        check("resources/read", "Gated(Resource)");
+        check("prompts/get", "Gated(Prompt)");
+        check("initialize", "Handshake");
+        check("tools/list", "Open");
+        check("acme/forecast", "Open");
+        check("Tools/Call", "`Tools/Call` is not a method of MCP, but `tools/call` is");
+        check(" prompts/get", "`prompts/get` is not a method of MCP, but `prompts/get` is");
+        check("notifications/x", "`notifications/x` is a notification, which has no answer");
+    }
+}

@@ -1,0 +1,247 @@
+//! What is logged of the messages of a connection: each request at level debug, and each message,
+//! without secrets, at level trace or for a server with `debug: true`.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use switchboard_core::config::values::TemplateMap;
+use switchboard_core::message_trace::KnownSecrets;
+use switchboard_core::name::ServerName;
+use switchboard_core::render::words::clean_line;
+use switchboard_wire::http_client::{self, HeaderMap, Judging, Refused, Signer, Signing, Url};
+use switchboard_wire::peer::{ObservedRequest, Observer};
+use switchboard_wire::{Raw, RequestError, websocket};
+use tokio::time::Instant;
+
+use crate::dial::spawn::Program;
+
+/// The `tracing` target of every message; level trace.
+pub const MESSAGES: &str = "switchboard::messages";
+
+/// The target of the messages of servers with `debug: true`; level trace.
+pub const DEBUGGED: &str = "switchboard::debugged";
+
+/// Characters of a method or a tool's name.
+const NAME: usize = 100;
+
+/// What the field `debug` of a server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Debugging {
+    On,
+    Off,
+}
+
+/// Which target the messages of a connection are logged under.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    Nothing,
+    Messages,
+    Debugged,
+}
+
+/// Logs one connection.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    server: ServerName,
+    shown: Shown,
+    secrets: Secrets,
+}
+
+/// Held for a moment at a time, never across an await: tokens are renewed while messages are logged.
+#[derive(Clone, Debug, Default)]
+struct Secrets(Arc<Mutex<KnownSecrets>>);
+
+impl Secrets {
+    fn known(&self) -> MutexGuard<'_, KnownSecrets> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_headers(&self, headers: &HeaderMap) {
+        let mut known = self.known();
+        for value in headers.values() {
+            known.add_header(&String::from_utf8_lossy(value.as_bytes()));
+        }
+    }
+}
+
+impl Watcher {
+    /// `None` if nobody reads what it would log.
+    pub(crate) fn of(server: &ServerName, debugging: Debugging) -> Option<Arc<Watcher>> {
+        let debugged = debugging == Debugging::On
+            && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
+        let shown = if debugged {
+            Shown::Debugged
+        } else if tracing::enabled!(target: MESSAGES, tracing::Level::TRACE) {
+            Shown::Messages
+        } else if tracing::enabled!(tracing::Level::DEBUG) {
+            Shown::Nothing
+        } else {
+            return None;
+        };
+        Some(Arc::new(Watcher { server: server.clone(), shown, secrets: Secrets::default() }))
+    }
+
+    /// The secrets that a program is started with: what its entry sets counts as one.
+    pub(crate) fn learn_program(&self, program: &Program, set: &TemplateMap) {
+        let mut known = self.secrets.known();
+        let variables = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        known.add_variables(variables, |name| set.names().any(|set| set == name));
+        known.add_arguments(&program.args);
+    }
+
+    /// The secrets that requests to a server at a URL carry.
+    pub(crate) fn learn_http(&self, endpoint: &mut http_client::Endpoint) {
+        self.learn_remote(&endpoint.url, &endpoint.headers, &mut endpoint.signer);
+    }
+
+    /// The secrets that the handshake of a WebSocket carries.
+    pub(crate) fn learn_websocket(&self, endpoint: &mut websocket::Endpoint) {
+        self.learn_remote(&endpoint.url, &endpoint.headers, &mut endpoint.signer);
+    }
+
+    /// Headers count now and after they are renewed.
+    fn learn_remote(&self, url: &Url, headers: &HeaderMap, signer: &mut Option<Arc<dyn Signer>>) {
+        self.secrets.known().add_url(url.as_str());
+        self.secrets.add_headers(headers);
+        if let Some(inner) = signer.take() {
+            *signer = Some(Arc::new(Remembering { inner, secrets: self.secrets.clone() }));
+        }
+    }
+
+    fn log(&self, direction: &'static str, message: &[u8]) {
+        let server = &self.server;
+        match self.shown {
+            Shown::Nothing => {}
+            Shown::Messages => {
+                let json = self.secrets.known().trace_line(message);
+                tracing::trace!(target: MESSAGES, %server, %json, "{direction}");
+            }
+            Shown::Debugged => {
+                let json = self.secrets.known().trace_line(message);
+                tracing::trace!(target: DEBUGGED, %server, %json, "{direction}");
+            }
+        }
+    }
+}
+
+impl Observer for Watcher {
+    fn sent(&self, message: &[u8]) {
+        self.log("sent", message);
+    }
+
+    fn received(&self, message: &[u8]) {
+        self.log("received", message);
+    }
+
+    fn begin(&self, method: &str, params: &str) -> Option<Box<dyn ObservedRequest>> {
+        tracing::enabled!(tracing::Level::DEBUG).then(|| {
+            Box::new(Timed {
+                server: self.server.clone(),
+                method: clean_line(method, NAME).into_owned(),
+                name: name_in(method, params),
+                began: Instant::now(),
+                outcome: None,
+            }) as Box<dyn ObservedRequest>
+        })
+    }
+}
+
+/// The tool or prompt that a request is about. An address may hold a secret, so it is not logged.
+fn name_in(method: &str, params: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params {
+        name: String,
+    }
+    if !matches!(method, "tools/call" | "prompts/get") {
+        return None;
+    }
+    let Params { name } = serde_json::from_str(params).ok()?;
+    Some(clean_line(&name, NAME).into_owned())
+}
+
+/// One request, logged when it is over.
+struct Timed {
+    server: ServerName,
+    method: String,
+    name: Option<String>,
+    began: Instant,
+    /// `None` if it is cancelled.
+    outcome: Option<Outcome>,
+}
+
+impl ObservedRequest for Timed {
+    fn end(mut self: Box<Self>, outcome: &Result<Raw, RequestError>) {
+        self.outcome = Some(Outcome::of(outcome));
+    }
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        let Timed { server, method, name, began, outcome } = self;
+        let outcome = outcome.unwrap_or(Outcome::Cancelled);
+        let (method, name) = (method.as_str(), name.as_deref());
+        tracing::debug!(%server, method, name, took = ?began.elapsed(), %outcome, "request");
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Outcome {
+    Answered,
+    Refused(i64),
+    TimedOut,
+    TooLarge,
+    Closed,
+    NotSent,
+    HttpError,
+    Cancelled,
+}
+
+impl Outcome {
+    fn of(outcome: &Result<Raw, RequestError>) -> Outcome {
+        match outcome {
+            Ok(_) => Outcome::Answered,
+            Err(RequestError::Refused(error)) => Outcome::Refused(error.code),
+            Err(RequestError::TimedOut(_)) => Outcome::TimedOut,
+            Err(RequestError::AnswerTooLarge { .. }) => Outcome::TooLarge,
+            Err(RequestError::Closed) => Outcome::Closed,
+            Err(RequestError::NotSent) => Outcome::NotSent,
+            Err(RequestError::Http(_)) => Outcome::HttpError,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Answered => f.write_str("answered"),
+            Outcome::Refused(code) => write!(f, "error {code}"),
+            Outcome::TimedOut => f.write_str("timed out"),
+            Outcome::TooLarge => f.write_str("answer too large"),
+            Outcome::Closed => f.write_str("connection closed"),
+            Outcome::NotSent => f.write_str("not sent"),
+            Outcome::HttpError => f.write_str("HTTP error"),
+            Outcome::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+/// Remembers the headers that requests are signed with, so that a trace does not show them.
+struct Remembering {
+    inner: Arc<dyn Signer>,
+    secrets: Secrets,
+}
+
+impl Signer for Remembering {
+    fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a> {
+        Box::pin(async move {
+            let headers = self.inner.sign(method, url, body).await?;
+            self.secrets.add_headers(&headers);
+            Ok(headers)
+        })
+    }
+
+    fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
+        self.inner.refused(refused)
+    }
+}
