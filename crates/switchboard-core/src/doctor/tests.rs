@@ -60,6 +60,7 @@ fn every_mistake_is_named_with_its_server_and_no_value_is_shown() {
     error forbidden_key -: .mcp.json:3:37: `mcpServers.greedy.autoApprove` is not allowed in a project file
     error no_endpoint none: user.json:3:9: server `none` needs one of `command`, `url` and `socket`
     error unsupported_scheme strange: user.json:4:22: the `url` of server `strange` must begin with http://, https://, sse://, ws:// or wss://
+    warning no_effect unset: user.json:9:64: `bearerTokenEnv` of server `unset` has no effect beside `command`
     warning colliding_names my_server: its name looks like `my-server`
     warning untrusted theirs: it comes from this project and was not approved
     note disabled off: the entry disables it

@@ -222,8 +222,8 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
         notes_add_note()
           Writes a note down.
         notes_fail()
-        notes_strict(n: integer)
-        - notes_wait
+        notes_wait()
+        - notes_strict
         - notes_fail_silently
         1 server not listed yet: broken (try `/mcp connect broken`)
 

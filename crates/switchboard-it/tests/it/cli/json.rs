@@ -159,6 +159,7 @@ async fn programs_read_the_tools_as_json() {
           "annotations": null
         }
       ],
+      "denied": 0,
       "total": 5,
       "offset": 0,
       "next": null,
@@ -197,6 +198,7 @@ async fn programs_read_what_was_found_as_json() {
           "description": "Returns how many calls this process saw."
         }
       ],
+      "denied": 0,
       "notListed": [
         "all",
         "broken"
