@@ -67,7 +67,8 @@ impl Row {
             parent: number(1)?,
             group: number(2)?,
             session: number(3)?,
-            is_over: matches!(fields.first(), Some(&("Z" | "X"))),
+            // The first thread may have ended before the others, which run on.
+            is_over: matches!(fields.first(), Some(&("Z" | "X"))) && number(17)? <= 1,
         })
     }
 }
@@ -238,6 +239,18 @@ mod tests {
         assert_eq!(Row::parse(42, stat), Some(expected));
         for cut in 0..stat.len() - 8 {
             assert_eq!(Row::parse(42, &stat[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn process_whose_first_thread_ended_runs_on_with_the_others() {
+        for (state, threads, is_over) in
+            [("Z", 1, true), ("Z", 2, false), ("S", 2, false), ("X", 1, true)]
+        {
+            let stat =
+                format!("42 (x) {state} 7 42 40 0 -1 4 1 2 3 4 5 6 7 8 20 0 {threads} 0 987 0 0");
+            let row = Row::parse(42, stat.as_bytes()).unwrap();
+            assert_eq!(row.is_over, is_over, "{state} {threads}");
         }
     }
 
