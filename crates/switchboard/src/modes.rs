@@ -9,7 +9,8 @@ use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Listing, Prompt, Shelf, Standing};
+use switchboard_core::catalog::search::Fit;
+use switchboard_core::catalog::{Catalog, Listing, Prompt, Resolved, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::config::values::Pins;
 use switchboard_core::content::CallOutput;
@@ -25,7 +26,7 @@ use switchboard_core::reply::{
     Clue, Origin, Output, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
     ToolPage, TrustLevel, Unavailable,
 };
-use switchboard_core::request::{LIST_LIMIT, PageRequest, ResultView, SearchRequest};
+use switchboard_core::request::{LIST_LIMIT, Matching, PageRequest, ResultView, SearchRequest};
 
 use tokio::time::Instant;
 
@@ -40,6 +41,9 @@ use crate::relay::Reference;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{State, Status, Upstream};
+
+/// Hits among which the arguments of a search choose.
+const FIRST_HITS: usize = 5;
 
 /// How long a search waits for the first listing of a server, from its beginning on.
 const FIRST_LISTING: Duration = Duration::from_secs(3);
@@ -218,7 +222,7 @@ pub(crate) async fn search(
     let Some(args) = request.args.take() else {
         return Ok(Reply::Found(page));
     };
-    match meant(session, &catalog, &page, request.server.as_deref(), args) {
+    match meant(session, &catalog, (&page, request.matching), request.server.as_deref(), args) {
         Ok(checked) => {
             Box::pin(call::guess(session, &catalog, checked, Clue::Search, request.select, caller))
                 .await
@@ -271,11 +275,23 @@ async fn first_listings(session: &Session) {
     }
 }
 
+/// The one of the first hits that takes the arguments, where none stands out by its words.
+fn only_one_that_takes(args: &Args, catalog: &Catalog, page: &SearchPage) -> Option<Resolved> {
+    if args.is_empty() || page.fit == Fit::Weak || page.offset > 0 {
+        return None;
+    }
+    let first = page.hits.iter().take(FIRST_HITS);
+    let mut takers =
+        first.filter_map(|hit| catalog.shown(&hit.line.shown)).filter(|tool| tool.takes(args));
+    let only = takers.next()?;
+    takers.next().is_none().then(|| only.clone())
+}
+
 /// The call that a search with arguments means. Whoever turns the page wants another tool.
 fn meant(
     session: &Session,
     catalog: &Catalog,
-    page: &SearchPage,
+    (page, matching): (&SearchPage, Matching),
     within: Option<&str>,
     args: Args,
 ) -> Result<Checked, NotCalled> {
@@ -288,7 +304,9 @@ fn meant(
     let found = || catalog.shown(best?).cloned();
     // A server that is named beside the query leaves no doubt whose tool is meant.
     let is_meant = |tool: &_| within.is_some() || catalog.can_mean(&page.query, tool);
-    let best = named.or_else(|| found().filter(is_meant));
+    let by_words = matching == Matching::Words;
+    let only = || by_words.then(|| only_one_that_takes(&args, catalog, page)).flatten();
+    let best = named.or_else(|| found().or_else(only).filter(is_meant));
     call::harmless(session, &page.query, best.ok_or(NotCalled::Unclear)?, args)
 }
 

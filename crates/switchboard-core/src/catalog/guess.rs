@@ -78,6 +78,20 @@ impl Resolved {
     /// only reads, and every argument is one of its own.
     pub fn check_unnamed(self, args: Args) -> Result<Checked, NotCalled> {
         let shown = self.shown.to_string();
+        let checked = self.check_strictly(args)?;
+        if !checked.target.entry.annotations.only_reads() {
+            return Err(NotCalled::MayWrite { shown });
+        }
+        Ok(checked)
+    }
+
+    /// Whether the tool takes these arguments, and every one of them is its own.
+    pub fn takes(&self, args: &Args) -> bool {
+        self.clone().check_strictly(args.clone()).is_ok()
+    }
+
+    fn check_strictly(self, args: Args) -> Result<Checked, NotCalled> {
+        let shown = self.shown.to_string();
         if !self.entry.validator().is_some_and(|validator| validator.checks()) {
             return Err(NotCalled::Unchecked { shown });
         }
@@ -90,9 +104,6 @@ impl Resolved {
         if let Some(name) = schema::undeclared(&schema, args.values()) {
             let error = ArgumentsError { mismatches: vec![Mismatch::unknown(name)] };
             return Err(NotCalled::Mismatch { shown, error });
-        }
-        if !target.entry.annotations.only_reads() {
-            return Err(NotCalled::MayWrite { shown });
         }
         Ok(Checked { target, args })
     }

@@ -106,6 +106,47 @@ async fn a_search_calls_nothing_where_that_could_be_wrong() {
     refused(off, forecast(json!({ "city": "Oslo" })), "searches call nothing here").await;
 }
 
+/// Tools that a search for paint finds alike.
+const PAINTS: &str = r#"
+    [[tools]]
+    name = "find_paint"
+    description = "Finds paint."
+    input_schema = { type = "object", properties = { colour = { type = "string" } }, required = ["colour"] }
+    annotations = { readOnlyHint = true }
+
+    [[tools]]
+    name = "list_paint"
+    description = "Lists paint."
+    input_schema = { type = "object", properties = { shelf = { type = "integer" } }, required = ["shelf"] }
+    annotations = { readOnlyHint = true }
+
+    [[tools]]
+    name = "mix_paint"
+    description = "Mixes paint."
+    input_schema = { type = "object", properties = { litres = { type = "number" } }, required = ["litres"] }
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn arguments_choose_among_tools_that_a_search_finds_alike() {
+    let check = async |args: Value, expected: &str, called: usize| {
+        let world = World::of("shop", "shop").script("shop", PAINTS).start();
+        world.ask(r#"{ "connect": "shop" }"#).await;
+        let answer = world.ask(&json!({ "search": "paint", "args": args }).to_string()).await;
+        assert!(answer.starts_with(expected), "{args}: {answer}");
+        assert_eq!(world.fixture("shop").ledger().calls.len(), called, "{args}");
+    };
+    let found = "[called shop_find_paint, which the search clearly means]\n";
+    check(json!({ "colour": "red" }), found, 1).await;
+    let listed = "[called shop_list_paint, which the search clearly means]\n";
+    check(json!({ "shelf": 3 }), listed, 1).await;
+    let writes = "Not called: shop_mix_paint does not declare that it only reads.";
+    check(json!({ "litres": 2 }), writes, 0).await;
+    let unclear = "Not called: no tool fits far better than the others.";
+    check(json!({}), unclear, 0).await;
+    check(json!({ "brush": 1 }), unclear, 0).await;
+    check(json!({ "colour": "red", "shelf": 3 }), unclear, 0).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_search_without_arguments_calls_nothing() {
     for args in [json!(null), json!(" ")] {
