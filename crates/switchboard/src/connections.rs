@@ -69,9 +69,8 @@ impl Session {
         } else {
             self.gateway.has_room(&wanted.id, self.id())?;
             // Another spelling of a configured name would be taken for that server.
-            let name = format!("{}_", wanted.id);
-            if !self.gateway.catalog().permits(&name, &wanted.id) {
-                return Err(ConnectError::Exists(wanted.id.clone()));
+            if let Some(taken) = self.gateway.catalog().similar_server(&wanted.id) {
+                return Err(ConnectError::Exists(taken));
             }
             self.consent_to(wanted, caller).await?;
             let admitted = self.gateway.admit(wanted, self.listener())?;

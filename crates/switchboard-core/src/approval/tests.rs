@@ -68,6 +68,31 @@ fn unasked(rule: ToolRule) -> ServerEntry {
 }
 
 #[test]
+fn allow_pattern_without_a_slash_is_about_shown_names() {
+    let destroys = r#"{"destructiveHint":true}"#;
+    let own = || checked("delete", destroys);
+    let other = || {
+        let mut checked = checked("delete", destroys);
+        checked.target.server = ServerName::new("files_x").unwrap();
+        checked.target.shown = Arc::from("s12345678_files_x_delete");
+        checked
+    };
+    for (pattern, asks_own, asks_other) in [
+        ("files_*", false, true),
+        ("files/*", false, true),
+        ("files_x/*", true, false),
+        ("files*/delete", false, false),
+        ("*", false, false),
+        ("delete", true, true),
+    ] {
+        let settings = Settings { allow: patterns(&[pattern]), ..Settings::default() };
+        let rules = Rules::new(&ServerEntry::default(), &settings);
+        let seen = [own(), other()].map(|call| asks(&rules, &Grants::default(), call));
+        assert_eq!(seen, [asks_own, asks_other], "{pattern}");
+    }
+}
+
+#[test]
 fn scopes_go_by_what_a_tool_declares() {
     let check = |approve, expected| check(policy(approve), ServerEntry::default(), expected);
     check(ApprovePolicy::Destructive, "++?+");

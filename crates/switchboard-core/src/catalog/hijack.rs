@@ -136,6 +136,23 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
     best.1
 }
 
+#[test]
+fn unusable_entry_keeps_its_name_from_servers_with_similar_names() {
+    let name = |name: &str| ServerName::new(name).unwrap();
+    let shelves = [(name("GITHUB"), Shelf::new(ToolPrefix::Server, Standing::Active))];
+    let catalog =
+        Catalog::reserving(BTreeMap::from(shelves), vec![(name("github"), NameTier::User)]);
+    assert!(catalog.server("github").is_err());
+    assert!(catalog.server("GitHub").is_err());
+    assert_eq!(catalog.server("GITHUB").ok(), Some(name("GITHUB")));
+    for id in ["GitHub", "github_", "g1thub", "github-mcp", "g\u{456}thub", "GITHUB"] {
+        assert!(catalog.similar_server(&name(id)).is_some(), "{id}");
+    }
+    for id in ["github_2", "git", "hub", "githubs"] {
+        assert_eq!(catalog.similar_server(&name(id)), None, "{id}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
     #[test]

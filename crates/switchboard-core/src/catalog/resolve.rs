@@ -8,7 +8,7 @@ use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
 use crate::hidden::strip;
-use crate::name::{Owner, ServerName, ToolId, fold, shown};
+use crate::name::{Owner, ServerName, ToolId, fold, look, short, shown};
 use crate::schema::Mismatch;
 
 /// Names that a miss offers instead.
@@ -105,6 +105,16 @@ impl Catalog {
         }
         let names = self.shelves().map(|(name, _)| name.as_str().to_owned());
         Err(ResolveError::UnknownServer { name: clip(name), suggestions: nearest(name, names) })
+    }
+
+    /// A configured server whose name a reader would take for this one.
+    pub fn similar_server(&self, id: &ServerName) -> Option<ServerName> {
+        let looks =
+            |name: &str| [name, short(name)].map(|name| look(name).trim_matches('_').to_owned());
+        let own = looks(id.as_str());
+        let similar =
+            |other: &&ServerName| looks(other.as_str()).iter().any(|look| own.contains(look));
+        self.configured().find(similar).cloned()
     }
 
     /// A server that may be used.

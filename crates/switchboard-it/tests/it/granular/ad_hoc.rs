@@ -93,6 +93,19 @@ async fn the_user_sees_every_character_of_what_would_run_or_where_it_leads() {
 }
 
 #[tokio::test]
+async fn other_spelling_of_a_configured_name_is_refused_unasked() {
+    let installed = installed();
+    let config = json!({ "mcpServers": { "github": { "command": "nowhere" } } });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    let mut story = Story::of(&installed, json!({ "elicitation": {} })).await;
+    for id in ["GitHub", "GITHUB", "github_", "g1thub", "github-mcp"] {
+        let said = story.ask("mcp_connect", json!({ "id": id, "url": "npx -y server" })).await;
+        assert!(said.contains("github") && said.starts_with("(error) "), "{id}: {said}");
+    }
+    assert_eq!(story.client.user.asked.len(), 0);
+}
+
+#[tokio::test]
 async fn the_eleventh_connection_is_refused() {
     let mut story = Story::begin(&installed(), 12).await;
     let connect = |number: usize| json!({ "id": format!("c{number}"), "url": "npx -y server" });
