@@ -5,7 +5,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { cli, inHome, ours, told } from "./home.mjs";
+import { inHome, ours, told } from "./home.mjs";
 import { script, toldByTools } from "./model.mjs";
 import { VERSIONS, print } from "./pi.mjs";
 import { rpc } from "./rpc.mjs";
@@ -13,11 +13,13 @@ import { SCHEMAS } from "./schemas.mjs";
 
 const direct = (world) => ({ s: { ...ours(world, "schemas"), directTools: true } });
 
-// A home in which the server of schemas was listed and does not run.
-const inListed = (use) =>
+// A home in which the server of schemas was listed for this Pi and does not run: listings are kept for
+// each set of client capabilities.
+const inListed = (version, use) =>
   inHome({ servers: direct }, async (world) => {
-    await cli(world, "tools");
+    await print(version, world, script([["mcp", { connect: "s" }]]));
     rmSync(join(world.home, "told"));
+    world.model.requests.length = 0;
     await use(world);
   });
 
@@ -25,7 +27,7 @@ const offered = ({ tools }) => Object.fromEntries(tools.map(({ function: { name,
 
 for (const version of Object.keys(VERSIONS)) {
   test(`direct tools are there at once, with the schemas of their server (${version})`, () =>
-    inListed(async (world) => {
+    inListed(version, async (world) => {
       const value = { whatever: ["it", "is"] };
       await print(version, world, script("hello"));
       assert.deepEqual(told(world), [], "nothing was started");
@@ -39,7 +41,7 @@ for (const version of Object.keys(VERSIONS)) {
     }));
 
   test(`a tool that its server changes stays as the model knows it until the user reconnects (${version})`, () =>
-    inListed((world) =>
+    inListed(version, (world) =>
       rpc(version, world, {}, async (pi) => {
         const description = async (tool, value) => {
           await pi.prompt(script([[tool, { value }]]));
