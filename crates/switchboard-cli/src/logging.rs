@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use switchboard::failure::{Code, Failure, Subject};
-use switchboard::{message_log, paths};
+use switchboard::message_log::{self, LogLimit};
+use switchboard::paths;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -40,6 +41,12 @@ pub(crate) fn start(verbose: u8, command: &Command) -> Result<(), Failure> {
         (2, _) => LevelFilter::DEBUG,
         (3.., _) => LevelFilter::TRACE,
     };
+    message_log::limit(match level {
+        LevelFilter::TRACE => LogLimit::Messages,
+        _ if file.is_some() => LogLimit::Messages,
+        LevelFilter::DEBUG => LogLimit::Requests,
+        _ => LogLimit::Debugged,
+    });
     let on_stderr = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false)

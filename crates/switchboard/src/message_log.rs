@@ -2,6 +2,7 @@
 //! without secrets, at level trace or for a server with `debug: true`.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
@@ -21,6 +22,30 @@ pub const MESSAGES: &str = "switchboard::messages";
 
 /// The target of the messages of servers with `debug: true`; level trace.
 pub const DEBUGGED: &str = "switchboard::debugged";
+
+/// The most that a process logs of its servers' messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum LogLimit {
+    /// Those of servers with `debug: true` alone.
+    Debugged,
+    /// Requests with their times.
+    Requests,
+    Messages,
+}
+
+/// A subscriber with a filter for each layer counts as enabled although every layer drops an event,
+/// so that preparing it would cost each call.
+static LIMIT: AtomicU8 = AtomicU8::new(LogLimit::Messages as u8);
+
+/// Says what is logged at most; without it, the subscriber decides alone.
+pub fn limit(most: LogLimit) {
+    LIMIT.store(most as u8, Ordering::Relaxed);
+}
+
+fn is_wanted(wanted: LogLimit) -> bool {
+    LIMIT.load(Ordering::Relaxed) >= wanted as u8
+}
 
 /// Characters of a method or a tool's name.
 const NAME: usize = 100;
@@ -72,9 +97,11 @@ impl Watcher {
             && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
         let shown = if debugged {
             Shown::Debugged
-        } else if tracing::enabled!(target: MESSAGES, tracing::Level::TRACE) {
+        } else if is_wanted(LogLimit::Messages)
+            && tracing::enabled!(target: MESSAGES, tracing::Level::TRACE)
+        {
             Shown::Messages
-        } else if tracing::enabled!(tracing::Level::DEBUG) {
+        } else if is_wanted(LogLimit::Requests) && tracing::enabled!(tracing::Level::DEBUG) {
             Shown::Nothing
         } else {
             return None;
