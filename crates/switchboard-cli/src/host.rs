@@ -79,7 +79,7 @@ fn described(question: &Question, printer: Printer) -> String {
         palette.name(clean_line(target.entry.name.as_str(), 200)),
         shown_arguments(question.args()),
     );
-    if let Kind::Resource { uri } = &target.entry.kind {
+    if let Kind::Resource { uri, .. } = &target.entry.kind {
         text.push_str(&format!("\n  reads      {}", clean_line(&visible(uri), SHOWN_BYTES)));
     }
     for caution in target.cautions() {

@@ -17,7 +17,7 @@ use crate::config::trust::{DefinitionHash, definition_hash};
 use crate::config::values::{ApprovePolicy, Pins, ToolPrefix, ToolRule};
 use crate::exact::Args;
 use crate::globs::{self, Globs};
-use crate::name::{self, ServerName, ToolId};
+use crate::name::{self, ServerName, ToolId, ToolName};
 use crate::restriction::{BareServer, Restriction};
 
 /// The rules for one server, from the strongest to the weakest.
@@ -222,9 +222,7 @@ impl Rules {
             return false;
         }
         let asks = |named: &Option<Named<Restriction>>| {
-            let names = |rule: &Restriction| {
-                rule.find(&target.id(), &names(target), BareServer::IsATool).is_some()
-            };
+            let names = |rule: &Restriction| find(rule, target, BareServer::IsATool).is_some();
             named.as_ref().is_some_and(|named| named.covers(names))
         };
         if asks(&self.asked) {
@@ -281,6 +279,18 @@ fn names(target: &Resolved) -> [String; 2] {
     [target.shown.to_string(), target.id().path()]
 }
 
+/// The first pattern that names the tool, or what it reads, by any of its names.
+fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Option<&'a str> {
+    let server = &target.server;
+    let alias = |tool: &ToolName| {
+        let id = ToolId { server: server.clone(), tool: tool.clone() };
+        rules.find(&id, &[], bare)
+    };
+    rules
+        .find(&target.id(), &names(target), bare)
+        .or_else(|| target.entry.aliases().iter().find_map(alias))
+}
+
 /// What permits one spelling of a tool permits it under all.
 fn spellings(target: &Resolved) -> Vec<String> {
     let mut spellings = target.id().spellings();
@@ -304,7 +314,7 @@ pub(crate) fn denying<'a>(deny: &'a Restriction, target: &Resolved) -> Option<&'
     if deny.is_empty() {
         return None;
     }
-    deny.find(&target.id(), &names(target), BareServer::Restricts)
+    find(deny, target, BareServer::Restricts)
 }
 
 /// The pattern that stands for this tool alone in `allow` and `deny`.

@@ -21,6 +21,9 @@ pub(crate) use reading::{Numbers, is_kept};
 /// Bytes of a name or a number that a message shows.
 const SHOWN: usize = 64;
 
+/// A value takes up to sixty bytes of memory, and three on the wire: `[],`.
+const MOST_VALUES: usize = 1_000_000;
+
 /// A value that is written as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exact {
@@ -49,6 +52,8 @@ pub enum ReadError {
     /// Two readers could take it for different things.
     #[error("`{name}` stands there twice")]
     Twice { name: String },
+    #[error("more than 1,000,000 values")]
+    TooMany,
     #[error("not an object but {found}")]
     NotAnObject { found: &'static str },
 }
@@ -62,6 +67,7 @@ impl Exact {
             Ok(value) => Ok(Exact { value, floats: reading.floats }),
             Err(error) => Err(match reading.twice {
                 Some(name) => ReadError::Twice { name: shown(&name) },
+                None if reading.values > MOST_VALUES => ReadError::TooMany,
                 None => match reading.out_of_range() {
                     Some(number) => ReadError::OutOfRange { number: shown(number) },
                     None => ReadError::Syntax { line: error.line(), column: error.column() },

@@ -59,13 +59,13 @@ pub(crate) async fn answer_method(
         }
         "resources/list" => {
             let catalog = session.gateway().catalog();
-            let rows = catalog.offered().flat_map(|listing| &listing.resources);
-            Ok(answer::list("resources", rows.map(|resource| &*resource.raw)))
+            let rows = catalog.resource_definitions();
+            Ok(answer::list("resources", rows.iter().map(String::as_str)))
         }
         "resources/templates/list" => {
             let catalog = session.gateway().catalog();
-            let rows = catalog.offered().flat_map(|listing| &listing.templates);
-            Ok(answer::list("resourceTemplates", rows.map(|template| &*template.raw)))
+            let rows = catalog.template_definitions();
+            Ok(answer::list("resourceTemplates", rows.iter().map(String::as_str)))
         }
         "resources/subscribe" | "resources/unsubscribe" => {
             let located: Located<'_> = read(params)?;
@@ -124,9 +124,11 @@ async fn complete(
     let failed = |failure: Failure| as_the_server_said(&failure);
     let (server, name) = session.owner(&reference).map_err(failed)?;
     let Passed { mut params, .. } = Passed::read(params)?;
-    if let Reference::Prompt(_) = reference {
-        params.insert("ref", json!({ "type": "ref/prompt", "name": name }));
-    }
+    let named = match reference {
+        Reference::Prompt(_) => json!({ "type": "ref/prompt", "name": name }),
+        Reference::Resource(_) => json!({ "type": "ref/resource", "uri": name }),
+    };
+    params.insert("ref", named);
     let answer = session.look_up(&server, Lookup::Completion, params, caller).await;
     answer.map(Answer::Json).map_err(failed)
 }

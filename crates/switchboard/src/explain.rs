@@ -43,9 +43,7 @@ use crate::upstream::CallError;
 pub(crate) use auth::{auth, no_sign_in};
 pub(crate) use dial::{connect, failed_before, lease, still_starting};
 use dial::{http_code, http_hints};
-pub(crate) use lookup::{
-    ambiguous_resource, prompt, unknown_prompt, unknown_resource, unknown_tool,
-};
+pub(crate) use lookup::{prompt, resource, unknown_prompt, unknown_resource, unknown_tool};
 
 /// An error and its causes as one clause.
 pub(crate) fn chain(error: &dyn Error) -> String {

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::gateway::{FileNotices, Gateway, WeakGateway};
 use crate::last_good::LastGood;
 use crate::load::{self, LoadError, LoadOptions, Loaded};
+use crate::paths;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -99,7 +100,18 @@ pub(crate) async fn follow(
             None if seen.as_ref() == Some(&now) => continue,
             None => at_rest(&gateway, &files, now).await,
         };
+        let shortages = paths::shortages();
         let loaded = load(&gateway, &options, last_good.clone()).await;
+        if paths::shortages() != shortages {
+            const SHORTAGE: &str = "no file can be opened now, the last configuration holds";
+            tracing::warn!("{SHORTAGE}");
+            if let Some(asked) = asked {
+                let read = ReadAgain { files: Vec::new(), mistakes: vec![SHORTAGE.to_owned()] };
+                let _asker_gone = asked.send(read);
+            }
+            seen = None;
+            continue;
+        }
         let read = loaded.as_ref().map(|loaded| ReadAgain::of(loaded, &options));
         match loaded {
             Some(Ok(loaded)) => {

@@ -446,11 +446,12 @@ pub(crate) async fn read_resource(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog();
-    let scope = in_scope(&catalog, server)?;
-    let listed_by = owner_of_resource(&catalog, &scope, uri)?;
     // A server may serve more than it lists, so a named one is asked in any case.
-    let owner = listed_by.or(scope.first().filter(|_| server.is_some()));
-    let owner = owner.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
+    let within = server.map(|server| catalog.active_server(server)).transpose();
+    let within = within.map_err(explain::resolve)?;
+    let found = catalog.find_resource(uri, within.as_ref()).map_err(explain::resource)?;
+    let (owner, uri) = found.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
+    let (owner, uri) = (&owner, uri.as_str());
     // Only its lists say which resources the configuration leaves out.
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
     let target =
@@ -461,46 +462,16 @@ pub(crate) async fn read_resource(
     output(session, (Origin::Resource, target.server, uri), content, caller).await
 }
 
-/// The server that lists `uri`, or else a template that it can come of. If several
-/// servers do, the request is refused.
-fn owner_of_resource<'a>(
-    catalog: &Catalog,
-    scope: &'a [ServerName],
-    uri: &str,
-) -> Result<Option<&'a ServerName>, Failure> {
-    let listing = |listed: fn(&Listing, &str) -> bool| -> Vec<&'a ServerName> {
-        let lists = |server: &&ServerName| catalog.listing(server).is_some_and(|l| listed(l, uri));
-        scope.iter().filter(lists).collect()
-    };
-    let mut owners = listing(|l, uri| l.resources.iter().any(|resource| resource.uri == uri));
-    if owners.is_empty() {
-        owners = listing(|l, uri| l.templates.iter().any(|template| template.admits(uri)));
-    }
-    match owners[..] {
-        [] => Ok(None),
-        [owner] => Ok(Some(owner)),
-        _ => Err(explain::ambiguous_resource(uri, &owners)),
-    }
-}
-
 /// The server whose resource, resource template or prompt is meant, and what it calls that.
 pub(crate) fn owner(
     session: &Session,
     of: &Reference<'_>,
 ) -> Result<(ServerName, String), Failure> {
     let catalog = session.catalog();
-    let scope = in_scope(&catalog, None)?;
     match of {
         Reference::Resource(uri) => {
-            let named = |l: &Listing| l.templates.iter().any(|t| t.uri_template == *uri);
-            let by_name =
-                scope.iter().find(|server| catalog.listing(server).is_some_and(|l| named(l)));
-            let owner = match by_name {
-                Some(owner) => Some(owner),
-                None => owner_of_resource(&catalog, &scope, uri)?,
-            };
-            let owner = owner.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
-            Ok((owner.clone(), (*uri).to_owned()))
+            let found = catalog.find_template(uri).map_err(explain::resource)?;
+            found.ok_or_else(|| explain::unknown_resource(uri, &catalog))
         }
         Reference::Prompt(name) => {
             let found = find_prompt(&catalog, name, None)?;

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -253,6 +254,14 @@ fn exposed(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
+static SHORTAGES: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process had no descriptor or memory left for a file. What was read meanwhile says
+/// nothing about the files.
+pub(crate) fn shortages() -> u64 {
+    SHORTAGES.load(Ordering::Relaxed)
+}
+
 /// Opens a regular file; `None` if there is none. Reading a pipe could block
 /// for ever, and a device may never end.
 pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
@@ -270,7 +279,12 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
         Err(Errno::NOENT) => return Ok(None),
         // A socket.
         Err(Errno::NXIO) => return Err(not_regular()),
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
+                SHORTAGES.fetch_add(1, Ordering::Relaxed);
+            }
+            return Err(error.into());
+        }
     };
     if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(not_regular()) }
 }
@@ -422,7 +436,12 @@ fn open_to_append(path: &Path) -> io::Result<File> {
         Ok(file) => File::from(file),
         // A pipe without a reader, or a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
+                SHORTAGES.fetch_add(1, Ordering::Relaxed);
+            }
+            return Err(error.into());
+        }
     };
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }

@@ -116,9 +116,13 @@ impl Session {
 
     /// Hears of changes of a resource from now on.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
-        let (server, _) = self.owner(&Reference::Resource(uri))?;
-        let params = Args::of("uri", Value::from(uri));
-        self.subscribe_at(&server, uri, params, self.caller()).await.map(drop)
+        let (server, own) = self.owner(&Reference::Resource(uri))?;
+        let params = Args::of("uri", Value::from(own.as_str()));
+        let caller = self.caller();
+        let wish = Wish { gateway: self.gateway().clone(), caller, server, uri: own, params };
+        let (_, subscription) = wish.fulfil().await?;
+        self.hold_subscription(uri.to_owned(), subscription);
+        Ok(())
     }
 
     /// What comes later is for the session, so `caller` is nobody's request.
@@ -138,7 +142,8 @@ impl Session {
     }
 
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
-        let Some(Subscription { server, .. }) = self.take_subscription(uri) else { return Ok(()) };
+        let Some(subscription) = self.take_subscription(uri) else { return Ok(()) };
+        let Subscription { server, uri, .. } = subscription;
         let upstream = self.gateway().own_upstream(&server, &caller.listener)?;
         let Some(lease) = upstream.lease_if_up().filter(|lease| !lease.is_stateless()) else {
             return Ok(());

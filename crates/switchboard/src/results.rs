@@ -30,6 +30,12 @@ const QUOTA: usize = 256 * 1024 * 1024;
 /// What all sessions of this user may keep together.
 const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 
+/// Files that one session may keep: however small they are, a disk has room for so many.
+const MOST_FILES: usize = 1_000;
+
+/// Binary parts of one result that are written.
+const MOST_BLOBS: usize = 100;
+
 /// The result store of one session. Its files go when it does.
 #[derive(Debug)]
 pub(crate) struct Results {
@@ -291,9 +297,18 @@ impl Results {
         let blobs: Vec<_> = output
             .spills(&form)
             .into_iter()
-            .map(|spill| (spill.block, spill.extension, spill.decode()))
+            .enumerate()
+            .map(|(nth, spill)| {
+                let decoded = (nth < MOST_BLOBS).then(|| spill.decode());
+                (spill.block, spill.extension, decoded)
+            })
             .collect();
         for (block, extension, decoded) in blobs {
+            let Some(decoded) = decoded else {
+                let reason = format!("only {MOST_BLOBS} files of one result are kept");
+                output.settle(block, Settled::Omitted(&reason));
+                continue;
+            };
             let saved = match decoded {
                 Ok(bytes) => {
                     let saved = self.save(&random_id(), extension, &[&bytes], Parts::default());
@@ -331,7 +346,8 @@ impl Results {
         }
         kept.bytes += size;
         kept.files.push_back(Stored { file, size, at: Instant::now(), parts });
-        while kept.bytes > self.quota && kept.files.len() > 1 {
+        let is_over = |kept: &Kept| kept.bytes > self.quota || kept.files.len() > MOST_FILES;
+        while is_over(&kept) && kept.files.len() > 1 {
             self.drop_oldest(&mut kept);
         }
         drop(kept);
@@ -457,6 +473,24 @@ mod tests {
         assert_eq!(fs::read_dir(large.parent().unwrap()).unwrap().count(), 1);
         drop(results);
         assert!(!large.exists());
+    }
+
+    #[test]
+    fn number_of_files_is_bounded_for_a_result_and_a_session() {
+        let home = tempfile::tempdir().unwrap();
+        let results = Results::new(home.path().to_owned(), Limits::default());
+        let files = || fs::read_dir(&results.directory).unwrap().count();
+        let blob = r#"{"uri":"a:b","mimeType":"x/y","blob":"aGk="}"#;
+        let answer = format!(r#"{{"contents":[{}]}}"#, vec![blob; MOST_BLOBS + 50].join(","));
+        let form = ResultForm::default();
+        let output = results.save_blobs(CallOutput::of_resource(answer.clone()), form);
+        assert_eq!(files(), MOST_BLOBS);
+        let text = output.text().into_owned();
+        assert_eq!(text.matches("omitted: only 100 files").count(), 50, "{text}");
+        for _ in 0..=MOST_FILES / MOST_BLOBS {
+            results.save_blobs(CallOutput::of_resource(answer.clone()), form);
+        }
+        assert_eq!(files(), MOST_FILES);
     }
 
     #[tokio::test(start_paused = true)]

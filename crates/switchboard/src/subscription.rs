@@ -22,6 +22,8 @@ const SHOWN_URI: usize = 200;
 /// A resource that a session hears of, until this is dropped.
 pub(crate) struct Subscription {
     pub(crate) server: ServerName,
+    /// What the server calls it.
+    pub(crate) uri: String,
     _keeping: AbortOnDropHandle<()>,
 }
 
@@ -48,9 +50,9 @@ impl Wish {
     /// news comes to nobody else.
     pub(crate) async fn fulfil(self) -> Result<(Raw, Subscription), Failure> {
         let (answer, kept) = self.subscribe().await?;
-        let (gateway, server) = (self.gateway.clone(), self.server.clone());
+        let (gateway, server, uri) = (self.gateway.clone(), self.server.clone(), self.uri.clone());
         let keeping = gateway.beside(self.keep(kept));
-        Ok((answer, Subscription { server, _keeping: keeping }))
+        Ok((answer, Subscription { server, uri, _keeping: keeping }))
     }
 
     async fn subscribe(&self) -> Result<(Raw, Kept), Failure> {

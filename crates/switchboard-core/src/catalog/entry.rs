@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::hidden::{self, Hidden};
+use crate::name::look::folded;
 use crate::name::{NameError, ToolName};
 use crate::schema::{SchemaError, Validator};
 
@@ -44,6 +45,8 @@ pub enum Kind {
     Tool,
     Resource {
         uri: String,
+        /// Further names that rules know it by, such as that of its address.
+        aliases: Box<[ToolName]>,
     },
     /// Asked for by its own name; a prompt is never listed among the tools.
     Prompt,
@@ -121,19 +124,19 @@ impl Entry {
 
     /// A resource as a tool without parameters.
     pub(super) fn resource(
-        name: &str,
+        names: Vec<ToolName>,
         uri: String,
-        title: Option<String>,
         description: Option<String>,
-    ) -> Result<Entry, EntryError> {
-        let name = ToolName::new(&format!("read_{}", resource_slug(name)))?;
+    ) -> Option<Entry> {
+        let mut names = names.into_iter();
+        let name = names.next()?;
         let description = description.unwrap_or_else(|| format!("Read resource: {uri}"));
-        Ok(Entry {
+        Some(Entry {
             name,
-            title,
+            title: None,
             description,
             annotations: Annotations { read_only: Some(true), ..Annotations::default() },
-            kind: Kind::Resource { uri },
+            kind: Kind::Resource { uri, aliases: names.collect() },
             hidden: None,
             original: None,
             raw: NO_PARAMETERS.into(),
@@ -160,6 +163,19 @@ impl Entry {
             raw_annotations: None,
             validator: OnceLock::new(),
         })
+    }
+
+    /// Every name that rules know it by, its own first.
+    pub(super) fn names(&self) -> Vec<ToolName> {
+        [&self.name].into_iter().chain(self.aliases()).cloned().collect()
+    }
+
+    /// The names besides its own that rules know it by.
+    pub(crate) fn aliases(&self) -> &[ToolName] {
+        match &self.kind {
+            Kind::Resource { aliases, .. } => aliases,
+            Kind::Tool | Kind::Prompt => &[],
+        }
     }
 
     pub fn input_schema(&self) -> &str {
@@ -239,9 +255,10 @@ fn within(whole: &str, part: &str) -> Range<usize> {
 }
 
 /// A resource's name as the end of a tool's name.
-fn resource_slug(name: &str) -> String {
+/// Letters that look like ASCII become it, so that a rule about `read_secret` is about what looks so.
+pub(super) fn resource_slug(name: &str) -> String {
     let mut slug = String::new();
-    for c in name.chars().take(64) {
+    for c in folded(name).chars().take(64) {
         if c.is_ascii_alphanumeric() {
             slug.push(c.to_ascii_lowercase());
         } else if !slug.ends_with('_') && !slug.is_empty() {

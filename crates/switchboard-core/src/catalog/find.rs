@@ -214,7 +214,7 @@ impl Resolved {
             parameters: schema::parameters(&input),
             returns: output_value.as_ref().map(schema::output_shape),
             resource: match &self.entry.kind {
-                Kind::Resource { uri } => Some(uri.clone()),
+                Kind::Resource { uri, .. } => Some(uri.clone()),
                 Kind::Tool | Kind::Prompt => None,
             },
             input_schema: self.entry.input_schema().to_owned(),

@@ -1,5 +1,7 @@
 //! What one server said it offers: kept raw for the cache, read tolerantly for use.
 
+mod resources;
+
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
@@ -12,9 +14,13 @@ use super::shadowed::drop_shadowed;
 use crate::config::values::ToolPrefix;
 use crate::globs::Globs;
 use crate::hidden::{self, Hidden, strip};
-use crate::name::{ServerName, ToolId};
+use crate::name::{ServerName, ToolId, ToolName};
 use crate::nesting::plain;
 use crate::restriction::{BareServer, Restriction};
+
+pub(super) use resources::Address;
+use resources::LeftOut;
+pub use resources::{Resource, ResourceTemplate};
 
 /// The lists of a server, word for word; what the cache holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -94,7 +100,9 @@ pub struct Listing {
     pub entries: Vec<Arc<Entry>>,
     pub resources: Vec<Resource>,
     /// The resources that the filter leaves out, which are not read either.
-    left_out: HashSet<String>,
+    left_out: LeftOut,
+    /// Of all resources, as they are compared; made when it is first asked whose an address is.
+    addresses: OnceLock<HashSet<String>>,
     pub templates: Vec<ResourceTemplate>,
     pub prompts: Vec<Prompt>,
     pub instructions: Option<Instructions>,
@@ -111,24 +119,6 @@ pub struct Listing {
     keywords: Vec<Vec<String>>,
     /// Built by the first search.
     postings: OnceLock<Postings>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
-    pub uri: String,
-    pub name: String,
-    pub description: Option<String>,
-    pub mime_type: Option<String>,
-    /// As the server wrote it.
-    pub raw: Box<str>,
-}
-
-/// Many resources at once: an address with places to fill in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourceTemplate {
-    pub uri_template: String,
-    /// As the server wrote it.
-    pub raw: Box<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,18 +180,20 @@ impl Listing {
                 Err(error) => skipped.push(format!("tool {}: {error}", index + 1)),
             }
         }
-        let filter = Filter::new(&server, policy);
-        let resources = raw.resources.iter().filter_map(|raw| read_resource(raw));
-        let (resources, left_out): (Vec<Resource>, Vec<Resource>) = resources
-            .partition(|resource| resource_entry(resource).is_none_or(|tool| filter.admits(&tool)));
+        let resources = raw.resources.iter().filter_map(|raw| Resource::read(raw));
+        let templates = raw.resource_templates.iter();
+        let templates = templates.filter_map(|raw| ResourceTemplate::read(raw));
+        let (resources, templates, left_out) =
+            resources::admitted(&server, policy, resources, templates);
         if policy.resources == ResourceTools::Exposed {
-            entries.extend(resources.iter().filter_map(resource_entry));
+            entries.extend(resources.iter().filter_map(Resource::entry));
         }
         drop_repeated(&mut entries, &mut skipped);
         let mut prompts = distinct(raw.prompts.iter().filter_map(|raw| read_prompt(raw)));
         let shadowed = drop_shadowed(&mut entries, &mut prompts);
         skipped.extend(shadowed.iter().cloned());
-        entries.retain(|entry| filter.admits(entry));
+        let filter = Filter::new(policy);
+        entries.retain(|entry| filter.admits(&server, &entry.names()));
         if entries.len() > policy.max_tools {
             skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
             entries.truncate(policy.max_tools);
@@ -210,8 +202,9 @@ impl Listing {
         Listing {
             entries: entries.into_iter().map(Arc::new).collect(),
             resources,
-            left_out: left_out.into_iter().map(|resource| resource.uri).collect(),
-            templates: raw.resource_templates.iter().filter_map(|raw| read_template(raw)).collect(),
+            left_out,
+            addresses: OnceLock::new(),
+            templates,
             prompts,
             instructions: raw.instructions.as_deref().map(Instructions::of),
             server_name: strip(&raw.server_name).into_owned(),
@@ -228,11 +221,6 @@ impl Listing {
 
     pub fn tool_count(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Whether the configuration leaves this resource out.
-    pub fn hides(&self, uri: &str) -> bool {
-        self.left_out.contains(uri)
     }
 
     pub(super) fn is_indexed(&self) -> bool {
@@ -267,35 +255,42 @@ fn drop_repeated(entries: &mut Vec<Entry>, skipped: &mut Vec<String>) {
     });
 }
 
-fn resource_entry(resource: &Resource) -> Option<Entry> {
-    let name = if resource.name.is_empty() { &resource.uri } else { &resource.name };
-    Entry::resource(name, resource.uri.clone(), None, resource.description.clone()).ok()
-}
-
 /// `includeTools` and `excludeTools`: globs over the original and every shown spelling.
-struct Filter<'a> {
-    server: &'a ServerName,
+#[derive(Debug)]
+struct Filter {
     /// `None` admits every tool, an empty list none.
     include: Option<Globs>,
     exclude: Restriction,
 }
 
-impl<'a> Filter<'a> {
-    fn new(server: &'a ServerName, policy: &ListingPolicy) -> Filter<'a> {
+impl Filter {
+    fn new(policy: &ListingPolicy) -> Filter {
         let include = policy.include.as_deref().map(Globs::new);
-        let exclude = Restriction::new(&policy.exclude);
-        Filter { server, include, exclude }
+        Filter { include, exclude: Restriction::new(&policy.exclude) }
     }
 
-    fn admits(&self, entry: &Entry) -> bool {
-        if self.include.is_none() && self.exclude.is_empty() {
-            return true;
-        }
-        let id = ToolId { server: self.server.clone(), tool: entry.name.clone() };
-        let included = |include: &Globs| include.is_match(&id.spellings());
-        self.include.as_ref().is_none_or(included)
-            && self.exclude.find(&id, &[], BareServer::IsATool).is_none()
+    fn admits_all(&self) -> bool {
+        self.include.is_none() && self.exclude.is_empty()
     }
+
+    /// Whether what has these names is included by one of them and excluded by none.
+    fn admits(&self, server: &ServerName, names: &[ToolName]) -> bool {
+        self.admits_all() || (self.includes(server, names) && !self.excludes(server, names))
+    }
+
+    fn includes(&self, server: &ServerName, names: &[ToolName]) -> bool {
+        let includes =
+            |include: &Globs| ids(server, names).any(|id| include.is_match(&id.spellings()));
+        self.include.as_ref().is_none_or(includes)
+    }
+
+    fn excludes(&self, server: &ServerName, names: &[ToolName]) -> bool {
+        ids(server, names).any(|id| self.exclude.find(&id, &[], BareServer::IsATool).is_some())
+    }
+}
+
+fn ids(server: &ServerName, names: &[ToolName]) -> impl Iterator<Item = ToolId> {
+    names.iter().map(|tool| ToolId { server: server.clone(), tool: tool.clone() })
 }
 
 fn keywords_of(entry: &Entry, keywords: &[(String, Vec<String>)]) -> Vec<String> {
@@ -307,64 +302,15 @@ fn keywords_of(entry: &Entry, keywords: &[(String, Vec<String>)]) -> Vec<String>
     matching.flat_map(|(_, words)| words.iter().cloned()).collect()
 }
 
-fn read_resource(raw: &RawValue) -> Option<Resource> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Definition {
-        uri: String,
-        #[serde(default)]
-        name: String,
-        #[serde(default)]
-        description: Option<String>,
-        #[serde(default)]
-        mime_type: Option<String>,
-    }
-    let raw = plain(raw.get());
-    let Definition { uri, name, description, mime_type } = serde_json::from_str(&raw).ok()?;
-    Some(Resource { uri, name, description, mime_type, raw: raw.into() })
-}
-
 fn hidden_in_resources(raw: &RawListing) -> Vec<(String, Hidden)> {
     let rows = raw.resources.iter().chain(&raw.resource_templates);
     let found = rows.filter_map(|row| {
         let hidden = hidden::find_json(row.get())?;
-        let resource = read_resource(row).map(|resource| resource.uri);
-        let template = || read_template(row).map(|template| template.uri_template);
+        let resource = Resource::read(row).map(|resource| resource.uri);
+        let template = || ResourceTemplate::read(row).map(|template| template.uri_template);
         Some((resource.or_else(template)?, hidden))
     });
     found.collect()
-}
-
-fn read_template(raw: &RawValue) -> Option<ResourceTemplate> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Definition {
-        uri_template: String,
-    }
-    let raw = plain(raw.get());
-    let Definition { uri_template } = serde_json::from_str(&raw).ok()?;
-    Some(ResourceTemplate { uri_template, raw: raw.into() })
-}
-
-impl ResourceTemplate {
-    /// Whether `uri` can come of it: what stands between the places to fill in is there, in order.
-    pub fn admits(&self, uri: &str) -> bool {
-        let mut literals = self.uri_template.split('{');
-        let Some(mut rest) = literals.next().and_then(|first| uri.strip_prefix(first)) else {
-            return false;
-        };
-        let mut last = None;
-        for part in literals {
-            let Some((_, literal)) = part.split_once('}') else { return false };
-            let Some((_, after)) = rest.split_once(literal) else { return false };
-            rest = after;
-            last = Some(literal);
-        }
-        match last {
-            None => rest.is_empty(),
-            Some(last) => last.is_empty() || uri.ends_with(last),
-        }
-    }
 }
 
 /// The first of each name: the others could not be asked for.

@@ -12,6 +12,7 @@ pub mod known_failure;
 pub mod pin;
 pub mod prompts;
 pub mod resolve;
+mod resources;
 pub mod rule_match;
 pub mod sealed;
 pub mod search;

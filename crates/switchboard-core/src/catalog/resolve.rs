@@ -188,15 +188,12 @@ impl Catalog {
     /// The resource `uri` of a server, as the tool that reads it; a server may have more than it
     /// lists, but not what the configuration leaves out.
     pub fn resource(&self, server: &ServerName, uri: &str) -> Option<Resolved> {
-        if self.listing(server).is_some_and(|listing| listing.hides(uri)) {
+        let listing = self.listing(server)?;
+        if listing.hides(uri) {
             return None;
         }
-        let reads =
-            |item: &Item<'_>| matches!(&item.entry.kind, Kind::Resource { uri: u } if u == uri);
-        if let Some(item) = self.all_tools_of(server).find(reads) {
-            return Some(item.resolved());
-        }
-        let entry = Entry::resource(uri, uri.to_owned(), None, None).ok()?;
+        let names = listing.names_of_resource(uri);
+        let entry = Entry::resource(names, uri.to_owned(), None)?;
         Some(self.beside_the_tools(server, entry))
     }
 

@@ -266,6 +266,9 @@ impl Draft {
         let mut entry = base.map(|below| below.entry).unwrap_or_default();
         let lent = lent(&entry, server);
         entry.overlay(&server.entry);
+        if tier == Tier::Project {
+            entry.keep_restrictions(self.user.as_ref().map(|users| &users.entry));
+        }
         *self.face(tier) = Some(Stacked { entry, origin, import: Import::None });
         lent
     }

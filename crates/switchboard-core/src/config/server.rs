@@ -24,6 +24,7 @@ use super::values::{
     DirectTools, IdleTimeout, Lifecycle, ProtocolVersion, Template, TemplateMap, ToolPrefix,
     ToolRule, TransportType,
 };
+use crate::globs::Globs;
 
 /// What happens to a lower layer's field when an upper one changes `command`, `url` or `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,4 +316,42 @@ impl ServerEntry {
         }
         self.copy_from(upper);
     }
+
+    /// Takes back what a project lifted of the restrictions in the user's own entry. Only that the
+    /// server is off can be lifted, and the user is asked about it: `disabled` is false then, and
+    /// otherwise true or not set.
+    pub(super) fn keep_restrictions(&mut self, users: Option<&ServerEntry>) {
+        let is_off = users.is_some_and(ServerEntry::is_disabled);
+        if self.disabled == Some(false) && !is_off {
+            self.disabled = None;
+            self.origins.remove("disabled");
+        }
+        let Some(users) = users else { return };
+        if let Some(excluded) = &users.exclude_tools {
+            let own = self.exclude_tools.get_or_insert_default();
+            let missing = excluded.iter().filter(|pattern| !own.contains(pattern));
+            let missing: Vec<String> = missing.cloned().collect();
+            own.extend(missing);
+        }
+        if let (Some(included), Some(own)) = (&users.include_tools, &mut self.include_tools) {
+            *own = in_both(included, own);
+        }
+        if users.expose_resources == Some(false) {
+            self.expose_resources = Some(false);
+        }
+    }
+}
+
+/// Patterns for what both lists name: of two wildcards that only overlap, nothing.
+fn in_both(users: &[String], projects: &[String]) -> Vec<String> {
+    let literal = |pattern: &&String| !pattern.contains(['*', '?', '[', '{']);
+    let within = |all: &[String], pattern: &String| {
+        all.contains(pattern) || (literal(&pattern) && Globs::new(all).is_match(&[pattern]))
+    };
+    let of_projects = projects.iter().filter(|pattern| within(users, pattern));
+    let of_users = users.iter().filter(literal).filter(|pattern| within(projects, pattern));
+    let mut both: Vec<String> = of_projects.chain(of_users).cloned().collect();
+    both.sort_unstable();
+    both.dedup();
+    both
 }

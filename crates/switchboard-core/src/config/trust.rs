@@ -20,7 +20,7 @@ pub type FileHash = (String, [u8; 32]);
 
 /// Changes with every byte that could change what runs: the unexpanded definition, its name, the
 /// project, and the files of the project that it runs. Comments and layout do not count, nor does
-/// whether it is turned off: then nothing runs.
+/// that it is turned off: then nothing runs. That it is on although the user turned it off counts.
 pub fn trust_hash(
     name: &str,
     definition: &ServerEntry,
@@ -35,7 +35,8 @@ pub fn trust_hash(
         path.encode(&mut canon);
         canon.bytes(hash);
     }
-    ServerEntry { disabled: None, ..definition.clone() }.encode(&mut canon);
+    let disabled = definition.disabled.filter(|is_off| !is_off);
+    ServerEntry { disabled, ..definition.clone() }.encode(&mut canon);
     TrustHash(canon.finish())
 }
 

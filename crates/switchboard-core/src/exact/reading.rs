@@ -6,7 +6,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-use super::Floats;
+use super::{Floats, MOST_VALUES};
 
 /// Reads a value, and remembers what a value cannot hold.
 pub(super) struct Reading<'j> {
@@ -16,11 +16,14 @@ pub(super) struct Reading<'j> {
     pub(super) floats: Floats,
     /// A name that an object has twice.
     pub(super) twice: Option<String>,
+    /// Values that were begun.
+    pub(super) values: usize,
 }
 
 impl<'j> Reading<'j> {
     pub(super) fn of(json: &'j str) -> Reading<'j> {
-        Reading { numbers: Numbers(json), integers: 0, floats: Floats::new(), twice: None }
+        let (numbers, floats) = (Numbers(json), Floats::new());
+        Reading { numbers, integers: 0, floats, twice: None, values: 0 }
     }
 
     /// The first number that was not read, if that is why: no binary float comes near it.
@@ -34,6 +37,10 @@ impl<'de> DeserializeSeed<'de> for &mut Reading<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
+        self.values += 1;
+        if self.values > MOST_VALUES {
+            return Err(de::Error::custom("too many values"));
+        }
         source.deserialize_any(self)
     }
 }

@@ -98,3 +98,13 @@ proptest! {
         let _ = Numbers(&text).count();
     }
 }
+
+#[test]
+fn number_of_values_is_bounded() {
+    let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
+    // The object and its list count, too.
+    assert!(Args::parse(&list(MOST_VALUES - 2)).is_ok());
+    assert_eq!(Args::parse(&list(MOST_VALUES - 1)), Err(ReadError::TooMany));
+    let text = serde_json::json!({ "a": "[],".repeat(MOST_VALUES) }).to_string();
+    assert!(Args::parse(&text).is_ok());
+}

@@ -61,6 +61,9 @@ impl Definition {
         for command in reach.commands {
             field("asks", quoted(&command));
         }
+        if pending.definition.disabled == Some(false) {
+            field("turns on", "this server, which your own configuration turns off".to_owned());
+        }
         for file in covered {
             field("runs", format!("{}, as it is now", quoted(file)));
         }

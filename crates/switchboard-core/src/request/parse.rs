@@ -43,6 +43,8 @@ pub enum RequestError {
     /// Nobody can tell which one was meant.
     #[error("`args` holds an object with `{name}` twice")]
     ArgsTwice { name: String },
+    #[error("`args` holds more than 1,000,000 values")]
+    ArgsTooMany,
     #[error("`args` must hold a JSON object, not {found}")]
     ArgsNotAnObject { found: &'static str },
     #[error("`args` needs a `tool` or a `search` beside it")]
@@ -131,6 +133,7 @@ fn unread(cause: ReadError) -> RequestError {
         ReadError::Syntax { line, column } => RequestError::ArgsSyntax { line, column },
         ReadError::OutOfRange { number } => RequestError::ArgsOutOfRange { number },
         ReadError::Twice { name } => RequestError::ArgsTwice { name },
+        ReadError::TooMany => RequestError::ArgsTooMany,
         ReadError::NotAnObject { found } => RequestError::ArgsNotAnObject { found },
     }
 }

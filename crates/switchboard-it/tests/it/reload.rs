@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit};
 use serde_json::json;
 use switchboard::load::{LoadOptions, load};
 use switchboard::paths::Paths;
@@ -280,6 +281,42 @@ async fn removed_server_that_ignores_sigterm_is_killed() {
     save("new");
     status_with(&mut client, "new (").await;
     until_gone(&[pid]).await;
+    client.end().await;
+}
+
+/// Without a descriptor no file can be read, which says nothing about what stands in them.
+#[tokio::test]
+async fn gateway_without_descriptors_keeps_its_rules_and_reads_again() {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("tools.toml", TOOLS);
+    let save = |names: &[&str]| {
+        let entry = json!({ "command": "fixture-server", "args": [script] });
+        let servers = names.iter().map(|name| ((*name).to_owned(), entry.clone()));
+        let servers = serde_json::Map::from_iter(servers);
+        let config = json!({ "mcpServers": servers, "settings": { "deny": ["a/pid"] } });
+        installed.write("switchboard/mcp.json", &config.to_string());
+    };
+    save(&["a"]);
+    let mut client = installed.connect(json!({})).await;
+    let pid = Pid::from_raw(i32::try_from(client.pid()).unwrap());
+    let limit = |current| {
+        let before = rustix::process::getrlimit(Resource::Nofile);
+        let limit = Rlimit { current, ..before };
+        rustix::process::prlimit(pid, Resource::Nofile, limit).unwrap();
+    };
+    let echo = json!({ "tool": "a_echo", "args": { "text": "hi" } });
+    assert_eq!(client.mcp(echo.clone()).await, "hi");
+    limit(Some(0));
+    save(&["a", "b"]);
+    client.has_said("no file can be opened now").await;
+    assert_eq!(client.mcp(echo.clone()).await, "hi");
+    let denied = client.mcp(json!({ "tool": "a_pid" })).await;
+    assert!(denied.starts_with("approval_denied"), "{denied}");
+    limit(rustix::process::getrlimit(Resource::Nofile).current);
+    status_with(&mut client, " b (").await;
+    assert_eq!(client.mcp(echo).await, "hi");
+    let denied = client.mcp(json!({ "tool": "a_pid" })).await;
+    assert!(denied.starts_with("approval_denied"), "{denied}");
     client.end().await;
 }
 

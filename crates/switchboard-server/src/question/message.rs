@@ -29,7 +29,7 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
     for caution in target.cautions() {
         message.push_str(&format!(" Attention: {caution}."));
     }
-    if let Kind::Resource { uri } = &target.entry.kind {
+    if let Kind::Resource { uri, .. } = &target.entry.kind {
         message.push_str(&format!("\nIt reads {}", clean_line(&visible(uri), SHOWN_ARGUMENTS)));
     }
     let Summary { text, is_whole } = Summary::of(args);

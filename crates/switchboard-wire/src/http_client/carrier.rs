@@ -20,6 +20,10 @@ use crate::peer::{Handler, Inlet, Limits, RequestError};
 /// What needs no answer must be taken by then.
 const TOLD: Duration = Duration::from_secs(30);
 
+/// Answers of ours that may be on their way at the same time, each with a connection of its own. A
+/// server that asks faster than it takes them loses the others.
+const MOST_ANSWERS: usize = 64;
+
 /// The moving part of a connection to a URL.
 #[derive(Debug)]
 pub struct Carrier {
@@ -61,6 +65,7 @@ impl Carrier {
             outlet,
             exchanges: JoinSet::new(),
             in_flight: HashMap::new(),
+            answering: 0,
             beside: JoinSet::new(),
         };
         let watched = Arc::clone(&link);
@@ -88,6 +93,8 @@ pub struct Traffic {
     exchanges: JoinSet<Done>,
     /// The requests that wait for their answer.
     in_flight: HashMap<u64, Flight>,
+    /// Answers of ours that are on their way.
+    answering: usize,
     /// What goes on for as long as the connection does.
     beside: JoinSet<()>,
 }
@@ -109,6 +116,7 @@ enum CancelledBy {
 /// A message of ours that was seen to.
 enum Done {
     Told,
+    Answered,
     Asked { id: u64, answers: Option<Answers> },
 }
 
@@ -167,20 +175,24 @@ impl Traffic {
                 {
                     return;
                 }
-                self.tell(frame);
+                self.tell(frame, Done::Told);
             }
-            Ok(Message::Answer { .. }) => self.tell(frame),
+            Ok(Message::Answer { .. }) if self.answering >= MOST_ANSWERS => {}
+            Ok(Message::Answer { .. }) => {
+                self.answering += 1;
+                self.tell(frame, Done::Answered);
+            }
             // A peer of ours sends no such thing.
             Ok(Message::Request { .. }) | Err(_) => {}
         }
     }
 
-    fn tell(&mut self, frame: Bytes) {
+    fn tell(&mut self, frame: Bytes, done: Done) {
         let link = Arc::clone(&self.link);
         self.exchanges.spawn(async move {
             // There is nobody who could be told that it was not taken.
             let _taken = tokio::time::timeout(TOLD, link.tell(&frame)).await;
-            Done::Told
+            done
         });
     }
 
@@ -217,11 +229,16 @@ impl Traffic {
     }
 
     fn settle(&mut self, done: Option<Done>) {
-        let Some(Done::Asked { id, answers }) = done else { return };
-        self.in_flight.remove(&id);
-        if let Some(answers) = answers {
-            let link = Arc::clone(&self.link);
-            self.beside.spawn(async move { answers.read(&link).await });
+        match done {
+            Some(Done::Asked { id, answers }) => {
+                self.in_flight.remove(&id);
+                if let Some(answers) = answers {
+                    let link = Arc::clone(&self.link);
+                    self.beside.spawn(async move { answers.read(&link).await });
+                }
+            }
+            Some(Done::Answered) => self.answering = self.answering.saturating_sub(1),
+            Some(Done::Told) | None => {}
         }
     }
 }

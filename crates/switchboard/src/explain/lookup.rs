@@ -47,8 +47,13 @@ pub(crate) fn prompt(error: ResolveError) -> Failure {
     }
 }
 
-pub(crate) fn ambiguous_resource(uri: &str, owners: &[&ServerName]) -> Failure {
-    let owners = owners.iter().map(|owner| owner.to_string()).collect();
-    let cause = Cause::AmbiguousResource(shown(uri));
-    Failure::new(Code::AmbiguousTool, Subject::Request, cause).hint(Hint::Choose(owners))
+/// Why an address means no resource.
+pub(crate) fn resource(error: ResolveError) -> Failure {
+    match error {
+        ResolveError::Ambiguous { name, choices } => {
+            let cause = Cause::AmbiguousResource(name);
+            Failure::new(Code::AmbiguousTool, Subject::Request, cause).hint(Hint::Choose(choices))
+        }
+        other => resolve(other),
+    }
 }

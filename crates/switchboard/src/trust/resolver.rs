@@ -32,6 +32,9 @@ const MOST_OPTIONS: usize = 256;
 /// So many directories are listed for patterns.
 const MOST_LISTINGS: usize = 1_024;
 
+/// So much of the first line of a script the kernel reads, without `#!`.
+const KERNEL_LINE: usize = 253;
+
 /// So much of a script or of a file of arguments is looked at.
 const HEAD: u64 = 64 * 1024;
 
@@ -351,9 +354,13 @@ impl Search<'_> {
         // A program on `PATH` is none.
         let is_arguments = by != FoundBy::Search && self.is_arguments(&file);
         let text = further_text(&file, is_arguments);
+        if let Some(FurtherText { is_whole: false, .. }) = text {
+            self.not_followed(format!("what the first line of {file:?} names"));
+        }
         self.found.files.push(Candidate { file, by, written });
-        let Some(text) = text else { return Vec::new() };
+        let Some(FurtherText { text, by_kernel, .. }) = text else { return Vec::new() };
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        words.extend(by_kernel);
         words.extend(spelling::unquoted(&text));
         if is_arguments {
             self.argument_words.extend(words.iter().filter(|word| word.contains('@')).cloned());
@@ -378,13 +385,42 @@ fn names_in(directory: &Path) -> Vec<String> {
 }
 
 /// `#!/usr/bin/env -S tool --flag`, or all that a file of arguments holds.
-fn further_text(file: &Path, is_arguments: bool) -> Option<String> {
+struct FurtherText {
+    text: String,
+    /// The interpreter and its argument as the kernel reads them, which knows no other blanks than
+    /// spaces and tabs, and one argument.
+    by_kernel: Vec<String>,
+    /// Whether every byte is in the text.
+    is_whole: bool,
+}
+
+fn further_text(file: &Path, is_arguments: bool) -> Option<FurtherText> {
     let opened = paths::open_regular(file).ok()??;
     let mut head = Vec::new();
     opened.take(HEAD).read_to_end(&mut head).ok()?;
     if is_arguments && !head.contains(&0) {
-        return Some(String::from_utf8_lossy(&head).into_owned());
+        let text = String::from_utf8_lossy(&head).into_owned();
+        return Some(FurtherText { text, by_kernel: Vec::new(), is_whole: true });
     }
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    Some(String::from_utf8_lossy(line).into_owned())
+    let text = String::from_utf8_lossy(line).into_owned();
+    let mut by_kernel = words_of_kernel(line);
+    // The rest of a longer line is not read.
+    by_kernel.extend(line.get(..KERNEL_LINE).into_iter().flat_map(words_of_kernel));
+    Some(FurtherText { text, by_kernel, is_whole: std::str::from_utf8(line).is_ok() })
+}
+
+/// What the kernel runs for the first line of a script, without `#!`.
+fn words_of_kernel(line: &[u8]) -> Vec<String> {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    // What it copies ends with the first zero.
+    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    let start = line.iter().position(|byte| !blank(byte)).unwrap_or(line.len());
+    let line = line.get(start..).unwrap_or_default();
+    let end = line.iter().position(blank).unwrap_or(line.len());
+    let (interpreter, argument) = line.split_at(end);
+    let [interpreter, argument] =
+        [interpreter, argument].map(|word| String::from_utf8_lossy(word).into_owned());
+    let argument = argument.trim_matches([' ', '\t']).to_owned();
+    [interpreter, argument].into_iter().filter(|word| !word.is_empty()).collect()
 }

@@ -139,7 +139,7 @@ impl Lease {
             false => OnceMore::Never,
         };
         match &entry.kind {
-            Kind::Resource { uri } => {
+            Kind::Resource { uri, .. } => {
                 let params = Args::of("uri", Value::from(uri.as_str()));
                 Box::pin(self.ask_with_meta("resources/read", params, caller, once_more)).await
             }

@@ -71,7 +71,7 @@ impl Lease {
         let peer = &self.open().connection.peer;
         let entry = &approved.target().entry;
         match &entry.kind {
-            Kind::Resource { uri } => {
+            Kind::Resource { uri, .. } => {
                 let params = Args::of("uri", Value::from(uri.as_str()));
                 self.converse(peer, "resources/read", params, caller).await
             }

@@ -5,7 +5,11 @@ use super::*;
 #[test]
 fn a_template_admits_the_addresses_that_can_come_of_it() {
     let check = |template: &str, uri: &str, expected: bool| {
-        let template = ResourceTemplate { uri_template: template.to_owned(), raw: Box::default() };
+        let template = ResourceTemplate {
+            uri_template: template.to_owned(),
+            name: String::new(),
+            raw: Box::default(),
+        };
         assert_eq!(template.admits(uri), expected, "{} {uri}", template.uri_template);
     };
     check("note://{id}", "note://1", true);

@@ -57,7 +57,7 @@ fn layout_comments_order_of_fields_and_being_off_do_not_count_for_trust() {
         "args": ["a.js", "b",], "command": "n\u006fde", "approveTools": true,
         "headers": {"H": "1"}, "lifecycle": "lazy", "cwd": "/w", "env": {"A": "1", "B": "2"}}"#;
     assert_eq!(trusted(BASE), trusted(other));
-    for switch in [r#""disabled": true"#, r#""disabled": false"#, r#""enabled": false"#] {
+    for switch in [r#""disabled": true"#, r#""enabled": false"#] {
         let switched = BASE.replace(r#""lifecycle""#, &format!(r#"{switch}, "lifecycle""#));
         assert_eq!(trusted(BASE), trusted(&switched), "{switch}");
     }

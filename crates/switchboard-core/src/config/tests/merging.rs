@@ -1,6 +1,7 @@
 //! Layers: who wins, what is inherited, what waits for trust.
 
 use super::*;
+use crate::render::definition::Definition;
 
 /// `approval` is what the user says to everything that is pending.
 fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
@@ -280,4 +281,74 @@ fn a_project_leaves_every_server_the_time_to_work() {
     check(PROJECT, r#""requestTimeoutMs": 1000"#, "");
     check(PROJECT, r#""idleTimeout": 0"#, "");
     check(USER, r#""requestTimeoutMs": 1"#, "");
+}
+
+#[test]
+fn project_lifts_no_restriction_of_the_users_entry() {
+    for (users, projects, expected) in [
+        (r#""excludeTools": ["a"]"#, r#""excludeTools": []"#, r#"{"excludeTools":["a"]}"#),
+        (r#""excludeTools": ["a"]"#, r#""excludeTools": ["b"]"#, r#"{"excludeTools":["b","a"]}"#),
+        (r#""excludeTools": ["a"]"#, r#""debug": true"#, r#"{"excludeTools":["a"],"debug":true}"#),
+        (r#""includeTools": ["a"]"#, r#""includeTools": ["*"]"#, r#"{"includeTools":["a"]}"#),
+        (r#""includeTools": ["a"]"#, r#""includeTools": ["b"]"#, r#"{"includeTools":[]}"#),
+        (
+            r#""includeTools": ["a*"]"#,
+            r#""includeTools": ["ab", "b"]"#,
+            r#"{"includeTools":["ab"]}"#,
+        ),
+        (r#""includeTools": ["a*"]"#, r#""includeTools": ["a*"]"#, r#"{"includeTools":["a*"]}"#),
+        (r#""includeTools": ["a*"]"#, r#""includeTools": ["*b"]"#, r#"{"includeTools":[]}"#),
+        (r#""includeTools": []"#, r#""includeTools": ["a"]"#, r#"{"includeTools":[]}"#),
+        (r#""debug": true"#, r#""includeTools": ["a"]"#, r#"{"includeTools":["a"],"debug":true}"#),
+        (
+            r#""exposeResources": false"#,
+            r#""exposeResources": true"#,
+            r#"{"exposeResources":false}"#,
+        ),
+        (
+            r#""exposeResources": true"#,
+            r#""exposeResources": false"#,
+            r#"{"exposeResources":false}"#,
+        ),
+        (r#""disabled": true"#, r#""debug": true"#, r#"{"debug":true,"disabled":true}"#),
+        (r#""disabled": true"#, r#""enabled": true"#, r#"{"disabled":false}"#),
+        (r#""debug": true"#, r#""disabled": false"#, r#"{"debug":true}"#),
+    ] {
+        let endpoint = r#""command": "x""#;
+        for (users, projects) in [
+            (format!("{{{endpoint}, {users}}}"), format!("{{{projects}}}")),
+            (format!("{{{endpoint}, {users}}}"), format!(r#"{{"command": "y", {projects}}}"#)),
+            (format!("{{{users}}}"), format!("{{{endpoint}, {projects}}}")),
+        ] {
+            let wrap = |entry: &str| format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
+            let files = [(USER, &*wrap(&users)), (PROJECT, &*wrap(&projects))];
+            let mut shown = merged(&files, &|_| true).servers["s"].definition.show();
+            shown.shift_remove("command");
+            assert_eq!(serde_json::Value::from(shown).to_string(), expected, "{users} {projects}");
+        }
+    }
+}
+
+#[test]
+fn project_turns_on_what_the_user_turned_off_only_after_a_question_that_says_so() {
+    let approved = |users: &str, projects: &str| {
+        let wrap = |entry: &str| format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
+        let (users, projects) = (wrap(users), wrap(projects));
+        let config = merged(&[(USER, &users), (PROJECT, &projects)], &|_| false);
+        config.pending[0].clone()
+    };
+    let off = r#"{"command": "x", "disabled": true}"#;
+    let says_on = r#"{"debug": true, "enabled": true}"#;
+    let [quiet, turns_on] = [r#"{"debug": true}"#, says_on].map(|entry| approved(off, entry));
+    assert_ne!(quiet.hash, turns_on.hash);
+    let question =
+        |pending| Definition::of(pending, &|_| true, &[], &[]).text(|_, text| text.into());
+    let says = "turns on     this server, which your own configuration turns off";
+    assert!(question(&turns_on).contains(says), "{}", question(&turns_on));
+    assert!(!question(&quiet).contains("turns on"));
+    // Off and on again within the project is no question.
+    let on = r#"{"command": "x"}"#;
+    let says_off = r#"{"debug": true, "disabled": true}"#;
+    let hashes = [r#"{"debug": true}"#, says_off, says_on].map(|entry| approved(on, entry).hash);
+    assert!(hashes.iter().all(|hash| *hash == hashes[0]));
 }

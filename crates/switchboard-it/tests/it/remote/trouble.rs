@@ -1,11 +1,16 @@
 //! Addresses that do not answer as a server does: what is there is told, and nothing more is tried.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 use switchboard::failure::Code;
 use switchboard::render;
 use switchboard_it::fixture::HttpFixture;
 use switchboard_it::harness::{World, filtered};
 use switchboard_it::program::Installed;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::{served, world};
 use crate::PROGRAMS;
@@ -178,4 +183,79 @@ async fn a_server_that_wants_a_sign_in_has_its_status_and_exit_code() {
     }
     let status = world.ask("{}").await;
     assert!(status.contains("⚠ far (needs sign-in)"), "{status}");
+}
+
+/// Pings that a server sends in the stream of one answer.
+const PINGS: usize = 5_000;
+
+/// A connection to a server that answers a call behind thousands of pings, and never says that it took
+/// an answer to one of them.
+async fn ping_by_the_thousand(stream: TcpStream, unanswered: Arc<AtomicUsize>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).await.ok().filter(|read| *read > 0)?;
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().ok()?;
+            }
+            if line == "\r\n" {
+                break;
+            }
+            head.push_str(&line);
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await.ok()?;
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let id = &message["id"];
+        let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        let tools = json!([{ "name": "echo", "inputSchema": { "type": "object" } }]);
+        let (kind, body) = match message["method"].as_str() {
+            Some("initialize") => {
+                let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "far", "version": "1" } });
+                ("200 OK\r\nContent-Type: application/json", result(hello).to_string())
+            }
+            Some("tools/list") => {
+                let body = result(json!({ "tools": tools })).to_string();
+                ("200 OK\r\nContent-Type: application/json", body)
+            }
+            Some("tools/call") => {
+                let ping = |n| json!({ "jsonrpc": "2.0", "id": n, "method": "ping" });
+                let pings = (0..PINGS).map(|n| format!("data: {}\n\n", ping(n)));
+                let content = json!({ "content": [{ "type": "text", "text": "done" }] });
+                let body = pings.collect::<String>() + &format!("data: {}\n\n", result(content));
+                ("200 OK\r\nContent-Type: text/event-stream", body)
+            }
+            Some(_) => ("202 Accepted", String::new()),
+            None if head.starts_with("POST") => {
+                unanswered.fetch_add(1, Ordering::Relaxed);
+                return std::future::pending().await;
+            }
+            None => ("405 Method Not Allowed", String::new()),
+        };
+        let answer = format!("HTTP/1.1 {kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.ok()?;
+    }
+}
+
+#[tokio::test]
+async fn server_that_floods_with_pings_gets_a_bounded_number_of_connections() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let unanswered = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&unanswered);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(ping_by_the_thousand(stream, Arc::clone(&counted)));
+        }
+    });
+    let config = json!({ "mcpServers": { "far": { "url": url } } });
+    let world = World::with(&config.to_string()).start();
+    for _ in 0..4 {
+        assert_eq!(world.call("far_echo", json!({})).await.unwrap(), "done");
+    }
+    let answers = unanswered.load(Ordering::Relaxed);
+    assert!((1..=64).contains(&answers), "{answers}");
 }

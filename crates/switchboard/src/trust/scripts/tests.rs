@@ -9,6 +9,7 @@ use std::fs;
 
 use super::*;
 
+mod first_lines;
 mod loading;
 mod repository;
 mod spelling;

@@ -1,0 +1,270 @@
+//! The resources of a server: what the configuration leaves out, and the names that rules know them
+//! by.
+
+use std::collections::HashSet;
+
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::entry::{Entry, resource_slug};
+use super::{Filter, ListingPolicy};
+use crate::name::{ServerName, ToolName};
+use crate::nesting::plain;
+
+/// Escapes within escapes are taken apart so often.
+const MOST_ESCAPES: usize = 4;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    pub uri: String,
+    pub name: String,
+    pub description: Option<String>,
+    pub mime_type: Option<String>,
+    /// As the server wrote it.
+    pub raw: Box<str>,
+}
+
+/// Many resources at once: an address with places to fill in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceTemplate {
+    pub uri_template: String,
+    pub name: String,
+    /// As the server wrote it.
+    pub raw: Box<str>,
+}
+
+/// What `includeTools` and `excludeTools` keep from being read.
+#[derive(Debug)]
+pub(super) struct LeftOut {
+    server: ServerName,
+    filter: Filter,
+    resources: Vec<Resource>,
+    templates: Vec<ResourceTemplate>,
+}
+
+/// Resources and templates that may be read, and what is left out.
+pub(super) type Admitted = (Vec<Resource>, Vec<ResourceTemplate>, LeftOut);
+
+/// Divides what a server listed.
+pub(super) fn admitted(
+    server: &ServerName,
+    policy: &ListingPolicy,
+    resources: impl Iterator<Item = Resource>,
+    templates: impl Iterator<Item = ResourceTemplate>,
+) -> Admitted {
+    let filter = Filter::new(policy);
+    let (resources, left_resources) = resources.partition(|resource: &Resource| {
+        resource.entry().is_none_or(|entry| filter.admits(server, &entry.names()))
+    });
+    let (templates, left_templates) =
+        templates.partition(|template: &ResourceTemplate| filter.admits(server, &template.names()));
+    let left_out = LeftOut {
+        server: server.clone(),
+        filter,
+        resources: left_resources,
+        templates: left_templates,
+    };
+    (resources, templates, left_out)
+}
+
+impl super::Listing {
+    /// Whether the configuration leaves this resource out, under whatever spelling of its address.
+    pub fn hides(&self, uri: &str) -> bool {
+        let LeftOut { server, filter, resources, .. } = &self.left_out;
+        if filter.admits_all() {
+            return false;
+        }
+        let names = self.names_of_resource(uri);
+        if filter.excludes(server, &names) {
+            return true;
+        }
+        if self.resources.iter().any(|resource| resource.uri == uri) {
+            return false;
+        }
+        let addresses = spellings(uri);
+        let left_out = |resource: &Resource| addresses.contains(&canonical(&resource.uri));
+        resources.iter().any(left_out) || !filter.includes(server, &names)
+    }
+
+    /// The names by which rules know the resource at this address: that of the listed resource, those
+    /// of resources and templates with another spelling of the address, and the address itself.
+    pub(in super::super) fn names_of_resource(&self, uri: &str) -> Vec<ToolName> {
+        let left = &self.left_out;
+        let resources = self.resources.iter().chain(&left.resources);
+        let templates = self.templates.iter().chain(&left.templates);
+        let (exact, others): (Vec<&Resource>, Vec<&Resource>) =
+            resources.partition(|resource| resource.uri == uri);
+        let addresses = spellings(uri);
+        let same = |resource: &&Resource| addresses.contains(&canonical(&resource.uri));
+        let listed = exact.into_iter().chain(others.into_iter().filter(same));
+        let mut names: Vec<ToolName> =
+            listed.filter_map(|resource| reading(resource.own_name())).collect();
+        let fits = templates.filter(|template| template.admits(uri));
+        names.extend(fits.flat_map(ResourceTemplate::names));
+        names.extend(reading(uri));
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+
+    /// Whether the address is one of this server's, under whatever spelling: listed, or within a
+    /// template that says at least the scheme.
+    pub(in super::super) fn claims(&self, address: &Address<'_>) -> bool {
+        let mut templates = self.templates.iter().chain(&self.left_out.templates);
+        let known = self.addresses.get_or_init(|| {
+            let resources = self.resources.iter().chain(&self.left_out.resources);
+            resources.map(|resource| canonical(&resource.uri)).collect()
+        });
+        known.contains(address.canonical())
+            || templates.any(|template| template.says_scheme() && template.fits(address))
+    }
+
+    pub(in super::super) fn has_template(&self, template: &ResourceTemplate) -> bool {
+        let template = canonical(&template.uri_template);
+        self.templates.iter().any(|own| canonical(&own.uri_template) == template)
+    }
+}
+
+/// An address together with the spellings that it is compared by.
+pub(in super::super) struct Address<'u> {
+    uri: &'u str,
+    /// With and, last, without taking off what stands behind `?` or `#`.
+    spellings: Vec<String>,
+}
+
+impl Address<'_> {
+    pub(in super::super) fn of(uri: &str) -> Address<'_> {
+        Address { uri, spellings: spellings(uri) }
+    }
+
+    fn canonical(&self) -> &str {
+        self.spellings.last().map(String::as_str).unwrap_or_default()
+    }
+}
+
+impl Resource {
+    pub(super) fn read(raw: &RawValue) -> Option<Resource> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Definition {
+            uri: String,
+            #[serde(default)]
+            name: String,
+            #[serde(default)]
+            description: Option<String>,
+            #[serde(default)]
+            mime_type: Option<String>,
+        }
+        let raw = plain(raw.get());
+        let Definition { uri, name, description, mime_type } = serde_json::from_str(&raw).ok()?;
+        Some(Resource { uri, name, description, mime_type, raw: raw.into() })
+    }
+
+    fn own_name(&self) -> &str {
+        if self.name.is_empty() { &self.uri } else { &self.name }
+    }
+
+    /// The tool that reads it.
+    pub(super) fn entry(&self) -> Option<Entry> {
+        let own = reading(self.own_name())?;
+        let by_address = reading(&self.uri).filter(|name| *name != own);
+        let names = [own].into_iter().chain(by_address).collect();
+        Entry::resource(names, self.uri.clone(), self.description.clone())
+    }
+}
+
+impl ResourceTemplate {
+    pub(super) fn read(raw: &RawValue) -> Option<ResourceTemplate> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Definition {
+            uri_template: String,
+            #[serde(default)]
+            name: String,
+        }
+        let raw = plain(raw.get());
+        let Definition { uri_template, name } = serde_json::from_str(&raw).ok()?;
+        Some(ResourceTemplate { uri_template, name, raw: raw.into() })
+    }
+
+    /// What the tools that read it would be called.
+    fn names(&self) -> Vec<ToolName> {
+        let named = (!self.name.is_empty()).then(|| reading(&self.name));
+        named.into_iter().flatten().chain(reading(&self.uri_template)).collect()
+    }
+
+    /// `{+uri}` says nothing about whose the address is.
+    fn says_scheme(&self) -> bool {
+        self.uri_template.split('{').next().is_some_and(|literal| literal.contains(':'))
+    }
+
+    /// Whether `uri` can come of it, under whatever spelling.
+    pub fn admits(&self, uri: &str) -> bool {
+        self.fits(&Address::of(uri))
+    }
+
+    fn fits(&self, address: &Address<'_>) -> bool {
+        let template = canonical(&self.uri_template);
+        let mut spellings = address.spellings.iter();
+        fills(&self.uri_template, address.uri) || spellings.any(|text| fills(&template, text))
+    }
+}
+
+/// Whether what stands between the places of a template is in `uri`, in order.
+fn fills(template: &str, uri: &str) -> bool {
+    let mut literals = template.split('{');
+    let Some(mut rest) = literals.next().and_then(|first| uri.strip_prefix(first)) else {
+        return false;
+    };
+    let mut last = None;
+    for part in literals {
+        let Some((_, literal)) = part.split_once('}') else { return false };
+        let Some((_, after)) = rest.split_once(literal) else { return false };
+        rest = after;
+        last = Some(literal);
+    }
+    match last {
+        None => rest.is_empty(),
+        Some(last) => last.is_empty() || uri.ends_with(last),
+    }
+}
+
+/// The name of the tool that reads what is called `name`.
+fn reading(name: &str) -> Option<ToolName> {
+    ToolName::new(&format!("read_{}", resource_slug(name))).ok()
+}
+
+/// The address as it is compared, with and without what stands behind `?` or `#`.
+fn spellings(uri: &str) -> Vec<String> {
+    let whole = canonical(uri);
+    let cut = uri.split(['?', '#']).next().map(canonical);
+    cut.filter(|cut| *cut != whole).into_iter().chain([whole.clone()]).collect()
+}
+
+/// One spelling for all that a server may take for the same address: letter case, escapes, dots,
+/// several slashes, slashes of both kinds.
+fn canonical(uri: &str) -> String {
+    let mut text = uri.trim().to_lowercase();
+    for _ in 0..MOST_ESCAPES {
+        let plain = percent_decode_str(&text).decode_utf8_lossy().to_lowercase();
+        if plain == text {
+            break;
+        }
+        text = plain;
+    }
+    let text = text.replace('\\', "/");
+    let (scheme, path) = text.split_once(':').unwrap_or(("", &text));
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("{scheme}:{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests;

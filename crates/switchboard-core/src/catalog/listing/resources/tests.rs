@@ -1,0 +1,109 @@
+use super::super::{Listing, RawListing};
+use super::*;
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}
+
+fn listing(include: Option<&[&str]>, exclude: &[&str]) -> Listing {
+    let listed = RawListing {
+        resources: vec![
+            raw(r#"{"uri":"file:///notes.md","name":"notes"}"#),
+            raw(r#"{"uri":"file:///secret.txt","name":"secret"}"#),
+        ],
+        resource_templates: vec![
+            raw(r#"{"uriTemplate":"file:///{+path}","name":"any file"}"#),
+            raw(r#"{"uriTemplate":"user://{id}/key","name":"keys"}"#),
+        ],
+        ..RawListing::default()
+    };
+    let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let policy = ListingPolicy {
+        include: include.map(texts),
+        exclude: texts(exclude),
+        max_tools: 100,
+        ..ListingPolicy::default()
+    };
+    Listing::build(ServerName::new("files").unwrap(), &listed, &policy)
+}
+
+/// Spellings that a server may take for `file:///secret.txt`.
+const SECRETS: [&str; 14] = [
+    "file:///secret.txt",
+    "FILE:///secret.txt",
+    "file:///./secret.txt",
+    "file:///x/../secret.txt",
+    "file:////secret.txt",
+    "file:///%73ecret.txt",
+    "file:///secret%2etxt",
+    "file:///%2573ecret.txt",
+    "file:///SECRET.TXT",
+    "file:///secret.txt?x=1",
+    "file:///secret.txt#top",
+    "file:\\\\\\secret.txt",
+    "file:secret.txt",
+    " file:///secret.txt",
+];
+
+#[test]
+fn resource_left_out_is_not_read_by_another_spelling_of_its_address() {
+    for exclude in ["read_secret", "files/read_secret", "*secret*", "read_file_secret_txt"] {
+        let listing = listing(None, &[exclude]);
+        for uri in SECRETS {
+            assert!(listing.hides(uri), "{exclude} {uri}");
+        }
+        for uri in ["file:///notes.md", "file:///other.txt", "user://1/key", "x:y"] {
+            assert!(!listing.hides(uri), "{exclude} {uri}");
+        }
+    }
+}
+
+#[test]
+fn template_left_out_is_neither_listed_nor_read() {
+    let excluding = listing(None, &["read_keys"]);
+    assert_eq!(excluding.templates.len(), 1);
+    for uri in ["user://1/key", "USER://1/KEY", "user://a%2Fb/key", "user://1/key?x"] {
+        assert!(excluding.hides(uri), "{uri}");
+    }
+    let including = listing(Some(&["search", "read_notes"]), &[]);
+    assert_eq!(including.templates, []);
+    assert!(!including.hides("file:///notes.md"));
+    for uri in SECRETS.into_iter().chain(["file:///etc/passwd", "user://1/key", "x:y"]) {
+        assert!(including.hides(uri), "{uri}");
+    }
+    let template = listing(Some(&["read_any_file"]), &[]);
+    assert!(!template.hides("file:///etc/hosts"));
+    for uri in SECRETS.into_iter().chain(["user://1/key"]) {
+        assert!(template.hides(uri), "{uri}");
+    }
+}
+
+#[test]
+fn names_of_a_resource_are_those_of_every_spelling_and_look() {
+    let listing = listing(None, &[]);
+    for uri in SECRETS {
+        let names = listing.names_of_resource(uri);
+        assert!(names.iter().any(|name| name.as_str() == "read_secret"), "{uri} {names:?}");
+    }
+    let names = |name: &str| {
+        let json = serde_json::json!({ "uri": "a:b", "name": name }).to_string();
+        let entry = Resource::read(&raw(&json)).unwrap().entry().unwrap();
+        entry.names().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for look_alike in ["secret", "s\u{435}cret", "se\u{200b}cret", "\u{ff53}ecret", "SECRET"] {
+        assert_eq!(names(look_alike), ["read_secret", "read_a_b"], "{look_alike:?}");
+    }
+}
+
+#[test]
+fn address_within_a_template_is_claimed_by_its_server() {
+    let listing = listing(None, &[]);
+    for uri in ["file:///x", "FILE:///x", "user://7/key", "file:///notes.md"] {
+        assert!(listing.claims(&Address::of(uri)), "{uri}");
+    }
+    for uri in ["user://7", "other:x", ""] {
+        assert!(!listing.claims(&Address::of(uri)), "{uri}");
+    }
+    let anything = ResourceTemplate::read(&raw(r#"{"uriTemplate":"{+uri}"}"#)).unwrap();
+    assert!(anything.admits("other:x") && !anything.says_scheme());
+}
