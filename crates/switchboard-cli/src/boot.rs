@@ -166,7 +166,7 @@ impl App {
     /// same capabilities, so that what one command lists, the next can call.
     pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
         let gateway = Gateway::builder(self.environment.clone()).config(config);
-        gateway.capabilities(CapabilitySet::NONE)
+        gateway.capabilities(CapabilitySet::TERMINAL)
     }
 
     /// Opens a session for one command. Servers start only when it uses them, and all are stopped
@@ -191,7 +191,7 @@ impl App {
     ) -> Outcome {
         let mut signals = Signals::listen();
         let spinner = Spinner::new(self.printer);
-        let host = Terminal { printer: self.printer, spinner: spinner.clone(), consent };
+        let host = Terminal::new(self.printer, spinner.clone(), consent);
         let conversation = Conversation::new(self, gateway.session(host), spinner);
         let outcome = tokio::select! {
             outcome = command(&conversation) => outcome,

@@ -1,15 +1,19 @@
-//! The person at the terminal, who is asked before a call that a rule asks about.
+//! The person at the terminal, who is asked before a call that a rule asks about, and on behalf of
+//! servers.
 
 use switchboard::approval::{Answer, Question, pattern_of};
+use switchboard::capabilities::CapabilitySet;
 use switchboard::catalog::Kind;
 use switchboard::exact::Args;
 use switchboard::failure::Hint;
-use switchboard::host::{Asked, CannotAsk, Host};
+use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion};
 use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
 use crate::printer::Printer;
 use crate::report;
+use crate::server_question;
 use crate::spinner::Spinner;
+use switchboard_wire::{Raw, RpcError};
 
 /// As much of the arguments as a question shows.
 const SHOWN_BYTES: usize = 4 * 1024;
@@ -19,6 +23,14 @@ pub(crate) struct Terminal {
     pub(crate) printer: Printer,
     pub(crate) spinner: Spinner,
     pub(crate) consent: Consent,
+    /// One question at a time.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Terminal {
+    pub(crate) fn new(printer: Printer, spinner: Spinner, consent: Consent) -> Terminal {
+        Terminal { printer, spinner, consent, asking: tokio::sync::Mutex::default() }
+    }
 }
 
 /// Who answers the questions.
@@ -38,6 +50,7 @@ impl Host for Terminal {
             return Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)));
         }
         Box::pin(async move {
+            let _alone = self.asking.lock().await;
             let hidden = self.spinner.hide();
             let printer = self.printer;
             printer.note(&described(question, printer));
@@ -53,6 +66,24 @@ impl Host for Terminal {
                 printer.note(&report::hint(&hint, printer.err));
             }
             Ok(answer)
+        })
+    }
+
+    fn abilities(&self) -> Abilities {
+        CapabilitySet::TERMINAL.abilities()
+    }
+
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+        Box::pin(async move {
+            let _alone = self.asking.lock().await;
+            if !self.printer.can_ask() {
+                self.spinner.warn(&server_question::unasked(&question));
+                return server_question::nobody_there(&question);
+            }
+            let hidden = self.spinner.hide();
+            let answer = server_question::ask(&question, self.printer).await;
+            hidden.answered();
+            answer
         })
     }
 }

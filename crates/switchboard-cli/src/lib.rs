@@ -19,6 +19,7 @@ mod keyboard;
 mod logging;
 mod printer;
 mod report;
+mod server_question;
 mod show;
 mod sign_in;
 mod signals;

@@ -9,7 +9,11 @@ use serde_json::{Map, Value};
 
 use self::form::Walk;
 use self::vocabulary::{Answer, names_secret};
-use crate::render::words::clean_line;
+use crate::name::ServerName;
+use crate::render::words::{clean_block, clean_line};
+
+/// How much of a server's message is shown.
+const SHOWN_MESSAGE: usize = 4_000;
 
 /// As much of a field as a mark names.
 const FIELD: usize = 60;
@@ -92,6 +96,38 @@ fn shows_password_in_url(text: &str) -> bool {
         let authority = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or(rest);
         authority.split_once('@').is_some_and(|(user, _)| user.contains(':'))
     })
+}
+
+/// What a person reads before they answer: who asks, with a warning where the form asks for a secret.
+/// Nothing in it is more than text.
+pub fn signed_message(server: &ServerName, message: &str, secret: Option<&str>) -> String {
+    let message = clean_block(message, SHOWN_MESSAGE);
+    let server = clean_line(server.as_str(), 200);
+    match secret {
+        None => format!("The server `{server}` asks: {message}"),
+        Some(field) => format!(
+            "⚠ The server `{server}` asks for a secret (`{field}`). A form is no safe place for one: \
+             decline, unless you want this server to have it.\n\nIt says: {message}"
+        ),
+    }
+}
+
+/// Whether an elicitation may lead to this address: over TLS, or on this machine, and without a name
+/// that hides the host.
+pub fn is_web_page(url: &str) -> bool {
+    let local = ["http://localhost", "http://127.0.0.1", "http://[::1]"];
+    let rest = match url.strip_prefix("https://") {
+        Some(rest) => Some(rest),
+        None => local.iter().find_map(|host| {
+            let rest = url.strip_prefix(host)?;
+            (rest.is_empty() || rest.starts_with([':', '/', '?', '#'])).then_some(rest)
+        }),
+    };
+    let Some(rest) = rest else { return false };
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    url.is_ascii()
+        && !authority.contains('@')
+        && !url.contains(|c: char| c.is_ascii_control() || c == ' ')
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde_json::Value;
 use switchboard::Session;
 use switchboard::content::details::{self, Asked, ErrorType, Fault};
 use switchboard::content::{CallOutput, ResultForm, push_json_string};
+use switchboard::elicitation::is_web_page;
 use switchboard::exact::Args;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
@@ -13,8 +14,6 @@ use switchboard::reply::{Origin, Output, Reply};
 use switchboard::{hidden, nesting};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION_REQUIRED};
 use switchboard_wire::{Raw, RpcError};
-
-use crate::question::is_web_page;
 
 /// The result of a request.
 pub(crate) enum Answer {

@@ -6,24 +6,21 @@ mod page;
 use std::time::Duration;
 
 use self::message::approval_message;
-pub(crate) use self::page::is_web_page;
 use self::page::leads_to_web_pages;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::connection::Wanted;
+use switchboard::elicitation::signed_message;
 use switchboard::exact::Args;
 use switchboard::host::{CannotAsk, Consent, ServerQuestion, Topic};
 use switchboard::host_profile::HostProfile;
 use switchboard::name::ServerName;
 use switchboard::nesting::plain;
-use switchboard::render::words::{clean_block, clean_line, visible};
+use switchboard::render::words::visible;
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
-
-/// How much of a server's message is shown.
-const SHOWN_MESSAGE: usize = 4_000;
 
 /// The time in which a person can read a question; a decline before that comes from the host.
 const READING_TIME: Duration = Duration::from_secs(1);
@@ -114,19 +111,11 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
 }
 
 /// The server's question with its name before the message, because the client shows ours as the
-/// asker, and with a warning where it asks for a secret; nothing in it is more than text.
+/// asker.
 fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<String, RpcError> {
     let mut question: Args = params.parse().map_err(|_| unreadable())?;
     let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
-    let message = clean_block(message, SHOWN_MESSAGE);
-    let server = clean_line(server.as_str(), 200);
-    let signed = match secret {
-        None => format!("The server `{server}` asks: {message}"),
-        Some(field) => format!(
-            "⚠ The server `{server}` asks for a secret (`{field}`). A form is no safe place for one: \
-             decline, unless you want this server to have it.\n\nIt says: {message}"
-        ),
-    };
+    let signed = signed_message(server, message, secret);
     question.insert("message", Value::String(signed));
     Ok(question.to_string())
 }

@@ -27,6 +27,9 @@ impl CapabilitySet {
     /// What is offered where it is not known which client will use the connection.
     pub const USUAL: CapabilitySet = CapabilitySet(ROOTS | SAMPLING | FORMS | URLS);
 
+    /// What a person at a terminal can answer.
+    pub const TERMINAL: CapabilitySet = CapabilitySet(SAMPLING | FORMS | URLS);
+
     pub fn of(abilities: &Abilities) -> CapabilitySet {
         let members = |raw: &Raw| raw.parse::<Map<String, Value>>().unwrap_or_default();
         let mut set = if abilities.roots.is_some() { ROOTS } else { 0 };

@@ -84,6 +84,7 @@ pub use session::Session;
 pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
-    approval, catalog, config, connection, content, exact, failure, hidden, host_profile,
-    lifecycle, name, nesting, notice, render, reply, request, schema, sign_in, tool_card,
+    approval, catalog, config, connection, content, elicitation, exact, failure, hidden,
+    host_profile, lifecycle, name, nesting, notice, render, reply, request, schema, sign_in,
+    tool_card,
 };

@@ -10,7 +10,7 @@ use super::Format;
 pub(crate) enum Edit {
     /// Add a server to a configuration file
     #[command(after_help = "Options of the program itself come after `--`.\n\n\
-        Examples:\n  switchboard add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n  \
+        Examples:\n  switchboard add files -- npx -y @modelcontextprotocol/server-filesystem ~\n  \
         switchboard add github https://api.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'\n  \
         switchboard add tracker tracker-mcp --env TRACKER_TOKEN --scope project\n  \
         switchboard add --json '{ \"mcpServers\": { \"files\": { \"command\": \"files-mcp\" } } }'")]

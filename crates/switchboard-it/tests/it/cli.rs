@@ -4,6 +4,7 @@ mod ad_hoc;
 mod calling;
 mod json;
 mod mistakes;
+mod server_questions;
 
 use regex::Regex;
 use switchboard_it::harness::filtered;

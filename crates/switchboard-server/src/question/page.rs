@@ -1,6 +1,7 @@
 //! Which addresses an elicitation may lead to.
 
 use serde_json::Value;
+use switchboard::elicitation::is_web_page;
 use switchboard::exact::Args;
 use switchboard_wire::RpcError;
 use switchboard_wire::envelope::INVALID_PARAMS;
@@ -15,21 +16,4 @@ pub(super) fn leads_to_web_pages(question: &Args) -> Result<(), RpcError> {
             Err(RpcError::new(INVALID_PARAMS, refused))
         }
     }
-}
-
-/// Over TLS, or on this machine, and without a name that hides the host.
-pub(crate) fn is_web_page(url: &str) -> bool {
-    let local = ["http://localhost", "http://127.0.0.1", "http://[::1]"];
-    let rest = match url.strip_prefix("https://") {
-        Some(rest) => Some(rest),
-        None => local.iter().find_map(|host| {
-            let rest = url.strip_prefix(host)?;
-            (rest.is_empty() || rest.starts_with([':', '/', '?', '#'])).then_some(rest)
-        }),
-    };
-    let Some(rest) = rest else { return false };
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    url.is_ascii()
-        && !authority.contains('@')
-        && !url.contains(|c: char| c.is_ascii_control() || c == ' ')
 }

@@ -30,6 +30,9 @@ use desk::Desk;
 /// As much of what an authority says as a message has.
 const SHOWN: usize = 200;
 
+/// An authority that wants to be asked more often is not.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// A device that nobody confirms is given up in this time, whatever the authority says.
 const LONGEST_DEVICE: Duration = Duration::from_secs(15 * 60);
 
@@ -295,7 +298,8 @@ pub(super) async fn of_device(
     let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
     let request = oauth.exchange_device_access_token(device).add_extra_param("resource", resource);
     let patience = device.expires_in().min(LONGEST_DEVICE);
-    let asking = request.request_async(&desk, tokio::time::sleep, Some(patience));
+    let pause = |wanted: Duration| tokio::time::sleep(wanted.max(SHORTEST_PAUSE));
+    let asking = request.request_async(&desk, pause, Some(patience));
     // Between two questions it waits for as long as the authority says, and that may be for ever.
     let answer = tokio::time::timeout(patience, asking).await.map_err(|_| TokenError::TooLate)?;
     desk.tokens(answer.map_err(|error| desk.other(error))?, scopes)

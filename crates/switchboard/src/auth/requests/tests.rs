@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use percent_encoding::percent_decode_str;
 use serde_json::json;
@@ -25,16 +26,21 @@ const DEVICE: &str = "DEVICE=secret&5";
 /// Refuses each request with its credentials and its body, as they are and decoded.
 struct Echo {
     url: Url,
+    requests: Arc<AtomicUsize>,
     _serving: JoinSet<()>,
 }
 
 impl Echo {
-    async fn start() -> Echo {
+    /// `error` is what every request is refused with.
+    async fn start(error: &'static str) -> Echo {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut serving = JoinSet::new();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
         serving.spawn(async move {
             while let Ok((mut socket, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
                 let mut request = Vec::new();
                 let request = loop {
                     socket.read_buf(&mut request).await.unwrap();
@@ -49,7 +55,7 @@ impl Echo {
                 let spaced = body.replace('+', " ");
                 let plain = percent_decode_str(&spaced).decode_utf8_lossy();
                 let said = format!("{} {body} {plain}", credentials.unwrap_or_default());
-                let refusal = json!({ "error": "invalid_grant", "error_description": said });
+                let refusal = json!({ "error": error, "error_description": said });
                 let refusal = refusal.to_string();
                 let answer = format!(
                     "HTTP/1.1 400 No\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -60,7 +66,7 @@ impl Echo {
             }
         });
         let url = Url::parse(&format!("http://127.0.0.1:{port}/token")).unwrap();
-        Echo { url, _serving: serving }
+        Echo { url, requests, _serving: serving }
     }
 
     async fn net(&self) -> Net {
@@ -119,7 +125,7 @@ fn check<T>(what: &str, refused: Result<T, TokenError>) {
 
 #[tokio::test]
 async fn refusal_that_repeats_a_request_is_quoted_without_its_secrets() {
-    let echo = Echo::start().await;
+    let echo = Echo::start("invalid_grant").await;
     let (net, url) = (echo.net().await, &echo.url);
     let device_code: Device = serde_json::from_value(json!({
         "device_code": DEVICE, "user_code": "ABC", "verification_uri": url, "expires_in": 60,
@@ -165,4 +171,19 @@ fn secrets_are_removed_in_every_spelling() {
     ] {
         assert_eq!(sent.removed_from(text), expected);
     }
+}
+
+#[tokio::test]
+async fn authority_that_wants_to_be_asked_without_a_pause_is_asked_once_a_second() {
+    let echo = Echo::start("authorization_pending").await;
+    let device: Device = serde_json::from_value(json!({
+        "device_code": DEVICE, "user_code": "ABC", "verification_uri": echo.url, "expires_in": 1,
+        "interval": 0,
+    }))
+    .unwrap();
+    let (net, client) = (echo.net().await, client(Method::ClientSecretPost));
+    let refused = of_device(&net, &client, &echo.url, &device, ("r", &[])).await;
+    assert!(refused.is_err());
+    let requests = echo.requests.load(Ordering::Relaxed);
+    assert!((1..=2).contains(&requests), "{requests}");
 }

@@ -38,6 +38,7 @@ fn class() -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the kernel itself says what it runs")]
 fn file_that_the_kernel_runs_for_a_first_line_is_covered() {
     for (line, runs) in class() {
         let (_folder, root) = project(&[]);

@@ -1,0 +1,172 @@
+//! What a server asks while a command runs (elicitation, sampling), answered by the person at the
+//! terminal.
+
+mod form;
+
+use serde_json::{Map, Value, json};
+use switchboard::elicitation::{is_web_page, signed_message};
+use switchboard::host::{ServerQuestion, Topic};
+use switchboard::render::words::{clean_block, clean_line};
+use switchboard_wire::envelope::INVALID_PARAMS;
+use switchboard_wire::{Raw, RpcError};
+
+use crate::printer::{Printer, is_yes};
+use form::Field;
+
+/// As much of a conversation as is shown.
+const SHOWN: usize = 8 * 1024;
+
+/// The code of MCP for a request for sampling that its user refuses.
+const REJECTED: i64 = -1;
+
+/// What is said where nobody can be asked.
+pub(crate) fn unasked(question: &ServerQuestion<'_>) -> String {
+    let server = clean_line(question.server.as_str(), 200);
+    let wants = match question.topic {
+        Topic::Elicitation => "asked its user a question (elicitation)",
+        Topic::Sampling => "asked for words of a model (sampling)",
+        Topic::Roots => "asked for directories (roots)",
+    };
+    format!("server `{server}` {wants}, and got no answer: nobody can be asked without a terminal")
+}
+
+/// What the server gets there.
+pub(crate) fn nobody_there(question: &ServerQuestion<'_>) -> Result<Raw, RpcError> {
+    match question.topic {
+        Topic::Elicitation => Ok(cancelled()),
+        Topic::Sampling => Err(rejected("nobody is there who could answer")),
+        Topic::Roots => Err(question.topic.refused()),
+    }
+}
+
+/// Asks, and gives the answer as MCP words it.
+pub(crate) async fn ask(question: &ServerQuestion<'_>, printer: Printer) -> Result<Raw, RpcError> {
+    let params = question.params.map_or("{}", Raw::as_str);
+    let malformed = |_| RpcError::new(INVALID_PARAMS, "malformed parameters");
+    let params: Map<String, Value> = serde_json::from_str(params).map_err(malformed)?;
+    match question.topic {
+        Topic::Roots => Err(question.topic.refused()),
+        Topic::Sampling => sample(question, &params, printer).await,
+        Topic::Elicitation => elicit(question, &params, printer).await,
+    }
+}
+
+async fn elicit(
+    question: &ServerQuestion<'_>,
+    params: &Map<String, Value>,
+    printer: Printer,
+) -> Result<Raw, RpcError> {
+    let secret = question.asks_for_secret.as_deref();
+    let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
+    printer.note(&signed_message(question.server, message, secret));
+    if let Some(url) = params.get("url") {
+        let url = url.as_str().filter(|url| is_web_page(url)).ok_or_else(|| {
+            RpcError::new(INVALID_PARAMS, "a question may lead to `https` and to this machine only")
+        })?;
+        printer.note(&format!("It wants you to open: {}", printer.err.name(url)));
+        let done = confirm(printer, "Have you done so? [y = done, N = decline]").await;
+        return Ok(done.map_or_else(cancelled, |done| decided(done, None)));
+    }
+    let fields = form::fields(params).ok_or_else(|| {
+        RpcError::new(INVALID_PARAMS, "the form has a field that cannot be asked on a terminal")
+    })?;
+    match confirm(printer, "Answer it? [y = answer, N = decline]").await {
+        None => return Ok(cancelled()),
+        Some(false) => return Ok(decided(false, None)),
+        Some(true) => {}
+    }
+    let mut content = Map::new();
+    for field in &fields {
+        let is_secret = secret == Some(field.name.as_str());
+        match ask_field(field, is_secret, printer).await {
+            None => return Ok(cancelled()),
+            Some(None) => {}
+            Some(Some(value)) => drop(content.insert(field.name.clone(), value)),
+        }
+    }
+    Ok(decided(true, Some(content)))
+}
+
+/// Asks until the answer fits; `None` if nobody types any more.
+async fn ask_field(field: &Field, is_secret: bool, printer: Printer) -> Option<Option<Value>> {
+    loop {
+        let unseen = is_secret.then(|| printer.hide_typing());
+        let typed = line(printer, field.question()).await;
+        if unseen.is_some() {
+            printer.note("");
+        }
+        drop(unseen);
+        match field.read(&typed?) {
+            Ok(value) => return Some(value),
+            Err(problem) => printer.note(&printer.err.warning(problem).to_string()),
+        }
+    }
+}
+
+async fn sample(
+    question: &ServerQuestion<'_>,
+    params: &Map<String, Value>,
+    printer: Printer,
+) -> Result<Raw, RpcError> {
+    let server = clean_line(question.server.as_str(), 200);
+    printer.note(&format!("The server `{server}` asks for words of a model (sampling):"));
+    printer.note(&clean_block(&conversation(params), SHOWN));
+    let typed = line(printer, "Your answer in place of the model's [Enter = refuse]:".to_owned());
+    match typed.await.filter(|typed| !typed.is_empty()) {
+        None => Err(rejected("the user refused")),
+        Some(text) => Ok(Raw::from_json(
+            json!({
+                "role": "assistant",
+                "content": { "type": "text", "text": text },
+                "model": "user",
+                "stopReason": "endTurn",
+            })
+            .to_string(),
+        )),
+    }
+}
+
+/// The system prompt and the messages, each with its role.
+fn conversation(params: &Map<String, Value>) -> String {
+    let system = params.get("systemPrompt").and_then(Value::as_str);
+    let system = system.map(|text| format!("system: {text}"));
+    let messages = params.get("messages").and_then(Value::as_array).into_iter().flatten();
+    let messages = messages.map(|message| {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
+        let content = message.get("content").unwrap_or(&Value::Null);
+        let said = match content.get("text").and_then(Value::as_str) {
+            Some(text) => text.to_owned(),
+            None => match content.get("type").and_then(Value::as_str) {
+                Some(kind) => format!("({kind})"),
+                None => content.to_string(),
+            },
+        };
+        format!("{role}: {said}")
+    });
+    system.into_iter().chain(messages).collect::<Vec<_>>().join("\n")
+}
+
+/// `None` if nobody types any more.
+async fn confirm(printer: Printer, asked: &str) -> Option<bool> {
+    line(printer, asked.to_owned()).await.map(|typed| is_yes(&typed))
+}
+
+async fn line(printer: Printer, asked: String) -> Option<String> {
+    let asking = tokio::task::spawn_blocking(move || printer.ask_unless_over(&asked));
+    asking.await.ok()?.ok()?
+}
+
+fn decided(accepted: bool, content: Option<Map<String, Value>>) -> Raw {
+    let action = if accepted { "accept" } else { "decline" };
+    let mut answer = Map::from_iter([("action".to_owned(), Value::from(action))]);
+    answer.extend(content.map(|content| ("content".to_owned(), Value::Object(content))));
+    Raw::from_json(Value::Object(answer).to_string())
+}
+
+fn cancelled() -> Raw {
+    Raw::from_json(r#"{"action":"cancel"}"#.to_owned())
+}
+
+fn rejected(why: &str) -> RpcError {
+    RpcError::new(REJECTED, why)
+}

@@ -1,0 +1,97 @@
+//! Servers that ask something while a command runs: their questions come to the terminal.
+
+use switchboard_it::program::Installed;
+use switchboard_it::terminal;
+
+use crate::PROGRAMS;
+
+fn asking() -> Installed {
+    Installed::with_fixture(
+        PROGRAMS,
+        "kit",
+        r#"
+        [[tools]]
+        name = "order"
+        behaviour = { kind = "ask_elicitation", message = "Which one?", schema = { type = "object", required = ["size"], properties = { size = { type = "string", enum = ["s", "l"], enumNames = ["Small", "Large"] }, count = { type = "integer", default = 1 }, gift = { type = "boolean" } } } }
+        [[tools]]
+        name = "login"
+        behaviour = { kind = "ask_elicitation", message = "Log in", schema = { type = "object", properties = { password = { type = "string" } } } }
+        [[tools]]
+        name = "visit"
+        behaviour = { kind = "ask_elicitation", message = "Pay here", url = "https://example.com/pay" }
+        [[tools]]
+        name = "lure"
+        behaviour = { kind = "ask_elicitation", message = "Open this", url = "file:///etc/passwd" }
+        [[tools]]
+        name = "write"
+        behaviour = { kind = "ask_sampling", prompt = "A title for \u001b[31mthis?" }
+        "#,
+    )
+}
+
+async fn call(installed: &Installed, tool: &str, typed: &str) -> String {
+    let mut command = installed.command();
+    let shown = terminal::run(command.env("NO_COLOR", "1").args(["call", tool]), typed).await;
+    shown.screen.replace('\r', "")
+}
+
+#[tokio::test]
+async fn form_of_a_server_is_asked_on_the_terminal() {
+    let installed = asking();
+    let screen = call(&installed, "kit_order", "y\n\n3\nLarge\ntwo\n2\nn\n").await;
+    for part in [
+        "The server `kit` asks: Which one?",
+        "size\n  1 Small\n  2 Large\n  [number of the choice]:",
+        "this one is required",
+        "not one of the choices",
+        "count [integer; Enter = 1]:",
+        "not an integer",
+        r#"{"action":"accept","content":{"size":"l","count":2,"gift":false}}"#,
+    ] {
+        assert!(screen.contains(part), "{part}\n{screen}");
+    }
+    let screen = call(&installed, "kit_order", "n\n").await;
+    assert!(screen.contains(r#"{"action":"decline"}"#), "{screen}");
+    // Ctrl-D in the middle.
+    let screen = call(&installed, "kit_order", "y\n").await;
+    assert!(screen.contains(r#"{"action":"cancel"}"#), "{screen}");
+}
+
+#[tokio::test]
+async fn secret_is_warned_of_and_typed_unseen() {
+    let screen = call(&asking(), "kit_login", "y\nhunter2\n").await;
+    assert!(screen.contains("⚠ The server `kit` asks for a secret (`password`)"), "{screen}");
+    let (dialogue, answer) = screen.split_once("{\"action\"").unwrap();
+    assert!(!dialogue.contains("hunter2"), "{screen}");
+    assert!(answer.contains(r#""password":"hunter2""#), "{screen}");
+}
+
+#[tokio::test]
+async fn page_is_shown_and_never_opened_unasked() {
+    let installed = asking();
+    let screen = call(&installed, "kit_visit", "y\n").await;
+    assert!(screen.contains("It wants you to open: https://example.com/pay"), "{screen}");
+    assert!(screen.contains(r#"{"action":"accept"}"#), "{screen}");
+    let screen = call(&installed, "kit_lure", "y\n").await;
+    assert!(screen.contains("may lead to `https`"), "{screen}");
+    assert!(!screen.contains("It wants you to open"), "{screen}");
+}
+
+#[tokio::test]
+async fn sampling_is_answered_in_place_of_a_model_or_refused() {
+    let installed = asking();
+    let screen = call(&installed, "kit_write", "Moby Dick\n").await;
+    assert!(screen.contains("user: A title for this?"), "{screen}");
+    assert!(screen.contains(r#""text":"Moby Dick""#), "{screen}");
+    let screen = call(&installed, "kit_write", "\n").await;
+    assert!(screen.contains("the user refused"), "{screen}");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_without_a_terminal() {
+    let installed = asking();
+    let ran = installed.run(["call", "kit_order"]).await;
+    assert_eq!(ran.stdout.trim(), r#"{"action":"cancel"}"#);
+    let said = "server `kit` asked its user a question (elicitation), and got no answer";
+    assert!(ran.stderr.contains(said), "{ran:?}");
+}
