@@ -469,6 +469,28 @@ pub(crate) enum Config {
         #[command(flatten)]
         format: Format,
     },
+    /// Set one key in your own file
+    #[command(after_help = "Examples:\n  switchboard config set toolPrefix short\n  \
+        switchboard config set passEnv '[\"HTTPS_PROXY\", \"NODE_EXTRA_CA_CERTS\"]'\n  \
+        switchboard config set --server github env.LOG_LEVEL debug\n  \
+        switchboard config set --server github idleTimeout --unset")]
+    Set {
+        /// A setting, or with `--server` a field of its entry; `env.NAME` is a key within it
+        key: String,
+        /// JSON, or plain text
+        #[arg(required_unless_present = "unset", allow_hyphen_values = true)]
+        value: Option<String>,
+        /// The server whose entry is changed
+        #[arg(long, value_name = "NAME")]
+        server: Option<String>,
+        /// Remove the key
+        #[arg(long, conflicts_with = "value")]
+        unset: bool,
+    },
+    /// Open your own file in your editor, and check it afterwards
+    #[command(after_help = "The editor is $VISUAL, $EDITOR, or vi.\n\n\
+        Example:\n  EDITOR='code --wait' switchboard config edit")]
+    Edit,
     /// Print the JSON Schema of a configuration file
     #[command(after_help = "Examples:\n  switchboard config schema > mcp.schema.json\n  \
         switchboard config schema --form mcp-servers")]
@@ -496,7 +518,9 @@ impl Command {
             } => *format,
             Command::Edit(edit) => edit.format(),
             Command::Doctor(Doctor { format, .. }) | Command::Connect { format, .. } => *format,
-            Command::Config { command: Config::Schema { .. } }
+            Command::Config {
+                command: Config::Schema { .. } | Config::Set { .. } | Config::Edit,
+            }
             | Command::Serve(_)
             | Command::Setup
             | Command::Demo

@@ -163,10 +163,11 @@ impl App {
     }
 
     /// A gateway with the servers of this configuration and no others. All commands offer servers the
-    /// same capabilities, so that what one command lists, the next can call.
+    /// same capabilities on a terminal, and the same without one, so that what one command lists, the
+    /// next can call.
     pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
         let gateway = Gateway::builder(self.environment.clone()).config(config);
-        gateway.capabilities(CapabilitySet::TERMINAL)
+        gateway.capabilities(capabilities(self.printer))
     }
 
     /// Opens a session for one command. Servers start only when it uses them, and all are stopped
@@ -203,6 +204,11 @@ impl App {
             () = signals.stop() => Ok(Exit::Interrupted),
         }
     }
+}
+
+/// What servers are offered: where somebody can be asked, what a person can answer.
+pub(crate) fn capabilities(printer: Printer) -> CapabilitySet {
+    if printer.can_ask() { CapabilitySet::TERMINAL } else { CapabilitySet::NONE }
 }
 
 fn not_loaded(error: load::LoadError) -> Failure {

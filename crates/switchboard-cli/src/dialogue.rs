@@ -1,5 +1,7 @@
 //! Questions that can be left: by Ctrl-C, or because nobody types any more.
 
+use std::io;
+
 use switchboard::secret::Secret;
 
 use crate::exit::Exit;
@@ -40,8 +42,21 @@ impl Dialogue {
 
     /// Waits for a line.
     pub(crate) async fn ask(&mut self, question: &str) -> Result<String, Stop> {
+        self.line(question, Printer::ask_unless_over).await
+    }
+
+    /// Waits for a line of something longer: what was typed before the question counts.
+    pub(crate) async fn ask_more(&mut self, question: &str) -> Result<String, Stop> {
+        self.line(question, Printer::read_more).await
+    }
+
+    async fn line(
+        &mut self,
+        question: &str,
+        read: fn(Printer, &str) -> io::Result<Option<String>>,
+    ) -> Result<String, Stop> {
         let (printer, question) = (self.printer, question.to_owned());
-        let asked = tokio::task::spawn_blocking(move || printer.ask_unless_over(&question));
+        let asked = tokio::task::spawn_blocking(move || read(printer, &question));
         let answer = tokio::select! {
             answer = asked => answer,
             () = self.signals.stop() => {

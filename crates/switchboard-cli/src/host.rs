@@ -2,13 +2,13 @@
 //! servers.
 
 use switchboard::approval::{Answer, Question, pattern_of};
-use switchboard::capabilities::CapabilitySet;
 use switchboard::catalog::Kind;
 use switchboard::exact::Args;
 use switchboard::failure::Hint;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion};
 use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
+use crate::boot::capabilities;
 use crate::printer::Printer;
 use crate::report;
 use crate::server_question;
@@ -70,15 +70,14 @@ impl Host for Terminal {
     }
 
     fn abilities(&self) -> Abilities {
-        CapabilitySet::TERMINAL.abilities()
+        capabilities(self.printer).abilities()
     }
 
     fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
         Box::pin(async move {
             let _alone = self.asking.lock().await;
             if !self.printer.can_ask() {
-                self.spinner.warn(&server_question::unasked(&question));
-                return server_question::nobody_there(&question);
+                return Err(question.topic.refused());
             }
             let hidden = self.spinner.hide();
             let answer = server_question::ask(&question, self.printer).await;

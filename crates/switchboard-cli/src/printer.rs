@@ -139,9 +139,14 @@ impl Printer {
 
     /// The same; `None` is the end of input.
     pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
-        let mut err = io::stderr().lock();
         // What was typed before the question was there is no answer to it.
         let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
+        self.read_more(question)
+    }
+
+    /// The same; what was typed before counts.
+    pub(crate) fn read_more(self, question: &str) -> io::Result<Option<String>> {
+        let mut err = io::stderr().lock();
         err.write_all(format!("{question} ").as_bytes())?;
         err.flush()?;
         drop(err);

@@ -19,26 +19,6 @@ const SHOWN: usize = 8 * 1024;
 /// The code of MCP for a request for sampling that its user refuses.
 const REJECTED: i64 = -1;
 
-/// What is said where nobody can be asked.
-pub(crate) fn unasked(question: &ServerQuestion<'_>) -> String {
-    let server = clean_line(question.server.as_str(), 200);
-    let wants = match question.topic {
-        Topic::Elicitation => "asked its user a question (elicitation)",
-        Topic::Sampling => "asked for words of a model (sampling)",
-        Topic::Roots => "asked for directories (roots)",
-    };
-    format!("server `{server}` {wants}, and got no answer: nobody can be asked without a terminal")
-}
-
-/// What the server gets there.
-pub(crate) fn nobody_there(question: &ServerQuestion<'_>) -> Result<Raw, RpcError> {
-    match question.topic {
-        Topic::Elicitation => Ok(cancelled()),
-        Topic::Sampling => Err(rejected("nobody is there who could answer")),
-        Topic::Roots => Err(question.topic.refused()),
-    }
-}
-
 /// Asks, and gives the answer as MCP words it.
 pub(crate) async fn ask(question: &ServerQuestion<'_>, printer: Printer) -> Result<Raw, RpcError> {
     let params = question.params.map_or("{}", Raw::as_str);

@@ -130,6 +130,8 @@ impl Installed {
             .env("HOME", self.home.path())
             .env("SWITCHBOARD_HOME", self.home.path().join("switchboard"))
             .env("PATH", format!("{}:/usr/bin:/bin", fixtures.display()))
+            // One that changes nothing and ends.
+            .env("EDITOR", "true")
             .current_dir(self.home.path())
             .kill_on_drop(true);
         command

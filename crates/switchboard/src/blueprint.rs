@@ -219,8 +219,9 @@ impl Blueprint {
         let shelf = shelf(definition, &parts.settings, standing).of_tier(tier_of(&server.trust));
         parts.shelves.insert(name.clone(), shelf);
         if standing == Standing::Active {
-            let offer = (self.offered.clone(), askable(&parts.settings));
-            let file = ListingFile::of(&name, server, (&self.environment, &self.paths), offer);
+            let offer = (self.offered.clone(), askable(&server.definition, &parts.settings));
+            let means = (&self.environment, &self.paths);
+            let file = ListingFile::of(&name, (server, &parts.settings), means, offer);
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
                 None => self.transport(&name, server, &parts.settings),
@@ -302,7 +303,7 @@ impl Blueprint {
             max_pages: settings.max_pages,
             max_tools: settings.max_tools,
             log,
-            askable: askable(settings),
+            askable: askable(definition, settings),
             debugging: match definition.debug {
                 Some(true) => Debugging::On,
                 Some(false) | None => Debugging::Off,
@@ -413,7 +414,7 @@ pub(crate) fn program(
     ProgramRecipe {
         words,
         seal: seal(name, server, (environment, paths)),
-        env: definition.env.clone().unwrap_or_default(),
+        env: definition.env_with(settings, |name| environment.variable(name).is_some()),
         cwd: definition.cwd.clone(),
         inherit_env: definition.inherit_env == Some(true),
         confinement: match definition.confine {
@@ -507,10 +508,10 @@ pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> L
     }
 }
 
-/// What servers may ask of their clients.
-pub(crate) fn askable(settings: &Settings) -> Vec<Topic> {
+/// What a server may ask of its clients.
+pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topic> {
     let allowed = |topic: &Topic| match topic {
-        Topic::Roots => true,
+        Topic::Roots => definition.roots != Some(false),
         Topic::Sampling => settings.sampling,
         Topic::Elicitation => settings.elicitation,
     };

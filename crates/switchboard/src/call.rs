@@ -313,6 +313,21 @@ pub(crate) async fn approve(
     }
 }
 
+/// Refuses what has to do with something that may not be called, and is no call: a subscription, a
+/// completion. Nobody is asked.
+pub(crate) fn refuse_denied(
+    session: &Session,
+    target: Resolved,
+    caller: &Caller,
+) -> Result<(), Failure> {
+    let rules = session.gateway.approval_rules(&target.server, session.id());
+    let checked = Checked { target, args: Args::default() };
+    match decide(&rules, &session.grants(), caller.access, checked) {
+        Decision::Refused(refusal) => Err(explain::refused(&refusal)),
+        Decision::Free(_) | Decision::Ask(_) => Ok(()),
+    }
+}
+
 async fn ask(session: &Session, question: Question, caller: &Caller) -> Result<Approved, Failure> {
     let answer = caller.listener.host.approve(&question).await;
     let target = question.target().clone();

@@ -69,8 +69,8 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
             faults.extend(file_faults(
                 &name,
                 server,
+                &loaded.config.settings,
                 (environment, locations),
-                offer(&loaded.config.settings),
             ));
         }
         findings.extend(faults.into_iter().map(|fault| Finding::of(name, fault)));
@@ -196,20 +196,31 @@ fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = Stri
 }
 
 /// What a command offers servers: it looks at the listings of commands.
-fn offer(settings: &Settings) -> (OfferedCapabilities, Vec<Topic>) {
-    (OfferedCapabilities::known(CapabilitySet::NONE), blueprint::askable(settings))
+fn offers(
+    server: &Server,
+    settings: &Settings,
+) -> impl Iterator<Item = (OfferedCapabilities, Vec<Topic>)> {
+    let askable = blueprint::askable(&server.definition, settings);
+    // On a terminal, and without one.
+    [CapabilitySet::TERMINAL, CapabilitySet::NONE]
+        .into_iter()
+        .map(move |set| (OfferedCapabilities::known(set), askable.clone()))
 }
 
 /// What is wrong with our own files about a server.
 fn file_faults(
     name: &ServerName,
     server: &Server,
+    settings: &Settings,
     (environment, locations): (&Environment, &Paths),
-    offer: (OfferedCapabilities, Vec<Topic>),
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let file = ListingFile::of(name, server, (environment, locations), offer);
-    if let Some(Cached { path, listing, .. }) = file.cached(directory::now()) {
+    let cached = offers(server, settings).find_map(|offer| {
+        let of = (server, settings);
+        let file = ListingFile::of(name, of, (environment, locations), offer);
+        file.cached(directory::now())
+    });
+    if let Some(Cached { path, listing, .. }) = cached {
         match listing {
             Ok(_) | Err(Miss::OtherCredential) => {}
             Err(Miss::Expired) => faults.push(Fault::ExpiredCache),

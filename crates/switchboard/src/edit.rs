@@ -1,6 +1,7 @@
 //! Changes configuration files for the user: into which file a change goes, and what is refused.
 
 pub mod error;
+mod setting;
 mod standing;
 pub(crate) mod switching;
 
@@ -140,6 +141,12 @@ impl<'a> Editor<'a> {
     ) -> Result<Edited, EditError> {
         check(scope, servers)?;
         self.change(&self.file(scope), effect, |text| adding(text, servers, existing))
+    }
+
+    /// Makes the user's file, with nothing in it yet.
+    pub fn create(&self) -> Result<Edited, EditError> {
+        let empty = Edit::new([SERVER_KEYS[0]], Change::Set(Value::Object(Map::new())));
+        self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&empty)))
     }
 
     /// Whether any file that counts names this server.

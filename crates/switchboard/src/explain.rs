@@ -371,6 +371,12 @@ pub fn edit(error: EditError) -> Failure {
         EditError::BadDefinition { ref server, .. } => {
             Failure::new(Code::Config, Subject::Server(server.clone()), error)
         }
+        EditError::UnknownKey { ref suggestions, .. } => {
+            let hint = (!suggestions.is_empty()).then(|| Hint::DidYouMean(suggestions.clone()));
+            let failure = Failure::new(Code::BadRequest, Subject::Request, error);
+            with_hints(failure, hint.into_iter().collect())
+        }
+        EditError::BadValue { .. } => Failure::new(Code::BadRequest, Subject::Request, error),
         EditError::BadPattern { .. } => Failure::new(Code::BadPattern, Subject::Request, error),
         EditError::Io { ref path, .. } => Failure::new(Code::Storage, of_file(path), error),
         EditError::Trust(_) => Failure::new(Code::Storage, Subject::Request, error),

@@ -18,6 +18,8 @@ use switchboard_core::config::auth::GrantType;
 use switchboard_core::config::expand;
 use switchboard_core::config::identity::{self, Certainty, Identity};
 use switchboard_core::config::layers::{Server, Trust};
+use switchboard_core::config::server::ServerEntry;
+use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport;
 use switchboard_core::name::ServerName;
 
@@ -86,16 +88,19 @@ pub(crate) struct Cached {
 impl ListingFile {
     pub(crate) fn of(
         name: &ServerName,
-        server: &Server,
+        (server, settings): (&Server, &Settings),
         (environment, paths): (&Environment, &Paths),
         (offered, askable): (OfferedCapabilities, Vec<Topic>),
     ) -> ListingFile {
+        let env = server.definition.env_with(settings, |name| environment.variable(name).is_some());
+        let env = Some(env).filter(|env| env.names().next().is_some());
+        let definition = ServerEntry { env, ..server.definition.clone() };
         let inherited: Vec<(&str, &str)> = environment.all().collect();
         let of_project = matches!(server.trust, Trust::Approved(_));
         let identity = environment.expanding(|with| {
             let (variable, inherited) = (with.variable, inherited.as_slice());
             let values = identity::Values { variable, inherited, of_project };
-            identity::identity(&server.definition, &values)
+            identity::identity(&definition, &values)
         });
         ListingFile {
             server: name.clone(),

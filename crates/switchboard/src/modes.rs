@@ -471,13 +471,35 @@ pub(crate) fn owner(
     match of {
         Reference::Resource(uri) => {
             let found = catalog.find_template(uri).map_err(explain::resource)?;
-            found.ok_or_else(|| explain::unknown_resource(uri, &catalog))
+            let (server, own) = found.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
+            refuse_denied(session, &server, &Reference::Resource(&own))?;
+            Ok((server, own))
         }
         Reference::Prompt(name) => {
             let found = find_prompt(&catalog, name, None)?;
-            Ok((found.server.clone(), found.prompt.name.clone()))
+            let (server, own) = (found.server.clone(), found.prompt.name.clone());
+            refuse_denied(session, &server, &Reference::Prompt(&own))?;
+            Ok((server, own))
         }
     }
+}
+
+/// Refuses what belongs to a resource or a prompt of a server that may not be read.
+pub(crate) fn refuse_denied(
+    session: &Session,
+    server: &ServerName,
+    of: &Reference<'_>,
+) -> Result<(), Failure> {
+    let catalog = session.catalog();
+    let target = match of {
+        Reference::Resource(uri) => {
+            catalog.resource(server, uri).ok_or_else(|| explain::unknown_resource(uri, &catalog))?
+        }
+        Reference::Prompt(name) => {
+            catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?
+        }
+    };
+    call::refuse_denied(session, target, &session.caller())
 }
 
 fn find_prompt<'a>(

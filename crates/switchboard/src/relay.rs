@@ -222,6 +222,7 @@ impl Session {
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         self.take_note(lookup, params.values());
+        self.refuse_denied(server, lookup, params.values()).await?;
         let uri = params.values().get("uri").and_then(Value::as_str).map(str::to_owned);
         if let (Lookup::Subscribe, Some(uri)) = (lookup, uri) {
             let caller = Caller { meta: caller.meta.clone(), ..self.caller() };
@@ -258,6 +259,39 @@ impl Session {
             | Lookup::Subscribe
             | Lookup::Unsubscribe => answer,
         }))
+    }
+
+    /// Refuses a subscription or a completion that belongs to what may not be read.
+    async fn refuse_denied(
+        &self,
+        server: &ServerName,
+        lookup: Lookup,
+        params: &Map<String, Value>,
+    ) -> Result<(), Failure> {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let (uri, name) = match lookup {
+            Lookup::Subscribe => (text(params.get("uri")), None),
+            Lookup::Completion => {
+                let of = params.get("ref");
+                let member = |key: &str| text(of.and_then(|of| of.get(key)));
+                (member("uri"), member("name"))
+            }
+            Lookup::Tools
+            | Lookup::Resources
+            | Lookup::ResourceTemplates
+            | Lookup::Prompts
+            | Lookup::LogLevel
+            | Lookup::Unsubscribe => return Ok(()),
+        };
+        // Only its lists say what the names belong to.
+        let _listed = self.lease(server).await?;
+        if let Some(uri) = &uri {
+            modes::refuse_denied(self, server, &Reference::Resource(uri))?;
+        }
+        if let Some(name) = &name {
+            modes::refuse_denied(self, server, &Reference::Prompt(name))?;
+        }
+        Ok(())
     }
 
     /// Asks the server something that only the two sides understand.

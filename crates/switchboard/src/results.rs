@@ -45,6 +45,8 @@ pub(crate) struct Results {
     quota_of_all: u64,
     lifetime: Lifetime,
     kept: Mutex<Kept>,
+    /// One result at a time is decoded and written.
+    saving: tokio::sync::Mutex<()>,
 }
 
 /// How long a result can be read.
@@ -111,7 +113,8 @@ impl Results {
         let name = format!("{}-{}", std::process::id(), random_id());
         let (directory, lifetime) = (parent.join(name), Lifetime::Session);
         let (kept, quota, quota_of_all) = (Mutex::default(), QUOTA, QUOTA_OF_ALL);
-        Results { directory, limits, quota, quota_of_all, lifetime, kept }
+        let saving = tokio::sync::Mutex::default();
+        Results { directory, limits, quota, quota_of_all, lifetime, kept, saving }
     }
 
     /// A store for many who are not told apart: only an id leads to a result, and not for ever.
@@ -212,6 +215,7 @@ impl Results {
         output: CallOutput<'static>,
         form: ResultForm,
     ) -> CallOutput<'static> {
+        let _turn = self.saving.lock().await;
         let results = Arc::clone(self);
         blocking(move || results.save_blobs(output, form)).await
     }
@@ -294,31 +298,23 @@ impl Results {
 
     /// Puts binary parts into private files and their paths into the text.
     fn save_blobs(&self, mut output: CallOutput<'static>, form: ResultForm) -> CallOutput<'static> {
-        let blobs: Vec<_> = output
-            .spills(&form)
-            .into_iter()
-            .enumerate()
-            .map(|(nth, spill)| {
-                let decoded = (nth < MOST_BLOBS).then(|| spill.decode());
-                (spill.block, spill.extension, decoded)
-            })
-            .collect();
-        for (block, extension, decoded) in blobs {
-            let Some(decoded) = decoded else {
-                let reason = format!("only {MOST_BLOBS} files of one result are kept");
-                output.settle(block, Settled::Omitted(&reason));
-                continue;
-            };
-            let saved = match decoded {
-                Ok(bytes) => {
-                    let saved = self.save(&random_id(), extension, &[&bytes], Parts::default());
-                    saved.map_err(|error| error.to_string())
-                }
-                Err(error) => Err(error.to_string()),
-            };
+        let blobs: Vec<usize> = output.spills(&form).iter().map(|spill| spill.block).collect();
+        let (written, left_out) = blobs.split_at(blobs.len().min(MOST_BLOBS));
+        for block in left_out {
+            let reason = format!("only {MOST_BLOBS} files of one result are kept");
+            output.settle(*block, Settled::Omitted(&reason));
+        }
+        // One at a time: each is a copy.
+        for block in written {
+            let spills = output.spills(&form);
+            let Some(spill) = spills.iter().find(|spill| spill.block == *block) else { continue };
+            let saved = spill.decode().map_err(|error| error.to_string()).and_then(|bytes| {
+                let saved = self.save(&random_id(), spill.extension, &[&bytes], Parts::default());
+                saved.map_err(|error| error.to_string())
+            });
             match &saved {
-                Ok(path) => output.settle(block, Settled::SavedTo(&path.to_string_lossy())),
-                Err(reason) => output.settle(block, Settled::Omitted(reason)),
+                Ok(path) => output.settle(*block, Settled::SavedTo(&path.to_string_lossy())),
+                Err(reason) => output.settle(*block, Settled::Omitted(reason)),
             }
         }
         output

@@ -127,6 +127,7 @@ const FIELDS: &[Field] = &[
         "list of globs",
         "not these tools; a resource goes with the tool that reads it",
     ),
+    now("roots", "boolean", "`false` does not tell it the directories that the host works on"),
     now("searchKeywords", "map of lists of words", "words that a tool is found by besides its own"),
     now(
         "approveTools",

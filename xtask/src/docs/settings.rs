@@ -151,6 +151,16 @@ const SETTINGS: &[Setting] = &[
         "how many lines of it, from 1 to 3, until it is expanded; 3 where it is `boxed`",
     ),
     now(
+        "env",
+        |_| "none".to_owned(),
+        "variables for every program that is started: servers, and launchers such as `npx`",
+    ),
+    now(
+        "passEnv",
+        |_| "none".to_owned(),
+        "names of variables that every program gets from the environment of Switchboard, for example `HTTPS_PROXY`, `NODE_EXTRA_CA_CERTS`",
+    ),
+    now(
         "outputGuard",
         |s| guard(s.output_guard),
         "how much text of a result a model sees; `false` turns it off; `detailsMaxBytes` has no effect yet",

@@ -95,6 +95,9 @@ pub(crate) struct Add {
     /// Replace a server of the same name
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Do not connect to it to see whether it works
+    #[arg(long)]
+    pub(crate) no_check: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

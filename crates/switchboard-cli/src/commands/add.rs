@@ -10,13 +10,15 @@ use switchboard::config::words;
 use switchboard::edit::{Effect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Subject};
+use switchboard::name::ServerName;
 use switchboard::render::words::{clean_line, list};
 
 use super::edit::{conclude, named, shown};
+use super::setup::attempt;
 use crate::args::edit::{Add, Kind};
 use crate::boot::App;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::{self, Outcome, Stop};
 
 /// A snippet larger than this was not meant.
 const LARGEST_SNIPPET: u64 = 1024 * 1024;
@@ -49,7 +51,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-pub(super) fn add(app: &App, add: Add) -> Outcome {
+pub(super) async fn add(app: &App, add: Add) -> Outcome {
     let scope = Scope::from(add.scope);
     let existing = if add.replace { Existing::Replace } else { Existing::Refuse };
     let servers = wanted(app, &add)?;
@@ -59,14 +61,44 @@ pub(super) fn add(app: &App, add: Add) -> Outcome {
         servers.iter().map(|server| format!("`{}`", shown(&server.name))).collect();
     let verb = if names.len() == 1 { "is" } else { "are" };
     conclude(app, &edited, &format!("{} {verb} configured", list(&names, 20)));
+    let mut to_check: Vec<&NewServer> = servers.iter().filter(|_| !add.no_check).collect();
     if scope == Scope::Project {
-        trust_what_was_typed(app, &servers)?;
+        let approved = trust_what_was_typed(app, &servers)?;
+        to_check.retain(|server| approved.contains(&server.name));
+    }
+    for server in to_check {
+        check(app, server).await?;
     }
     Ok(Exit::Done)
 }
 
+/// Connects to a server that was just configured, and says what to do next.
+async fn check(app: &App, server: &NewServer) -> Result<(), Stop> {
+    let printer = app.printer;
+    let name = shown(&server.name);
+    let command = |words: String| printer.err.command(format!("`switchboard {words}`")).to_string();
+    match attempt(app, server).await? {
+        Ok(()) => {
+            printer.note(&format!("next: see them with {}", command(format!("tools {name}"))))
+        }
+        Err(failure) => {
+            printer.warn(&format!("`{name}` is configured, but it does not work yet"));
+            printer.note(&report::text(&failure, printer.err));
+            printer.note(&format!(
+                "next: correct it with {}, or take it out with {}",
+                command(format!("add --replace {name} …")),
+                command(format!("remove {name}")),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Whoever types a project's server on a terminal has read it.
-pub(super) fn trust_what_was_typed(app: &App, servers: &[NewServer]) -> Result<(), Failure> {
+pub(super) fn trust_what_was_typed(
+    app: &App,
+    servers: &[NewServer],
+) -> Result<Vec<ServerName>, Failure> {
     let approved = if app.printer.can_ask() {
         app.editor().approve_added(servers).map_err(explain::edit)?
     } else {
@@ -81,7 +113,7 @@ pub(super) fn trust_what_was_typed(app: &App, servers: &[NewServer]) -> Result<(
             app.printer.note(&format!("`{name}` waits for {command}"));
         }
     }
-    Ok(())
+    Ok(approved)
 }
 
 pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
@@ -104,7 +136,9 @@ pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
             snippet.left_out.iter().map(|key| format!("`{}`", clean_line(key, 100))).collect();
         app.printer.warn(&format!("left out {}, which means nothing here", list(&keys, 10)));
     }
-    let named = |(name, entry): (String, _)| Ok(NewServer { name: named(&name)?, entry });
+    let named = |(name, entry): (String, _)| {
+        Ok(NewServer { name: named(&name)?, entry: with_split_command(entry) })
+    };
     snippet.servers.into_iter().map(named).collect()
 }
 
@@ -169,6 +203,20 @@ fn command_line(endpoint: &str, args: &[String]) -> (String, Vec<String>) {
         return (command, words);
     }
     (endpoint.to_owned(), args.to_vec())
+}
+
+/// The same for an entry that was pasted.
+fn with_split_command(mut entry: Map<String, Value>) -> Map<String, Value> {
+    let has_args =
+        entry.get("args").is_some_and(|args| args.as_array().is_none_or(|a| !a.is_empty()));
+    if let Some(line) = entry.get("command").and_then(Value::as_str).filter(|_| !has_args) {
+        let (command, args) = command_line(line, &[]);
+        if !args.is_empty() {
+            entry.insert("command".to_owned(), command.into());
+            entry.insert("args".to_owned(), args.into());
+        }
+    }
+    entry
 }
 
 /// `NAME=VALUE`, or `NAME` for the variable of that name.

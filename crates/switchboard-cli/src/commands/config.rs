@@ -10,6 +10,7 @@ use switchboard::config::{schema, show};
 use switchboard::load::FileState;
 use switchboard::render::words::{clean_line, plural};
 
+use super::config_edit;
 use crate::args::{Config, Form, Format};
 use crate::boot::{App, diagnostic_line};
 use crate::exit::Exit;
@@ -24,6 +25,10 @@ pub(super) fn run(app: &App, command: &Config) -> Outcome {
             show(app, origins, *format)
         }
         Config::Check { format } => check(app, *format),
+        Config::Set { key, value, server, .. } => {
+            config_edit::set(app, key, value.as_deref(), server.as_deref())
+        }
+        Config::Edit => config_edit::edit(app),
         Config::Schema { form } => {
             let schema = match form {
                 Form::Mcp => schema::file(),
@@ -130,7 +135,7 @@ fn fields(out: &mut String, object: &Value, (origins, palette): (Origins, Palett
     }
 }
 
-fn check(app: &App, format: Format) -> Outcome {
+pub(super) fn check(app: &App, format: Format) -> Outcome {
     let loaded = app.load()?;
     let diagnostics = &loaded.config.diagnostics;
     let exit = if diagnostics.iter().any(Diagnostic::is_error) { Exit::Usage } else { Exit::Done };

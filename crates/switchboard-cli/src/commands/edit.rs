@@ -28,7 +28,7 @@ struct BadName {
 
 pub(super) async fn run(app: &App, edit: Edit) -> Outcome {
     match edit {
-        Edit::Add(add) => add::add(app, add),
+        Edit::Add(add) => add::add(app, add).await,
         Edit::Remove { server, scope } => remove(app, &server, scope),
         Edit::Enable { server } => switch(app, &server, Switch::On),
         Edit::Disable { server } => switch(app, &server, Switch::Off),

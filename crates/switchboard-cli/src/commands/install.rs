@@ -145,7 +145,7 @@ pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> Outcome {
     carry_out(app, &plan, yes, &(done + &with_moved_back(&plan, target))).await
 }
 
-fn show(app: &App, plan: &Plan) {
+pub(super) fn show(app: &App, plan: &Plan) {
     let (package, others): (Vec<_>, Vec<_>) =
         plan.files.iter().partition(|file| file.owner == Owner::Package);
     if !package.is_empty() {

@@ -6,6 +6,7 @@ mod auth;
 mod browse;
 mod call;
 mod config;
+mod config_edit;
 mod conformance_client;
 mod connect;
 mod demo;

@@ -2,24 +2,28 @@
 
 mod form;
 
+use switchboard::config::hosts::Host;
+use switchboard::config::install::Target;
 use switchboard::discover::Discovery;
 use switchboard::edit::{Effect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::install::Servers;
 use switchboard::name::ServerName;
-use switchboard::render::words::plural;
+use switchboard::render::words::{list, plural};
 use switchboard::reply::Reply;
 use switchboard::request::Request;
 
 use self::form::Form;
 use super::add::{trust_what_was_typed, wanted};
 use super::edit::shown;
-use super::import;
+use super::{import, install};
 use crate::boot::App;
 use crate::dialogue::{Dialogue, Written};
 use crate::diff;
 use crate::exit::Exit;
 use crate::host::Consent;
+use crate::printer::is_yes;
 use crate::report::{self, Outcome, Stop};
 
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,7 @@ pub(super) async fn setup(app: &App) -> Outcome {
     if dialogue.agrees("Add a server of your own?").await? {
         add(app, &mut dialogue).await?;
     }
+    put_into_hosts(app, &mut dialogue, &found).await?;
     let command = |words: &str| app.printer.err.command(format!("`switchboard {words}`"));
     app.printer.note(&format!(
         "Next: {} lists what your servers offer, and {} puts them all into your agent's host",
@@ -61,7 +66,7 @@ pub(super) fn no_name() -> Failure {
     Failure::new(Code::BadRequest, Subject::Request, Refusal::NoName).hint(Hint::ListServers)
 }
 
-/// Shows each host that has servers, and imports those that are wanted.
+/// Shows the hosts that have servers, and imports those that are wanted.
 async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<(), Stop> {
     let printer = dialogue.printer;
     // A file that cannot be changed is said before anything is asked.
@@ -69,30 +74,84 @@ async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<
     let offered = found.new_imports(&[]);
     if offered.is_empty() {
         printer.note(&import::nothing_new(found, &[]));
-    }
-    let mut hosts = Vec::new();
-    for host in offered {
-        printer.note(&import::shown(found, &[host], printer.err));
-        import::warn(app, found, &[host]);
-        if dialogue.agrees(&format!("Use the servers of {}?", host.title())).await? {
-            hosts.push(host);
-        }
-    }
-    if hosts.is_empty() {
         return Ok(());
     }
-    let planned = app.editor().add_imports(&hosts, Effect::Planned).map_err(explain::edit)?;
-    let conflicts = found.conflicts(&hosts);
+    printer.note(&import::shown(found, &offered, printer.err));
+    import::warn(app, found, &offered);
+    let conflicts = found.conflicts(&offered);
     if !conflicts.is_empty() {
         printer.note(&import::disagreement(&conflicts, printer.err));
     }
-    printer.note(&diff::text(&planned, printer.err));
-    if dialogue.agrees("Write this?").await? {
-        app.editor().add_imports(&hosts, Effect::Written).map_err(explain::edit)?;
+    let titles = offered.iter().map(|host| (host.as_str(), host.title())).collect::<Vec<_>>();
+    let chosen = choose(dialogue, "Use the servers of", &titles).await?;
+    let hosts: Vec<Host> = chosen.into_iter().filter_map(|at| offered.get(at).copied()).collect();
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    let edited = app.editor().add_imports(&hosts, Effect::Written).map_err(explain::edit)?;
+    dialogue.written = Written::Something;
+    printer.note(&diff::text(&edited, printer.err));
+    printer.note(&import::imported(&hosts, printer.err));
+    Ok(())
+}
+
+/// Offers to put Switchboard into the hosts that are on this machine.
+async fn put_into_hosts(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<(), Stop> {
+    let printer = dialogue.printer;
+    let here = found.hosts.iter().filter(|host| host.files.iter().any(|file| file.found));
+    let mut plans = Vec::new();
+    for host in here {
+        let target = Target::Host(host.host);
+        // One whose file does not read is told by `install`.
+        let Ok(plan) = app.installer().install(target, Servers::Stay) else { continue };
+        if !plan.is_nothing() {
+            plans.push((target, plan));
+        }
+    }
+    if plans.is_empty() {
+        return Ok(());
+    }
+    let titles: Vec<_> =
+        plans.iter().map(|(target, _)| (target.as_str(), target.title())).collect();
+    let chosen = choose(dialogue, "Put Switchboard into", &titles).await?;
+    for (target, plan) in chosen.into_iter().filter_map(|at| plans.get(at)) {
+        install::show(app, plan);
+        app.installer().carry_out(plan).map_err(explain::install)?;
         dialogue.written = Written::Something;
-        printer.note(&import::imported(&hosts, printer.err));
+        printer.note(&format!("Switchboard is installed in {}", target.title()));
     }
     Ok(())
+}
+
+/// One question about several things: all, none, or some by their words. Gives their places.
+async fn choose(
+    dialogue: &mut Dialogue,
+    what: &str,
+    of: &[(&str, &str)],
+) -> Result<Vec<usize>, Stop> {
+    let titles: Vec<&str> = of.iter().map(|(_, title)| *title).collect();
+    let words: Vec<&str> = of.iter().map(|(word, _)| *word).collect();
+    let choices = match words[..] {
+        [_] => "[y/N]".to_owned(),
+        _ => format!("[y = all, N = none, or some of: {}]", words.join(" ")),
+    };
+    let choices = dialogue.printer.err.aside(choices).to_string();
+    loop {
+        let typed = dialogue.ask(&format!("{what} {}? {choices}", list(&titles, 20))).await?;
+        if is_yes(&typed) {
+            return Ok((0..of.len()).collect());
+        }
+        if typed.is_empty() || typed.eq_ignore_ascii_case("n") {
+            return Ok(Vec::new());
+        }
+        let named = typed.split([' ', ',']).filter(|word| !word.is_empty());
+        let places: Option<Vec<usize>> =
+            named.map(|word| words.iter().position(|known| *known == word)).collect();
+        match places {
+            Some(places) => return Ok(places),
+            None => dialogue.printer.warn(&format!("that is none of {}", words.join(", "))),
+        }
+    }
 }
 
 /// Asks for a server, tries it, and writes it.
@@ -101,29 +160,43 @@ async fn add(app: &App, dialogue: &mut Dialogue) -> Outcome {
     // Where that cannot be told, writing it will say why.
     let is_taken = |name: &ServerName| app.editor().is_taken(name).unwrap_or(false);
     let mut form = Form::new(&is_taken);
-    while let Some(question) = form.question() {
-        let choices = printer.err.aside(question.choices);
-        let answer = dialogue.ask(format!("{} {choices}", question.text).trim_end()).await?;
-        if let Err(problem) = form.answer(&answer) {
-            printer.warn(&problem.to_string());
+    let (scope, servers, planned) = loop {
+        while let Some(question) = form.question() {
+            let choices = printer.err.aside(question.choices);
+            let text = format!("{} {choices}", question.text);
+            let answer = match question.goes_on {
+                true => dialogue.ask_more(text.trim()).await?,
+                false => dialogue.ask(text.trim_end()).await?,
+            };
+            if let Err(problem) = form.answer(&answer) {
+                printer.warn(&problem.to_string());
+            }
         }
-    }
-    let add = form.filled();
-    let scope = Scope::from(add.scope);
-    let servers = wanted(app, &add)?;
-    let planned = app
-        .editor()
-        .add(scope, &servers, Existing::Refuse, Effect::Planned)
-        .map_err(explain::edit)?;
-    for server in &servers {
-        if let Err(failure) = attempt(app, server).await? {
-            printer.note(&report::text(&failure, printer.err));
-            if !dialogue.agrees("Keep it all the same?").await? {
+        let add = form.filled();
+        let scope = Scope::from(add.scope);
+        let servers = wanted(app, add)?;
+        let planned = app
+            .editor()
+            .add(scope, &servers, Existing::Refuse, Effect::Planned)
+            .map_err(explain::edit)?;
+        let mut failed = None;
+        for server in &servers {
+            if let Err(failure) = attempt(app, server).await? {
+                printer.note(&report::text(&failure, printer.err));
+                failed = Some(failure);
+            }
+        }
+        let Some(failure) = failed else { break (scope, servers, planned) };
+        let choices = printer.err.aside("[c = correct it, k = keep it all the same, N = drop it]");
+        match dialogue.ask(&format!("What now? {choices}")).await?.as_str() {
+            "k" | "K" => break (scope, servers, planned),
+            "c" | "C" => form.correct(),
+            _ => {
                 printer.note("nothing was changed");
                 return Ok(Exit::from(failure.code));
             }
         }
-    }
+    };
     printer.note(&diff::text(&planned, printer.err));
     if !dialogue.agrees("Write this?").await? {
         printer.note("nothing was changed");
@@ -138,7 +211,7 @@ async fn add(app: &App, dialogue: &mut Dialogue) -> Outcome {
 }
 
 /// Connects to a server that stands in no file yet, lists it and closes it again.
-async fn attempt(app: &App, server: &NewServer) -> Result<Result<(), Failure>, Stop> {
+pub(super) async fn attempt(app: &App, server: &NewServer) -> Result<Result<(), Failure>, Stop> {
     let config = app.editor().trial(server).map_err(explain::edit)?;
     let gateway = app.gateway(config).on_demand().build();
     let mut tried = Ok(());

@@ -22,6 +22,9 @@ pub(super) use resources::Address;
 use resources::LeftOut;
 pub use resources::{Resource, ResourceTemplate};
 
+/// Arguments of one prompt that are read.
+const MOST_ARGUMENTS: usize = 200;
+
 /// The lists of a server, word for word; what the cache holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -344,7 +347,8 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
         // It is asked for by the name that its server has for it.
         Some(_) => own_name(original).unwrap_or(definition.name),
     };
-    let arguments = definition.arguments.into_iter().map(|argument| PromptArgument {
+    let arguments = definition.arguments.into_iter().take(MOST_ARGUMENTS);
+    let arguments = arguments.map(|argument| PromptArgument {
         name: argument.name,
         description: argument.description,
         required: argument.required,

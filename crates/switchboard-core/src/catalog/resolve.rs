@@ -192,7 +192,7 @@ impl Catalog {
         if listing.hides(uri) {
             return None;
         }
-        let names = listing.names_of_resource(uri);
+        let names = listing.names_of_resource(uri).all();
         let entry = Entry::resource(names, uri.to_owned(), None)?;
         Some(self.beside_the_tools(server, entry))
     }

@@ -112,6 +112,23 @@ pub(super) fn strings(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> 
     list(reader, key, value, string)
 }
 
+/// Names of environment variables.
+pub(super) fn variable_names(
+    reader: &mut Reader<'_>,
+    key: &str,
+    value: &Value<'_>,
+) -> Read<Vec<String>> {
+    list(reader, key, value, |reader, key, value| {
+        let name = string(reader, key, value)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let begins = name.starts_with(|c: char| !c.is_ascii_digit());
+        if begins && name.chars().all(is_name) {
+            return Ok(name);
+        }
+        Err(reader.out_of_range(key, value, "the name of an environment variable"))
+    })
+}
+
 /// Globs over names of tools. One that is malformed would match nothing without a word.
 pub(super) fn patterns(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<String>> {
     list(reader, key, value, |reader, key, value| {

@@ -92,6 +92,10 @@ pub(super) fn strings() -> Value {
     json!({ "type": "array", "items": string() })
 }
 
+pub(super) fn variable_names() -> Value {
+    json!({ "type": "array", "items": { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" } })
+}
+
 pub(super) fn patterns() -> Value {
     strings()
 }

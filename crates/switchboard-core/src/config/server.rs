@@ -18,6 +18,7 @@ use super::fields::{
 use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
 use super::schema::row_schema;
+use super::settings::Settings;
 use super::show;
 use super::transport::is_address;
 use super::values::{
@@ -179,6 +180,8 @@ server_fields! {
     exclude_tools: Vec<String> = "excludeTools", Anyone, Always, patterns;
     search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Anyone, Always, keywords;
     approve_tools: ToolRule = "approveTools", User, Always, tool_rule;
+    /// Whether it may ask for the directories that its client works on. Missing means true.
+    roots: bool = "roots", Anyone, Always, boolean;
     /// The tools that run unasked; only user files may say so.
     auto_approve: ToolRule = "autoApprove", User, SameEndpoint, tool_rule;
     debug: bool = "debug", Anyone, Always, boolean;
@@ -218,6 +221,21 @@ impl ServerEntry {
 
     pub fn is_disabled(&self) -> bool {
         self.disabled == Some(true)
+    }
+
+    /// The variables that its program gets besides the usual ones: those that the settings pass on,
+    /// as far as they are set, those that the settings give to all, and last its own.
+    pub fn env_with(&self, settings: &Settings, is_set: impl Fn(&str) -> bool) -> TemplateMap {
+        let passed = settings.pass_env.iter().filter(|name| is_set(name));
+        let passed = passed.map(|name| (name.clone(), Template::new(format!("${{{name}}}"))));
+        let lower = passed.chain(settings.env.0.iter().cloned());
+        let upper = self.env.iter().flat_map(|env| env.0.iter().cloned());
+        let mut all: Vec<(String, Template)> = Vec::new();
+        for (name, value) in lower.chain(upper) {
+            all.retain(|(known, _)| *known != name);
+            all.push((name, value));
+        }
+        TemplateMap(all)
     }
 
     /// Whether it says which tools are left out or asked about, or that the server is off.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::fields::{
     boolean, choice, collapsed_lines, count, direct_tools, idle_timeout, milliseconds,
-    output_guard, patterns, start_timeout, tool_rule,
+    output_guard, patterns, start_timeout, template_map, tool_rule, variable_names,
 };
 use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
@@ -16,7 +16,8 @@ use super::schema::row_schema;
 use super::show;
 use super::values::{
     AdHocConnections, Advertise, ApprovePolicy, CollapsedLines, CredentialStore, DirectTools,
-    FooterStatus, IdleTimeout, OutputGuard, Pins, ResultRendering, ToolPrefix, ToolRule, Toolset,
+    FooterStatus, IdleTimeout, OutputGuard, Pins, ResultRendering, TemplateMap, ToolPrefix,
+    ToolRule, Toolset,
 };
 
 /// One row a setting: Rust name, type, key in the file, who may set it, reader, default.
@@ -136,6 +137,8 @@ settings! {
         = "toolResultRendering", User, choice, ResultRendering::Compact;
     collapsed_lines: CollapsedLines
         = "collapsedResultLines", User, collapsed_lines, CollapsedLines::Fitting;
+    env: TemplateMap = "env", User, template_map, TemplateMap::default();
+    pass_env: Vec<String> = "passEnv", User, variable_names, Vec::new();
     output_guard: OutputGuard = "outputGuard", User, output_guard, OutputGuard::DEFAULT;
     max_frame_bytes: usize = "maxFrameBytes", User, count, 16 * 1024 * 1024;
     max_tools: usize = "maxTools", User, count, 2_000;

@@ -81,6 +81,10 @@ pub(super) fn secret(value: &Template) -> Value {
     secrecy::value(value.source()).into()
 }
 
+pub(super) fn variable_names(names: &[String]) -> Value {
+    strings(names)
+}
+
 pub(super) fn template_map(map: &TemplateMap) -> Value {
     map.iter().map(|(name, value)| (name.to_owned(), secret(value))).collect::<Map<_, _>>().into()
 }

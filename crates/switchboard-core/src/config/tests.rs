@@ -65,7 +65,7 @@ fn every_field_is_read_into_its_type() {
         "caFile": "ca.pem", "lifecycle": "keep-alive", "idleTimeout": 0, "requestTimeoutMs": 5000,
         "timeout": 2000, "protocolVersion": "auto", "exposeResources": false,
         "directTools": ["a"], "toolPrefix": "short", "includeTools": ["a*"], "excludeTools": [],
-        "searchKeywords": {"a*": ["k"]}, "approveTools": ["rm*"], "autoApprove": true,
+        "searchKeywords": {"a*": ["k"]}, "roots": false, "approveTools": ["rm*"], "autoApprove": true,
         "debug": true, "trace": false, "enabled": false, "name": "n", "description": "d" }"#,
     );
     let template = |text: &str| Some(Template::new(text));
@@ -106,6 +106,7 @@ fn every_field_is_read_into_its_type() {
         exclude_tools: Some(Vec::new()),
         search_keywords: Some(vec![("a*".into(), words(&["k"]))]),
         approve_tools: Some(ToolRule::Matching(words(&["rm*"]))),
+        roots: Some(false),
         auto_approve: Some(ToolRule::All),
         debug: Some(true),
         trace: Some(false),

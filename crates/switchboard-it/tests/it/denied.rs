@@ -135,3 +135,105 @@ async fn rule_that_matches_no_known_tool_is_written_with_a_warning() {
     assert!(doctor.stdout.contains(found), "{}", doctor.stdout);
     assert_eq!(doctor.code, Some(1));
 }
+
+const SHELF: &str = "
+[[resources]]
+uri = 'file:///notes'
+name = 'notes'
+text = 'notes of %NAME%'
+[[resources]]
+uri = 'file:///secret'
+name = 'secret'
+text = 'secret of %NAME%'
+[[prompts]]
+name = 'review'
+messages = [{ role = 'user', text = 'hi' }]
+";
+
+fn shelves(settings: Value) -> Installed {
+    let installed = Installed::bare(PROGRAMS);
+    let servers = ["one", "two"].map(|name| {
+        let script = installed.write(&format!("{name}.toml"), &SHELF.replace("%NAME%", name));
+        (name.to_owned(), json!({ "command": "fixture-server", "args": [script] }))
+    });
+    let servers = serde_json::Map::from_iter(servers);
+    let config = json!({ "mcpServers": servers, "settings": settings });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    installed
+}
+
+#[tokio::test]
+async fn resources_of_one_address_are_read_apart_by_a_host() {
+    let installed = shelves(json!({}));
+    let mut client = installed.connect(json!({})).await;
+    for server in ["one", "two"] {
+        client.mcp(json!({ "connect": server })).await;
+    }
+    let listed = client.ask("resources/list", json!({})).await;
+    let listed = listed["result"]["resources"].as_array().unwrap().clone();
+    let addresses: Vec<&str> = listed.iter().map(|row| row["uri"].as_str().unwrap()).collect();
+    let [one, two] = ["switchboard://one/file:///notes", "switchboard://two/file:///notes"];
+    assert!(addresses.contains(&one) && addresses.contains(&two), "{addresses:?}");
+    for (uri, text) in [(one, "notes of one"), (two, "notes of two")] {
+        let read = client.ask("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(read["result"]["contents"][0]["text"], text);
+        let subscribed = client.ask("resources/subscribe", json!({ "uri": uri })).await;
+        assert_eq!(subscribed["result"], json!({}));
+    }
+    let bare = client.ask("resources/read", json!({ "uri": "file:///notes" })).await;
+    let refused = bare["error"]["message"].as_str().unwrap();
+    assert!(refused.contains("several servers have the resource"), "{refused}");
+    let ran = installed.run(["read", two]).await;
+    assert_eq!(ran.stdout.trim(), "notes of two", "{ran:?}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn denied_resource_or_prompt_is_not_subscribed_to_or_completed() {
+    let installed = shelves(json!({ "deny": ["one/read_secret", "one/review"] }));
+    for mirrored in [false, true] {
+        let mut command = installed.command();
+        command.arg("serve");
+        if mirrored {
+            command.args(["--transparent", "one"]);
+        }
+        let mut client = switchboard_it::client::Client::start(&mut command);
+        client.initialize("2025-06-18", json!({})).await;
+        let (uri, prompt) = match mirrored {
+            true => ("file:///secret", "review"),
+            false => {
+                client.mcp(json!({ "connect": "one" })).await;
+                ("switchboard://one/file:///secret", "one_review")
+            }
+        };
+        let argument = json!({ "name": "a", "value": "b" });
+        let of_prompt = json!({ "type": "ref/prompt", "name": prompt });
+        let of_resource = json!({ "type": "ref/resource", "uri": uri });
+        for (method, params) in [
+            ("resources/read", json!({ "uri": uri })),
+            ("resources/subscribe", json!({ "uri": uri })),
+            ("prompts/get", json!({ "name": prompt })),
+            ("completion/complete", json!({ "ref": of_prompt, "argument": argument })),
+            ("completion/complete", json!({ "ref": of_resource, "argument": argument })),
+        ] {
+            let answer = client.ask(method, params).await;
+            let refused = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(refused.contains("denied by the rule"), "{mirrored} {method} {answer}");
+        }
+        client.end().await;
+    }
+}
+
+/// What no list has may be any of the server's resources.
+#[tokio::test]
+async fn rule_about_a_resource_covers_addresses_that_no_list_has() {
+    let installed = shelves(json!({ "deny": ["one/read_secret"] }));
+    installed.run(["connect", "one"]).await;
+    for uri in ["file:///secret", "file://localhost/secret", "file:///sec\tret", "other:thing"] {
+        let ran = installed.run(["read", "--server", "one", uri]).await;
+        assert_eq!(ran.code, Some(4), "{uri:?} {ran:?}");
+        assert!(ran.stderr.contains("denied by the rule `one/read_secret`"), "{ran:?}");
+    }
+    let ran = installed.run(["read", "--server", "one", "file:///notes"]).await;
+    assert_eq!(ran.stdout.trim(), "notes of one", "{ran:?}");
+}

@@ -60,7 +60,7 @@ async fn on_commented(words: &[&str]) -> String {
 #[tokio::test]
 async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
     insta::assert_snapshot!(
-        on_commented(&["add", "--env", "TOKEN", "web", "--", "npx", "-y", "web-mcp"]).await, @r#"
+        on_commented(&["add", "--no-check", "--env", "TOKEN", "web", "--", "npx", "-y", "web-mcp"]).await, @r#"
     exit 0
     --- stdout
     --- stderr
@@ -127,7 +127,8 @@ async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
 #[tokio::test]
 async fn what_the_diff_shows_is_what_happened() {
     let desk = Desk::with(COMMENTED);
-    desk.run(&["add", "web", "https://web.example/mcp", "--header", "X-Key: ${KEY}"]).await;
+    desk.run(&["add", "--no-check", "web", "https://web.example/mcp", "--header", "X-Key: ${KEY}"])
+        .await;
     let added = COMMENTED.replace(
         "\"old-mcp\" },\n",
         "\"old-mcp\" },\n        \"web\": {\n            \"url\": \"https://web.example/mcp\",\n            \
@@ -144,8 +145,11 @@ async fn what_is_taken_back_leaves_the_same_bytes() {
     for (there, back) in [
         (["disable", "github"].as_slice(), ["enable", "github"].as_slice()),
         (&["disable", "files"], &["enable", "files"]),
-        (&["add", "x", "x-mcp"], &["remove", "x"]),
-        (&["add", "--json", r#"{ "servers": { "x": { "url": "https://x" } } }"#], &["remove", "x"]),
+        (&["add", "--no-check", "x", "x-mcp"], &["remove", "x"]),
+        (
+            &["add", "--no-check", "--json", r#"{ "servers": { "x": { "url": "https://x" } } }"#],
+            &["remove", "x"],
+        ),
     ] {
         let desk = Desk::with(COMMENTED);
         desk.run(there).await;
@@ -159,8 +163,8 @@ async fn what_is_taken_back_leaves_the_same_bytes() {
 async fn a_file_that_does_not_parse_is_not_touched() {
     let broken = COMMENTED.replace("\"settings\":", "\"settings\"");
     for words in [
-        ["add", "x", "x-mcp"].as_slice(),
-        &["add", "--replace", "github", "x-mcp"],
+        ["add", "--no-check", "x", "x-mcp"].as_slice(),
+        &["add", "--no-check", "--replace", "github", "x-mcp"],
         &["remove", "github"],
         &["enable", "github"],
         &["disable", "github"],
@@ -263,7 +267,9 @@ async fn a_project_file_that_is_a_pipe_or_leads_out_is_not_written() {
     fs::create_dir(&project).unwrap();
     let add = async || {
         let mut command = desk.installed.command();
-        command.args(["add", "--scope", "project", "p", "--", "./run.sh"]).current_dir(&project);
+        command
+            .args(["add", "--no-check", "--scope", "project", "p", "--", "./run.sh"])
+            .current_dir(&project);
         command.stdin(std::process::Stdio::null()).output().await.unwrap()
     };
     let file = project.join(".mcp.json");
@@ -280,8 +286,9 @@ async fn a_project_file_that_is_a_pipe_or_leads_out_is_not_written() {
 #[tokio::test]
 async fn options_of_the_program_come_after_two_dashes() {
     let desk = Desk::with("{}");
-    desk.run(&["add", "a", "npx", "pkg", "--env", "TOKEN", "--", "-y", "--port=1"]).await;
-    desk.run(&["add", "b", "--", "npx", "-y", "pkg", "--env", "x"]).await;
+    desk.run(&["add", "--no-check", "a", "npx", "pkg", "--env", "TOKEN", "--", "-y", "--port=1"])
+        .await;
+    desk.run(&["add", "--no-check", "b", "--", "npx", "-y", "pkg", "--env", "x"]).await;
     let text: serde_json::Value = serde_json::from_str(&desk.text()).unwrap();
     let servers = &text["mcpServers"];
     assert_eq!(servers["a"]["args"], serde_json::json!(["pkg", "-y", "--port=1"]));
@@ -292,7 +299,7 @@ async fn options_of_the_program_come_after_two_dashes() {
 #[tokio::test]
 async fn a_server_is_replaced_only_when_asked_to() {
     let desk = Desk::with(COMMENTED);
-    insta::assert_snapshot!(desk.run(&["add", "--replace", "github", "gh-mcp"]).await, @r#"
+    insta::assert_snapshot!(desk.run(&["add", "--no-check", "--replace", "github", "gh-mcp"]).await, @r#"
     exit 0
     --- stdout
     --- stderr
@@ -315,7 +322,7 @@ async fn a_server_is_replaced_only_when_asked_to() {
 async fn the_first_server_makes_a_private_file() {
     use std::os::unix::fs::MetadataExt;
     let installed = Installed::bare(PROGRAMS);
-    let ran = installed.run(["add", "web", "https://web.example/mcp"]).await;
+    let ran = installed.run(["add", "--no-check", "web", "https://web.example/mcp"]).await;
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let file = installed.home().join("switchboard/mcp.json");
     insta::assert_snapshot!(fs::read_to_string(&file).unwrap(), @r#"
@@ -372,7 +379,7 @@ async fn another_programs_file_stays_as_it_is() {
 async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_the_shared_file() {
     let desk = Desk::with("{}");
     insta::assert_snapshot!(
-        desk.run(&["add", "--scope", "project", "local", "local-mcp", "--env", "A"]).await, @r#"
+        desk.run(&["add", "--no-check", "--scope", "project", "local", "local-mcp", "--env", "A"]).await, @r#"
     exit 0
     --- stdout
     --- stderr
@@ -407,7 +414,7 @@ async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_t
 #[tokio::test]
 async fn the_other_spelling_of_the_servers_key_is_understood() {
     let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
-    desk.run(&["add", "b", "b-mcp"]).await;
+    desk.run(&["add", "--no-check", "b", "b-mcp"]).await;
     let both = desk.text();
     assert!(
         both.contains(r#""mcp-servers": { "a": { "command": "a" }, "b": { "command": "b-mcp" } }"#),

@@ -1,7 +1,8 @@
 //! The guided first run: what is answered with yes is written, and nothing else is.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use switchboard_it::program::Installed;
 use switchboard_it::terminal::{self, Shown};
@@ -23,6 +24,8 @@ impl Desk {
         let installed = Installed::bare(PROGRAMS);
         installed.write(".cursor/mcp.json", CURSOR);
         let script = installed.write("words.toml", "[[tools]]\nname = 'shout'\n");
+        fs::create_dir(installed.home().join("bin")).unwrap();
+        symlink(PROGRAMS.switchboard, installed.home().join("bin/switchboard")).unwrap();
         let file = installed.home().join("switchboard/mcp.json");
         let log = installed.spawn_log();
         let program =
@@ -32,7 +35,11 @@ impl Desk {
 
     async fn type_into(&self, command: &str, answers: &[&str]) -> Shown {
         let mut program = self.installed.command();
-        program.args([command, "--color", "never"]);
+        // `install` writes the name of the program, which has to be found by it.
+        let fixtures = Path::new(PROGRAMS.fixture_server).parent().unwrap().display();
+        let bin = self.installed.home().join("bin");
+        let path = format!("{}:{fixtures}:/usr/bin:/bin", bin.display());
+        program.env("PATH", path).args([command, "--color", "never"]);
         let typed: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
         terminal::run(&mut program, &typed).await
     }
@@ -46,11 +53,18 @@ impl Desk {
 #[tokio::test]
 async fn a_setup_imports_and_adds_what_was_agreed_to() {
     let desk = Desk::new();
-    let answers = ["y", "y", "y", "", "words", &desk.program, "HOME", "", "y"];
+    let answers = ["y", "y", "", "words", &desk.program, "HOME", "", "y", "y"];
     let shown = desk.type_into("setup", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
-    for part in ["notes  stdio", "+  \"imports\": [\"cursor\"]", "`words` works: 1 tool", "Next: "]
-    {
+    for part in [
+        "notes  stdio",
+        "Use the servers of Cursor? [y/N]",
+        "+  \"imports\": [\"cursor\"]",
+        "`words` works: 1 tool",
+        "Put Switchboard into Cursor? [y/N]",
+        "Switchboard is installed in Cursor",
+        "Next: ",
+    ] {
         assert!(shown.screen.contains(part), "{part} is not in {}", shown.screen);
     }
     insta::assert_snapshot!(desk.text().unwrap(), @r#"
@@ -75,19 +89,19 @@ async fn a_setup_imports_and_adds_what_was_agreed_to() {
 #[tokio::test]
 async fn whoever_leaves_a_question_leaves_everything_as_it_was_before() {
     let desk = Desk::new();
-    let answers = ["y", "y", "y", "", "words", &desk.program, "", "", "y"];
+    let answers = ["y", "y", "", "words", &desk.program, "", "", "y"];
     for given in 0..answers.len() {
         fs::remove_file(&desk.file).ok();
         let shown = desk.type_into("setup", &answers[..given]).await;
         assert_eq!(shown.code, Some(130), "after {given}: {}", shown.screen);
-        let said = if given < 2 { "nothing was written" } else { "nothing more was written" };
+        let said = if given < 1 { "nothing was written" } else { "nothing more was written" };
         assert!(shown.screen.contains(&format!("stopped, {said}")), "{}", shown.screen);
         let imported = "{\n  \"imports\": [\"cursor\"]\n}\n".to_owned();
-        assert_eq!(desk.text(), (given >= 2).then_some(imported), "after {given}");
+        assert_eq!(desk.text(), (given >= 1).then_some(imported), "after {given}");
     }
     fs::remove_file(&desk.file).ok();
     let mut program = desk.installed.command();
-    let shown = terminal::interrupt(program.arg("setup"), "y\n", "Write this?").await;
+    let shown = terminal::interrupt(program.arg("setup"), "", "Use the servers of").await;
     assert_eq!(shown.code, Some(130), "{}", shown.screen);
     assert_eq!(desk.text(), None);
 }
@@ -96,10 +110,10 @@ async fn whoever_leaves_a_question_leaves_everything_as_it_was_before() {
 async fn a_no_writes_nothing() {
     let desk = Desk::new();
     for answers in [
-        ["n", "n"].as_slice(),
-        &["y", "n", "n"],
-        &["n", "y", "", "words", &desk.program, "", "", "n"],
-        &["n", "y", "", "broken", "no-such-program", "", "", "n"],
+        ["n", "n", "n"].as_slice(),
+        &["", "", ""],
+        &["n", "y", "", "words", &desk.program, "", "", "n", "n"],
+        &["n", "y", "", "broken", "no-such-program", "", "", "n", "n"],
     ] {
         let shown = desk.type_into("setup", answers).await;
         assert_eq!((shown.code, desk.text()), (Some(0), None), "{}", shown.screen);
@@ -109,7 +123,7 @@ async fn a_no_writes_nothing() {
 #[tokio::test]
 async fn a_server_that_does_not_connect_can_be_kept() {
     let desk = Desk::new();
-    let answers = ["", "later", "no-such-program", "", "", "y", "y"];
+    let answers = ["", "later", "no-such-program", "", "", "k", "y"];
     let shown = desk.type_into("connect", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(shown.screen.contains("`no-such-program` was not found"), "{}", shown.screen);
@@ -180,4 +194,105 @@ async fn a_file_that_does_not_parse_is_said_before_anything_is_asked() {
     assert_eq!(shown.code, Some(2), "{}", shown.screen);
     assert!(!shown.screen.contains("Use the servers"), "{}", shown.screen);
     assert_eq!(desk.text().unwrap(), "{ oops");
+}
+
+#[tokio::test]
+async fn command_line_that_does_not_work_can_be_corrected() {
+    let desk = Desk::new();
+    let answers = ["", "words", "no-such-program", "", "", "c", &desk.program, "", "", "y"];
+    let shown = desk.type_into("connect", &answers).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    for part in ["`no-such-program` was not found", "What now?", "`words` works: 1 tool"] {
+        assert!(shown.screen.contains(part), "{part} is not in {}", shown.screen);
+    }
+    assert!(!desk.text().unwrap().contains("no-such-program"));
+}
+
+#[tokio::test]
+async fn json_is_pasted_into_the_first_question() {
+    let desk = Desk::new();
+    let words: Vec<&str> = desk.program.split(' ').collect();
+    let script = words[1].trim_matches('\'');
+    let json = format!(
+        "{{\n  \"mcpServers\": {{\n    \"pasted\": {{ \"command\": \"fixture-server\",\n      \
+         \"args\": [{script:?}] }}\n  }}\n}}"
+    );
+    let shown = desk.type_into("connect", &[&json, "", "y"]).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    assert!(shown.screen.contains("`pasted` works: 1 tool"), "{}", shown.screen);
+    assert!(desk.text().unwrap().contains("\"pasted\""));
+    // One without a name is asked for it.
+    let nameless = format!("{{ \"command\": \"fixture-server\", \"args\": [{script:?}] }}");
+    let shown = desk.type_into("connect", &[&nameless, "named", "", "y"]).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    assert!(desk.text().unwrap().contains("\"named\""));
+}
+
+#[tokio::test]
+async fn added_server_is_tried_and_the_next_step_is_said() {
+    let desk = Desk::new();
+    let words: Vec<&str> = desk.program.split(' ').collect();
+    let script = words[1].trim_matches('\'');
+    let ran = desk.installed.run(["add", "words", "fixture-server", script]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("`words` works: 1 tool"), "{ran:?}");
+    assert!(ran.stderr.contains("next: see them with `switchboard tools words`"), "{ran:?}");
+    let ran = desk.installed.run(["add", "broken", "no-such-program"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("`broken` is configured, but it does not work yet"), "{ran:?}");
+    assert!(ran.stderr.contains("`no-such-program` was not found"), "{ran:?}");
+    assert!(ran.stderr.contains("`switchboard remove broken`"), "{ran:?}");
+    let pasted = r#"{ "command": "no-such-program --with words" }"#;
+    let ran = desk.installed.run(["add", "--no-check", "split", "--json", pasted]).await;
+    assert!(!ran.stderr.contains("does not work"), "{ran:?}");
+    assert!(desk.text().unwrap().contains(r#""args": ["--with", "words"]"#), "{:?}", desk.text());
+}
+
+#[tokio::test]
+async fn one_key_is_set_and_a_wrong_value_is_refused() {
+    let desk = Desk::new();
+    desk.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
+    let ran = desk.installed.run(["config", "set", "toolPrefix", "short"]).await;
+    assert!(ran.stderr.contains("`toolPrefix` is set"), "{ran:?}");
+    let env = ["config", "set", "--server", "words", "env.LOG", "debug"];
+    let ran = desk.installed.run(env).await;
+    assert!(ran.stderr.contains("`env.LOG` of `words` is set"), "{ran:?}");
+    let text = desk.text().unwrap();
+    assert!(text.contains(r#""toolPrefix": "short""#) && text.contains(r#""LOG": "debug""#));
+    for (line, said) in [
+        ("config set toolPrefix shorter", "must be"),
+        ("config set toolPrefx short", "did you mean `toolPrefix`"),
+        ("config set --server word env.A b", "did you mean `words`"),
+    ] {
+        let ran = desk.installed.run(line.split(' ')).await;
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{said}: {ran:?}");
+    }
+    assert_eq!(desk.text().unwrap(), text);
+    let ran = desk.installed.run(["config", "set", "toolPrefix", "--unset"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!desk.text().unwrap().contains("toolPrefix"));
+}
+
+#[tokio::test]
+async fn editor_opens_the_file_and_mistakes_are_said_afterwards() {
+    let desk = Desk::new();
+    let editor = desk.installed.write("editor.sh", "#!/bin/sh\necho \"$1\" > \"$2\"\n");
+    let line = |text: &str| format!("sh {} '{text}'", editor.display());
+    let edit = |text: &str| {
+        let mut command = desk.installed.command();
+        command.args(["config", "edit"]).env("EDITOR", line(text)).env_remove("VISUAL");
+        command
+    };
+    let good = r#"{ "settings": { "maxTools": 5 } }"#;
+    let ran = edit(good).output().await.unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(desk.text().unwrap().trim(), good);
+    let ran = edit("{ half").output().await.unwrap();
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let mut command = desk.installed.command();
+    command.args(["config", "edit"]).env("EDITOR", "no-such-editor").env_remove("VISUAL");
+    let ran = command.output().await.unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("cannot start the editor `no-such-editor`"), "{said}");
 }

@@ -56,7 +56,7 @@ async fn command_line_as_a_command_is_to_be_split() {
     assert!(doctor.stdout.contains(hint), "{}", doctor.stdout);
     let connect = installed.run(["connect", "n"]).await;
     assert!(connect.stderr.contains(hint), "{}", connect.stderr);
-    installed.run(["add", "--replace", "n", "npx -y 'my pkg'"]).await;
+    installed.run(["add", "--no-check", "--replace", "n", "npx -y 'my pkg'"]).await;
     let shown = installed.run(["config", "show", "--json"]).await.stdout;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let server = &shown["servers"]["n"];

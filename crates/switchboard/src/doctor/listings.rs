@@ -151,9 +151,12 @@ fn last_listing(
     (environment, locations): (&Environment, &Paths),
     loaded: &Loaded,
 ) -> Option<Listing> {
-    let offer = super::offer(&loaded.config.settings);
-    let file = ListingFile::of(name, server, (environment, locations), offer);
-    let (raw, _) = file.cached(directory::now())?.listing.ok()?;
+    let settings = &loaded.config.settings;
+    let (raw, _) = super::offers(server, settings).find_map(|offer| {
+        let of = (server, settings);
+        let file = ListingFile::of(name, of, (environment, locations), offer);
+        file.cached(directory::now())?.listing.ok()
+    })?;
     let policy = blueprint::listing_policy(&server.definition, &loaded.config.settings);
     Some(Listing::build(name.clone(), &raw, &policy))
 }

@@ -40,6 +40,15 @@ pub enum EditError {
     },
     #[error("`{}` has a server named `{server}` already", path.display())]
     Exists { server: ServerName, path: PathBuf },
+    #[error("`{key}` is no key of the {of}")]
+    UnknownKey { key: String, of: &'static str, suggestions: Vec<String> },
+    #[error("`{key}` cannot have this value, so `{}` stays as it is", path.display())]
+    BadValue {
+        key: String,
+        path: PathBuf,
+        #[source]
+        cause: Box<DiagnosticKind>,
+    },
     #[error("`{pattern}` is no pattern over names of tools")]
     BadPattern { pattern: String },
     #[error(transparent)]
@@ -60,6 +69,11 @@ pub enum EditError {
 pub(super) enum Refusal {
     Text(edit::EditError),
     Exists(ServerName),
+    /// The file would not be read any more.
+    Value {
+        key: String,
+        problem: Box<DiagnosticKind>,
+    },
 }
 
 impl Refusal {
@@ -68,6 +82,7 @@ impl Refusal {
         match self {
             Refusal::Text(cause) => EditError::Refused { path, cause },
             Refusal::Exists(server) => EditError::Exists { server, path },
+            Refusal::Value { key, problem: cause } => EditError::BadValue { key, path, cause },
         }
     }
 }

@@ -98,11 +98,15 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> Found {
         argument_words: argument_words(&line.words),
         line,
     };
-    let mut words = parts_of(line.words.iter().map(String::as_str));
+    // `PERL5OPT="-Ilib -MFoo"` and `env -S "make -Csub"` hold options of their own.
+    let inner: Vec<String> =
+        line.words.iter().flat_map(|word| spelling::inner_words(word)).collect();
+    let options: Vec<String> = inner.iter().chain(&line.words).cloned().collect();
+    let mut words = parts_of(line.words.iter().chain(&inner).map(String::as_str));
     search.add_bases(&words);
     // Those behind letters may be directories that others are found in.
     for _ in 0..2 {
-        let behind = search.behind_letters(&line.words);
+        let behind = search.behind_letters(&options);
         // Before the others, so that they are not cut off.
         words.retain(|word| !behind.contains(word));
         words.splice(0..0, behind);

@@ -69,6 +69,27 @@ pub(super) fn unquoted(word: &str) -> Vec<String> {
     })
 }
 
+/// The words within a word, as a shell, `env` or Node take it apart.
+pub(super) fn inner_words(word: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    if word.contains(char::is_whitespace) {
+        words.extend(word.split_whitespace().map(str::to_owned));
+        words.extend(unquoted(word));
+        // Node drops each backslash within quotes.
+        let bare = word.replace(['\\', '\'', '"'], "");
+        words.extend(bare.split_whitespace().map(str::to_owned));
+    }
+    // `env PERL5OPT=-Ilib`.
+    let value = |word: &str| {
+        let value = word.split_once('=')?.1.trim_start_matches(['\'', '"']);
+        value.starts_with('-').then(|| value.to_owned())
+    };
+    let values: Vec<String> =
+        words.iter().map(String::as_str).chain([word]).filter_map(value).collect();
+    words.extend(values);
+    words
+}
+
 /// The path of a `file:` URL, or of a word with percent signs.
 fn decoded(part: &str) -> Option<String> {
     let path = part.strip_prefix("file:").unwrap_or(part);

@@ -16,6 +16,10 @@ use super::DialError;
 use super::recipe::Recipe;
 use crate::dial::http::SignedIn;
 
+/// Resources, templates and prompts of a server are not kept beyond this number, and tools not beyond
+/// it or `maxTools`.
+const LEAST_ITEMS: usize = 10_000;
+
 /// What a walk over a list may cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
@@ -165,7 +169,9 @@ async fn walk(
         };
         *room = left;
         let page = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
-        walked.items.extend(page.items);
+        let free = bounds.max_items.max(LEAST_ITEMS).saturating_sub(walked.items.len());
+        // One more tells that some were left out.
+        walked.items.extend(page.items.into_iter().take(free + 1));
         walked.ttl_ms = walked.ttl_ms.or(page.ttl_ms);
         walked.scope = narrower(walked.scope, page.scope);
         match page.next_cursor {

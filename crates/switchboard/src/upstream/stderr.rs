@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use switchboard_core::render::words::clean_line;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -41,10 +43,34 @@ impl Tail {
     }
 }
 
+/// Puts the time before each line.
+#[derive(Default)]
+struct Times {
+    /// The last chunk ended within a line.
+    within_line: bool,
+}
+
+impl Times {
+    fn before_lines(&mut self, chunk: &[u8], now: DateTime<Utc>) -> Vec<u8> {
+        let time = now.to_rfc3339_opts(SecondsFormat::Secs, true);
+        let mut out = Vec::with_capacity(chunk.len() + 2 * time.len());
+        for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+            if !self.within_line {
+                out.extend_from_slice(time.as_bytes());
+                out.push(b' ');
+            }
+            out.extend_from_slice(line);
+            self.within_line = !line.ends_with(b"\n");
+        }
+        out
+    }
+}
+
 /// Reads to the end, so that a server never blocks on a full pipe.
 pub(crate) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: Option<PathBuf>) {
     let mut chunk = vec![0; CHUNK];
     let mut line = Vec::new();
+    let mut times = Times::default();
     while let Ok(count) = source.read(&mut chunk).await {
         if count == 0 {
             break;
@@ -60,10 +86,31 @@ pub(crate) async fn drain(mut source: impl AsyncRead + Unpin, tail: Tail, log: O
             }
         }
         let Some(log) = log.clone() else { continue };
-        let written = chunk[..count].to_vec();
+        let now = DateTime::<Utc>::from(SystemTime::now());
+        let written = times.before_lines(&chunk[..count], now);
         // A log that cannot be written must not stop the server.
         let _unwritten =
             tokio::task::spawn_blocking(move || append_rotating(&log, &written, LOG_LIMIT)).await;
     }
     tail.push(&line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_log_begins_with_its_time() {
+        let at = |seconds| DateTime::<Utc>::from_timestamp(seconds, 0).unwrap();
+        let mut times = Times::default();
+        let mut log = Vec::new();
+        for (chunk, seconds) in [("one\ntw", 0), ("o\n", 61), ("\nthree", 3_600), ("", 9_999)] {
+            log.extend(times.before_lines(chunk.as_bytes(), at(seconds)));
+        }
+        assert_eq!(
+            String::from_utf8(log).unwrap(),
+            "1970-01-01T00:00:00Z one\n1970-01-01T00:00:00Z two\n1970-01-01T01:00:00Z \n\
+             1970-01-01T01:00:00Z three"
+        );
+    }
 }

@@ -1,11 +1,15 @@
 //! What is asked about a new server, and what the answers mean.
 
+use switchboard::config::snippet::{self, SnippetError};
 use switchboard::config::transport::is_address;
 use switchboard::config::words::{self, OpenQuote};
 use switchboard::name::{NameError, ServerName};
 
 use super::super::edit::shown;
 use crate::args::edit::{Add, Kind, Scope};
+
+/// JSON that is longer is not pasted into a question.
+const LONGEST_JSON: usize = 64 * 1024;
 
 /// The questions about a server, and the answers so far.
 pub(super) struct Form<'a> {
@@ -17,6 +21,10 @@ pub(super) struct Form<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Field {
     Transport,
+    /// More lines of JSON that is being pasted.
+    Json,
+    /// Of a server that was pasted without one.
+    NameOfJson,
     Name,
     CommandLine,
     Address,
@@ -29,6 +37,8 @@ enum Field {
 pub(super) struct Question {
     pub(super) text: &'static str,
     pub(super) choices: &'static str,
+    /// Whether what was typed already belongs to the answer.
+    pub(super) goes_on: bool,
 }
 
 /// An answer that leads to the same question again.
@@ -42,6 +52,8 @@ pub(super) enum BadAnswer {
     Quote(#[from] OpenQuote),
     #[error("a server is called `{name}` already: choose another name")]
     Taken { name: String },
+    #[error(transparent)]
+    Snippet(SnippetError),
     #[error("a program is needed")]
     NoProgram,
     #[error("that is an address, not a program")]
@@ -66,6 +78,7 @@ impl<'a> Form<'a> {
             json: None,
             scope: Scope::User,
             replace: false,
+            no_check: false,
         };
         Form { next: Some(Field::Transport), add, is_taken }
     }
@@ -73,8 +86,12 @@ impl<'a> Form<'a> {
     /// The next question, until all are answered.
     pub(super) fn question(&self) -> Option<Question> {
         let (text, choices) = match self.next? {
-            Field::Transport => ("How is the server reached?", "[stdio, http, sse; Enter: stdio]"),
-            Field::Name => ("What is it called here?", ""),
+            Field::Transport => (
+                "How is the server reached?",
+                "[stdio, http, sse, or its JSON from a README; Enter: stdio]",
+            ),
+            Field::Json => ("", "…"),
+            Field::NameOfJson | Field::Name => ("What is it called here?", ""),
             Field::CommandLine => ("What is its command line?", "[quotes work, no shell]"),
             Field::Address => ("What is its address?", ""),
             Field::Variables => {
@@ -82,7 +99,8 @@ impl<'a> Form<'a> {
             }
             Field::Scope => ("Whose file does it go to?", "[user, project; Enter: user]"),
         };
-        Some(Question { text, choices })
+        let goes_on = matches!(self.next, Some(Field::Json));
+        Some(Question { text, choices, goes_on })
     }
 
     /// Takes the answer to [`Form::question`].
@@ -90,6 +108,20 @@ impl<'a> Form<'a> {
         let Some(field) = self.next else { return Ok(()) };
         let typed = typed.trim();
         let next = match field {
+            Field::Transport if typed.starts_with(['{', '"']) => {
+                self.add.json = Some(typed.to_owned());
+                self.next_after_json()?
+            }
+            Field::Json => {
+                let text = self.add.json.get_or_insert_default();
+                text.push('\n');
+                text.push_str(typed);
+                self.next_after_json()?
+            }
+            Field::NameOfJson => {
+                self.add.name = Some(self.free_name(typed)?);
+                Some(Field::Scope)
+            }
             Field::Transport => {
                 self.add.transport = match typed {
                     "" | "stdio" => Some(Kind::Stdio),
@@ -100,11 +132,7 @@ impl<'a> Form<'a> {
                 Some(Field::Name)
             }
             Field::Name => {
-                let name = ServerName::new(typed)?;
-                if (self.is_taken)(&name) {
-                    return Err(BadAnswer::Taken { name: shown(&name) });
-                }
-                self.add.name = Some(name.as_str().to_owned());
+                self.add.name = Some(self.free_name(typed)?);
                 match self.add.transport {
                     Some(Kind::Http | Kind::Sse) => Some(Field::Address),
                     Some(Kind::Stdio) | None => Some(Field::CommandLine),
@@ -147,10 +175,60 @@ impl<'a> Form<'a> {
         Ok(())
     }
 
-    /// What the answers come to: the same as words on the command line.
-    pub(super) fn filled(self) -> Add {
-        self.add
+    fn free_name(&self, typed: &str) -> Result<String, BadAnswer> {
+        let name = ServerName::new(typed)?;
+        if (self.is_taken)(&name) {
+            return Err(BadAnswer::Taken { name: shown(&name) });
+        }
+        Ok(name.as_str().to_owned())
     }
+
+    /// What is asked once a line of JSON was pasted: more of it, as long as something is open.
+    fn next_after_json(&mut self) -> Result<Option<Field>, BadAnswer> {
+        let text = self.add.json.as_deref().unwrap_or_default();
+        match snippet::read(text, None) {
+            Ok(_) => Ok(Some(Field::Scope)),
+            Err(SnippetError::NoName) => Ok(Some(Field::NameOfJson)),
+            Err(SnippetError::Syntax(_)) if is_open(text) && text.len() <= LONGEST_JSON => {
+                Ok(Some(Field::Json))
+            }
+            Err(problem) => {
+                self.add.json = None;
+                self.next = Some(Field::Transport);
+                Err(BadAnswer::Snippet(problem))
+            }
+        }
+    }
+
+    /// Asks again for what a server that did not work is reached by.
+    pub(super) fn correct(&mut self) {
+        self.next = Some(match self.add.transport {
+            _ if self.add.json.take().is_some() => Field::Transport,
+            Some(Kind::Http | Kind::Sse) => Field::Address,
+            Some(Kind::Stdio) | None => Field::CommandLine,
+        });
+    }
+
+    /// What the answers come to: the same as words on the command line.
+    pub(super) fn filled(&self) -> &Add {
+        &self.add
+    }
+}
+
+/// Whether a brace, a bracket or a quote of the text is not closed yet.
+fn is_open(text: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for c in text.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => depth += 1,
+            '}' | ']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth > 0 || quoted || text.trim_end().ends_with(':')
 }
 
 #[cfg(test)]

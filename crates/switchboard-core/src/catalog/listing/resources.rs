@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use unicode_normalization::UnicodeNormalization;
 
 use super::super::entry::{Entry, resource_slug};
 use super::{Filter, ListingPolicy};
@@ -76,7 +77,7 @@ impl super::Listing {
             return false;
         }
         let names = self.names_of_resource(uri);
-        if filter.excludes(server, &names) {
+        if filter.excludes(server, &names.all()) {
             return true;
         }
         if self.resources.iter().any(|resource| resource.uri == uri) {
@@ -84,28 +85,37 @@ impl super::Listing {
         }
         let addresses = spellings(uri);
         let left_out = |resource: &Resource| addresses.contains(&canonical(&resource.uri));
-        resources.iter().any(left_out) || !filter.includes(server, &names)
+        resources.iter().any(left_out) || !filter.includes(server, &names.own)
     }
 
-    /// The names by which rules know the resource at this address: that of the listed resource, those
-    /// of resources and templates with another spelling of the address, and the address itself.
-    pub(in super::super) fn names_of_resource(&self, uri: &str) -> Vec<ToolName> {
+    /// The names by which rules know the resource at this address.
+    pub(in super::super) fn names_of_resource(&self, uri: &str) -> ResourceNames {
         let left = &self.left_out;
-        let resources = self.resources.iter().chain(&left.resources);
-        let templates = self.templates.iter().chain(&left.templates);
+        let resources = || self.resources.iter().chain(&left.resources);
+        let templates = || self.templates.iter().chain(&left.templates);
         let (exact, others): (Vec<&Resource>, Vec<&Resource>) =
-            resources.partition(|resource| resource.uri == uri);
+            resources().partition(|resource| resource.uri == uri);
         let addresses = spellings(uri);
         let same = |resource: &&Resource| addresses.contains(&canonical(&resource.uri));
+        let is_listed = !exact.is_empty();
         let listed = exact.into_iter().chain(others.into_iter().filter(same));
-        let mut names: Vec<ToolName> =
+        let mut own: Vec<ToolName> =
             listed.filter_map(|resource| reading(resource.own_name())).collect();
-        let fits = templates.filter(|template| template.admits(uri));
-        names.extend(fits.flat_map(ResourceTemplate::names));
-        names.extend(reading(uri));
+        let fits: Vec<&ResourceTemplate> =
+            templates().filter(|template| template.admits(uri)).collect();
+        let is_known = is_listed || (!fits.is_empty() && is_plain(uri));
+        own.extend(fits.into_iter().flat_map(ResourceTemplate::names));
+        own.extend(reading(uri));
+        let mut perhaps = Vec::new();
+        if !is_known {
+            perhaps.extend(resources().filter_map(|resource| reading(resource.own_name())));
+            perhaps.extend(resources().filter_map(|resource| reading(&resource.uri)));
+            perhaps.extend(templates().flat_map(ResourceTemplate::names));
+        }
         let mut seen = HashSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        names
+        own.retain(|name| seen.insert(name.clone()));
+        perhaps.retain(|name| seen.insert(name.clone()));
+        ResourceNames { own, perhaps }
     }
 
     /// Whether the address is one of this server's, under whatever spelling: listed, or within a
@@ -124,6 +134,33 @@ impl super::Listing {
         let template = canonical(&template.uri_template);
         self.templates.iter().any(|own| canonical(&own.uri_template) == template)
     }
+}
+
+/// The names by which rules know a resource.
+pub(in super::super) struct ResourceNames {
+    /// Those of the listed resource, of resources and templates with another spelling of the address,
+    /// and of the address itself.
+    own: Vec<ToolName>,
+    /// Those of all others, where the address is neither listed nor a plain one of a template: the
+    /// server may take it for any of them, so every restriction holds.
+    perhaps: Vec<ToolName>,
+}
+
+impl ResourceNames {
+    pub(in super::super) fn all(&self) -> Vec<ToolName> {
+        self.own.iter().chain(&self.perhaps).cloned().collect()
+    }
+}
+
+/// Whether the address has one reading only.
+fn is_plain(uri: &str) -> bool {
+    let Some((scheme, path)) = uri.split_once(':') else { return false };
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let odd = |c: char| !c.is_ascii_graphic() || "%\\?#|@".contains(c);
+    let steps = path.trim_start_matches('/').split('/').any(|part| matches!(part, "" | "." | ".."));
+    let is_lower = scheme.chars().all(|c| !c.is_ascii_uppercase());
+    let has_host = scheme == "file" && !path.starts_with('/');
+    is_lower && !path.contains(odd) && !steps && !has_host
 }
 
 /// An address together with the spellings that it is compared by.
@@ -243,11 +280,12 @@ fn spellings(uri: &str) -> Vec<String> {
 }
 
 /// One spelling for all that a server may take for the same address: letter case, escapes, dots,
-/// several slashes, slashes of both kinds.
+/// several slashes, slashes of both kinds, characters that URL parsers drop, forms of one letter, and
+/// this machine as the host of a file.
 fn canonical(uri: &str) -> String {
-    let mut text = uri.trim().to_lowercase();
+    let mut text = plainer(uri);
     for _ in 0..MOST_ESCAPES {
-        let plain = percent_decode_str(&text).decode_utf8_lossy().to_lowercase();
+        let plain = plainer(&percent_decode_str(&text).decode_utf8_lossy());
         if plain == text {
             break;
         }
@@ -263,7 +301,17 @@ fn canonical(uri: &str) -> String {
             part => parts.push(part),
         }
     }
+    let is_here = |host: &&str| matches!(*host, "localhost" | "127.0.0.1" | "[::1]");
+    if scheme == "file" && parts.first().is_some_and(is_here) {
+        parts.remove(0);
+    }
     format!("{scheme}:{}", parts.join("/"))
+}
+
+fn plainer(text: &str) -> String {
+    let seen = text.chars().filter(|c| !c.is_control() && !c.is_whitespace());
+    let text: String = seen.nfkc().collect();
+    text.to_lowercase()
 }
 
 #[cfg(test)]

@@ -105,6 +105,22 @@ fn class() -> Vec<(Value, &'static str)> {
     let path = |json: Value, path: &str| with(json, "env", json!({ "PATH": path }));
     vec![
         (run("python", &["../tools/srv.py"]), "tools/srv.py"),
+        (
+            with(run("perl", &["-e", "1"]), "env", json!({ "PERL5OPT": "-Ilib -MFoo" })),
+            "pkg/lib/Foo.pm",
+        ),
+        (
+            with(run("perl", &["-e", "1"]), "env", json!({ "PERL5OPT": "-I./lib -MFoo" })),
+            "pkg/lib/Foo.pm",
+        ),
+        (run("env", &["-S", "perl -Ilib -MFoo -e 1"]), "pkg/lib/Foo.pm"),
+        (run("env", &["--split-string=perl -Ilib -MFoo -e 1"]), "pkg/lib/Foo.pm"),
+        (run("env", &["PERL5OPT=-Ilib -MFoo", "perl", "-e", "1"]), "pkg/lib/Foo.pm"),
+        (run("env", &["-S", "make -Cmk"]), "pkg/mk/makefile"),
+        (
+            with(run("node", &["x"]), "env", json!({ "NODE_OPTIONS": "--require \"./sub/\\x\"" })),
+            "pkg/sub/x",
+        ),
         (run("python", &["${workspaceFolder}/../tools/srv.py"]), "tools/srv.py"),
         (with(run("python", &["srv.py"]), "cwd", json!("../tools")), "tools/srv.py"),
         (run("python", &["link.py"]), "tools/srv.py"),

@@ -1,0 +1,80 @@
+//! Changing the user's own configuration file: one key, or all of it in an editor.
+
+use std::process::{Command, ExitStatus};
+
+use serde_json::Value;
+use switchboard::config::words;
+use switchboard::edit::Scope;
+use switchboard::explain;
+use switchboard::failure::{Code, Failure, Subject};
+use switchboard::render::words::clean_line;
+
+use super::config;
+use super::edit::{conclude, named, shown};
+use crate::args::Format;
+use crate::boot::App;
+use crate::report::Outcome;
+
+#[derive(Debug, thiserror::Error)]
+enum EditorError {
+    #[error("`{0}` is no command line of an editor")]
+    NotWords(String),
+    #[error("cannot start the editor `{program}`")]
+    NotStarted {
+        program: String,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("the editor `{program}` failed ({status})")]
+    Failed { program: String, status: ExitStatus },
+}
+
+/// Sets a key; no value removes it.
+pub(super) fn set(app: &App, key: &str, value: Option<&str>, server: Option<&str>) -> Outcome {
+    let server = server.map(named).transpose()?;
+    // What is no JSON is text: `short` needs no quotes.
+    let value = value
+        .map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())));
+    let state = if value.is_some() { "is set" } else { "is not set" };
+    let edited = app.editor().set(server.as_ref(), key, value).map_err(explain::edit)?;
+    let of = server.map(|server| format!(" of `{}`", shown(&server))).unwrap_or_default();
+    conclude(app, &edited, &format!("`{}`{of} {state}", clean_line(key, 200)));
+    Ok(crate::exit::Exit::Done)
+}
+
+/// Opens the file in an editor and says what is wrong with it afterwards.
+pub(super) fn edit(app: &App) -> Outcome {
+    let path = app.editor().file(Scope::User);
+    if !path.exists() {
+        app.editor().create().map_err(explain::edit)?;
+    }
+    loop {
+        open(app, &path)
+            .map_err(|error| Failure::new(Code::BadRequest, Subject::Request, error))?;
+        let exit = config::check(app, Format::default())?;
+        let mistakes = exit != crate::exit::Exit::Done;
+        let again = || app.printer.ask(&app.printer.yes_or_no("Edit it again?"));
+        if !(mistakes && app.printer.can_ask() && crate::printer::is_yes(&again()?)) {
+            return Ok(exit);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the user's own editor, on their terminal")]
+fn open(app: &App, path: &std::path::Path) -> Result<(), EditorError> {
+    let variable = |name| app.environment.variable(name);
+    let line = variable("VISUAL").or(variable("EDITOR")).unwrap_or("vi");
+    let shown = || clean_line(line, 200).into_owned();
+    // No shell: `code --wait` is a program and a word.
+    let words = words::split(line).map_err(|_| EditorError::NotWords(shown()))?;
+    let Some((program, args)) = words.split_first() else {
+        return Err(EditorError::NotWords(shown()));
+    };
+    let status = Command::new(program).args(args).arg(path).status();
+    let program = || clean_line(program, 200).into_owned();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(EditorError::Failed { program: program(), status }),
+        Err(cause) => Err(EditorError::NotStarted { program: program(), cause }),
+    }
+}
