@@ -7,13 +7,14 @@ use switchboard::exact::Args;
 use switchboard::failure::Hint;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion};
 use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
+use switchboard_wire::{Raw, RpcError};
+use tokio::sync::Semaphore;
 
 use crate::boot::capabilities;
 use crate::printer::Printer;
 use crate::report;
 use crate::server_question;
 use crate::spinner::Spinner;
-use switchboard_wire::{Raw, RpcError};
 
 /// As much of the arguments as a question shows.
 const SHOWN_BYTES: usize = 4 * 1024;
@@ -24,12 +25,12 @@ pub(crate) struct Terminal {
     pub(crate) spinner: Spinner,
     pub(crate) consent: Consent,
     /// One question at a time.
-    asking: tokio::sync::Mutex<()>,
+    asking: Semaphore,
 }
 
 impl Terminal {
     pub(crate) fn new(printer: Printer, spinner: Spinner, consent: Consent) -> Terminal {
-        Terminal { printer, spinner, consent, asking: tokio::sync::Mutex::default() }
+        Terminal { printer, spinner, consent, asking: Semaphore::new(1) }
     }
 }
 
@@ -50,7 +51,7 @@ impl Host for Terminal {
             return Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)));
         }
         Box::pin(async move {
-            let _alone = self.asking.lock().await;
+            let _alone = self.asking.acquire().await;
             let hidden = self.spinner.hide();
             let printer = self.printer;
             printer.note(&described(question, printer));
@@ -75,7 +76,7 @@ impl Host for Terminal {
 
     fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
         Box::pin(async move {
-            let _alone = self.asking.lock().await;
+            let _alone = self.asking.acquire().await;
             if !self.printer.can_ask() {
                 return Err(question.topic.refused());
             }

@@ -17,6 +17,7 @@ use switchboard_core::pattern::{Case, Pattern, PatternError};
 use switchboard_core::render::words;
 use switchboard_core::request::ResultView;
 
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::blocking::blocking;
@@ -46,7 +47,7 @@ pub(crate) struct Results {
     lifetime: Lifetime,
     kept: Mutex<Kept>,
     /// One result at a time is decoded and written.
-    saving: tokio::sync::Mutex<()>,
+    saving: Semaphore,
 }
 
 /// How long a result can be read.
@@ -113,7 +114,7 @@ impl Results {
         let name = format!("{}-{}", std::process::id(), random_id());
         let (directory, lifetime) = (parent.join(name), Lifetime::Session);
         let (kept, quota, quota_of_all) = (Mutex::default(), QUOTA, QUOTA_OF_ALL);
-        let saving = tokio::sync::Mutex::default();
+        let saving = Semaphore::new(1);
         Results { directory, limits, quota, quota_of_all, lifetime, kept, saving }
     }
 
@@ -215,7 +216,7 @@ impl Results {
         output: CallOutput<'static>,
         form: ResultForm,
     ) -> CallOutput<'static> {
-        let _turn = self.saving.lock().await;
+        let _turn = self.saving.acquire().await;
         let results = Arc::clone(self);
         blocking(move || results.save_blobs(output, form)).await
     }

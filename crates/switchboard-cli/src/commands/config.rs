@@ -11,7 +11,8 @@ use switchboard::load::FileState;
 use switchboard::render::words::{clean_line, plural};
 
 use super::config_edit;
-use crate::args::{Config, Form, Format};
+use crate::args::Format;
+use crate::args::config::{Config, Form};
 use crate::boot::{App, diagnostic_line};
 use crate::exit::Exit;
 use crate::report::Outcome;

@@ -39,13 +39,18 @@ fn push_folded(out: &mut String, c: char) {
         push_separator(out);
     } else if c.is_ascii() {
         out.extend((!c.is_ascii_control()).then(|| c.to_ascii_lowercase()));
-    } else if !is_unseen(c) {
+    } else if !is_unseen(c) && !is_unseen_dot(out, c) {
         match LOOKS.get(&c) {
             // Into the same text: a separator counts by what stands before it.
             Some(ascii) => ascii.chars().for_each(|c| push_folded(out, c)),
             None => out.extend(c.to_lowercase()),
         }
     }
+}
+
+/// A dot above a letter that has one; [`look`] writes `l` for `i`.
+fn is_unseen_dot(before: &str, c: char) -> bool {
+    c == '\u{307}' && before.ends_with(['i', 'j', 'l'])
 }
 
 fn is_separator(c: char) -> bool {
@@ -66,7 +71,7 @@ pub(crate) fn look(name: &str) -> String {
             push_ascii(&mut out, c);
         } else if c.is_whitespace() {
             push_separator(&mut out);
-        } else if !is_unseen(c) {
+        } else if !is_unseen(c) && !is_unseen_dot(&out, c) {
             push_other(&mut out, c);
         }
     }
@@ -136,6 +141,7 @@ mod tests {
             ("g\u{456}thub", "github"),
             ("\u{ff47}\u{ff49}thub\u{ff3f}x", "github_x"),
             ("git\u{200b}hub", "github"),
+            ("gi\u{307}thub", "github"),
             ("git\u{fe0f}hub", "github"),
             ("git\u{2010}hub", "git-hub"),
             ("git\u{a0}hub", "git hub"),

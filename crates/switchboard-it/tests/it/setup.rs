@@ -81,8 +81,9 @@ async fn a_setup_imports_and_adds_what_was_agreed_to() {
       }
     }
     "#);
-    let ran = desk.installed.run(["tools", "words"]).await;
-    assert!(ran.stdout.contains("words_shout"), "{ran:?}");
+    let mut program = desk.installed.command();
+    let shown = terminal::run(program.args(["tools", "words"]), "").await;
+    assert!(shown.screen.contains("words_shout"), "{}", shown.screen);
     assert_eq!(desk.installed.spawned().len(), 1, "what was tried is known");
 }
 

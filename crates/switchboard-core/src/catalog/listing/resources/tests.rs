@@ -1,3 +1,5 @@
+//! Resources that a filter leaves out, and the names of those that it does not.
+
 use super::super::{Listing, RawListing};
 use super::*;
 

@@ -1,0 +1,65 @@
+//! The commands about the configuration files.
+
+use clap::{Subcommand, ValueEnum};
+
+use super::Format;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Print the files that are looked for, lowest layer first
+    Path {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Print all servers and settings as they hold here, without secrets
+    #[command(after_help = "Examples:\n  switchboard config show --origin\n  \
+        switchboard config show --json")]
+    Show {
+        /// Say which file and line each value comes from; JSON always does
+        #[arg(long)]
+        origin: bool,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Check the configuration files
+    Check {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Set one key in your own file
+    #[command(after_help = "Examples:\n  switchboard config set toolPrefix short\n  \
+        switchboard config set passEnv '[\"HTTPS_PROXY\", \"NODE_EXTRA_CA_CERTS\"]'\n  \
+        switchboard config set --server github env.LOG_LEVEL debug\n  \
+        switchboard config set --server github idleTimeout --unset")]
+    Set {
+        /// A setting, or with `--server` a field of its entry; `env.NAME` is a key within it
+        key: String,
+        /// JSON, or plain text
+        #[arg(required_unless_present = "unset", allow_hyphen_values = true)]
+        value: Option<String>,
+        /// The server whose entry is changed
+        #[arg(long, value_name = "NAME")]
+        server: Option<String>,
+        /// Remove the key
+        #[arg(long, conflicts_with = "value")]
+        unset: bool,
+    },
+    /// Open your own file in your editor, and check it afterwards
+    #[command(after_help = "The editor is $VISUAL, $EDITOR, or vi.\n\n\
+        Example:\n  EDITOR='code --wait' switchboard config edit")]
+    Edit,
+    /// Print the JSON Schema of a configuration file
+    #[command(after_help = "Examples:\n  switchboard config schema > mcp.schema.json\n  \
+        switchboard config schema --form mcp-servers")]
+    Schema {
+        /// Of which file: `mcp.json`, or Pi's `mcp-servers.json`
+        #[arg(long, value_name = "FORM", default_value = "mcp")]
+        form: Form,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    Mcp,
+    McpServers,
+}
