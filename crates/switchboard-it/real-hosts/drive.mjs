@@ -2,6 +2,7 @@
 // it. Usage: node drive.mjs SWITCHBOARD PYTHON1 PYTHON2, with that major version of the SDK in each.
 
 import { commandLine, hostCheck, inHostsWorld, secondStart, serverCheck } from "./checks.mjs";
+import { firstHour } from "./first_hour.mjs";
 import { hosts as allHosts } from "./hosts.mjs";
 import { servers as allServers } from "./servers.mjs";
 import { TRANSPORTS } from "./session.mjs";
@@ -67,6 +68,8 @@ async function serversBehind() {
   }
 }
 
+// Alone, because it says how long commands take.
+await report("first hour", firstHour(switchboard, usual, servers));
 // Side by side, because most of the time is spent waiting for programs to start.
 await Promise.all([alone(), ...transports.map(hostsOver), serversBehind()]);
 

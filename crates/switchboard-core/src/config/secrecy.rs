@@ -68,7 +68,30 @@ pub fn command_line<'w>(words: impl Iterator<Item = &'w str>) -> String {
     arguments(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Arguments are shown, but not what follows a word such as `--token` or `Authorization:`.
+/// How tokens of well-known services begin.
+const TOKEN_PREFIXES: [&str; 18] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xoxa-",
+    "xapp-",
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "AKIA",
+    "AIza",
+    "eyJ",
+];
+
+/// Arguments are shown, but not what follows a word such as `--token` or `Authorization:`, nor what
+/// looks like a token.
 pub(crate) fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = String> {
     let mut after_a_name = false;
     words.map(move |word| {
@@ -93,7 +116,17 @@ fn argument(word: &str) -> String {
         }
         from = at + 1;
     }
-    if head.len() == word.len() { word.to_owned() } else { address(word) }
+    if head.len() < word.len() {
+        return address(word);
+    }
+    let (name, token) = word.split_at(word.rfind('=').map_or(0, |at| at + 1));
+    if is_token(token) { format!("{name}{}", value(token)) } else { word.to_owned() }
+}
+
+/// Whether a word looks like a token of a well-known service.
+fn is_token(word: &str) -> bool {
+    let begins = |start: &&str| word.len() >= start.len() + 12 && word.starts_with(*start);
+    TOKEN_PREFIXES.iter().any(begins) && !word.contains('/')
 }
 
 /// Without literals before the host, in the query and behind `#`, and without parts of the path that
@@ -184,6 +217,8 @@ mod tests {
         check("x --url=https://me:hunter2@h/p?k=hunter2", "x --url=https://…@h/p?k=…");
         check("x --token=https://hunter2", "x --token=…");
         check("docker run -e GITHUB_TOKEN=hunter2 img:1.2", "docker run -e GITHUB_TOKEN=… img:1.2");
+        check("x ghp_0123456789abcdef -p eyJhbGciOiJIUzI1NiJ9.e30", "x … -p …");
+        check("x KEY=sk-ant-0123456789ab sk-short eyJ", "x KEY=… sk-short eyJ");
         check("https://${U}@h?${Q}&q=${Q}", "https://${U}@h?…&q=${Q}");
         check("https://h", "https://h");
         check("https://h/", "https://h/");

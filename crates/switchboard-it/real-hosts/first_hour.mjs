@@ -1,0 +1,92 @@
+// The first commands and the first session in a fresh home: seven servers by others, one server that
+// never answers, and one program that does not exist.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+import { TRANSPORTS, session } from "./session.mjs";
+import { inWorld } from "./world.mjs";
+
+const run = promisify(execFile);
+
+// A program that reads and never answers.
+const HANGING = { command: process.execPath, args: ["-e", "process.stdin.resume()"] };
+
+// For each server one of its tools.
+const KNOWN = {
+  everything: "everything_echo",
+  files: "files_read_text_file",
+  memory: "memory_create_entities",
+  time: "time_convert_time",
+  fastmcp: "fastmcp_add",
+  python2: "python2_add",
+  python1: "python1_add",
+};
+
+// Starts every server that `servers` runs as a program, under plain names.
+const entries = (servers) => async (use) => {
+  const named = {
+    everything: "everything, stdio",
+    files: "filesystem",
+    memory: "memory",
+    time: "time",
+    fastmcp: "FastMCP",
+    python2: "Python SDK 2",
+    python1: "Python SDK 1",
+  };
+  const found = {};
+  for (const [name, title] of Object.entries(named)) {
+    await servers[title].start((entry) => { found[name] = entry; });
+  }
+  const world = (place) => ({
+    ...Object.fromEntries(Object.entries(found).map(([name, entry]) => [name, entry(place)])),
+    hanging: HANGING,
+    missing: { command: "no-such-program-anywhere" },
+  });
+  return inWorld(world, use);
+};
+
+// What a command printed, and how long it took from its spawn.
+async function timed(switchboard, { env, home }, ...args) {
+  const started = performance.now();
+  const { stdout, stderr } = await run(switchboard, args, { env, cwd: home });
+  return { stdout, stderr, ms: performance.now() - started };
+}
+
+// The second command answers from what the first one learned: it starts nothing and waits for nobody.
+export const firstHour = (switchboard, usual, servers) => async () => {
+  await entries(servers)(async (world) => {
+    const first = await timed(switchboard, world, "search", "echo");
+    assert.ok(first.ms < 8_000, `the first search took ${first.ms} ms`);
+    console.log(`  first search: ${first.ms.toFixed(0)} ms`);
+    assert.match(first.stderr, /hanging/, "it says for which server it waited");
+    // Servers that were slower than the first command have their lists after this.
+    for (const name of Object.keys(KNOWN)) await timed(switchboard, world, "connect", name);
+    for (const args of [["status"], ["search", "echo"], ["tools"]]) {
+      const { ms, stdout } = await timed(switchboard, world, ...args);
+      assert.ok(ms < 1_000, `\`${args.join(" ")}\` took ${ms} ms`);
+      console.log(`  ${args[0]}: ${ms.toFixed(0)} ms`);
+      if (args[0] === "tools") {
+        for (const tool of Object.values(KNOWN)) assert.ok(stdout.includes(tool), `${tool} is listed`);
+      }
+      if (args[0] === "status") assert.match(stdout, /missing .*not found/, stdout);
+    }
+    // A list stays what it is after a call, and what is listed can be called.
+    const tools = async () => (await timed(switchboard, world, "tools", "everything")).stdout;
+    const before = await tools();
+    await timed(switchboard, world, "call", "everything_echo", "message=hi");
+    assert.equal(await tools(), before);
+  });
+  // An agent in a home where nothing is known yet: its first search waits for the lists.
+  await entries(servers)(async (world) => {
+    await TRANSPORTS.stdio(switchboard, world, (target) => session(usual, target, async ({ mcp }) => {
+      const found = await mcp({ search: "echo a message" });
+      assert.match(found, /everything_echo/, found);
+      assert.match(found, /hanging/, "it names what still starts");
+      assert.doesNotMatch(found, /connect missing/, "it offers no connect that cannot help");
+      const again = await mcp({ search: "convert the time between time zones" });
+      assert.match(again, /time_convert_time/, again);
+    }));
+  });
+};
