@@ -54,6 +54,15 @@ impl Answer {
         Answer::Json(Raw::from_json(json.into()))
     }
 
+    /// The size of what a server gave; more than what is written where parts went into files.
+    pub(crate) fn source_bytes(&self) -> usize {
+        match self {
+            Answer::Output(output, _) => output.content.raw().len(),
+            Answer::Json(json) => json.as_str().len(),
+            Answer::Failure(_) | Answer::Text(..) => 0,
+        }
+    }
+
     /// Straight into the frame.
     pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
         let start = out.len();

@@ -299,7 +299,7 @@ impl Conversation {
                     answer.write(out, self.style);
                     stamp.put(out, start);
                     if let Some(room) = &room {
-                        room.answered(out.len());
+                        room.answered(out.len().max(answer.source_bytes()));
                     }
                 };
                 responder.result(stamped).await;

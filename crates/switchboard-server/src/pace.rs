@@ -1,8 +1,10 @@
 //! How much a client may ask for before it reads: answers in flight are bounded by bytes, and its
 //! requests stay unread while its answers are unread.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use switchboard_wire::Peer;
 use switchboard_wire::peer::Pause;
@@ -14,6 +16,13 @@ const UNIT: usize = 32 * 1024;
 
 /// The least that is set aside for an answer: 64 requests run at the same time.
 const LEAST_UNITS: usize = 16;
+
+/// Requests that run before it is known how large their answers are. Each small answer lets one more
+/// run, as many as there is room for.
+const SLOW_START: usize = 8;
+
+/// How long others wait for that. Requests may take long, so they run without it then.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// Requests that may wait to run before no more are read.
 const MOST_WAITING: usize = 512;
@@ -31,6 +40,10 @@ pub(crate) struct Pace {
 #[derive(Debug)]
 struct Shared {
     room: Arc<Semaphore>,
+    /// One permit for each request that may run at the same time.
+    starts: Arc<Semaphore>,
+    /// The number of these permits.
+    window: AtomicUsize,
     /// The largest of the last answers, in bytes: one that is large is forgotten slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
@@ -41,13 +54,16 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Room {
     shared: Arc<Shared>,
-    _permit: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
+    start: Option<OwnedSemaphorePermit>,
 }
 
 impl Pace {
     pub(crate) fn of(client: &Peer) -> Pace {
         let shared = Shared {
             room: Arc::new(Semaphore::new(UNITS)),
+            starts: Arc::new(Semaphore::new(SLOW_START)),
+            window: AtomicUsize::new(SLOW_START),
             largest: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             fewer: Notify::new(),
@@ -61,13 +77,14 @@ impl Pace {
         // Counted when the request is read, not when its task first runs.
         let waiting = Waiting::new(&shared);
         async move {
+            let start = shared.start().await;
             let units = shared.largest.load(Ordering::Relaxed).div_ceil(UNIT);
             let units = u32::try_from(units.clamp(LEAST_UNITS, UNITS)).unwrap_or(u32::MAX);
             let permit = Arc::clone(&shared.room).acquire_many_owned(units).await.ok();
             // What was answered and is not read counts as well.
             client.written(|backlog| backlog <= MOST_UNREAD).await;
             drop(waiting);
-            Room { shared, _permit: permit }
+            Room { shared, permit, start }
         }
     }
 
@@ -101,9 +118,53 @@ impl Pace {
     }
 }
 
+impl Shared {
+    /// Waits for an answer to an earlier request, but not for long.
+    async fn start(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(start) = Arc::clone(&self.starts).try_acquire_owned() {
+            return Some(start);
+        }
+        let mut starting = pin!(Arc::clone(&self.starts).acquire_owned());
+        tokio::select! {
+            start = &mut starting => start.ok(),
+            () = tokio::time::sleep(GRACE) => {
+                self.widen();
+                starting.await.ok()
+            }
+        }
+    }
+
+    fn widen(&self) {
+        let most = UNITS / LEAST_UNITS;
+        let wider = |window: usize| (window < most).then_some(window + 1);
+        if self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, wider).is_ok() {
+            self.starts.add_permits(1);
+        }
+    }
+
+    /// The next burst of requests starts slowly again.
+    fn narrow(&self) {
+        let window = self.window.load(Ordering::Relaxed);
+        if window > SLOW_START && self.starts.available_permits() >= window {
+            let forgotten = self.starts.forget_permits(window - SLOW_START);
+            self.window.fetch_sub(forgotten, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        drop((self.permit.take(), self.start.take()));
+        self.shared.narrow();
+    }
+}
+
 impl Room {
-    /// Remembers how large answers are.
+    /// Remembers how large answers are: what a server gave, or what was written if that is more.
     pub(crate) fn answered(&self, bytes: usize) {
+        if bytes <= LEAST_UNITS * UNIT {
+            self.shared.widen();
+        }
         let largest = &self.shared.largest;
         // Of two at once, one is enough.
         let before = largest.load(Ordering::Relaxed);

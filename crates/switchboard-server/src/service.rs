@@ -223,7 +223,7 @@ impl Handler for Service {
                 Ok(answer) => {
                     let write = |out: &mut String| {
                         answer.write(out, talk.style);
-                        room.answered(out.len());
+                        room.answered(out.len().max(answer.source_bytes()));
                     };
                     responder.result(write).await;
                 }

@@ -324,12 +324,12 @@ fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
 
 pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     #[derive(Deserialize)]
-    struct Definition {
+    struct Definition<'a> {
         name: String,
         #[serde(default)]
         description: Option<String>,
-        #[serde(default)]
-        arguments: Vec<Argument>,
+        #[serde(default, borrow)]
+        arguments: Vec<&'a RawValue>,
     }
     #[derive(Deserialize)]
     struct Argument {
@@ -341,14 +341,15 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     }
     let (original, hidden) = (raw.get(), hidden::find_json(raw.get()));
     let raw = plain(original);
-    let definition: Definition = serde_json::from_str(&raw).ok()?;
+    let definition: Definition<'_> = serde_json::from_str(&raw).ok()?;
     let name = match hidden {
         None => definition.name,
         // It is asked for by the name that its server has for it.
         Some(_) => own_name(original).unwrap_or(definition.name),
     };
-    let arguments = definition.arguments.into_iter().take(MOST_ARGUMENTS);
-    let arguments = arguments.map(|argument| PromptArgument {
+    let arguments = definition.arguments.iter().take(MOST_ARGUMENTS);
+    let arguments = arguments.filter_map(|raw| serde_json::from_str(raw.get()).ok());
+    let arguments = arguments.map(|argument: Argument| PromptArgument {
         name: argument.name,
         description: argument.description,
         required: argument.required,

@@ -16,6 +16,9 @@ const SCRIPT: &str = r#"
 name = "much"
 behaviour = { kind = "big", bytes = 20000 }
 [[tools]]
+name = "huge"
+behaviour = { kind = "big", bytes = 2000000 }
+[[tools]]
 name = "ask"
 behaviour = { kind = "ask_elicitation" }
 [[tools]]
@@ -94,6 +97,39 @@ async fn client_that_never_reads_holds_a_bounded_number_of_answers() {
             answered += u64::from(line.contains("\"id\":") && !line.contains("\"id\":0"));
         }
         assert!(answered >= taken.saturating_sub(1), "{method} {offer:?}: {answered} of {taken}");
+    }
+}
+
+/// Nobody knows how large the answers to the first requests are.
+#[tokio::test(start_paused = true)]
+async fn burst_of_calls_starts_slowly_until_the_size_of_answers_is_known() {
+    for earlier in [0, 3] {
+        let world = world();
+        world.ask(r#"{ "connect": "kit" }"#).await;
+        let mut end = connect(&world, Offer::Proxy);
+        end.writer.write_all(initialize().as_bytes()).await.unwrap();
+        let mut lines = BufReader::new(end.reader).lines();
+        // Small answers before say nothing about the next ones.
+        for id in 1..=earlier {
+            let params = json!({ "name": "mcp", "arguments": {} });
+            end.writer.write_all(frame(id, "tools/call", params).as_bytes()).await.unwrap();
+        }
+        for _ in 0..=earlier {
+            lines.next_line().await.unwrap().unwrap();
+        }
+        for id in 10..70 {
+            let params = json!({ "name": "mcp", "arguments": { "tool": "kit_huge" } });
+            end.writer.write_all(frame(id, "tools/call", params).as_bytes()).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let made = world.fixture("kit").ledger().calls.len();
+        assert!((1..=12).contains(&made), "{made} calls were made");
+        let mut answered = 0;
+        while answered < 60 {
+            let line = lines.next_line().await.unwrap().unwrap();
+            answered += usize::from(line.contains("\"result\""));
+        }
+        assert_eq!(world.fixture("kit").ledger().calls.len(), 60);
     }
 }
 
