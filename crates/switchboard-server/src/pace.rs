@@ -40,10 +40,11 @@ pub(crate) struct Pace {
 #[derive(Debug)]
 struct Shared {
     room: Arc<Semaphore>,
-    /// One permit for each request that may run at the same time.
-    starts: Arc<Semaphore>,
-    /// The number of these permits.
+    running: AtomicUsize,
+    /// How many may run.
     window: AtomicUsize,
+    /// Told when one has ended, or when more may run.
+    ended: Notify,
     /// The largest of the last answers, in bytes: one that is large is forgotten slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
@@ -54,16 +55,17 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Room {
     shared: Arc<Shared>,
-    permit: Option<OwnedSemaphorePermit>,
-    start: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
+    _running: Running,
 }
 
 impl Pace {
     pub(crate) fn of(client: &Peer) -> Pace {
         let shared = Shared {
             room: Arc::new(Semaphore::new(UNITS)),
-            starts: Arc::new(Semaphore::new(SLOW_START)),
+            running: AtomicUsize::new(0),
             window: AtomicUsize::new(SLOW_START),
+            ended: Notify::new(),
             largest: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             fewer: Notify::new(),
@@ -77,14 +79,17 @@ impl Pace {
         // Counted when the request is read, not when its task first runs.
         let waiting = Waiting::new(&shared);
         async move {
-            let start = shared.start().await;
+            let running = match shared.try_start() {
+                Some(running) => running,
+                None => shared.start().await,
+            };
             let units = shared.largest.load(Ordering::Relaxed).div_ceil(UNIT);
             let units = u32::try_from(units.clamp(LEAST_UNITS, UNITS)).unwrap_or(u32::MAX);
             let permit = Arc::clone(&shared.room).acquire_many_owned(units).await.ok();
             // What was answered and is not read counts as well.
             client.written(|backlog| backlog <= MOST_UNREAD).await;
             drop(waiting);
-            Room { shared, permit, start }
+            Room { shared, _permit: permit, _running: running }
         }
     }
 
@@ -119,43 +124,58 @@ impl Pace {
 }
 
 impl Shared {
-    /// Waits for an answer to an earlier request, but not for long.
-    async fn start(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(start) = Arc::clone(&self.starts).try_acquire_owned() {
-            return Some(start);
-        }
-        let mut starting = pin!(Arc::clone(&self.starts).acquire_owned());
-        tokio::select! {
-            start = &mut starting => start.ok(),
-            () = tokio::time::sleep(GRACE) => {
-                self.widen();
-                starting.await.ok()
+    /// Waits until one more may run, for an answer to an earlier request, but not for long.
+    async fn start(self: &Arc<Self>) -> Running {
+        let patience = tokio::time::sleep(GRACE);
+        let mut patience = pin!(patience);
+        let mut waited = false;
+        loop {
+            let fewer = self.ended.notified();
+            let mut fewer = pin!(fewer);
+            fewer.as_mut().enable();
+            if let Some(running) = self.try_start() {
+                return running;
+            }
+            tokio::select! {
+                () = fewer => {}
+                () = &mut patience, if !waited => {
+                    waited = true;
+                    self.widen();
+                }
             }
         }
     }
 
-    fn widen(&self) {
-        let most = UNITS / LEAST_UNITS;
-        let wider = |window: usize| (window < most).then_some(window + 1);
-        if self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, wider).is_ok() {
-            self.starts.add_permits(1);
-        }
+    fn try_start(self: &Arc<Self>) -> Option<Running> {
+        let window = self.window.load(Ordering::Relaxed);
+        let one_more = |running: usize| (running < window).then_some(running + 1);
+        let started = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        started.is_ok().then(|| Running(Arc::clone(self)))
     }
 
-    /// The next burst of requests starts slowly again.
-    fn narrow(&self) {
-        let window = self.window.load(Ordering::Relaxed);
-        if window > SLOW_START && self.starts.available_permits() >= window {
-            let forgotten = self.starts.forget_permits(window - SLOW_START);
-            self.window.fetch_sub(forgotten, Ordering::Relaxed);
+    fn widen(&self) {
+        let wider = |window: usize| (window < UNITS / LEAST_UNITS).then_some(window + 1);
+        let widened = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, wider);
+        if widened.is_ok() {
+            self.ended.notify_waiters();
         }
     }
 }
 
-impl Drop for Room {
+/// A request that runs.
+#[derive(Debug)]
+struct Running(Arc<Shared>);
+
+impl Drop for Running {
     fn drop(&mut self) {
-        drop((self.permit.take(), self.start.take()));
-        self.shared.narrow();
+        let before = self.0.running.fetch_sub(1, Ordering::Relaxed);
+        if before == 1 {
+            // The next burst of requests starts slowly again.
+            self.0.window.store(SLOW_START, Ordering::Relaxed);
+        }
+        if self.0.waiting.load(Ordering::Relaxed) > 0 {
+            self.0.ended.notify_waiters();
+        }
     }
 }
 

@@ -34,6 +34,9 @@ const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 /// Files that one session may keep: however small they are, a disk has room for so many.
 const MOST_FILES: usize = 1_000;
 
+/// For so long it is not looked again at what other sessions keep.
+const MEASURED_FOR: Duration = Duration::from_secs(1);
+
 /// Binary parts of one result that are written.
 const MOST_BLOBS: usize = 100;
 
@@ -67,6 +70,8 @@ struct Kept {
     told: bool,
     /// Files that are being written.
     writers: usize,
+    /// When it was last seen what all sessions keep, and what that was, with what was saved since.
+    measured: Option<(Instant, u64)>,
     /// Locks the directory while it is in use; other processes remove unlocked ones.
     owner: Option<Lock>,
 }
@@ -361,7 +366,11 @@ impl Results {
             kept.owner = Some(lock.ok_or(io::ErrorKind::WouldBlock)?);
         }
         let parent = self.directory.parent().unwrap_or(&self.directory);
-        let mut total = leftovers::size_of_all(parent) + size as u64;
+        // Many files are saved at once, and each look is one at all of them.
+        let measured = kept.measured.filter(|(at, _)| at.elapsed() < MEASURED_FOR);
+        let (at, all) =
+            measured.unwrap_or_else(|| (Instant::now(), leftovers::size_of_all(parent)));
+        let mut total = all + size as u64;
         while total > self.quota_of_all
             && let Some(oldest) = kept.files.front()
         {
@@ -369,9 +378,11 @@ impl Results {
             self.drop_oldest(&mut kept);
         }
         if total > self.quota_of_all {
+            kept.measured = None;
             self.leave_if_empty(&mut kept);
             return Err(io::ErrorKind::StorageFull.into());
         }
+        kept.measured = Some((at, total));
         kept.writers += 1;
         Ok(())
     }
