@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use self::form::Walk;
 use self::vocabulary::{Answer, names_secret};
+use crate::config::secrecy::TOKEN_PREFIXES;
 use crate::name::ServerName;
 use crate::render::words::{clean_block, clean_line};
 
@@ -18,21 +19,10 @@ const SHOWN_MESSAGE: usize = 4_000;
 /// As much of a field as a mark names.
 const FIELD: usize = 60;
 
-/// Prefixes of tokens and API keys of well-known services, also as patterns write them, and the
-/// beginnings of files with keys. A form that shows one asks for one.
-const TOKEN_STARTS: [&str; 30] = [
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
+/// More beginnings of tokens, also as patterns write them, and of files with keys. A form that shows one
+/// asks for one.
+const TOKEN_STARTS: [&str; 13] = [
     "gh[",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "xoxa-",
-    "xapp-",
     "xox[",
     "sk-ant-",
     "sk-proj-",
@@ -40,16 +30,10 @@ const TOKEN_STARTS: [&str; 30] = [
     "sk-.",
     "sk-…",
     "sk-x",
-    "sk_live_",
-    "sk_test_",
-    "rk_live_",
     "whsec_",
     "shpat_",
     "hf_[",
     "npm_[",
-    "AKIA",
-    "AIza",
-    "eyJ",
     "-----BEGIN ",
 ];
 
@@ -87,7 +71,7 @@ fn shows_token(text: &str) -> bool {
             !text[..at].ends_with(|c: char| c.is_alphanumeric())
         })
     };
-    TOKEN_STARTS.iter().any(starts) || shows_password_in_url(text)
+    TOKEN_PREFIXES.iter().chain(&TOKEN_STARTS).any(starts) || shows_password_in_url(text)
 }
 
 /// `postgres://user:pass@host`.

@@ -68,8 +68,8 @@ pub fn command_line<'w>(words: impl Iterator<Item = &'w str>) -> String {
     arguments(words).collect::<Vec<_>>().join(" ")
 }
 
-/// How tokens of well-known services begin.
-const TOKEN_PREFIXES: [&str; 18] = [
+/// How tokens and API keys of well-known services begin.
+pub(crate) const TOKEN_PREFIXES: [&str; 17] = [
     "ghp_",
     "gho_",
     "ghu_",
@@ -81,7 +81,6 @@ const TOKEN_PREFIXES: [&str; 18] = [
     "xoxp-",
     "xoxa-",
     "xapp-",
-    "sk-",
     "sk_live_",
     "sk_test_",
     "rk_live_",
@@ -126,7 +125,7 @@ fn argument(word: &str) -> String {
 /// Whether a word looks like a token of a well-known service.
 fn is_token(word: &str) -> bool {
     let begins = |start: &&str| word.len() >= start.len() + 12 && word.starts_with(*start);
-    TOKEN_PREFIXES.iter().any(begins) && !word.contains('/')
+    TOKEN_PREFIXES.iter().chain(&["sk-"]).any(begins) && !word.contains('/')
 }
 
 /// Without literals before the host, in the query and behind `#`, and without parts of the path that

@@ -1,5 +1,6 @@
 //! Servers that ask something while a command runs: their questions come to the terminal.
 
+use serde_json::json;
 use switchboard_it::program::Installed;
 use switchboard_it::terminal;
 
@@ -93,4 +94,34 @@ async fn nobody_is_asked_without_a_terminal() {
     let ran = installed.run(["call", "kit_order"]).await;
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert!(said.contains("does not offer elicitation"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn variables_of_the_settings_reach_every_server_and_roots_can_be_kept_back() {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write(
+        "kit.toml",
+        "[[tools]]\nname = 'env'\nbehaviour = 'env'\n[[tools]]\nname = 'roots'\nbehaviour = 'ask_roots'\n",
+    );
+    let entry = |more: serde_json::Value| {
+        let mut entry = json!({ "command": "fixture-server", "args": [script] });
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        entry
+    };
+    let config = json!({
+        "settings": { "env": { "GIVEN": "1", "OWN": "2" }, "passEnv": ["PASSED", "UNSET"] },
+        "mcpServers": { "kit": entry(json!({ "env": { "OWN": "3" }, "roots": false })) },
+    });
+    installed.write("switchboard/mcp.json", &config.to_string());
+    let mut command = installed.command();
+    let ran = command.env("PASSED", "4").env("KEPT", "5").args(["call", "kit_env"]).output().await;
+    let said = String::from_utf8(ran.unwrap().stdout).unwrap();
+    for part in [r#""GIVEN":"1""#, r#""OWN":"3""#, r#""PASSED":"4""#] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("KEPT") && !said.contains("UNSET"), "{said}");
+    let mut client = installed.connect(json!({ "roots": {} })).await;
+    let refused = client.mcp(json!({ "tool": "kit_roots" })).await;
+    assert!(refused.contains("does not offer roots"), "{refused}");
+    client.end().await;
 }
