@@ -157,7 +157,7 @@ impl Shared {
         let wider = |window: usize| (window < UNITS / LEAST_UNITS).then_some(window + 1);
         let widened = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, wider);
         if widened.is_ok() {
-            self.ended.notify_waiters();
+            self.ended.notify_one();
         }
     }
 }
@@ -174,7 +174,7 @@ impl Drop for Running {
             self.0.window.store(SLOW_START, Ordering::Relaxed);
         }
         if self.0.waiting.load(Ordering::Relaxed) > 0 {
-            self.0.ended.notify_waiters();
+            self.0.ended.notify_one();
         }
     }
 }
