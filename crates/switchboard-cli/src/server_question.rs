@@ -89,9 +89,9 @@ async fn sample(
     printer: Printer,
 ) -> Result<Raw, RpcError> {
     let server = clean_line(question.server.as_str(), 200);
-    printer.note(&format!("The server `{server}` asks for words of a model (sampling):"));
+    printer.note(&format!("The server `{server}` asks a model for an answer (sampling):"));
     printer.note(&clean_block(&conversation(params), SHOWN));
-    let typed = line(printer, "Your answer in place of the model's [Enter = refuse]:".to_owned());
+    let typed = line(printer, "Your answer instead of the model's [Enter = refuse]:".to_owned());
     match typed.await.filter(|typed| !typed.is_empty()) {
         None => Err(rejected("the user refused")),
         Some(text) => Ok(Raw::from_json(

@@ -10,18 +10,18 @@ use switchboard_wire::Peer;
 use switchboard_wire::peer::Pause;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// What the answers of all requests that run may come to, in [`UNIT`]s: 32 MiB.
-const UNITS: usize = 1024;
-const UNIT: usize = 32 * 1024;
+/// What the answers of all requests that run may come to.
+const ROOM: usize = 32 * 1024 * 1024;
 
-/// The least that is set aside for an answer: 64 requests run at the same time.
-const LEAST_UNITS: usize = 16;
+/// Requests that run at the same time while answers are small, and while they are large.
+const MOST_RUNNING: usize = 64;
+const FEWEST_RUNNING: usize = 2;
 
-/// Requests that run before it is known how large their answers are. Each small answer lets one more
-/// run, as many as there is room for.
+/// Requests that run before it is known how large their answers are. Each answer lets one more run, as
+/// long as there is room for so many of its size.
 const SLOW_START: usize = 8;
 
-/// How long others wait for that. Requests may take long, so they run without it then.
+/// How long the others wait for an answer. Those that run may take long.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// Requests that may wait to run before no more are read.
@@ -39,12 +39,10 @@ pub(crate) struct Pace {
 
 #[derive(Debug)]
 struct Shared {
+    /// A permit for each request that may run.
     room: Arc<Semaphore>,
-    running: AtomicUsize,
-    /// How many may run.
+    /// The number of these permits.
     window: AtomicUsize,
-    /// Told when one has ended, or when more may run.
-    ended: Notify,
     /// The largest of the last answers, in bytes: one that is large is forgotten slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
@@ -55,17 +53,14 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Room {
     shared: Arc<Shared>,
-    _permit: Option<OwnedSemaphorePermit>,
-    _running: Running,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Pace {
     pub(crate) fn of(client: &Peer) -> Pace {
         let shared = Shared {
-            room: Arc::new(Semaphore::new(UNITS)),
-            running: AtomicUsize::new(0),
+            room: Arc::new(Semaphore::new(SLOW_START)),
             window: AtomicUsize::new(SLOW_START),
-            ended: Notify::new(),
             largest: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             fewer: Notify::new(),
@@ -79,17 +74,11 @@ impl Pace {
         // Counted when the request is read, not when its task first runs.
         let waiting = Waiting::new(&shared);
         async move {
-            let running = match shared.try_start() {
-                Some(running) => running,
-                None => shared.start().await,
-            };
-            let units = shared.largest.load(Ordering::Relaxed).div_ceil(UNIT);
-            let units = u32::try_from(units.clamp(LEAST_UNITS, UNITS)).unwrap_or(u32::MAX);
-            let permit = Arc::clone(&shared.room).acquire_many_owned(units).await.ok();
+            let permit = shared.permit().await;
             // What was answered and is not read counts as well.
             client.written(|backlog| backlog <= MOST_UNREAD).await;
             drop(waiting);
-            Room { shared, _permit: permit, _running: running }
+            Room { shared, permit }
         }
     }
 
@@ -124,57 +113,61 @@ impl Pace {
 }
 
 impl Shared {
-    /// Waits until one more may run, for an answer to an earlier request, but not for long.
-    async fn start(self: &Arc<Self>) -> Running {
-        let patience = tokio::time::sleep(GRACE);
-        let mut patience = pin!(patience);
-        let mut waited = false;
-        loop {
-            let fewer = self.ended.notified();
-            let mut fewer = pin!(fewer);
-            fewer.as_mut().enable();
-            if let Some(running) = self.try_start() {
-                return running;
-            }
-            tokio::select! {
-                () = fewer => {}
-                () = &mut patience, if !waited => {
-                    waited = true;
-                    self.widen();
-                }
+    /// Waits for an answer to an earlier request, but not for long if there may be room.
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
+            return Some(permit);
+        }
+        let mut permit = pin!(Arc::clone(&self.room).acquire_owned());
+        tokio::select! {
+            permit = &mut permit => permit.ok(),
+            () = tokio::time::sleep(GRACE) => {
+                self.widen();
+                permit.await.ok()
             }
         }
     }
 
-    fn try_start(self: &Arc<Self>) -> Option<Running> {
-        let window = self.window.load(Ordering::Relaxed);
-        let one_more = |running: usize| (running < window).then_some(running + 1);
-        let started = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        started.is_ok().then(|| Running(Arc::clone(self)))
+    /// How many answers as large as the largest there is room for.
+    fn fitting(&self) -> usize {
+        let largest = self.largest.load(Ordering::Relaxed).max(1);
+        (ROOM / largest).clamp(FEWEST_RUNNING, MOST_RUNNING)
     }
 
     fn widen(&self) {
-        let wider = |window: usize| (window < UNITS / LEAST_UNITS).then_some(window + 1);
-        let widened = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, wider);
-        if widened.is_ok() {
-            self.ended.notify_one();
+        let fitting = self.fitting();
+        let wider = |window: usize| (window < fitting).then_some(window + 1);
+        if self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, wider).is_ok() {
+            self.room.add_permits(1);
         }
+    }
+
+    fn narrow(&self, most: usize) -> bool {
+        let narrower = |window: usize| (window > most).then_some(window - 1);
+        self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, narrower).is_ok()
     }
 }
 
-/// A request that runs.
-#[derive(Debug)]
-struct Running(Arc<Shared>);
-
-impl Drop for Running {
+impl Drop for Room {
     fn drop(&mut self) {
-        let before = self.0.running.fetch_sub(1, Ordering::Relaxed);
-        if before == 1 {
-            // The next burst of requests starts slowly again.
-            self.0.window.store(SLOW_START, Ordering::Relaxed);
+        let Some(permit) = self.permit.take() else { return };
+        let shared = &self.shared;
+        if shared.narrow(shared.fitting()) {
+            // For the next one there is no room.
+            permit.forget();
+            return;
         }
-        if self.0.waiting.load(Ordering::Relaxed) > 0 {
-            self.0.ended.notify_one();
+        drop(permit);
+        // When nothing runs, the next burst starts slowly again: it may have other answers.
+        let window = shared.window.load(Ordering::Relaxed);
+        if window > SLOW_START && shared.room.available_permits() >= window {
+            while shared.narrow(SLOW_START) {
+                if shared.room.forget_permits(1) == 0 {
+                    // A request has begun meanwhile.
+                    shared.window.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+            }
         }
     }
 }
@@ -182,14 +175,12 @@ impl Drop for Running {
 impl Room {
     /// Remembers how large answers are: what a server gave, or what was written if that is more.
     pub(crate) fn answered(&self, bytes: usize) {
-        if bytes <= LEAST_UNITS * UNIT {
-            self.shared.widen();
-        }
         let largest = &self.shared.largest;
         // Of two at once, one is enough.
         let before = largest.load(Ordering::Relaxed);
         let fading = before - before / 16;
         largest.store(fading.max(bytes), Ordering::Relaxed);
+        self.shared.widen();
     }
 }
 

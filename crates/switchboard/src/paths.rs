@@ -254,6 +254,7 @@ fn exposed(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
+/// A count, because each reader has an error of its own, and all that matters is whether any had this one.
 static SHORTAGES: AtomicU64 = AtomicU64::new(0);
 
 /// How often this process had no descriptor or memory left for a file. What was read meanwhile says
@@ -436,12 +437,7 @@ fn open_to_append(path: &Path) -> io::Result<File> {
         Ok(file) => File::from(file),
         // A pipe without a reader, or a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
-        Err(error) => {
-            if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
-                SHORTAGES.fetch_add(1, Ordering::Relaxed);
-            }
-            return Err(error.into());
-        }
+        Err(error) => return Err(error.into()),
     };
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }

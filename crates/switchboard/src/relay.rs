@@ -118,26 +118,22 @@ impl Session {
     pub async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
         let (server, own) = self.owner(&Reference::Resource(uri))?;
         let params = Args::of("uri", Value::from(own.as_str()));
-        let caller = self.caller();
-        let wish = Wish { gateway: self.gateway().clone(), caller, server, uri: own, params };
-        let (_, subscription) = wish.fulfil().await?;
-        self.hold_subscription(uri.to_owned(), subscription);
-        Ok(())
+        self.subscribe_at(&server, (uri, own), params, self.caller()).await.map(drop)
     }
 
-    /// What comes later is for the session, so `caller` is nobody's request.
+    /// `uri` is what the client calls the resource, `own` what its server does. What comes later is for
+    /// the session, so `caller` is nobody's request.
     async fn subscribe_at(
         &self,
         server: &ServerName,
-        uri: &str,
+        (uri, own): (&str, String),
         params: Args,
         caller: Caller,
     ) -> Result<Raw, Failure> {
-        let (server, uri) = (server.clone(), uri.to_owned());
-        let wish =
-            Wish { gateway: self.gateway().clone(), caller, server, uri: uri.clone(), params };
+        let (gateway, server) = (self.gateway().clone(), server.clone());
+        let wish = Wish { gateway, caller, server, uri: own, params };
         let (answer, subscription) = wish.fulfil().await?;
-        self.hold_subscription(uri, subscription);
+        self.hold_subscription(uri.to_owned(), subscription);
         Ok(answer)
     }
 
@@ -226,7 +222,7 @@ impl Session {
         let uri = params.values().get("uri").and_then(Value::as_str).map(str::to_owned);
         if let (Lookup::Subscribe, Some(uri)) = (lookup, uri) {
             let caller = Caller { meta: caller.meta.clone(), ..self.caller() };
-            return self.subscribe_at(server, &uri, params, caller).await;
+            return self.subscribe_at(server, (&uri, uri.clone()), params, caller).await;
         }
         if lookup.is_kept() && self.lease(server).await?.is_stateless() {
             // It was taken note of, and each request says it from now on.

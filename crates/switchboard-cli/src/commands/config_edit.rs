@@ -1,5 +1,6 @@
 //! Changing the user's own configuration file: one key, or all of it in an editor.
 
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use serde_json::Value;
@@ -13,19 +14,21 @@ use super::config;
 use super::edit::{conclude, named, shown};
 use crate::args::Format;
 use crate::boot::App;
+use crate::exit::Exit;
+use crate::printer::is_yes;
 use crate::report::Outcome;
 
 #[derive(Debug, thiserror::Error)]
 enum EditorError {
-    #[error("`{0}` is no command line of an editor")]
+    #[error("`{0}` is no command line of an editor: correct `VISUAL` or `EDITOR`")]
     NotWords(String),
-    #[error("cannot start the editor `{program}`")]
+    #[error("cannot start the editor `{program}`: set `EDITOR` to one that is installed")]
     NotStarted {
         program: String,
         #[source]
         cause: std::io::Error,
     },
-    #[error("the editor `{program}` failed ({status})")]
+    #[error("the editor `{program}` failed ({status}), so the file was not checked")]
     Failed { program: String, status: ExitStatus },
 }
 
@@ -39,7 +42,7 @@ pub(super) fn set(app: &App, key: &str, value: Option<&str>, server: Option<&str
     let edited = app.editor().set(server.as_ref(), key, value).map_err(explain::edit)?;
     let of = server.map(|server| format!(" of `{}`", shown(&server))).unwrap_or_default();
     conclude(app, &edited, &format!("`{}`{of} {state}", clean_line(key, 200)));
-    Ok(crate::exit::Exit::Done)
+    Ok(Exit::Done)
 }
 
 /// Opens the file in an editor and says what is wrong with it afterwards.
@@ -52,16 +55,16 @@ pub(super) fn edit(app: &App) -> Outcome {
         open(app, &path)
             .map_err(|error| Failure::new(Code::BadRequest, Subject::Request, error))?;
         let exit = config::check(app, Format::default())?;
-        let mistakes = exit != crate::exit::Exit::Done;
+        let mistakes = exit != Exit::Done;
         let again = || app.printer.ask(&app.printer.yes_or_no("Edit it again?"));
-        if !(mistakes && app.printer.can_ask() && crate::printer::is_yes(&again()?)) {
+        if !(mistakes && app.printer.can_ask() && is_yes(&again()?)) {
             return Ok(exit);
         }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user's own editor, on their terminal")]
-fn open(app: &App, path: &std::path::Path) -> Result<(), EditorError> {
+fn open(app: &App, path: &Path) -> Result<(), EditorError> {
     let variable = |name| app.environment.variable(name);
     let line = variable("VISUAL").or(variable("EDITOR")).unwrap_or("vi");
     let shown = || clean_line(line, 200).into_owned();

@@ -44,6 +44,12 @@ fn with_server(server: &ServerName, uri: &str) -> String {
     format!("{SCHEME}{}/{uri}", segment(server))
 }
 
+/// Each choice bears the name of its server.
+fn ambiguous<'a>(uri: &str, owners: impl Iterator<Item = &'a ServerName>) -> ResolveError {
+    let choices = owners.take(MOST_CHOICES).map(|owner| with_server(owner, &clip(uri))).collect();
+    ResolveError::Ambiguous { name: clip(uri), choices }
+}
+
 impl Catalog {
     /// The elements of `resources/list`. An address that several servers have bears the name of its
     /// server.
@@ -101,11 +107,7 @@ impl Catalog {
         match &owners[..] {
             [] => Ok(None),
             [owner] => Ok(Some((owner.clone(), uri.to_owned()))),
-            _ => {
-                let choices = owners.iter().take(MOST_CHOICES);
-                let choices = choices.map(|owner| with_server(owner, &clip(uri))).collect();
-                Err(ResolveError::Ambiguous { name: clip(uri), choices })
-            }
+            _ => Err(ambiguous(uri, owners.iter())),
         }
     }
 
@@ -124,11 +126,7 @@ impl Catalog {
         match owners[..] {
             [] => self.find_resource(template, None),
             [owner] => Ok(Some((owner.server.clone(), template.to_owned()))),
-            _ => {
-                let choices = owners.iter().take(MOST_CHOICES);
-                let choices = choices.map(|owner| with_server(&owner.server, &clip(template)));
-                Err(ResolveError::Ambiguous { name: clip(template), choices: choices.collect() })
-            }
+            _ => Err(ambiguous(template, owners.iter().map(|owner| &owner.server))),
         }
     }
 
@@ -140,10 +138,8 @@ impl Catalog {
             return Ok(None);
         };
         let named = self.shelves().map(|(name, _)| name).find(|name| segment(name) == server);
-        match named {
-            Some(name) => Ok(Some((self.active_server(name.as_str())?, own))),
-            None => Ok(Some((self.active_server(server)?, own))),
-        }
+        let server = self.active_server(named.map_or(server, ServerName::as_str))?;
+        Ok(Some((server, own)))
     }
 }
 

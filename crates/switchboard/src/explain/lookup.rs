@@ -38,21 +38,19 @@ pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {
 
 /// Why a name means no prompt.
 pub(crate) fn prompt(error: ResolveError) -> Failure {
-    match error {
-        ResolveError::Ambiguous { name, choices } => {
-            let cause = Cause::AmbiguousPrompt(name);
-            Failure::new(Code::AmbiguousTool, Subject::Request, cause).hint(Hint::Choose(choices))
-        }
-        other => resolve(other),
-    }
+    ambiguous(error, Cause::AmbiguousPrompt)
 }
 
-/// Why an address means no resource.
+/// Why a URI means no resource.
 pub(crate) fn resource(error: ResolveError) -> Failure {
+    ambiguous(error, Cause::AmbiguousResource)
+}
+
+fn ambiguous(error: ResolveError, cause: fn(String) -> Cause) -> Failure {
     match error {
         ResolveError::Ambiguous { name, choices } => {
-            let cause = Cause::AmbiguousResource(name);
-            Failure::new(Code::AmbiguousTool, Subject::Request, cause).hint(Hint::Choose(choices))
+            Failure::new(Code::AmbiguousTool, Subject::Request, cause(name))
+                .hint(Hint::Choose(choices))
         }
         other => resolve(other),
     }

@@ -166,7 +166,7 @@ fn is_plain(uri: &str) -> bool {
 /// An address together with the spellings that it is compared by.
 pub(in super::super) struct Address<'u> {
     uri: &'u str,
-    /// With and, last, without taking off what stands behind `?` or `#`.
+    /// Without what stands behind `?` or `#`, and last the whole.
     spellings: Vec<String>,
 }
 

@@ -70,7 +70,7 @@ fn resource_left_out_is_not_read_by_another_spelling_of_its_address() {
             assert!(!listing.hides(uri), "{exclude} {uri}");
         }
         // What no list has may be anything, and so may an odd spelling of what a template has.
-        for uri in ["x:y", "file:///proc/self/root/../x", "file:///a%20b", "user://1/key?x"] {
+        for uri in ["x:y", "file:///a/../x", "file:///a%20b", "user://1/key?x"] {
             assert!(listing.hides(uri), "{exclude} {uri}");
         }
     }
