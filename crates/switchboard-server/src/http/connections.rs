@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::unsent::Unsent;
+
 /// Connections at the same time.
 const MOST: usize = 128;
 
@@ -25,6 +27,9 @@ const IDLE: Duration = Duration::from_secs(120);
 
 /// How long a client may take nothing of what is written to it.
 const STALLED: Duration = Duration::from_secs(30);
+
+/// The same while too much is unsent.
+const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
 
 /// Everyone who is connected.
 #[derive(Clone, Debug, Default)]
@@ -118,6 +123,20 @@ impl Connections {
         for manners in seats.taken.values().chain(seats.doorway.values()) {
             if manners.state().is_overdue(now) {
                 manners.thrown_out.cancel();
+            }
+        }
+    }
+
+    /// Throws out whoever takes nothing, whenever too much is unsent.
+    pub(super) async fn relieve(&self, unsent: &Unsent) {
+        loop {
+            unsent.is_much().await;
+            tokio::time::sleep(STALLED_UNDER_LOAD).await;
+            let now = Instant::now();
+            for manners in self.seats().taken.values() {
+                if manners.state().is_stalled(now, STALLED_UNDER_LOAD) {
+                    manners.thrown_out.cancel();
+                }
             }
         }
     }
@@ -219,7 +238,11 @@ impl State {
             Phase::Idle { since } => over(since, IDLE),
             Phase::Served | Phase::Listening { .. } => false,
         };
-        dawdles || self.stalled.is_some_and(|since| over(since, STALLED))
+        dawdles || self.is_stalled(now, STALLED)
+    }
+
+    fn is_stalled(&self, now: Instant, limit: Duration) -> bool {
+        self.stalled.is_some_and(|since| now.duration_since(since) >= limit)
     }
 }
 

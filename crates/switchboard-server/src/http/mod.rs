@@ -7,6 +7,7 @@
 //! - `endpoint`: a request becomes a response;
 //! - `stateless`: requests without a session, and what their headers have to say;
 //! - `sessions`, `session`: what a client says, and what it is told;
+//! - `unsent`: how much waits to be read by all clients;
 //! - `streams`, `stream`: events, in order, to one reader, and again for whoever lost them.
 
 mod connections;
@@ -18,6 +19,7 @@ mod sessions;
 mod stateless;
 mod stream;
 mod streams;
+mod unsent;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -42,6 +44,7 @@ use self::endpoint::Endpoint;
 use self::guard::Guard;
 use self::in_place::InPlace;
 use self::sessions::Sessions;
+use self::unsent::Unsent;
 use crate::service::Offer;
 use crate::stdio::DRAIN_AFTER_STOP;
 
@@ -86,8 +89,11 @@ impl Listening {
         stop: CancellationToken,
     ) {
         let guard = Guard::new(self.address, token);
-        let endpoint = Arc::new(Endpoint::new(guard, Sessions::new(gateway, offer)));
+        let unsent = Unsent::default();
+        let sessions = Sessions::new(gateway, offer, unsent.clone());
+        let endpoint = Arc::new(Endpoint::new(guard, sessions));
         let connections = Connections::default();
+        let mut relief = pin!(connections.relieve(&unsent));
         let mut clients = JoinSet::new();
         let mut sweep = tokio::time::interval(SWEEP);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -108,6 +114,7 @@ impl Listening {
                     connections.sweep(Instant::now());
                     endpoint.sessions().sweep(Instant::now());
                 }
+                () = &mut relief => {}
                 () = stop.cancelled() => break,
             }
         }

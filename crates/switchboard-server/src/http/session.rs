@@ -9,13 +9,14 @@ use switchboard_wire::envelope::Malformed;
 use switchboard_wire::era::Revision;
 use switchboard_wire::peer::{self, Inlet, Kind, Limits, Outlet};
 use switchboard_wire::{Exchange, Handler, Notification, Peer, Raw, Responder};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Form;
 use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
+use super::unsent::Unsent;
 use crate::calls::Calls;
 use crate::conversation::Conversation;
 use crate::service::{HostKind, Offer, Service, cancelled_id};
@@ -38,6 +39,7 @@ pub(super) struct HttpSession {
     service: Mutex<Service>,
     calls: Calls,
     streams: Streams,
+    unsent: Unsent,
     slots: Arc<Semaphore>,
     ended: CancellationToken,
 }
@@ -81,13 +83,14 @@ impl HttpSession {
         gateway: &Gateway,
         offer: &Offer,
         revision: Revision,
+        unsent: Unsent,
     ) -> (Arc<HttpSession>, Outlet) {
         // Clients of older revisions take every event for a message.
         let streaming = match revision >= Revision::V2025_11_25 {
             true => Streaming::Primed,
             false => Streaming::Resumable,
         };
-        HttpSession::with(gateway, streaming, |peer| {
+        HttpSession::with(gateway, (streaming, unsent), |peer| {
             Service::new(gateway, (offer, HostKind::Any), peer)
         })
     }
@@ -96,13 +99,15 @@ impl HttpSession {
     pub(super) fn of_one_request(
         gateway: &Gateway,
         talk: Arc<Conversation>,
+        unsent: Unsent,
     ) -> (Arc<HttpSession>, Outlet) {
-        HttpSession::with(gateway, Streaming::Once, |peer| Service::of_one_request(talk, peer))
+        let service = |peer| Service::of_one_request(talk, peer);
+        HttpSession::with(gateway, (Streaming::Once, unsent), service)
     }
 
     fn with(
         gateway: &Gateway,
-        streaming: Streaming,
+        (streaming, unsent): (Streaming, Unsent),
         service: impl FnOnce(Peer) -> Service,
     ) -> (Arc<HttpSession>, Outlet) {
         let max_frame_bytes = gateway.settings().max_frame_bytes;
@@ -114,7 +119,8 @@ impl HttpSession {
             inlet,
             calls: service.calls(),
             service: Mutex::new(service),
-            streams: Streams::new(),
+            streams: Streams::new(unsent.clone()),
+            unsent,
             slots: Arc::new(Semaphore::new(IN_FLIGHT)),
             ended: CancellationToken::new(),
         };
@@ -156,9 +162,9 @@ impl HttpSession {
         let slot = match method.as_str() {
             // Whoever asks whether we live is told, whatever else runs.
             "ping" => None,
-            _ => match timeout(TURN, Arc::clone(&self.slots).acquire_owned()).await {
-                Ok(Ok(slot)) => Some(slot),
-                Ok(Err(_)) | Err(_) => return Said::Busy,
+            _ => match timeout(TURN, self.turn()).await {
+                Ok(Some(slot)) => Some(slot),
+                Ok(None) | Err(_) => return Said::Busy,
             },
         };
         let Some(tap) = self.streams.open(exchange, responder.id().clone(), slot) else {
@@ -166,6 +172,12 @@ impl HttpSession {
         };
         self.service().request(method, params, responder);
         self.answered(exchange, tap, form).await
+    }
+
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
+        self.unsent.room().await;
+        slot
     }
 
     async fn answered(&self, exchange: Exchange, mut tap: Tap, form: Form) -> Said {

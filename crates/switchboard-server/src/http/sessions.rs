@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::session::HttpSession;
+use super::unsent::Unsent;
 use crate::conversation::Conversation;
 use crate::service::Offer;
 
@@ -29,6 +30,7 @@ const ENDING: Duration = Duration::from_secs(2);
 pub(super) struct Sessions {
     gateway: Gateway,
     offer: Offer,
+    unsent: Unsent,
     by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
     /// What all who open no session have in common, by what they can do; made when the first of them
     /// comes.
@@ -49,9 +51,9 @@ struct Lone {
 pub(super) struct Full;
 
 impl Sessions {
-    pub(super) fn new(gateway: Gateway, offer: Offer) -> Sessions {
+    pub(super) fn new(gateway: Gateway, offer: Offer, unsent: Unsent) -> Sessions {
         let (by_id, common, lone, running) = Default::default();
-        Sessions { gateway, offer, by_id, common, lone, running }
+        Sessions { gateway, offer, unsent, by_id, common, lone, running }
     }
 
     pub(super) fn gateway(&self) -> &Gateway {
@@ -71,7 +73,8 @@ impl Sessions {
             let longest = idle.min().map(|(_, id)| id.clone()).ok_or(Full)?;
             by_id.remove(&longest).into_iter().for_each(|session| session.end());
         }
-        let (session, outlet) = HttpSession::new(&gateway, &self.offer, revision);
+        let (session, outlet) =
+            HttpSession::new(&gateway, &self.offer, revision, self.unsent.clone());
         self.running.spawn(Arc::clone(&session).run(outlet));
         let id = unguessable();
         by_id.insert(id.clone(), Arc::clone(&session));
@@ -80,7 +83,8 @@ impl Sessions {
 
     /// One for a single request.
     pub(super) fn of_one_request(&self, talk: Arc<Conversation>) -> Arc<HttpSession> {
-        let (session, outlet) = HttpSession::of_one_request(&self.gateway, talk);
+        let (session, outlet) =
+            HttpSession::of_one_request(&self.gateway, talk, self.unsent.clone());
         let mut lone = lock(&self.lone);
         lone.last += 1;
         let number = lone.last;

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at};
 
 use super::session::Ending;
+use super::unsent::Unsent;
 
 /// What may wait for a reader before it is let go, besides the event that went over it.
 const QUEUED_BYTES: usize = 8 * 1024 * 1024;
@@ -50,6 +51,7 @@ pub(super) struct Event {
 pub(super) struct Feed {
     events: mpsc::UnboundedSender<Event>,
     queued: Arc<AtomicUsize>,
+    unsent: Unsent,
 }
 
 /// The end that a response reads from.
@@ -63,19 +65,21 @@ pub(super) struct Tap {
 #[derive(Debug)]
 pub(super) struct Gone;
 
-pub(super) fn queue() -> (Feed, Tap) {
+pub(super) fn queue(unsent: &Unsent) -> (Feed, Tap) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let queued = Arc::new(AtomicUsize::new(0));
-    (Feed { events: sender, queued: Arc::clone(&queued) }, Tap { events: receiver, queued })
+    let tap = Tap { events: receiver, queued: Arc::clone(&queued) };
+    (Feed { events: sender, queued, unsent: unsent.clone() }, tap)
 }
 
 impl Feed {
     /// Never waits: whoever does not read loses the stream, and nobody else notices.
-    pub(super) fn put(&self, event: Event) -> Result<(), Gone> {
+    pub(super) fn put(&self, mut event: Event) -> Result<(), Gone> {
         if self.queued.load(Ordering::Relaxed) > QUEUED_BYTES {
             return Err(Gone);
         }
         self.queued.fetch_add(event.frame.len(), Ordering::Relaxed);
+        event.frame = self.unsent.count(event.frame);
         self.events.send(event).map_err(|_| Gone)
     }
 

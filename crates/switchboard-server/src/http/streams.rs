@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::stream::{Event, Feed, Position, Tap, queue};
+use super::unsent::Unsent;
 
 /// What is kept for a client that lost a stream.
 const KEPT_EVENTS: usize = 256;
@@ -25,6 +26,7 @@ const UNASKED: u64 = 0;
 pub(super) struct Streams {
     /// Begins every event id: an id of another session, or a guessed one, leads nowhere.
     nonce: Arc<str>,
+    unsent: Unsent,
     state: Mutex<State>,
 }
 
@@ -66,7 +68,7 @@ enum Delivery {
 }
 
 impl Streams {
-    pub(super) fn new() -> Streams {
+    pub(super) fn new(unsent: Unsent) -> Streams {
         let unasked = Stream {
             asked: None,
             last_event: 0,
@@ -80,7 +82,7 @@ impl Streams {
             kept: Kept::default(),
             used: Instant::now(),
         };
-        Streams { nonce: unguessable().into(), state: Mutex::new(state) }
+        Streams { nonce: unguessable().into(), unsent, state: Mutex::new(state) }
     }
 
     pub(super) fn nonce(&self) -> Arc<str> {
@@ -105,7 +107,7 @@ impl Streams {
         if state.is_closed() {
             return None;
         }
-        let (feed, tap) = queue();
+        let (feed, tap) = queue(&self.unsent);
         let stream = Stream {
             asked: Some(Asked { id, _slot: slot }),
             last_event: 0,
@@ -166,7 +168,7 @@ impl Streams {
                 Position { stream: UNASKED, event: handed }
             }
         };
-        let (feed, tap) = queue();
+        let (feed, tap) = queue(&self.unsent);
         match state.live.get_mut(&after.stream) {
             Some(stream) if after.event <= stream.last_event => {
                 stream.delivery = Delivery::Events;

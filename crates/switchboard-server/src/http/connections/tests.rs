@@ -113,3 +113,25 @@ async fn whoever_takes_nothing_for_too_long_has_to_go() {
     after(&connections, Duration::from_millis(1)).await;
     assert!(is_out(&seat));
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_takes_nothing_while_much_is_unsent_has_to_go_at_once() {
+    let connections = Connections::default();
+    let (slow, quick) = (connections.seat(), connections.seat());
+    let _answering = (slow.serve(), quick.serve());
+    let (ours, _theirs) = duplex(4);
+    let mut watched = slow.watch(ours);
+    let mut write = Box::pin(watched.write_all(b"more than it holds"));
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    assert!(write.as_mut().poll(&mut cx).is_pending());
+
+    let pass = |unsent| {
+        let connections = connections.clone();
+        async move { tokio::time::timeout(STALLED / 2, connections.relieve(&unsent)).await }
+    };
+    assert!(pass(Unsent::default()).await.is_err());
+    assert!(!is_out(&slow), "there is room");
+    let (unsent, _frame) = Unsent::more_than_allowed();
+    assert!(pass(unsent).await.is_err());
+    assert!(is_out(&slow) && !is_out(&quick));
+}

@@ -8,7 +8,7 @@ use crate::http::guard::Form;
 
 fn sessions() -> Sessions {
     let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
-    Sessions::new(Gateway::builder(environment).build(), Offer::Proxy)
+    Sessions::new(Gateway::builder(environment).build(), Offer::Proxy, Unsent::default())
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use http_body_util::BodyExt;
 
+use super::super::unsent::Unsent;
 use super::*;
 
 fn event(number: u64, frame: impl Into<Bytes>) -> Event {
@@ -17,7 +18,7 @@ async fn written(events: Events) -> String {
 #[tokio::test]
 async fn events_have_an_id_and_one_line_of_data() {
     let check = async |frame: &'static str, expected: &str| {
-        let (feed, tap) = queue();
+        let (feed, tap) = queue(&Unsent::default());
         feed.put(event(1, frame)).unwrap();
         drop(feed);
         assert_eq!(written(Events::new(Some("n".into()), tap)).await, expected);
@@ -30,7 +31,7 @@ async fn events_have_an_id_and_one_line_of_data() {
 
 #[tokio::test]
 async fn a_primed_stream_begins_with_an_id_alone_and_then_what_was_taken_already() {
-    let (feed, tap) = queue();
+    let (feed, tap) = queue(&Unsent::default());
     feed.put(event(2, "{}\n")).unwrap();
     drop(feed);
     let before = Position { stream: 3, event: 0 };
@@ -44,7 +45,7 @@ async fn a_primed_stream_begins_with_an_id_alone_and_then_what_was_taken_already
 
 #[tokio::test]
 async fn a_large_frame_is_written_whole() {
-    let (feed, tap) = queue();
+    let (feed, tap) = queue(&Unsent::default());
     let large = "x".repeat(3 * JOINED_BYTES);
     feed.put(event(1, format!("{large}\n"))).unwrap();
     drop(feed);
@@ -56,7 +57,7 @@ async fn a_large_frame_is_written_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_says_that_it_lives() {
-    let (feed, tap) = queue();
+    let (feed, tap) = queue(&Unsent::default());
     let mut events = Events::new(Some("n".into()), tap);
     let began = Instant::now();
     for beat in 1..=3 {
@@ -70,7 +71,7 @@ async fn a_silent_stream_says_that_it_lives() {
 #[test]
 fn whoever_does_not_read_loses_the_stream_and_one_large_event_is_no_crime() {
     let megabyte = |number| event(number, vec![b'x'; 1024 * 1024]);
-    let (feed, mut tap) = queue();
+    let (feed, mut tap) = queue(&Unsent::default());
     let taken = (1..100).take_while(|number| feed.put(megabyte(*number)).is_ok()).count();
     assert_eq!(taken, 9);
     // One that reads again is served again.

@@ -2,6 +2,7 @@
 
 use tokio::sync::Semaphore;
 
+use super::super::unsent::Unsent;
 use super::*;
 
 fn slot() -> Option<OwnedSemaphorePermit> {
@@ -53,7 +54,7 @@ async fn resumed(streams: &Streams, id: &str) -> Option<Vec<String>> {
 
 #[tokio::test(start_paused = true)]
 async fn each_message_goes_onto_the_stream_of_its_exchange_and_ends_it_as_an_answer() {
-    let streams = Streams::new();
+    let streams = Streams::new(Unsent::default());
     let ((one, mut first), (other, mut second)) = (open(&streams, 1), open(&streams, 2));
     let (mut unasked, _) = streams.listen(None).unwrap();
     tell(&streams, Some(other), "step of 2");
@@ -72,7 +73,7 @@ async fn each_message_goes_onto_the_stream_of_its_exchange_and_ends_it_as_an_ans
 
 #[tokio::test(start_paused = true)]
 async fn what_follows_an_event_can_be_asked_for_while_it_is_kept() {
-    let streams = Streams::new();
+    let streams = Streams::new(Unsent::default());
     let (exchange, lost) = open(&streams, 1);
     drop(lost);
     for step in ["a", "b", "c"] {
@@ -97,7 +98,7 @@ async fn what_follows_an_event_can_be_asked_for_while_it_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_the_whole_response_is_not_kept() {
-    let streams = Streams::new();
+    let streams = Streams::new(Unsent::default());
     let (exchange, mut tap) = open(&streams, 1);
     answer(&streams, exchange, "all");
     assert_eq!(read(&mut tap).await, ["all", "end"]);
@@ -107,7 +108,7 @@ async fn an_answer_that_was_the_whole_response_is_not_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn ids_of_other_sessions_and_made_up_ones_lead_nowhere() {
-    let (streams, other) = (Streams::new(), Streams::new());
+    let (streams, other) = (Streams::new(Unsent::default()), Streams::new(Unsent::default()));
     let (exchange, _lost) = open(&streams, 1);
     tell(&streams, Some(exchange), "step");
     tell(&streams, None, "news");
@@ -119,7 +120,7 @@ async fn ids_of_other_sessions_and_made_up_ones_lead_nowhere() {
 
 #[tokio::test(start_paused = true)]
 async fn what_came_unasked_waits_for_the_first_reader_and_goes_to_the_newest() {
-    let streams = Streams::new();
+    let streams = Streams::new(Unsent::default());
     tell(&streams, None, "early");
     let (mut first, _) = streams.listen(None).unwrap();
     assert_eq!(read(&mut first).await, ["early"]);
@@ -131,7 +132,7 @@ async fn what_came_unasked_waits_for_the_first_reader_and_goes_to_the_newest() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_too_large_to_keep_is_an_error_for_whoever_lost_it() {
-    let streams = Streams::new();
+    let streams = Streams::new(Unsent::default());
     let (exchange, tap) = open(&streams, 7);
     assert!(streams.as_events(exchange));
     drop(tap);
@@ -149,7 +150,7 @@ async fn an_answer_too_large_to_keep_is_an_error_for_whoever_lost_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_idle_when_nothing_runs_and_nobody_listens() {
-    let streams = Streams::new();
+    let streams = Streams::new(Unsent::default());
     let began = Instant::now();
     assert_eq!(streams.idle_since(), Some(began));
     let (exchange, tap) = open(&streams, 1);

@@ -1,0 +1,125 @@
+//! What all clients together were answered and have not read: counted for as long as it is in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use tokio::sync::watch;
+
+/// While more than this is unsent, new requests wait, and connections that take nothing are closed.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// A smaller frame is not worth counting: sockets hold more.
+const COUNTED: usize = 16 * 1024;
+
+/// The bytes of all responses that are still to be written.
+#[derive(Clone, Debug)]
+pub(super) struct Unsent {
+    total: Arc<Total>,
+}
+
+#[derive(Debug)]
+struct Total {
+    bytes: AtomicUsize,
+    is_much: watch::Sender<bool>,
+}
+
+impl Default for Unsent {
+    fn default() -> Unsent {
+        let total = Total { bytes: AtomicUsize::new(0), is_much: watch::Sender::new(false) };
+        Unsent { total: Arc::new(total) }
+    }
+}
+
+impl Unsent {
+    /// The same bytes. They count until the last reference to them is gone.
+    pub(super) fn count(&self, frame: Bytes) -> Bytes {
+        if frame.len() <= COUNTED {
+            return frame;
+        }
+        self.total.bytes.fetch_add(frame.len(), Ordering::Relaxed);
+        self.total.compare();
+        Bytes::from_owner(Counted { frame, total: Arc::clone(&self.total) })
+    }
+
+    /// Waits until there is room for more.
+    pub(super) async fn room(&self) {
+        self.until(false).await;
+    }
+
+    /// Waits until there is too much.
+    pub(super) async fn is_much(&self) {
+        self.until(true).await;
+    }
+
+    async fn until(&self, much: bool) {
+        let mut is_much = self.total.is_much.subscribe();
+        let _never_closed = is_much.wait_for(|now| *now == much).await;
+    }
+}
+
+impl Total {
+    fn compare(&self) {
+        // Within the lock of the sender, so that of two that compare at once the last one counts.
+        self.is_much.send_if_modified(|is_much| {
+            let now = self.bytes.load(Ordering::Relaxed) > MOST;
+            std::mem::replace(is_much, now) != now
+        });
+    }
+}
+
+struct Counted {
+    frame: Bytes,
+    total: Arc<Total>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.total.bytes.fetch_sub(self.frame.len(), Ordering::Relaxed);
+        self.total.compare();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Unsent {
+        pub(in super::super) fn more_than_allowed() -> (Unsent, Bytes) {
+            let unsent = Unsent::default();
+            let frame = unsent.count(Bytes::from(vec![0; MOST + 1]));
+            (unsent, frame)
+        }
+    }
+
+    #[test]
+    fn bytes_count_until_nobody_holds_them() {
+        let unsent = Unsent::default();
+        let is_much = || *unsent.total.is_much.borrow();
+        let first = unsent.count(Bytes::from(vec![0; MOST]));
+        assert!(!is_much());
+        let second = unsent.count(Bytes::from(vec![0; COUNTED + 1]));
+        assert!(is_much());
+        let part = first.slice(5..10);
+        drop(first);
+        assert!(is_much(), "a part of it is held");
+        drop(part);
+        assert!(!is_much());
+        drop(second);
+        assert_eq!(unsent.total.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_wait_until_others_have_read() {
+        let (unsent, frame) = Unsent::more_than_allowed();
+        let second = std::time::Duration::from_secs(1);
+        assert!(tokio::time::timeout(second, unsent.room()).await.is_err());
+        tokio::join!(unsent.room(), async { drop(frame) });
+    }
+}
