@@ -183,9 +183,12 @@ pub(crate) enum Command {
         /// The suite's server
         url: String,
     },
-    /// Print completions for a shell
+    /// Print the script that completes commands, servers, tools and prompts in a shell
     #[command(
-        after_help = "Example:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard"
+        after_help = "The script asks `switchboard` for each completion; no server is started.\n\n\
+        Examples:\n  switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard\n  \
+        switchboard completions zsh > ~/.zfunc/_switchboard\n  \
+        switchboard completions fish > ~/.config/fish/completions/switchboard.fish"
     )]
     Completions {
         /// The shell

@@ -9,6 +9,7 @@ mod boot;
 mod browser;
 mod call_args;
 mod commands;
+mod completion;
 mod conversation;
 mod dialogue;
 mod diff;
@@ -32,6 +33,7 @@ use std::process::ExitCode;
 use anstream::ColorChoice;
 use clap::{CommandFactory, Parser};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use switchboard::Environment;
 use switchboard::config::install::Target;
 use switchboard::failure::{Code, Failure, Subject};
 use tokio::runtime::Builder;
@@ -47,6 +49,11 @@ use crate::report::{Outcome, Stop};
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     leave_no_image();
     let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(answer) = completion::answer(&Environment::of_process(), &args) {
+        let printer = Printer::new(ColorChoice::Never);
+        let printed = answer.and_then(|answer| printer.bytes(&answer));
+        return if printed.is_ok() { Exit::Done } else { Exit::Usage }.into();
+    }
     let (globals, command) = match Cli::try_parse_from(&args).and_then(Cli::wanted) {
         Ok(wanted) => wanted,
         Err(error) => return not_understood(&error, &args).into(),

@@ -25,10 +25,9 @@ mod status;
 mod token;
 mod trust;
 
-use clap::CommandFactory;
-
-use crate::args::{Cli, Command, Pins, Talk};
+use crate::args::{Command, Pins, Talk};
 use crate::boot::{App, Terms};
+use crate::completion;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::host::Consent;
@@ -59,9 +58,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             conformance_client::conformance_client(app, &url).await
         }
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "switchboard", &mut script);
-            app.printer.text(&String::from_utf8_lossy(&script))?;
+            app.printer.bytes(&completion::script(shell, &program(app))?)?;
             Ok(Exit::Done)
         }
         Command::Talk(talk) => {
@@ -83,6 +80,15 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
                 None => app.with_session(terms, async |on| run_in(on, talk).await).await,
             }
         }
+    }
+}
+
+/// How this program was started, as it can be started from any directory.
+fn program(app: &App) -> String {
+    match std::env::args().next() {
+        Some(path) if path.contains('/') => app.typed_in.join(path).display().to_string(),
+        Some(name) => name,
+        None => "switchboard".to_owned(),
     }
 }
 

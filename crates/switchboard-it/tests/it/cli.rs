@@ -2,6 +2,7 @@
 
 mod ad_hoc;
 mod calling;
+mod completion;
 mod json;
 mod mistakes;
 mod server_questions;
