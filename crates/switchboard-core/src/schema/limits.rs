@@ -38,6 +38,13 @@ const MAX_EXPANDED_DEPTH: usize = 256;
 /// How often one value may be looked at while arguments are checked.
 const MAX_VISITS_OF_A_VALUE: usize = 4_096;
 
+/// Comparisons of a value with a node of the schema, up to which arguments are checked.
+const MAX_COMPARISONS: usize = 20_000_000;
+
+/// The same, up to which all mismatches are collected: each comparison can give one of 500 bytes, and
+/// the validator makes them all before it gives the first one.
+const MAX_COLLECTED: usize = 200_000;
+
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) depth: usize,
@@ -45,12 +52,19 @@ pub(super) struct Limits {
     pub(super) bytes: usize,
 }
 
+/// What a value measures.
+pub(super) struct Measured {
+    nodes: usize,
+    depth: usize,
+}
+
 impl Limits {
     /// Walks without recursion, because the depth is what is in question.
-    pub(super) fn admit(&self, value: &Value) -> Result<(), SchemaError> {
-        let (mut nodes, mut bytes) = (1_usize, 0_usize);
+    pub(super) fn admit(&self, value: &Value) -> Result<Measured, SchemaError> {
+        let (mut nodes, mut bytes, mut deepest) = (1_usize, 0_usize, 0_usize);
         let mut pending = vec![(value, 1_usize)];
         while let Some((value, depth)) = pending.pop() {
+            deepest = deepest.max(depth);
             if depth > self.depth {
                 return Err(SchemaError::TooDeep { limit: self.depth });
             }
@@ -80,15 +94,46 @@ impl Limits {
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             }
         }
-        Ok(())
+        Ok(Measured { nodes, depth: deepest })
+    }
+}
+
+/// How large arguments may be for a schema.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Effort {
+    /// Arguments nested deeper pass unchecked: a recursive schema can make a check of them endless.
+    depth: usize,
+    /// Nodes of the schema with its references followed.
+    nodes: usize,
+    /// How often a value is looked at for each level above it.
+    loops: usize,
+}
+
+impl Effort {
+    /// Whether a check of these arguments ends soon.
+    pub(super) fn admits(self, args: &Value) -> bool {
+        self.within(args, MAX_COMPARISONS)
+    }
+
+    /// Whether all that is wrong with them takes little memory.
+    pub(super) fn collects(self, args: &Value) -> bool {
+        self.within(args, MAX_COLLECTED)
+    }
+
+    fn within(self, args: &Value, most: usize) -> bool {
+        let Ok(extent) = ARGUMENTS.admit(args) else { return false };
+        let levels = u32::try_from(extent.depth).unwrap_or(u32::MAX);
+        let comparisons = extent.nodes.saturating_mul(self.nodes);
+        let comparisons = comparisons.saturating_mul(self.loops.max(1).saturating_pow(levels));
+        extent.depth <= self.depth && comparisons <= most
     }
 }
 
 /// Refuses a schema of harmless size whose references multiply or form a very long chain; says
-/// how deep arguments may be nested to be checked.
+/// how large arguments may be to be checked.
 ///
 /// The schema must be within [`SCHEMA`].
-pub(super) fn admit_expansion(root: &Value) -> Result<usize, SchemaError> {
+pub(super) fn admit_expansion(root: &Value) -> Result<Effort, SchemaError> {
     let extent = Expansion { root, measured: HashMap::new() }.referenced(root, 0)?;
     if extent.nodes > MAX_EXPANDED_NODES {
         return Err(SchemaError::Expands { limit: MAX_EXPANDED_NODES });
@@ -98,7 +143,7 @@ pub(super) fn admit_expansion(root: &Value) -> Result<usize, SchemaError> {
         visits = visits.saturating_mul(extent.loops);
         depth += 1;
     }
-    Ok(depth)
+    Ok(Effort { depth, nodes: extent.nodes, loops: extent.loops })
 }
 
 /// What following the references of a schema amounts to.

@@ -65,6 +65,11 @@ impl Mismatch {
         Mismatch { path, problem: Problem::Unknown { nearest: None } }
     }
 
+    /// Arguments are too large to say where the mismatch is.
+    pub(super) fn somewhere() -> Mismatch {
+        Mismatch { path: String::new(), problem: Problem::Refused }
+    }
+
     pub(super) fn too_deep() -> Mismatch {
         let limit = limits::ARGUMENTS.depth;
         Mismatch { path: String::new(), problem: Problem::TooDeep { limit } }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::admitted::undeclared;
 use super::checkable::{self, checkable};
-use super::limits::{self, Limits, SchemaError};
+use super::limits::{self, Effort, SchemaError};
 use super::mismatch::{self, Mismatch, Problem};
 use super::repair::repair;
 use crate::exact::{Args, Exact};
@@ -15,8 +15,8 @@ use crate::exact::{Args, Exact};
 pub struct Validator {
     /// What was compiled: repair and messages look at it.
     schema: Value,
-    /// Arguments nested deeper pass unchecked: a recursive schema can make a check of them endless.
-    max_depth: usize,
+    /// Larger arguments pass unchecked.
+    effort: Effort,
     /// None where the dialect is unknown, so that nothing can be said about arguments.
     compiled: Option<jsonschema::Validator>,
 }
@@ -28,9 +28,9 @@ impl Validator {
     pub fn compile(input_schema: &Value) -> Result<Validator, SchemaError> {
         limits::SCHEMA.admit(input_schema)?;
         let Some(draft) = dialect(input_schema) else {
-            return Ok(Validator { schema: Value::Bool(true), max_depth: 0, compiled: None });
+            return Ok(Validator { schema: Value::Bool(true), effort: Effort::default(), compiled: None });
         };
-        let max_depth = limits::admit_expansion(input_schema)?;
+        let effort = limits::admit_expansion(input_schema)?;
         let schema = checkable(input_schema)?;
         let patterns = PatternOptions::regex()
             .size_limit(checkable::MAX_PATTERN_BYTES)
@@ -41,7 +41,7 @@ impl Validator {
             .offline()
             .build(&schema)
             .map_err(|_| SchemaError::Invalid)?;
-        Ok(Validator { schema, max_depth, compiled: Some(compiled) })
+        Ok(Validator { schema, effort, compiled: Some(compiled) })
     }
 
     /// Whether anything can be said about arguments.
@@ -59,15 +59,13 @@ impl Validator {
         if limits::ARGUMENTS.admit(args.value()).is_err() {
             return Err(vec![Mismatch::too_deep()]);
         }
-        let checked = Limits { depth: self.max_depth, ..limits::ARGUMENTS };
-        if checked.admit(args.value()).is_ok() && !compiled.is_valid(args.value()) {
+        if self.effort.admits(args.value()) && !compiled.is_valid(args.value()) {
             if args.is_all_value() {
                 let mut repaired = args.into_value();
                 repair(&self.schema, &mut repaired);
                 args = repaired.into();
             }
-            let mut mismatches =
-                mismatch::collect(&self.schema, compiled.iter_errors(args.value()));
+            let mut mismatches = self.mismatches(compiled, args.value());
             if !mismatches.is_empty() {
                 mismatches.extend(self.in_place_of_a_missing_one(args.value(), &mismatches));
                 return Err(mismatches);
@@ -77,11 +75,39 @@ impl Validator {
         Ok(args.try_into().unwrap_or_default())
     }
 
+    /// What is wrong with arguments: of large ones no more than the first mismatch, and not even that
+    /// where the validator would make all of them on its way.
+    fn mismatches(&self, compiled: &jsonschema::Validator, args: &Value) -> Vec<Mismatch> {
+        if self.effort.collects(args) {
+            return mismatch::collect(&self.schema, compiled.iter_errors(args));
+        }
+        if !has_alternatives(&self.schema) {
+            return mismatch::collect(&self.schema, compiled.validate(args).err().into_iter());
+        }
+        match compiled.is_valid(args) {
+            true => Vec::new(),
+            false => vec![Mismatch::somewhere()],
+        }
+    }
+
     /// Where a parameter is missing, a name that an open schema admits is likely meant for it.
     fn in_place_of_a_missing_one(&self, args: &Value, found: &[Mismatch]) -> Option<Mismatch> {
         found.iter().find(|mismatch| mismatch.problem == Problem::Missing)?;
         let unknown = Mismatch::unknown(undeclared(&self.schema, args.as_object()?)?);
         (!found.iter().any(|mismatch| mismatch.path == unknown.path)).then_some(unknown)
+    }
+}
+
+/// Whether a mismatch is told with those of all alternatives.
+fn has_alternatives(schema: &Value) -> bool {
+    let eager = ["anyOf", "oneOf", "propertyNames", "unevaluatedItems", "unevaluatedProperties"];
+    match schema {
+        Value::Object(keywords) => {
+            eager.iter().any(|key| keywords.contains_key(*key))
+                || keywords.values().any(has_alternatives)
+        }
+        Value::Array(schemas) => schemas.iter().any(has_alternatives),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -28,8 +28,9 @@ const IDLE: Duration = Duration::from_secs(120);
 /// How long a client may take nothing of what is written to it.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// The same while too much is unsent.
+/// The same while much is unsent, and while there is no room for more.
 const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
+const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 
 /// Everyone who is connected.
 #[derive(Clone, Debug, Default)]
@@ -127,14 +128,18 @@ impl Connections {
         }
     }
 
-    /// Throws out whoever takes nothing, whenever too much is unsent.
+    /// Closes connections that take nothing while much is unsent.
     pub(super) async fn relieve(&self, unsent: &Unsent) {
         loop {
             unsent.is_much().await;
-            tokio::time::sleep(STALLED_UNDER_LOAD).await;
+            tokio::time::sleep(STALLED_WITHOUT_ROOM).await;
+            let limit = match unsent.has_room() {
+                true => STALLED_UNDER_LOAD,
+                false => STALLED_WITHOUT_ROOM,
+            };
             let now = Instant::now();
             for manners in self.seats().taken.values() {
-                if manners.state().is_stalled(now, STALLED_UNDER_LOAD) {
+                if manners.state().is_stalled(now, limit) {
                     manners.thrown_out.cancel();
                 }
             }

@@ -9,6 +9,10 @@ use tokio::sync::watch;
 /// While more than this is unsent, new requests wait, and connections that take nothing are closed.
 const MOST: usize = 64 * 1024 * 1024;
 
+/// What requests that run already may add to it. While more is unsent, connections that take nothing
+/// are closed at once.
+const ROOM: usize = 3 * MOST;
+
 /// A smaller frame is not worth counting: sockets hold more.
 const COUNTED: usize = 16 * 1024;
 
@@ -52,6 +56,11 @@ impl Unsent {
         self.until(true).await;
     }
 
+    /// Whether answers of requests that run still find room.
+    pub(super) fn has_room(&self) -> bool {
+        self.total.bytes.load(Ordering::Relaxed) <= ROOM
+    }
+
     async fn until(&self, much: bool) {
         let mut is_much = self.total.is_much.subscribe();
         let _never_closed = is_much.wait_for(|now| *now == much).await;
@@ -92,8 +101,16 @@ mod tests {
 
     impl Unsent {
         pub(in super::super) fn more_than_allowed() -> (Unsent, Bytes) {
+            Unsent::with(MOST + 1)
+        }
+
+        pub(in super::super) fn without_room() -> (Unsent, Bytes) {
+            Unsent::with(ROOM + 1)
+        }
+
+        fn with(bytes: usize) -> (Unsent, Bytes) {
             let unsent = Unsent::default();
-            let frame = unsent.count(Bytes::from(vec![0; MOST + 1]));
+            let frame = unsent.count(Bytes::from(vec![0; bytes]));
             (unsent, frame)
         }
     }

@@ -135,6 +135,27 @@ fn recursion_that_branches_cannot_make_a_check_endless() {
     assert!(Validator::compile(&tree).unwrap().check(nested_arguments(200).into()).is_err());
 }
 
+#[test]
+fn large_arguments_that_do_not_fit_are_refused_without_a_list_of_all_mismatches() {
+    let texts = |schema: Value, args: Value| -> Vec<String> {
+        let validator = Validator::compile(&schema).unwrap();
+        let mismatches = validator.check(args.as_object().unwrap().clone().into()).unwrap_err();
+        mismatches.iter().map(ToString::to_string).collect()
+    };
+    let items = |items: Value| json!({"properties": {"a": {"items": items}}});
+    let records = items(json!({"type": "object", "required": ["x", "y"]}));
+    assert_eq!(texts(records.clone(), json!({"a": [{}]})).len(), 2);
+    assert_eq!(texts(records, json!({"a": vec![json!({}); 100_000]})), ["`a[0].x` is required"]);
+    let longer = (0..300).map(|n| json!({"type": "string", "minLength": n + 2}));
+    let either = items(json!({"anyOf": longer.collect::<Vec<Value>>()}));
+    assert!(texts(either.clone(), json!({"a": ["x"]}))[0].starts_with("`a[0]` must fit"));
+    let somewhere = "the object of arguments has a value that the schema refuses";
+    assert_eq!(texts(either.clone(), json!({"a": vec!["x"; 500]})), [somewhere]);
+    let endless = Validator::compile(&either).unwrap();
+    let args = json!({"a": vec!["x"; 100_000]}).as_object().unwrap().clone();
+    assert!(endless.check(args.into()).is_ok(), "a check of them would take long");
+}
+
 /// JSON that looks like a schema more often than not.
 fn any_json() -> impl Strategy<Value = Value> {
     let keyword = prop::sample::select(vec![

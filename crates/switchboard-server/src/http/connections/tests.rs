@@ -125,13 +125,34 @@ async fn whoever_takes_nothing_while_much_is_unsent_has_to_go_at_once() {
     let mut cx = Context::from_waker(std::task::Waker::noop());
     assert!(write.as_mut().poll(&mut cx).is_pending());
 
-    let pass = |unsent| {
+    let pass = |unsent, time| {
         let connections = connections.clone();
-        async move { tokio::time::timeout(STALLED / 2, connections.relieve(&unsent)).await }
+        async move { tokio::time::timeout(time, connections.relieve(&unsent)).await }
     };
-    assert!(pass(Unsent::default()).await.is_err());
+    assert!(pass(Unsent::default(), STALLED / 2).await.is_err());
     assert!(!is_out(&slow), "there is room");
     let (unsent, _frame) = Unsent::more_than_allowed();
-    assert!(pass(unsent).await.is_err());
+    assert!(pass(unsent, STALLED / 2).await.is_err());
     assert!(is_out(&slow) && !is_out(&quick));
+}
+
+#[tokio::test(start_paused = true)]
+async fn connection_that_takes_nothing_is_closed_sooner_when_no_room_is_left() {
+    let connections = Connections::default();
+    let is_closed_by = async |unsent: Unsent| {
+        let seat = connections.seat();
+        let _answering = seat.serve();
+        let (ours, _theirs) = duplex(4);
+        let mut watched = seat.watch(ours);
+        let mut write = Box::pin(watched.write_all(b"more than it holds"));
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        assert!(write.as_mut().poll(&mut cx).is_pending());
+        let moment = 2 * STALLED_WITHOUT_ROOM;
+        assert!(tokio::time::timeout(moment, connections.relieve(&unsent)).await.is_err());
+        is_out(&seat)
+    };
+    let (much, _frame) = Unsent::more_than_allowed();
+    assert!(!is_closed_by(much).await);
+    let (full, _frame) = Unsent::without_room();
+    assert!(is_closed_by(full).await);
 }
