@@ -8,7 +8,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::config::values::ToolPrefix;
 use crate::globs::Globs;
-use crate::name::look::{folded, look};
+use crate::name::look::{folded, in_one_case, look};
 use crate::name::{ServerName, ToolId, short};
 
 /// Patterns in the order of the configuration.
@@ -38,7 +38,8 @@ struct FoldedPattern {
 
 impl FoldedPattern {
     fn new(pattern: &str) -> FoldedPattern {
-        let readings = readings(pattern);
+        let mut readings = readings(pattern);
+        readings.extend(in_one_case(pattern).iter().flat_map(|same| self::readings(same)));
         let looks = readings.iter().map(|text| look_of_pattern(text)).collect::<Vec<_>>();
         let looks = compiled(&looks);
         let readings = compiled(&readings);
@@ -57,8 +58,19 @@ impl FoldedPattern {
 /// already or not.
 fn spellings(server: &ServerName, tool: &str) -> Vec<String> {
     let mcp = ToolPrefix::Mcp.prefix(server);
-    let mcp_short = format!("mcp__{}", short(server.as_str()));
-    let prefixes = [server.as_str(), short(server.as_str()), &mcp, &mcp_short].map(folded);
+    let mut names = spelled(server.as_str(), &mcp, tool);
+    let (server, same) = (server.as_str(), [in_one_case(server.as_str()), in_one_case(tool)]);
+    if let [Some(_), _] | [_, Some(_)] = &same {
+        let [own, other] = same;
+        let (own, tool) = (own.as_deref().unwrap_or(server), other.as_deref().unwrap_or(tool));
+        names.extend(spelled(own, &mcp, tool));
+    }
+    names
+}
+
+fn spelled(server: &str, mcp: &str, tool: &str) -> Vec<String> {
+    let mcp_short = format!("mcp__{}", short(server));
+    let prefixes = [server, short(server), mcp, &mcp_short].map(folded);
     let whole = folded(tool);
     let bare = prefixes.iter().filter_map(|prefix| {
         let rest = whole.strip_prefix(prefix)?.strip_prefix('_')?;
@@ -157,10 +169,13 @@ impl Restriction {
         if let Some((pattern, _)) = self.any_case.iter().find(fits) {
             return Some(pattern);
         }
+        names.extend(names.iter().filter_map(|name| in_one_case(name)).collect::<Vec<_>>());
         let mut names: Vec<String> = names.iter().map(|name| folded(name)).collect();
         names.extend(spellings(&id.server, id.tool.as_str()));
         if bare == BareServer::Restricts {
-            names.push(folded(id.server.as_str()));
+            let server = id.server.as_str();
+            names.push(folded(server));
+            names.extend(in_one_case(server).map(|same| folded(&same)));
         }
         self.find_folded(&names)
     }
@@ -256,6 +271,29 @@ mod tests {
         let id = ToolId { server, tool: ToolName::new(tool).unwrap() };
         let restriction = Restriction::new(&[pattern.to_owned()]);
         restriction.find(&id, &[], BareServer::Restricts).is_some()
+    }
+
+    #[test]
+    fn any_case_of_any_script_restricts() {
+        for word in ["файлы", "запись", "δημος", "νησί", "удалить", "ქართული", "հայերեն", "büro"]
+        {
+            let (small, capital) = (word.to_lowercase(), word.to_uppercase());
+            for (rule, name) in [(&small, &capital), (&capital, &small), (&small, &small)] {
+                assert!(denied(&format!("srv/{rule}"), "srv", name), "{rule} {name}");
+                assert!(denied(rule, "srv", name), "{rule} {name}");
+                assert!(
+                    denied(&format!("*{rule}*"), "srv", &format!("a_{name}_b")),
+                    "{rule} {name}"
+                );
+                assert!(denied(&format!("{rule}/*"), name, "x"), "{rule} {name}");
+                assert!(denied(rule, name, "x"), "{rule} {name}");
+                assert!(denied(&format!("{rule}/{rule}"), name, name), "{rule} {name}");
+            }
+        }
+        // What looks like ASCII restricts as before.
+        assert!(denied("srv/name", "srv", "\u{39d}ame"));
+        assert!(denied("srv/video", "srv", "\u{3bd}ideo"));
+        assert!(!denied("srv/файлы", "srv", "файл"));
     }
 
     #[test]

@@ -48,6 +48,32 @@ fn push_folded(out: &mut String, c: char) {
     }
 }
 
+/// The name with each letter in one case, whichever it was written in: a capital may look like another
+/// letter than the small one does, so that [`folded`] and [`look`] give each of them a key of its own.
+/// `None` if that changes nothing.
+pub(crate) fn in_one_case(name: &str) -> Option<String> {
+    if name.is_ascii() {
+        return None;
+    }
+    let same = name.chars().map(one_case).collect::<String>();
+    (same != name).then_some(same)
+}
+
+/// The small letter, unless only the capital looks like ASCII.
+fn one_case(c: char) -> char {
+    // By way of the capital, which several small letters may have.
+    let capital = only(c.to_uppercase()).unwrap_or(c);
+    let small = only(capital.to_lowercase()).unwrap_or(capital);
+    match only(small.to_uppercase()) {
+        Some(capital) if !is_look(small) && is_look(capital) => capital,
+        Some(_) | None => small,
+    }
+}
+
+fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
+    letters.next().filter(|_| letters.next().is_none())
+}
+
 /// A dot above a letter that has one; [`look`] writes `l` for `i`.
 fn is_unseen_dot(before: &str, c: char) -> bool {
     c == '\u{307}' && before.ends_with(['i', 'j', 'l'])
@@ -105,6 +131,8 @@ fn push_other(out: &mut String, c: char) {
     for small in c.to_lowercase() {
         match LOOKS.get(&small) {
             Some(ascii) => ascii.chars().for_each(|c| push_ascii(out, c)),
+            None if small.is_ascii() => push_ascii(out, small),
+            None if is_unseen_dot(out, small) => {}
             None => push_code(out, small),
         }
     }
@@ -132,6 +160,30 @@ mod tests {
         for c in separators {
             assert_eq!(folded(&format!("delete{c}repo")), "delete_repo", "{c:?}");
         }
+    }
+
+    #[test]
+    fn every_letter_and_its_capital_have_one_key() {
+        let keys = |name: &str| {
+            let name = in_one_case(name).unwrap_or_else(|| name.to_owned());
+            (folded(&name), look(&name))
+        };
+        let letters =
+            ('\u{80}'..=char::MAX).filter(|c| only(c.to_uppercase()).is_some_and(|up| up != *c));
+        let mut count = 0;
+        for small in
+            letters.filter(|c| only(only(c.to_uppercase()).unwrap().to_lowercase()) == Some(*c))
+        {
+            let capital = only(small.to_uppercase()).unwrap();
+            assert_eq!(
+                keys(&format!("a{small}")),
+                keys(&format!("a{capital}")),
+                "{small} {capital}"
+            );
+            count += 1;
+        }
+        assert!(count > 1_000, "{count}");
+        assert_eq!(look("\u{130}x"), look("ix"));
     }
 
     #[test]

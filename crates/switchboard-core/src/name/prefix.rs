@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::look::look;
+use super::look::{in_one_case, look};
 use super::{ServerName, fold, plain, short};
 use crate::config::values::ToolPrefix;
 
@@ -70,6 +70,14 @@ impl Prefixes {
                     ToolPrefix::Server | ToolPrefix::None => look(own),
                 };
                 bearers.add(typed, server, prefix.clone(), weight);
+                if let Some(own) = in_one_case(own) {
+                    let own = match mode {
+                        ToolPrefix::Mcp => format!("mcp__{own}"),
+                        ToolPrefix::Short => short(&own).to_owned(),
+                        ToolPrefix::Server | ToolPrefix::None => own,
+                    };
+                    bearers.add(look(&own), server, prefix.clone(), weight);
+                }
                 bearers.add(look(&prefix), server, prefix, weight);
             }
             let both = format!("mcp__{}", short(own));
@@ -83,9 +91,12 @@ impl Prefixes {
     /// Whose prefix the name bears. `git_hub_x` is a name of `git_hub` rather than of `git`, unless
     /// only the latter is the user's.
     pub fn owner(&self, name: &str) -> Owner {
-        let look = look(name);
-        let bearers = self.user.of(&look).or_else(|| self.project.of(&look));
-        bearers.map_or(Owner::None, |bearers| decide(bearers, name))
+        let looks = [Some(look(name)), in_one_case(name).map(|name| look(&name))];
+        let of = |bearers: &'_ Bearers| {
+            looks.iter().flatten().find_map(|look| bearers.of(look).cloned())
+        };
+        let bearers = of(&self.user).or_else(|| of(&self.project));
+        bearers.map_or(Owner::None, |bearers| decide(&bearers, name))
     }
 
     /// Whether the name is free, or bears the prefix of this server.
@@ -239,6 +250,20 @@ mod tests {
         for name in ["github", "create_issue", "githubx_create", "hub_github_x", ""] {
             assert_eq!(owner(&["github", "evil"], name), "-", "{name}");
         }
+    }
+
+    #[test]
+    fn prefix_belongs_to_its_server_in_any_case_of_any_script() {
+        for server in ["файлы", "ФАЙЛЫ", "νησί", "ΝΗΣΊ", "büro", "ქართული", "հայերեն", "нυкт"]
+        {
+            for name in [server.to_lowercase(), server.to_uppercase()] {
+                for tool in [format!("{name}_x"), format!("{name}/x"), format!("mcp__{name}__x")] {
+                    assert_eq!(owner(&[server, "evil"], &tool), server, "{tool}");
+                }
+            }
+        }
+        assert_eq!(owner(&["name", "evil"], "\u{39d}ame_x"), "name");
+        assert_eq!(owner(&["video", "evil"], "\u{3bd}ideo_x"), "video");
     }
 
     #[test]

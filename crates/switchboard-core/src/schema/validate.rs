@@ -28,7 +28,11 @@ impl Validator {
     pub fn compile(input_schema: &Value) -> Result<Validator, SchemaError> {
         limits::SCHEMA.admit(input_schema)?;
         let Some(draft) = dialect(input_schema) else {
-            return Ok(Validator { schema: Value::Bool(true), effort: Effort::default(), compiled: None });
+            return Ok(Validator {
+                schema: Value::Bool(true),
+                effort: Effort::default(),
+                compiled: None,
+            });
         };
         let effort = limits::admit_expansion(input_schema)?;
         let schema = checkable(input_schema)?;
