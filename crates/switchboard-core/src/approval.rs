@@ -31,6 +31,8 @@ pub struct Rules {
     pins: Pins,
     /// Made unasked.
     allow: Globs,
+    /// The prefix of the user's own files, where a project's file set another one.
+    own_prefix: Option<ToolPrefix>,
     /// The server's own `approveTools`: `false` asks for no tool, whatever it declares.
     asked: Option<Named<Restriction>>,
     /// The server's `autoApprove`.
@@ -176,11 +178,14 @@ pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) 
 impl Rules {
     pub fn new(server: &ServerEntry, settings: &Settings) -> Rules {
         let generally = Named::new(&settings.approve_tools, Restriction::new);
+        let prefix = |general| server.tool_prefix.unwrap_or(general);
+        let own = prefix(settings.own_tool_prefix);
         Rules {
             unread: None,
             deny: Restriction::new(&settings.deny),
             pins: settings.pins,
             allow: Globs::new(&settings.allow),
+            own_prefix: (own != prefix(settings.tool_prefix)).then_some(own),
             asked: server.approve_tools.as_ref().map(|rule| Named::new(rule, Restriction::new)),
             unasked: server.auto_approve.as_ref().map(|rule| Named::new(rule, Globs::new)),
             generally_asked: server.approve_tools.is_none().then_some(generally),
@@ -214,8 +219,18 @@ impl Rules {
         denying(&self.deny, target)
     }
 
+    /// Whether the user allows the tool. Where a project's file gave it another prefix, by the name
+    /// that it has without that file, too.
+    fn allows(&self, target: &Resolved) -> bool {
+        let by_own_name = |own: ToolPrefix| {
+            let shown = Arc::from(name::shown(&target.id(), own));
+            allowing(&self.allow, &Resolved { shown, ..target.clone() })
+        };
+        allowing(&self.allow, target) && self.own_prefix.is_none_or(by_own_name)
+    }
+
     fn ask_for(&self, target: &Resolved) -> bool {
-        if allowing(&self.allow, target) {
+        if self.allows(target) {
             return false;
         }
         if let Some(Named::None) = self.asked {

@@ -30,6 +30,12 @@ const MOST_WAITING: usize = 512;
 /// Bytes that may wait to be written before no more requests are read.
 const MOST_UNREAD: usize = 4 * 1024 * 1024;
 
+/// Bytes of requests that run or wait before no more are read.
+const MOST_ASKED: usize = 32 * 1024 * 1024;
+
+/// A smaller request is not worth counting.
+const COUNTED: usize = 64 * 1024;
+
 /// The requests of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
@@ -46,6 +52,8 @@ struct Shared {
     /// The largest of the last answers, in bytes: one that is large is forgotten slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
+    /// Bytes of large requests, until they are answered.
+    asked: AtomicUsize,
     fewer: Notify,
 }
 
@@ -54,6 +62,7 @@ struct Shared {
 pub(crate) struct Room {
     shared: Arc<Shared>,
     permit: Option<OwnedSemaphorePermit>,
+    _asked: Option<Asked>,
 }
 
 impl Pace {
@@ -63,22 +72,24 @@ impl Pace {
             window: AtomicUsize::new(SLOW_START),
             largest: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
+            asked: AtomicUsize::new(0),
             fewer: Notify::new(),
         };
         Pace { shared: Arc::new(shared), client: client.clone() }
     }
 
-    /// Waits for room, in the order in which requests came.
-    pub(crate) fn room(&self) -> impl Future<Output = Room> + use<> {
+    /// Waits for room for a request of this size, in the order in which requests came.
+    pub(crate) fn room(&self, bytes: usize) -> impl Future<Output = Room> + use<> {
         let (shared, client) = (Arc::clone(&self.shared), self.client.clone());
         // Counted when the request is read, not when its task first runs.
         let waiting = Waiting::new(&shared);
+        let asked = (bytes > COUNTED).then(|| Asked::new(&shared, bytes));
         async move {
             let permit = shared.permit().await;
             // What was answered and is not read counts as well.
             client.written(|backlog| backlog <= MOST_UNREAD).await;
             drop(waiting);
-            Room { shared, permit }
+            Room { shared, permit, _asked: asked }
         }
     }
 
@@ -107,8 +118,9 @@ impl Pace {
 
     /// While the client is asked something itself, calls may wait for what it says next.
     fn is_over(&self, backlog: usize) -> bool {
-        let waiting = self.shared.waiting.load(Ordering::Relaxed);
-        backlog > MOST_UNREAD || waiting >= MOST_WAITING && !self.client.is_asked()
+        let waiting = self.shared.waiting.load(Ordering::Relaxed) >= MOST_WAITING;
+        let large = self.shared.asked.load(Ordering::Relaxed) > MOST_ASKED;
+        backlog > MOST_UNREAD || (waiting || large) && !self.client.is_asked()
     }
 }
 
@@ -195,7 +207,30 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.0.fewer.notify_waiters();
+        // Only below the limit is there something new to say.
+        if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == MOST_WAITING {
+            self.0.fewer.notify_waiters();
+        }
+    }
+}
+
+/// The bytes of a large request, for as long as they are in memory.
+#[derive(Debug)]
+struct Asked {
+    shared: Arc<Shared>,
+    bytes: usize,
+}
+
+impl Asked {
+    fn new(shared: &Arc<Shared>, bytes: usize) -> Asked {
+        shared.asked.fetch_add(bytes, Ordering::Relaxed);
+        Asked { shared: Arc::clone(shared), bytes }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.shared.asked.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.shared.fewer.notify_waiters();
     }
 }

@@ -166,7 +166,7 @@ impl Service {
     ) {
         let (talk, closing) = (Arc::clone(&self.talk), self.calls.closing());
         // What only listens has no answer to make room for.
-        let room = (method != LISTEN).then(|| self.pace.room());
+        let room = (method != LISTEN).then(|| self.pace.room(size(params.as_ref())));
         self.calls.run(accepted, async move {
             let room = match room {
                 Some(room) => Some(room.await),
@@ -200,6 +200,11 @@ impl Drop for Service {
     }
 }
 
+/// Bytes of what a request says.
+fn size(params: Option<&Raw>) -> usize {
+    params.map_or(0, |params| params.as_str().len())
+}
+
 impl Handler for Service {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
         let Some((accepted, responder)) = self.calls.accept(responder) else { return };
@@ -210,7 +215,7 @@ impl Handler for Service {
         let talk = Arc::clone(&self.talk);
         let caller = talk.caller(&responder);
         let pi = self.pi.clone().filter(|_| pi::is_asked(&method));
-        let room = self.pace.room();
+        let room = self.pace.room(size(params.as_ref()));
         self.calls.run(accepted, async move {
             let room = room.await;
             let (params, client) = (params.as_ref(), responder.peer());

@@ -107,9 +107,16 @@ impl KnownFiles {
         record.files.retain(|path, file| {
             !is_gone(Path::new(path)) || file.rules && (room || own.contains(path))
         });
-        for layer in layers.iter().filter(|layer| is_sound(layer)) {
+        for layer in layers.iter().filter(|layer| layer.source.tier == Tier::User) {
+            if !is_sound(layer) {
+                if has_broken_rules(layer) {
+                    record.files.entry(layer.source.path.to_string()).or_default().rules = true;
+                }
+                continue;
+            }
             let names = layer.file.names().take(MOST_NAMES).map(str::to_owned);
-            let known = KnownFile { servers: names.collect(), rules: layer.file.has_rules() };
+            let rules = layer.file.has_rules() || has_broken_rules(layer);
+            let known = KnownFile { servers: names.collect(), rules };
             if known == KnownFile::default() {
                 record.files.remove(&*layer.source.path);
             } else {
@@ -125,6 +132,15 @@ impl KnownFiles {
 pub(crate) fn is_gone(path: &Path) -> bool {
     let looked = path.symlink_metadata();
     looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Whether a file that parses holds a rule with a mistake. It holds rules, too, should it not parse
+/// later.
+fn has_broken_rules(layer: &Layer) -> bool {
+    let problems = &layer.file.diagnostics;
+    let parses = !problems.iter().any(|problem| problem.kind.spoils_the_file());
+    let hides = |problem: &Diagnostic| problem.is_error() && problem.hides_rules();
+    parses && (!layer.file.refused.is_empty() || problems.iter().any(hides))
 }
 
 pub(crate) fn is_sound(layer: &Layer) -> bool {

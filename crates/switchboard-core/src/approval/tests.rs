@@ -93,6 +93,34 @@ fn allow_pattern_without_a_slash_is_about_shown_names() {
 }
 
 #[test]
+fn prefix_of_a_project_lets_no_further_tool_run_unasked() {
+    let destroys = || checked("delete", r#"{"destructiveHint":true}"#);
+    for (pattern, mode, shown) in [
+        ("mcp_*", ToolPrefix::Mcp, "mcp__files_delete"),
+        ("mcp__*", ToolPrefix::Mcp, "mcp__files_delete"),
+        ("files_*", ToolPrefix::Server, "files_delete"),
+        ("files_delete", ToolPrefix::Server, "files_delete"),
+    ] {
+        let call = |shown: &str| {
+            let mut call = destroys();
+            call.target.shown = Arc::from(shown);
+            call
+        };
+        let settings = |tool_prefix, own_tool_prefix| {
+            let allow = patterns(&[pattern]);
+            Settings { allow, tool_prefix, own_tool_prefix, ..Settings::default() }
+        };
+        let asks = |settings: &Settings| {
+            let rules = Rules::new(&ServerEntry::default(), settings);
+            asks(&rules, &Grants::default(), call(shown))
+        };
+        assert!(!asks(&settings(mode, mode)), "{pattern}: the user's own prefix");
+        let own = if mode == ToolPrefix::Mcp { ToolPrefix::Server } else { ToolPrefix::Mcp };
+        assert!(asks(&settings(mode, own)), "{pattern}: a project's prefix");
+    }
+}
+
+#[test]
 fn scopes_go_by_what_a_tool_declares() {
     let check = |approve, expected| check(policy(approve), ServerEntry::default(), expected);
     check(ApprovePolicy::Destructive, "++?+");

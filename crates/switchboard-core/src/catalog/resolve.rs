@@ -209,15 +209,14 @@ impl Catalog {
         found.or_else(|| self.all_tools_of(server).find(seen)).map(|item| item.resolved())
     }
 
-    /// The prompt `name` of a server.
+    /// The prompt `name` that a server lists: what rules and pins say is about listed ones.
     pub fn prompt(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named = self.prompts_of(server).find(|item| item.prompt.name == name);
         // A client is told the name without what is hidden in it.
         let seen = || self.prompts_of(server).find(|item| strip(&item.prompt.name) == name);
-        let listed = named.or_else(seen);
-        let name = listed.as_ref().map_or(name, |item| item.prompt.name.as_str());
-        let mut resolved = self.beside_the_tools(server, Entry::prompt(name).ok()?);
-        resolved.pin = listed.map(|item| item.pin).unwrap_or_default();
+        let listed = named.or_else(seen)?;
+        let mut resolved = self.beside_the_tools(server, Entry::prompt(&listed.prompt.name).ok()?);
+        resolved.pin = listed.pin;
         Some(resolved)
     }
 

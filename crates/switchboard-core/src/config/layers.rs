@@ -21,6 +21,7 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     let mut settings = SettingsEntry::default();
     let (mut diagnostics, mut refused) = (Vec::new(), BTreeMap::new());
     let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+    let mut own_tool_prefix = None;
     for tier in [Tier::User, Tier::Project] {
         let of_tier = || layers.iter().filter(|layer| layer.source.tier == tier);
         for layer in of_tier() {
@@ -31,6 +32,9 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
         }
         for layer in of_tier().filter(|layer| layer.file.host.is_none()) {
             settings.overlay(&layer.file.settings);
+            if tier == Tier::User {
+                own_tool_prefix = settings.tool_prefix;
+            }
             for server in &layer.file.servers {
                 let draft = drafts.entry(server.name.clone()).or_default();
                 diagnostics.extend(draft.stack(server, tier));
@@ -64,6 +68,7 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     }
     config.settings_origins = settings.origins.clone();
     config.settings = settings.resolve();
+    config.settings.own_tool_prefix = own_tool_prefix.unwrap_or_default();
     for layer in layers {
         config.reserve(layer.file.names(), layer.source.tier);
     }

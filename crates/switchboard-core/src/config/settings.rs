@@ -27,11 +27,13 @@ macro_rules! settings {
         #[derive(Clone, Debug, PartialEq)]
         pub struct Settings {
             $(pub $field: $kind,)*
+            /// `toolPrefix` without what a project's file says: what the user allows goes by it.
+            pub own_tool_prefix: ToolPrefix,
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Self { $($field: $default,)* }
+                SettingsEntry::default().resolve()
             }
         }
 
@@ -96,7 +98,8 @@ macro_rules! settings {
 
             /// Every setting, with the default where no file names it.
             pub(super) fn resolve(self) -> Settings {
-                Settings { $($field: self.$field.unwrap_or_else(|| $default),)* }
+                let own_tool_prefix = self.tool_prefix.unwrap_or_default();
+                Settings { $($field: self.$field.unwrap_or_else(|| $default),)* own_tool_prefix }
             }
         }
     };

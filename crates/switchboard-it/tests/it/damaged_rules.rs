@@ -306,6 +306,30 @@ async fn rules_of_a_shared_file_outlive_its_damage() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn broken_rule_of_a_shared_file_is_known_when_the_file_no_longer_parses() {
+    for text in [
+        r#"{ "mcpServers": { "lent": { "disabledTools": ["free"] } } }"#,
+        r#"{ "mcpServers": { "lent": { "deny": ["free"] } } }"#,
+        r#"{ "mcpServers": { "lent": { "excludeTools": 5 } } }"#,
+        r#"{ "mcpServers": { "lent": { "excludeTools": ["[free"] } } }"#,
+        r#"{ "mcpServers": { "lent": { "includeTools": null } } }"#,
+        r#"{ "settings": { "deny": 5 } }"#,
+        r#"{ "settings": { "Deny": ["lent/free"] } }"#,
+        r#"{ "settings": { "deny": ["lent/[free"] } }"#,
+        r#"{ "deny": ["lent/free"] }"#,
+        r#"{ "permissions": { "deny": ["lent/free"] } }"#,
+    ] {
+        let machine = with_rules_in(".agents/mcp.json");
+        machine.write(text.as_bytes());
+        let config = machine.load(&LastGood::default()).config;
+        assert!(config.unread_rules.is_some() || !config.servers.contains_key("lent"), "{text}");
+        machine.write(text[..text.len() - 1].as_bytes());
+        assert!(machine.load(&LastGood::default()).config.unread_rules.is_some(), "cut: {text}");
+        machine.check(text).await;
+    }
+}
+
 /// The files that other programs use, too, and Pi's.
 const SHARED: &[&str] = &[".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"];
 

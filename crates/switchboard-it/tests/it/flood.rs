@@ -22,6 +22,9 @@ behaviour = { kind = "big", bytes = 1000000 }
 name = "ask"
 behaviour = { kind = "ask_elicitation" }
 [[tools]]
+name = "never"
+behaviour = { kind = "wait" }
+[[tools]]
 name = "tell"
 behaviour = { kind = "log", text = "told" }
 "#;
@@ -98,6 +101,26 @@ async fn client_that_never_reads_holds_a_bounded_number_of_answers() {
         }
         assert!(answered >= taken.saturating_sub(1), "{method} {offer:?}: {answered} of {taken}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_requests_that_run_keep_further_ones_unread() {
+    let world = world();
+    world.ask(r#"{ "connect": "kit" }"#).await;
+    let mut end = connect(&world, Offer::Proxy);
+    end.writer.write_all(initialize().as_bytes()).await.unwrap();
+    let requests = |bytes: usize| {
+        (1..=60_u64).map(move |id| {
+            let args = json!({ "filler": "x".repeat(bytes) });
+            let call = json!({ "tool": "kit_never", "args": args });
+            frame(id, "tools/call", json!({ "name": "mcp", "arguments": call }))
+        })
+    };
+    let taken = write_until_stuck(&mut end, requests(4_000_000)).await;
+    assert!((8..=12).contains(&taken), "{taken} requests of 4 MB were taken");
+    let mut end = connect(&world, Offer::Proxy);
+    end.writer.write_all(initialize().as_bytes()).await.unwrap();
+    assert_eq!(write_until_stuck(&mut end, requests(40_000)).await, 60);
 }
 
 /// Nobody knows how large the answers to the first requests are.

@@ -65,6 +65,18 @@ async fn lists_and_answers_are_those_of_the_server() {
 }
 
 #[tokio::test]
+async fn prompt_that_is_not_listed_is_not_asked_for() {
+    let installed = Installed::with(PROGRAMS, CONFIG);
+    let (mut client, _) = mirrored(&installed, json!({})).await;
+    for name in ["plain ", "unlisted", "PLAIN"] {
+        let answer = client.ask("prompts/get", json!({ "name": name })).await;
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("unknown_prompt"), "{name:?}: {answer}");
+    }
+    client.end().await;
+}
+
+#[tokio::test]
 async fn a_tool_of_another_server_is_not_there() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut client, _) = mirrored(&installed, json!({})).await;

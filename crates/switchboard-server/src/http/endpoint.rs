@@ -18,6 +18,7 @@ use hyper::{Request, Response, StatusCode};
 use switchboard_wire::envelope::{self, INVALID_REQUEST, Malformed};
 use switchboard_wire::{Id, Message, RpcError};
 
+use super::bodies::{Bodies, BodyRoom};
 use super::connections::{Place, Seat, Serving};
 use super::guard::{Form, Guard, LAST_EVENT_ID, Purpose, Refusal, SESSION_ID, Twice, only};
 use super::session::{HttpSession, Said};
@@ -38,11 +39,13 @@ const PASSING_OVER: Duration = Duration::from_millis(250);
 pub(super) struct Endpoint {
     guard: Guard,
     sessions: Sessions,
+    bodies: Bodies,
 }
 
 impl Endpoint {
     pub(super) fn new(guard: Guard, sessions: Sessions) -> Endpoint {
-        Endpoint { guard, sessions }
+        let bodies = Bodies::new(sessions.gateway().settings().max_frame_bytes);
+        Endpoint { guard, sessions, bodies }
     }
 
     pub(super) fn sessions(&self) -> &Sessions {
@@ -90,6 +93,11 @@ impl Endpoint {
         if body.size_hint().lower() > limit as u64 {
             return too_large(limit);
         }
+        let expected = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+        let room = self.bodies.room(expected.unwrap_or(limit).min(limit));
+        let Ok(room) = tokio::time::timeout(BODY, room).await else {
+            return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many large requests run");
+        };
         let frame = match tokio::time::timeout(BODY, Limited::new(body, limit).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
@@ -98,6 +106,7 @@ impl Endpoint {
             Ok(Err(_gone)) => return closing(text(StatusCode::BAD_REQUEST, "no body")),
             Err(_late) => return closing(text(StatusCode::REQUEST_TIMEOUT, "too slow")),
         };
+        let room = room.shrunk_to(frame.len());
         let Some(session) = session else {
             let message = match envelope::parse(&frame) {
                 Ok(message) => message,
@@ -105,17 +114,17 @@ impl Endpoint {
             };
             return match stateless::judge(&message, headers, &self.sessions) {
                 Judged::Fits(talk) => {
-                    let response = self.answer_alone(&frame, form, talk).await;
+                    let response = self.answer_alone(&frame, form, (talk, room)).await;
                     if stateless::listens(&message) {
                         seat.listens();
                     }
                     response
                 }
                 Judged::Wrong(id, error) => stateless::refusal(id.as_ref(), &error),
-                Judged::Other => self.begin(&frame, &message, form).await,
+                Judged::Other => self.begin(&frame, &message, (form, room)).await,
             };
         };
-        said(session.say(&frame, form).await)
+        said(session.say(&frame, form, room).await)
     }
 
     /// A request that stands for itself. If nobody reads its answer any more, it is given up.
@@ -123,11 +132,11 @@ impl Endpoint {
         &self,
         frame: &Bytes,
         form: Form,
-        talk: Arc<Conversation>,
+        (talk, room): (Arc<Conversation>, BodyRoom),
     ) -> Response<Content> {
         let session = self.sessions.of_one_request(talk);
         let ending = session.ending();
-        match session.say(frame, form).await {
+        match session.say(frame, form, room).await {
             Said::Events(events) => said(Said::Events(events.until_unread(ending))),
             Said::Whole(frame) => {
                 let status = stateless::status_of(&frame);
@@ -139,7 +148,12 @@ impl Endpoint {
     }
 
     /// The first message of a client.
-    async fn begin(&self, frame: &Bytes, message: &Message, form: Form) -> Response<Content> {
+    async fn begin(
+        &self,
+        frame: &Bytes,
+        message: &Message,
+        (form, room): (Form, BodyRoom),
+    ) -> Response<Content> {
         let (revision, abilities) = match message {
             Message::Request { method, params, .. } if method == "initialize" => {
                 (agreed_revision(params.as_ref()), declared(params.as_ref()))
@@ -149,7 +163,7 @@ impl Endpoint {
         let Ok((id, session)) = self.sessions.open(revision, &abilities).map_err(|Full| ()) else {
             return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are in use");
         };
-        let mut response = said(session.say(frame, form).await);
+        let mut response = said(session.say(frame, form, room).await);
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(SESSION_ID, id);
         }

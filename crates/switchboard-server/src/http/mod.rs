@@ -7,9 +7,11 @@
 //! - `endpoint`: a request becomes a response;
 //! - `stateless`: requests without a session, and what their headers have to say;
 //! - `sessions`, `session`: what a client says, and what it is told;
+//! - `bodies`: how much of what all clients ask is in memory;
 //! - `unsent`: how much waits to be read by all clients;
 //! - `streams`, `stream`: events, in order, to one reader, and again for whoever lost them.
 
+mod bodies;
 mod connections;
 mod endpoint;
 mod guard;

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::bodies::BodyRoom;
 use super::guard::Form;
 use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
@@ -149,7 +150,7 @@ impl HttpSession {
     }
 
     /// Takes what the client posted, and waits until it is clear how it is answered.
-    pub(super) async fn say(&self, frame: &Bytes, form: Form) -> Said {
+    pub(super) async fn say(&self, frame: &Bytes, form: Form, room: BodyRoom) -> Said {
         self.streams.touch();
         let exchange = self.streams.next_exchange();
         let mut ear = Ear { session: self, heard: Heard::Nothing };
@@ -167,7 +168,7 @@ impl HttpSession {
                 Ok(None) | Err(_) => return Said::Busy,
             },
         };
-        let Some(tap) = self.streams.open(exchange, responder.id().clone(), slot) else {
+        let Some(tap) = self.streams.open(exchange, responder.id().clone(), (slot, room)) else {
             return Said::Over;
         };
         self.service().request(method, params, responder);

@@ -11,6 +11,7 @@ use switchboard_wire::{Exchange, Id, RpcError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use super::bodies::BodyRoom;
 use super::stream::{Event, Feed, Position, Tap, queue};
 use super::unsent::Unsent;
 
@@ -56,7 +57,7 @@ struct Stream {
 struct Asked {
     id: Id,
     /// One of the requests that the session may have in flight, unless it is too small to count.
-    _slot: Option<OwnedSemaphorePermit>,
+    _slot: (Option<OwnedSemaphorePermit>, BodyRoom),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Streams {
         &self,
         exchange: Exchange,
         id: Id,
-        slot: Option<OwnedSemaphorePermit>,
+        slot: (Option<OwnedSemaphorePermit>, BodyRoom),
     ) -> Option<Tap> {
         let mut state = self.state();
         if state.is_closed() {

@@ -1,5 +1,7 @@
 //! Names and addresses that lead to nothing, or to several servers.
 
+use std::collections::BTreeSet;
+
 use switchboard_core::catalog::resolve::nearest;
 use switchboard_core::catalog::{Catalog, ResolveError};
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
@@ -20,7 +22,9 @@ pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
     let own = catalog.prompts().filter(|item| catalog.permits(&item.prompt.name, item.server));
     let own = own.map(|item| item.prompt.name.clone());
     let shown = catalog.prompts().map(|item| item.shown.to_string());
-    close_to(name, own.chain(shown), failure)
+    // Often one name.
+    let names: BTreeSet<String> = own.chain(shown).collect();
+    close_to(name, names.into_iter(), failure)
 }
 
 /// With the nearest of the names that there are.

@@ -14,7 +14,7 @@ const ENDINGS: [&str; 16] = [
 ];
 
 /// What a directory starts with.
-const STARTS: [&str; 11] = [
+const STARTS: [&str; 14] = [
     "index.js",
     "index.mjs",
     "index.cjs",
@@ -26,6 +26,10 @@ const STARTS: [&str; 11] = [
     "init.lua",
     "__main__.py",
     "package.json",
+    // What installers build a package of: `uvx --from . name`, `pipx run .`.
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
 ];
 
 /// A manifest larger than this is looked at no further.

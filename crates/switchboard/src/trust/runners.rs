@@ -115,7 +115,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("dotnet", "Properties/launchSettings.json .config/dotnet-tools.json"),
     // Compiled languages and builds.
     ("make gmake bmake remake", "Makefile makefile GNUmakefile"),
-    ("just", "justfile Justfile .justfile .env"),
+    ("just", "justfile Justfile JUSTFILE .justfile .env"),
     ("task", "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.*"),
     ("cargo", "Cargo.toml .cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml"),
     ("cargo", "src/main.rs build.rs"),

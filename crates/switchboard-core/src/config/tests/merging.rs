@@ -254,6 +254,7 @@ fn settings_have_defaults_and_a_project_cannot_loosen_them() {
     let expected = Settings {
         approve_tools: ToolRule::Matching(vec!["a".to_owned()]),
         tool_prefix: ToolPrefix::None,
+        own_tool_prefix: ToolPrefix::Mcp,
         max_tools: 5,
         output_guard: guard,
         ..Settings::default()

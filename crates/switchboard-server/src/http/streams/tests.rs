@@ -5,8 +5,8 @@ use tokio::sync::Semaphore;
 use super::super::unsent::Unsent;
 use super::*;
 
-fn slot() -> Option<OwnedSemaphorePermit> {
-    Arc::new(Semaphore::new(1)).try_acquire_owned().ok()
+fn slot() -> (Option<OwnedSemaphorePermit>, BodyRoom) {
+    (Arc::new(Semaphore::new(1)).try_acquire_owned().ok(), BodyRoom::default())
 }
 
 fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {

@@ -147,6 +147,11 @@ fn file_that_a_name_stands_for_is_covered() {
         ("bun x", "x.ts"),
         ("node ./x", "x.node"),
         ("npx @scope/foo", "node_modules/.bin/foo"),
+        ("uvx --from . x", "pyproject.toml"),
+        ("uvx --from=. x", "setup.py"),
+        ("uvx .", "setup.cfg"),
+        ("uvx --with-editable ./ x", "setup.py"),
+        ("pipx run --spec . x", "pyproject.toml"),
     ] {
         covers(&line(text), file, "");
     }
