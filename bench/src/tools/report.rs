@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the report is for people")]
 
 use crate::Outcome;
+use crate::arguments::{Choices, choose};
 use crate::data::Data;
 use crate::judge::{Score, Verdict, judge};
 use crate::simulation::{Bill, WAYS, Way, run, tasks};
@@ -15,7 +16,7 @@ pub(crate) fn complain(message: &str) {
 }
 
 /// How good the ranking is, and how fast.
-pub(crate) fn search(data: &Data) {
+pub(crate) fn search(data: &Data) -> Outcome<()> {
     let Verdict { ours, adapter, query, index } = judge(data);
     println!(
         "| queries over {} tools | | hit@3 | hit@5 | nDCG@10 | hit@5 of an adapter | nDCG@10 |",
@@ -37,6 +38,22 @@ pub(crate) fn search(data: &Data) {
         query.as_secs_f64() * 1e3,
         index.as_secs_f64() * 1e3
     );
+    let choices = choose(data)?;
+    if choices.searches > 0 {
+        arguments(choices);
+    }
+    Ok(())
+}
+
+/// What searches with arguments come to.
+fn arguments(Choices { searches, fits_one, right, wrong, called, miscalled }: Choices) {
+    let share = |count: usize| 100.0 * count as f64 / fits_one.max(1) as f64;
+    println!("\n| searches with arguments | {searches} | |\n|---|---|---|");
+    println!("| one alone of the first five takes them | {fits_one} | |");
+    println!("| of these: the right tool is chosen | {right} | {:.1} % |", share(right));
+    println!("| a wrong tool is chosen | {wrong} | {:.1} % |", share(wrong));
+    println!("| the right tool only reads, and is called | {called} | {:.1} % |", share(called));
+    println!("| a wrong tool is called | {miscalled} | {:.1} % |", share(miscalled));
 }
 
 /// What tasks cost on each way, at each size.
