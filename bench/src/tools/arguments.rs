@@ -18,6 +18,8 @@ pub(crate) struct Choices {
     /// The choice alone.
     pub(crate) right: usize,
     pub(crate) wrong: usize,
+    /// Of the right choices, the tool does not declare itself read-only.
+    pub(crate) writes: usize,
     /// The choice is also called: the tool declares itself read-only.
     pub(crate) called: usize,
     pub(crate) miscalled: usize,
@@ -48,6 +50,7 @@ pub(crate) fn choose(data: &Data) -> Outcome<Choices> {
         choices.wrong += usize::from(!is_right);
         let is_called = chosen.check_unnamed(args).is_ok();
         choices.called += usize::from(is_called && is_right);
+        choices.writes += usize::from(!is_called && is_right);
         choices.miscalled += usize::from(is_called && !is_right);
     }
     Ok(choices)

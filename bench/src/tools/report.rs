@@ -46,14 +46,19 @@ pub(crate) fn search(data: &Data) -> Outcome<()> {
 }
 
 /// What searches with arguments come to.
-fn arguments(Choices { searches, fits_one, right, wrong, called, miscalled }: Choices) {
-    let share = |count: usize| 100.0 * count as f64 / fits_one.max(1) as f64;
-    println!("\n| searches with arguments | {searches} | |\n|---|---|---|");
-    println!("| one alone of the first five takes them | {fits_one} | |");
-    println!("| of these: the right tool is chosen | {right} | {:.1} % |", share(right));
-    println!("| a wrong tool is chosen | {wrong} | {:.1} % |", share(wrong));
-    println!("| the right tool only reads, and is called | {called} | {:.1} % |", share(called));
-    println!("| a wrong tool is called | {miscalled} | {:.1} % |", share(miscalled));
+fn arguments(choices: Choices) {
+    let Choices { searches, fits_one, right, wrong, writes, called, miscalled } = choices;
+    let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
+    let row = |what: &str, count: usize, of: usize| {
+        println!("| {what} | {count} | {:.1} % |", share(count, of));
+    };
+    println!("\n| searches with arguments | {searches} | share |\n|---|---|---|");
+    row("only one of the first five hits takes them", fits_one, searches);
+    row("of these: the right tool is chosen", right, fits_one);
+    row("a wrong tool is chosen", wrong, fits_one);
+    row("the right tool is not read-only and is not called", writes, fits_one);
+    row("the right tool is read-only and is called", called, fits_one);
+    row("a wrong tool is called", miscalled, fits_one);
 }
 
 /// What tasks cost on each way, at each size.

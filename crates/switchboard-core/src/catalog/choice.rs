@@ -9,6 +9,8 @@ use crate::request::Matching;
 
 /// Hits among which the arguments of a search choose.
 const FIRST_HITS: usize = 5;
+/// So many arguments make the best hit certain though it shares little with the query.
+const TELLING_ARGUMENTS: usize = 2;
 
 impl Catalog {
     /// The tool that is meant, if one is. A request for a further page wants another tool.
@@ -39,22 +41,26 @@ impl Catalog {
 
     /// The one of the first hits that takes the arguments, where none stands out by its words.
     fn only_taker(&self, args: &Args, page: &SearchPage) -> Option<Resolved> {
-        if args.is_empty() || page.fit == Fit::Weak || page.offset > 0 {
+        if args.is_empty() || page.offset > 0 {
             return None;
         }
         let mut takers = self.takers(args, page);
-        let (_, only) = takers.next()?;
-        takers.next().is_none().then(|| only.clone())
+        let only = takers.next().filter(|_| takers.next().is_none())?;
+        // A weak fit alone proves nothing, and many tools take a lone `query` or `url`.
+        let best = page.hits.first().map(|hit| hit.line.shown.as_str());
+        let is_told = page.fit != Fit::Weak
+            || best == Some(&*only.shown) && args.values().len() >= TELLING_ARGUMENTS;
+        is_told.then(|| only.clone())
     }
 
-    /// Those of the first hits that take the arguments, with their scores.
+    /// Those of the first hits that take the arguments.
     pub fn takers<'a>(
         &'a self,
         args: &'a Args,
         page: &'a SearchPage,
-    ) -> impl Iterator<Item = (f32, &'a Resolved)> {
+    ) -> impl Iterator<Item = &'a Resolved> {
         let first = page.hits.iter().take(FIRST_HITS);
-        let tools = first.filter_map(|hit| Some((hit.score, self.shown(&hit.line.shown)?)));
-        tools.filter(|(_, tool)| tool.takes(args))
+        let tools = first.filter_map(|hit| self.shown(&hit.line.shown));
+        tools.filter(|tool| tool.takes(args))
     }
 }
