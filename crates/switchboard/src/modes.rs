@@ -9,7 +9,7 @@ use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Listing, Prompt, Resolved, Shelf, Standing};
+use switchboard_core::catalog::{Catalog, Listing, Prompt, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::config::values::Pins;
 use switchboard_core::content::CallOutput;
