@@ -54,6 +54,9 @@ pub(crate) struct Query {
     /// Ids of tools.
     pub(crate) relevant: Vec<String>,
     pub(crate) kind: String,
+    /// What a search would bring for the first right tool.
+    #[serde(default)]
+    pub(crate) args: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -157,6 +160,8 @@ impl Tool {
         let mut definition = self.definition();
         if self.declared.read_only_hint.unwrap_or_else(|| self.only_looks()) {
             definition["annotations"] = json!({ "readOnlyHint": true });
+        } else if let Some(destructive) = self.declared.destructive_hint {
+            definition["annotations"] = json!({ "destructiveHint": destructive });
         }
         definition
     }

@@ -4,6 +4,7 @@
 //! `cargo xtask bench ranking` and `cargo xtask bench tokens` build and run this.
 
 mod adapter;
+mod arguments;
 mod data;
 mod judge;
 mod report;
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
     };
     let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
     let printed = match what {
-        "search" => Data::read(&folders).map(|data| report::search(&data)),
+        "search" => Data::read(&folders).and_then(|data| report::search(&data)),
         "tokens" => Data::read(&folders).and_then(|data| report::tokens(&data)),
         _ => {
             report::complain("usage: tool-bench search|tokens [FOLDER…]");

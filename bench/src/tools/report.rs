@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the report is for people")]
 
 use crate::Outcome;
+use crate::arguments::{Choices, choose};
 use crate::data::Data;
 use crate::judge::{Score, Verdict, judge};
 use crate::simulation::{Bill, WAYS, Way, run, tasks};
@@ -15,7 +16,7 @@ pub(crate) fn complain(message: &str) {
 }
 
 /// How good the ranking is, and how fast.
-pub(crate) fn search(data: &Data) {
+pub(crate) fn search(data: &Data) -> Outcome<()> {
     let Verdict { ours, adapter, query, index } = judge(data);
     println!(
         "| queries over {} tools | | hit@3 | hit@5 | nDCG@10 | hit@5 of an adapter | nDCG@10 |",
@@ -37,6 +38,27 @@ pub(crate) fn search(data: &Data) {
         query.as_secs_f64() * 1e3,
         index.as_secs_f64() * 1e3
     );
+    let choices = choose(data)?;
+    if choices.searches > 0 {
+        arguments(choices);
+    }
+    Ok(())
+}
+
+/// What searches with arguments come to.
+fn arguments(choices: Choices) {
+    let Choices { searches, fits_one, right, wrong, writes, called, miscalled } = choices;
+    let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
+    let row = |what: &str, count: usize, of: usize| {
+        println!("| {what} | {count} | {:.1} % |", share(count, of));
+    };
+    println!("\n| searches with arguments | {searches} | share |\n|---|---|---|");
+    row("only one of the first five hits takes them", fits_one, searches);
+    row("of these: the right tool is chosen", right, fits_one);
+    row("a wrong tool is chosen", wrong, fits_one);
+    row("the right tool is not read-only and is not called", writes, fits_one);
+    row("the right tool is read-only and is called", called, fits_one);
+    row("a wrong tool is called", miscalled, fits_one);
 }
 
 /// What tasks cost on each way, at each size.

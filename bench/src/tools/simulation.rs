@@ -3,12 +3,11 @@
 
 use serde_json::{Value, json};
 use switchboard_core::catalog::guess::NotCalled;
-use switchboard_core::catalog::search::Fit;
 use switchboard_core::catalog::{Resolution, Resolved};
 use switchboard_core::exact::Args;
 use switchboard_core::render::text;
 use switchboard_core::reply::{Reply, SearchPage};
-use switchboard_core::request::{Request, parse};
+use switchboard_core::request::{Matching, Request, parse};
 use switchboard_core::tool_card;
 
 use crate::adapter::{self, Adapter};
@@ -223,11 +222,9 @@ fn variant(tool: &Tool) -> String {
 
 /// The tool that a search with arguments calls.
 fn called_at_once(world: &World<'_>, page: &SearchPage, args: &Value) -> Result<String, NotCalled> {
-    let best = page.hits.first().filter(|_| page.fit == Fit::Clear);
-    let best = resolve(world, &page.query)
-        .or_else(|| resolve(world, &best?.line.shown))
-        .ok_or(NotCalled::Unclear)?;
     let args = Args::parse(&args.to_string()).map_err(|_| NotCalled::Unclear)?;
+    let best = world.catalog.meant(page, Matching::Words, None, &args);
+    let best = best.ok_or(NotCalled::Unclear)?;
     best.check_unnamed(args).map(|checked| checked.target.shown.to_string())
 }
 

@@ -76,6 +76,15 @@ impl<'a> Worlds<'a> {
 }
 
 impl Worlds<'_> {
+    /// Everything that there is.
+    pub(crate) fn whole(&self) -> Catalog {
+        let shelf = |listing: &Arc<Listing>| {
+            let shelf = Shelf::new(ToolPrefix::default(), Standing::Active);
+            (listing.server.clone(), shelf.with_listing(Arc::clone(listing)))
+        };
+        Catalog::new(self.listings.values().map(shelf).collect())
+    }
+
     fn cost(&self, tool: &Tool) -> usize {
         let cost = self.costs.get(tool.id.as_str());
         cost.map_or(0, |cost| *cost.get_or_init(|| tokens(&tool.definition().to_string())))

@@ -9,8 +9,7 @@ use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::search::Fit;
-use switchboard_core::catalog::{Catalog, Listing, Prompt, Resolved, Shelf, Standing};
+use switchboard_core::catalog::{Catalog, Listing, Prompt, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::config::values::Pins;
 use switchboard_core::content::CallOutput;
@@ -41,9 +40,6 @@ use crate::relay::Reference;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{State, Status, Upstream};
-
-/// Hits among which the arguments of a search choose.
-const FIRST_HITS: usize = 5;
 
 /// How long a search waits for the first listing of a server, from its beginning on.
 const FIRST_LISTING: Duration = Duration::from_secs(3);
@@ -275,19 +271,7 @@ async fn first_listings(session: &Session) {
     }
 }
 
-/// The one of the first hits that takes the arguments, where none stands out by its words.
-fn only_one_that_takes(args: &Args, catalog: &Catalog, page: &SearchPage) -> Option<Resolved> {
-    if args.is_empty() || page.fit == Fit::Weak || page.offset > 0 {
-        return None;
-    }
-    let first = page.hits.iter().take(FIRST_HITS);
-    let mut takers =
-        first.filter_map(|hit| catalog.shown(&hit.line.shown)).filter(|tool| tool.takes(args));
-    let only = takers.next()?;
-    takers.next().is_none().then(|| only.clone())
-}
-
-/// The call that a search with arguments means. Whoever turns the page wants another tool.
+/// The call that a search with arguments means.
 fn meant(
     session: &Session,
     catalog: &Catalog,
@@ -298,15 +282,7 @@ fn meant(
     if !session.gateway.settings().search_calls {
         return Err(NotCalled::Off);
     }
-    let best = page.clear.as_ref().filter(|_| page.offset == 0);
-    let within = within.and_then(|server| catalog.active_server(server).ok());
-    let named = catalog.named(&page.query, within.as_ref()).ok().flatten();
-    let found = || catalog.shown(best?).cloned();
-    // A server that is named beside the query leaves no doubt whose tool is meant.
-    let is_meant = |tool: &_| within.is_some() || catalog.can_mean(&page.query, tool);
-    let by_words = matching == Matching::Words;
-    let only = || by_words.then(|| only_one_that_takes(&args, catalog, page)).flatten();
-    let best = named.or_else(|| found().or_else(only).filter(is_meant));
+    let best = catalog.meant(page, matching, within, &args);
     call::harmless(session, &page.query, best.ok_or(NotCalled::Unclear)?, args)
 }
 

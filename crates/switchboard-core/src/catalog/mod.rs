@@ -1,6 +1,7 @@
 //! What all servers offer, as one immutable snapshot.
 
 pub mod account;
+mod choice;
 mod denied;
 pub mod direct;
 pub mod disk;

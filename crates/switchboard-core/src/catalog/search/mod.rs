@@ -5,6 +5,7 @@ mod expand;
 mod fit;
 mod hints;
 mod indexer;
+mod literals;
 mod page;
 mod postings;
 mod properties;

@@ -3,7 +3,7 @@
 use super::tokens::{self, Form};
 
 const LONGEST_QUERY: usize = 1024;
-const MOST_WORDS: usize = 64;
+pub(super) const MOST_WORDS: usize = 64;
 
 /// A word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +22,12 @@ impl QueryWord {
     }
 }
 
-/// The distinct words of a query; stop words count only if there is nothing else.
+/// The distinct words of a bounded query; stop words count only if there is nothing else.
 pub(super) fn parse(query: &str) -> Vec<QueryWord> {
     let stemmer = tokens::stemmer();
     let mut words: Vec<QueryWord> = Vec::new();
     let mut stop_words: Vec<QueryWord> = Vec::new();
-    tokens::split(bounded(query), |typed, form| {
+    tokens::split(query, |typed, form| {
         if form == Form::Character {
             return;
         }
@@ -40,18 +40,7 @@ pub(super) fn parse(query: &str) -> Vec<QueryWord> {
     if words.is_empty() { stop_words } else { words }
 }
 
-/// All words of a query, lower-case, as typed, stop words among them.
-pub(super) fn spoken(query: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    tokens::split(bounded(query), |typed, form| {
-        if form == Form::Part && words.len() < MOST_WORDS {
-            words.push(typed.to_owned());
-        }
-    });
-    words
-}
-
-fn bounded(query: &str) -> &str {
+pub(super) fn bounded(query: &str) -> &str {
     let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(index, _)| index);
     query.get(..end).unwrap_or_default()
 }

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use super::effect::Intent;
 use super::expand::{self, Meaning, Spelt};
 use super::fit::{self, Fit};
-use super::hints;
+use super::hints::{self, Hint};
+use super::literals::{self, Spoken};
 use super::postings::{Entry, Field, FieldTotal, Postings};
 use super::query::{self, QueryWord};
 use super::synonyms;
@@ -43,9 +44,9 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     let mut scores = Scores::new(listings);
     let mut about = Sum::ZERO;
     let mut expansions = MOST_EXPANSIONS;
-    let spoken = query::spoken(query);
-    let spoken: Vec<&str> = spoken.iter().map(String::as_str).collect();
-    let mut words: VecDeque<QueryWord> = query::parse(query).into();
+    let Spoken { text, words, shapes } = literals::take_out(query::bounded(query));
+    let spoken: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut words: VecDeque<QueryWord> = query::parse(&text).into();
     while let Some(word) = words.pop_front() {
         let key = Key::new(&word.stem);
         let synonyms = synonyms::of(&word.stem).iter();
@@ -55,11 +56,12 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
             Some(itself) => vec![itself],
             None if word.form != Form::Part || expansions == 0 => Vec::new(),
             // Another word for the same says more than a similar spelling.
-            None if !others.is_empty() || hints::has(&word.typed) => Vec::new(),
+            None if !others.is_empty() || hints::has(&word.stem) => Vec::new(),
             None => {
                 expansions -= 1;
                 let spelling = match table::find(key) {
                     Some(_) => Spelt::Right,
+                    None if hints::knows(&word.stem) => Spelt::Right,
                     None => Spelt::Perhaps,
                 };
                 let meanings = expand::meanings(listings, &word, spelling);
@@ -80,7 +82,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
             scores.unknown += 1;
         }
     }
-    for hint in hints::of(&spoken) {
+    for hint in hints::of(&spoken, &shapes) {
         scores.hint(listings, &mut about, hint);
     }
     scores.into_ranking(about.direction().as_ref(), Intent::of(&spoken))
@@ -95,8 +97,9 @@ const SHORTEST_PART: usize = 3;
 /// What another word for the same is worth beside the word itself.
 const SYNONYM: f32 = 0.7;
 /// What a word is worth that the query only hints at, and in what the query is about.
-const HINT: f32 = 0.6;
-const ABOUT_HINT: f32 = 0.3;
+const HINT: (f32, f32) = (0.6, 0.3);
+/// The same where several parts of the query hint at it.
+const SURE_HINT: (f32, f32) = (0.9, 0.5);
 /// So many meanings of an unknown word go into what a query is about.
 const HEARD_MEANINGS: usize = 4;
 
@@ -239,14 +242,15 @@ impl<'a> Scores<'a> {
     }
 
     /// Adds a word that the query hints at: a document earns it, but has no word of the query by it.
-    fn hint(&mut self, listings: &[&Postings], about: &mut Sum, hint: &str) {
-        let stem = super::stem(hint);
+    fn hint(&mut self, listings: &[&Postings], about: &mut Sum, hint: Hint) {
+        let stem = super::stem(hint.word);
+        let (worth, near) = if hint.is_sure { SURE_HINT } else { HINT };
         let key = Key::new(&stem);
         if let Some(row) = table::find(key) {
-            about.add(row, ABOUT_HINT);
+            about.add(row, near);
         }
-        let synonyms = synonyms::of(&stem).iter().map(|other| (Key::new(other), HINT * SYNONYM));
-        let words = std::iter::once((key, HINT)).chain(synonyms);
+        let synonyms = synonyms::of(&stem).iter().map(|other| (Key::new(other), worth * SYNONYM));
+        let words = std::iter::once((key, worth)).chain(synonyms);
         let meanings = words.filter_map(|(key, weight)| known(listings, key, weight));
         self.earn(&meanings.collect::<Vec<_>>(), Counted::Hint);
     }

@@ -1,0 +1,65 @@
+//! Which tool a search with arguments chooses, and whether it may be called unasked.
+
+use serde_json::json;
+use switchboard_core::catalog::Resolved;
+use switchboard_core::exact::Args;
+use switchboard_core::request::{Matching, Request, parse};
+
+use crate::Outcome;
+use crate::data::{Data, Query};
+use crate::world::{Worlds, server_name};
+
+/// Searches with arguments, counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Choices {
+    pub(crate) searches: usize,
+    /// One alone of the first five hits takes the arguments; all below are among these.
+    pub(crate) fits_one: usize,
+    /// The choice alone.
+    pub(crate) right: usize,
+    pub(crate) wrong: usize,
+    /// Of the right choices, the tool does not declare itself read-only.
+    pub(crate) writes: usize,
+    /// The choice is also called: the tool declares itself read-only.
+    pub(crate) called: usize,
+    pub(crate) miscalled: usize,
+}
+
+pub(crate) fn choose(data: &Data) -> Outcome<Choices> {
+    let mut choices = Choices::default();
+    if data.queries.iter().all(|query| query.args.is_none()) {
+        return Ok(choices);
+    }
+    let catalog = Worlds::new(data)?.whole();
+    for query in &data.queries {
+        let Some(args) = &query.args else { continue };
+        let args = Args::parse(&args.to_string())?;
+        let Request::Search(request) = parse(json!({ "search": query.query }).into())?.request
+        else {
+            continue;
+        };
+        let page = catalog.search(&request)?;
+        choices.searches += 1;
+        if catalog.takers(&args, &page).count() != 1 {
+            continue;
+        }
+        choices.fits_one += 1;
+        let Some(chosen) = catalog.meant(&page, Matching::Words, None, &args) else { continue };
+        let is_right = is_relevant(data, query, &chosen);
+        choices.right += usize::from(is_right);
+        choices.wrong += usize::from(!is_right);
+        let is_called = chosen.check_unnamed(args).is_ok();
+        choices.called += usize::from(is_called && is_right);
+        choices.writes += usize::from(!is_called && is_right);
+        choices.miscalled += usize::from(is_called && !is_right);
+    }
+    Ok(choices)
+}
+
+fn is_relevant(data: &Data, query: &Query, chosen: &Resolved) -> bool {
+    data.servers.values().flatten().any(|tool| {
+        query.relevant.contains(&tool.id)
+            && tool.name == chosen.entry.name.as_str()
+            && server_name(&tool.server).is_ok_and(|server| server == chosen.server)
+    })
+}
