@@ -18,8 +18,8 @@ fn the_right_tool_is_found_as_often_as_before() {
     assert!(all.hit >= HIT && all.ndcg >= NDCG, "{all:?}");
 }
 
-/// The same for everyday queries, all of which the ranking was tuned on by now.
-const NATURAL_FIRST_THREE: [(&str, f64); 7] = [
+/// The same for everyday queries. The ranking was tuned on all of them but the last kind.
+const NATURAL_FIRST_THREE: [(&str, f64); 8] = [
     ("natural", 0.98),
     ("natural_kept", 0.96),
     ("natural_late", 0.96),
@@ -27,6 +27,7 @@ const NATURAL_FIRST_THREE: [(&str, f64); 7] = [
     ("natural_more_1", 0.95),
     ("natural_more_2", 0.95),
     ("natural_more_3", 0.93),
+    ("natural_kept2", 0.90),
 ];
 
 #[test]

@@ -1,4 +1,4 @@
-// The first commands and the first session in a fresh home: seven servers by others, one server that
+// The first commands and the first session in a fresh home: ten servers by others, one server that
 // never answers, and one program that does not exist.
 
 import assert from "node:assert/strict";
@@ -19,6 +19,9 @@ const KNOWN = {
   files: "files_read_text_file",
   memory: "memory_create_entities",
   time: "time_convert_time",
+  git: "git_status",
+  fetch: "fetch_fetch",
+  context7: "context7_query-docs",
   fastmcp: "fastmcp_add",
   python2: "python2_add",
   python1: "python1_add",
@@ -31,6 +34,9 @@ const entries = (servers) => async (use) => {
     files: "filesystem",
     memory: "memory",
     time: "time",
+    git: "git",
+    fetch: "fetch",
+    context7: "context7",
     fastmcp: "FastMCP",
     python2: "Python SDK 2",
     python1: "Python SDK 1",

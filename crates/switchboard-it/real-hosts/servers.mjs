@@ -1,6 +1,8 @@
 // Servers by others, and for each what it must show through Switchboard: that it is listed, a call,
 // and a resource and a prompt where it has them.
 
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 
@@ -53,6 +55,27 @@ const context7 = async (use) => {
   }
 };
 
+// Fetch gets a page from a service of ours.
+const fetching = (python) => {
+  const call = { tool: "fetch", args: { url: "" }, says: /hello from a page/ };
+  const start = async (use) => {
+    const service = createServer(({ url }, response) => {
+      response.statusCode = url === "/page" ? 200 : 404;
+      response.setHeader("content-type", "text/plain");
+      response.end("hello from a page");
+    });
+    await new Promise((resolve) => service.listen(0, "127.0.0.1", resolve));
+    call.args.url = `http://127.0.0.1:${service.address().port}/page`;
+    try {
+      return await use(() => ({ command: python, args: ["-m", "mcp_server_fetch"] }));
+    } finally {
+      service.closeAllConnections();
+      service.close();
+    }
+  };
+  return { start, call, prompt: { name: "fetch", args: call.args, says: call.says } };
+};
+
 const fixed = (entry) => (use) => use(entry);
 
 // Where one has no `resource` or `prompt`, it must list none. `start` calls its argument with the
@@ -99,6 +122,15 @@ export const servers = ({ python1, python2 }) => {
         says: /T21:00:00\+09:00/,
       },
     },
+    git: {
+      start: fixed(({ home }) => {
+        mkdirSync(join(home, "repo"), { recursive: true });
+        execFileSync("git", ["init", "--quiet", join(home, "repo")]);
+        return { command: python2, args: ["-m", "mcp_server_git"] };
+      }),
+      call: { tool: "git_status", args: { repo_path: "repo" }, says: /No commits yet/ },
+    },
+    fetch: fetching(python2),
     FastMCP: { start: byPython(python2, "fastmcp", "FastMCP"), ...SHOWN_BY_PYTHON },
     "Python SDK 2": { start: byPython(python2, "mcp.server.mcpserver", "MCPServer"), ...SHOWN_BY_PYTHON },
     "Python SDK 1": { start: byPython(python1, "mcp.server.fastmcp", "FastMCP"), ...SHOWN_BY_PYTHON },

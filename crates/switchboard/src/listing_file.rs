@@ -185,7 +185,11 @@ impl ListingFile {
                 Certainty::Unknown | Certainty::Known => Ok(found),
             }
         });
-        Some(Cached { path, listing, era: disk::era(&bytes, &digest) })
+        let era = match &listing {
+            Ok((found, _)) => found.era,
+            Err(_) => disk::era(&bytes, &digest),
+        };
+        Some(Cached { path, listing, era })
     }
 
     /// Remembers why the server failed.

@@ -300,7 +300,9 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 fn read_all(file: File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // Room for all of it and for the look at its end, so that it is read in one go.
+    let size = file.metadata().map_or(0, |data| data.len().min(LARGEST_FILE));
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 64);
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(io::ErrorKind::FileTooLarge.into());

@@ -2,8 +2,10 @@
 //!
 //! The patterns stand in `hints.txt`, which says how they are written.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use hashbrown::HashMap;
+use rust_stemmers::Stemmer;
 
 use super::tokens;
 
@@ -105,8 +107,9 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(include_str!(
 impl Lexicon {
     fn read(text: &'static str) -> Lexicon {
         let mut lexicon = Lexicon { by_phrase: HashMap::new(), parts: 0, patterns: Vec::new() };
-        let mut classes: HashMap<&str, &str> = HashMap::new();
+        let mut classes: HashMap<&str, &'static str> = HashMap::new();
         let mut numbers: HashMap<&str, u16> = HashMap::new();
+        let mut stems = Stems { stemmer: tokens::stemmer(), known: HashMap::new() };
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             if let Some((class, phrases)) = line.split_once(" = ") {
                 classes.insert(class, phrases);
@@ -120,7 +123,7 @@ impl Lexicon {
                     let number = *numbers.entry(part).or_insert_with(|| {
                         lexicon.parts += 1;
                         let number = (lexicon.parts - 1) as u16;
-                        lexicon.enter(part, number, &classes);
+                        lexicon.enter(part, number, (&classes, &mut stems));
                         number
                     });
                     Part { number, least, most }
@@ -132,22 +135,40 @@ impl Lexicon {
         lexicon
     }
 
-    fn enter(&mut self, part: &str, number: u16, classes: &HashMap<&str, &str>) {
-        let stemmer = tokens::stemmer();
+    fn enter(
+        &mut self,
+        part: &'static str,
+        number: u16,
+        (classes, stems): (&HashMap<&str, &'static str>, &mut Stems),
+    ) {
         for phrase in part.split('|') {
             if let Some(phrases) = classes.get(phrase) {
                 for phrase in phrases.split(' ') {
-                    self.enter(phrase, number, classes);
+                    self.enter(phrase, number, (classes, stems));
                 }
                 continue;
             }
-            let stems = phrase.split('_').map(|word| tokens::stem(&stemmer, word));
-            let phrase = stems.collect::<Vec<_>>().join("_");
-            let parts = self.by_phrase.entry(phrase).or_default();
+            let parts = self.by_phrase.entry_ref(stems.of(phrase)).or_default();
             if parts.last() != Some(&number) {
                 parts.push(number);
             }
         }
+    }
+}
+
+/// Phrases by their stems. Many patterns share a class, so each phrase is stemmed once.
+struct Stems {
+    stemmer: Stemmer,
+    known: HashMap<&'static str, String>,
+}
+
+impl Stems {
+    fn of(&mut self, phrase: &'static str) -> &str {
+        let stemmer = &self.stemmer;
+        self.known.entry(phrase).or_insert_with(|| {
+            let stems = phrase.split('_').map(|word| tokens::stem(stemmer, word));
+            stems.collect::<Vec<_>>().join("_")
+        })
     }
 }
 
