@@ -226,7 +226,9 @@ impl Rules {
             let shown = Arc::from(name::shown(&target.id(), own));
             allowing(&self.allow, &Resolved { shown, ..target.clone() })
         };
-        allowing(&self.allow, target) && self.own_prefix.is_none_or(by_own_name)
+        !self.allow.is_empty()
+            && allowing(&self.allow, target)
+            && self.own_prefix.is_none_or(by_own_name)
     }
 
     fn ask_for(&self, target: &Resolved) -> bool {

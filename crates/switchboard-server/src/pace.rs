@@ -3,12 +3,13 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use switchboard_wire::Peer;
 use switchboard_wire::peer::Pause;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// What the answers of all requests that run may come to.
 const ROOM: usize = 32 * 1024 * 1024;
@@ -20,6 +21,9 @@ const FEWEST_RUNNING: usize = 2;
 /// Requests that run before it is known how large their answers are. Each answer lets one more run, as
 /// long as there is room for so many of its size.
 const SLOW_START: usize = 8;
+
+/// After so long without a request, the next burst starts slowly again: it may have other answers.
+const IDLE: Duration = Duration::from_millis(100);
 
 /// How long the others wait for an answer. Those that run may take long.
 const GRACE: Duration = Duration::from_millis(250);
@@ -49,6 +53,10 @@ struct Shared {
     room: Arc<Semaphore>,
     /// The number of these permits.
     window: AtomicUsize,
+    begun: Instant,
+    /// When the last request that ran was answered, in milliseconds after the beginning; 0 while one
+    /// runs.
+    idle_at: AtomicU64,
     /// The largest of the last answers, in bytes: one that is large is forgotten slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
@@ -70,6 +78,8 @@ impl Pace {
         let shared = Shared {
             room: Arc::new(Semaphore::new(SLOW_START)),
             window: AtomicUsize::new(SLOW_START),
+            begun: Instant::now(),
+            idle_at: AtomicU64::new(0),
             largest: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             asked: AtomicUsize::new(0),
@@ -127,6 +137,10 @@ impl Pace {
 impl Shared {
     /// Waits for an answer to an earlier request, but not for long if there may be room.
     async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        let idle_at = self.idle_at.swap(0, Ordering::Relaxed);
+        if idle_at != 0 && self.now() >= idle_at + IDLE.as_millis() as u64 {
+            self.start_slowly();
+        }
         if let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
             return Some(permit);
         }
@@ -136,6 +150,21 @@ impl Shared {
             () = tokio::time::sleep(GRACE) => {
                 self.widen();
                 permit.await.ok()
+            }
+        }
+    }
+
+    /// Milliseconds since the beginning, and never 0.
+    fn now(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+
+    fn start_slowly(&self) {
+        while self.narrow(SLOW_START) {
+            if self.room.forget_permits(1) == 0 {
+                // A request has begun meanwhile.
+                self.window.fetch_add(1, Ordering::Relaxed);
+                return;
             }
         }
     }
@@ -170,16 +199,9 @@ impl Drop for Room {
             return;
         }
         drop(permit);
-        // When nothing runs, the next burst starts slowly again: it may have other answers.
         let window = shared.window.load(Ordering::Relaxed);
         if window > SLOW_START && shared.room.available_permits() >= window {
-            while shared.narrow(SLOW_START) {
-                if shared.room.forget_permits(1) == 0 {
-                    // A request has begun meanwhile.
-                    shared.window.fetch_add(1, Ordering::Relaxed);
-                    return;
-                }
-            }
+            shared.idle_at.store(shared.now(), Ordering::Relaxed);
         }
     }
 }
