@@ -300,6 +300,11 @@ impl Draft {
         let Stacked { entry, origin, .. } = ours;
         let ours = ParsedServer { name: server.name.clone(), entry, origin };
         let mut entry = server.entry.clone();
+        if ours.entry.endpoints().iter().any(Option::is_some) {
+            // Whether a host uses its server says nothing about ours: a moved one is off there.
+            (entry.disabled, entry.enabled) = (None, None);
+            entry.origins.retain(|key, _| !["disabled", "enabled"].contains(key));
+        }
         let lent = lent(&entry, &ours);
         entry.overlay(&ours.entry);
         *face = Some(Stacked { entry, import: Import::Below, origin: ours.origin });

@@ -176,7 +176,7 @@ server_fields! {
     expose_resources: bool = "exposeResources", Anyone, Always, boolean;
     direct_tools: DirectTools = "directTools", Anyone, Always, direct_tools;
     tool_prefix: ToolPrefix = "toolPrefix", Anyone, Always, choice;
-    include_tools: Vec<String> = "includeTools", Anyone, Always, strings;
+    include_tools: Vec<String> = "includeTools", Anyone, Always, patterns;
     exclude_tools: Vec<String> = "excludeTools", Anyone, Always, patterns;
     search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Anyone, Always, keywords;
     approve_tools: ToolRule = "approveTools", User, Always, tool_rule;

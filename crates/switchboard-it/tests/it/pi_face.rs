@@ -221,10 +221,10 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
     search {"query":"write a note"}
         notes_add_note()
           Writes a note down.
-        notes_fail()
         notes_wait()
-        - notes_strict
+        notes_fail()
         - notes_fail_silently
+        - notes_strict
         1 server not listed yet: broken (try `/mcp connect broken`)
 
     search {"query":"weather\u001b]0;x\u0007"}

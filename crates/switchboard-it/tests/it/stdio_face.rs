@@ -36,6 +36,17 @@ async fn a_client_of_any_revision_gets_its_own_and_a_stranger_the_newest() {
 }
 
 #[tokio::test]
+async fn end_of_input_before_a_client_came_ends_the_program_without_a_warning() {
+    for config in ["{}", EVERYTHING] {
+        let installed = Installed::with(PROGRAMS, config);
+        for flags in [&["serve"][..], &["serve", "--host", "pi"]] {
+            let ran = installed.run(flags.iter().copied()).await;
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{flags:?} {config}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_tool_list_is_the_card_to_the_byte_whatever_is_configured() {
     let servers: serde_json::Map<String, Value> = (0..20)
         .map(|n| (format!("server{n}"), json!({ "command": "fixture-server", "args": ["flaky"] })))

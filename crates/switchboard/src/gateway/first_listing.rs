@@ -78,8 +78,11 @@ impl Gateway {
             *self.first_listing() = Some(Instant::now());
             let gateway = self.clone();
             self.shared.tasks.spawn(async move {
-                // What is cached depends on what the client can do.
-                gateway.declared().await;
+                // What is cached depends on what the client can do. It may never say that.
+                let closing = &gateway.shared.closing;
+                if closing.run_until_cancelled(gateway.declared()).await.is_none() {
+                    return;
+                }
                 gateway.list_missing(|_, _, _| {}).await;
                 let old = gateway.catalog().to_refresh();
                 gateway.connect_each(gateway.usable_unasked(old)).join_all().await;

@@ -102,7 +102,9 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> Found {
     let inner: Vec<String> =
         line.words.iter().flat_map(|word| spelling::inner_words(word)).collect();
     let options: Vec<String> = inner.iter().chain(&line.words).cloned().collect();
-    let mut words = parts_of(line.words.iter().chain(&inner).map(String::as_str));
+    let below = spelling::below_mounts(&options);
+    let words = line.words.iter().chain(&inner).chain(&below);
+    let mut words = parts_of(words.map(String::as_str));
     search.add_bases(&words);
     // Those behind letters may be directories that others are found in.
     for _ in 0..2 {

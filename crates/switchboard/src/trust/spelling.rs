@@ -12,6 +12,9 @@ use super::place::{Place, ROOT_MARKS};
 /// Options longer than this have no path behind their letters.
 const LONGEST_OPTION: usize = 256;
 
+/// Directories of a container that lie in one another.
+const DEEPEST_MOUNT: usize = 8;
+
 /// So many files may match the patterns of a word.
 const MOST_MATCHES: usize = 256;
 
@@ -88,6 +91,24 @@ pub(super) fn inner_words(word: &str) -> Vec<String> {
         words.iter().map(String::as_str).chain([word]).filter_map(value).collect();
     words.extend(values);
     words
+}
+
+/// Where the files of a container lie outside of it: with `-v .:/w`, `/w/x.js` is `./x.js`.
+pub(super) fn below_mounts(words: &[String]) -> Vec<String> {
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with(['/', ':', ',', '"', '\'']);
+    let is_mounted = |place: &str| {
+        let marks = [format!(":{place}"), format!("={place}")];
+        let mounts = |word: &String, mark: &String| {
+            word.match_indices(mark).any(|(at, _)| ends(word.get(at + mark.len()..).unwrap_or("")))
+        };
+        words.iter().any(|word| marks.iter().any(|mark| mounts(word, mark)))
+    };
+    let within = |word: &String| -> Vec<String> {
+        let slashes = word.match_indices('/').skip(1).take(DEEPEST_MOUNT);
+        let mounted = slashes.filter(|(at, _)| word.get(..*at).is_some_and(is_mounted));
+        mounted.filter_map(|(at, _)| word.get(at..)).map(|rest| format!(".{rest}")).collect()
+    };
+    words.iter().filter(|word| word.starts_with('/')).flat_map(within).collect()
 }
 
 /// The path of a `file:` URL, or of a word with percent signs.

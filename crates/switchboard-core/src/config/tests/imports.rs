@@ -64,6 +64,19 @@ fn it_fills_in_what_our_entry_of_the_same_endpoint_leaves_open() {
 }
 
 #[test]
+fn server_that_its_host_turned_off_turns_off_none_of_ours() {
+    const CLINE: Option<Host> = Some(Host::Cline);
+    let off = r#"{"command": "x", "disabled": true}"#;
+    check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");
+    let ours = r#"{"command": "x"}"#;
+    check(&[("c", USER, CLINE, off), ("o", USER, OURS, ours)], false, "usable: command=o");
+    // Without an endpoint, ours only adds to the entry of the host.
+    let more = r#"{"args": ["b"]}"#;
+    let expected = "usable: args=o command=c disabled=c";
+    check(&[("c", USER, CLINE, off), ("o", USER, OURS, more)], false, expected);
+}
+
+#[test]
 fn what_a_launcher_gets_for_another_package_is_said() {
     let theirs = r#"{"command": "npx", "args": ["-y", "a"], "env": {"T": "1"}}"#;
     let ours = r#"{"command": "npx", "args": ["-y", "b"]}"#;
@@ -184,7 +197,9 @@ proptest! {
         };
         let definition = &merge(&layers, &approvals).servers["s"].definition;
         for (index, (key, _)) in FIELDS.iter().enumerate() {
-            let expected = if ours[index] { Some("o") } else { theirs[index].then_some("c") };
+            // A server with an endpoint of ours is on unless we say otherwise.
+            let lent = theirs[index] && !(*key == "disabled" && ours[4]);
+            let expected = if ours[index] { Some("o") } else { lent.then_some("c") };
             prop_assert_eq!(definition.origins.get(key).map(|at| &*at.path), expected);
             prop_assert_eq!(definition.has(key), expected.is_some());
         }
