@@ -12,8 +12,7 @@ use super::auth::{
 use super::canonical::{Canon, Canonical};
 use super::fields::{
     account, boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds,
-    patterns, secret, start_timeout, string, strings, template, template_map, templates, tool_rule,
-    url,
+    patterns, secret, start_timeout, string, template, template_map, templates, tool_rule, url,
 };
 use super::layers::{Origin, SetBy};
 use super::reader::{Read, Reader};
