@@ -89,7 +89,6 @@ async fn what_is_left_out_is_left_out_on_every_surface() {
         r#", "enabled": false"#,
         r#", "includeTools": ["echo", "demo_read_*"]"#,
         r#", "excludeTools": ["mcp__demo-mcp_drop_*", "read_secrets"]"#,
-        r#", "includeTools": ["["]"#,
         r#", "exposeResources": false, "excludeTools": ["*secrets"]"#,
         r#", "toolPrefix": "short""#,
         r#", "toolPrefix": "none""#,
