@@ -67,7 +67,7 @@ const fetching = (python) => {
     await new Promise((resolve) => service.listen(0, "127.0.0.1", resolve));
     call.args.url = `http://127.0.0.1:${service.address().port}/page`;
     try {
-      return await use(() => ({ command: python, args: ["-m", "mcp_server_fetch"] }));
+      return await use(() => ({ command: python, args: ["-m", "mcp_server_fetch", "--allow-private-ips"] }));
     } finally {
       service.closeAllConnections();
       service.close();
