@@ -59,11 +59,10 @@ impl FoldedPattern {
 fn spellings(server: &ServerName, tool: &str) -> Vec<String> {
     let mcp = ToolPrefix::Mcp.prefix(server);
     let mut names = spelled(server.as_str(), &mcp, tool);
-    let (server, same) = (server.as_str(), [in_one_case(server.as_str()), in_one_case(tool)]);
-    if let [Some(_), _] | [_, Some(_)] = &same {
-        let [own, other] = same;
-        let (own, tool) = (own.as_deref().unwrap_or(server), other.as_deref().unwrap_or(tool));
-        names.extend(spelled(own, &mcp, tool));
+    let (same_server, same_tool) = (in_one_case(server.as_str()), in_one_case(tool));
+    if same_server.is_some() || same_tool.is_some() {
+        let server = same_server.as_deref().unwrap_or(server.as_str());
+        names.extend(spelled(server, &mcp, same_tool.as_deref().unwrap_or(tool)));
     }
     names
 }

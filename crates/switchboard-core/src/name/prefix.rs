@@ -64,19 +64,14 @@ impl Prefixes {
             for mode in [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp] {
                 let (prefix, weight) = (mode.prefix(server), Weight::of(mode));
                 // Typed as the configuration has it, the name may hold what hosts refuse.
-                let typed = match mode {
+                let typed = |own: &str| match mode {
                     ToolPrefix::Mcp => look(&format!("mcp__{own}")),
                     ToolPrefix::Short => look(short(own)),
                     ToolPrefix::Server | ToolPrefix::None => look(own),
                 };
-                bearers.add(typed, server, prefix.clone(), weight);
+                bearers.add(typed(own), server, prefix.clone(), weight);
                 if let Some(own) = in_one_case(own) {
-                    let own = match mode {
-                        ToolPrefix::Mcp => format!("mcp__{own}"),
-                        ToolPrefix::Short => short(&own).to_owned(),
-                        ToolPrefix::Server | ToolPrefix::None => own,
-                    };
-                    bearers.add(look(&own), server, prefix.clone(), weight);
+                    bearers.add(typed(&own), server, prefix.clone(), weight);
                 }
                 bearers.add(look(&prefix), server, prefix, weight);
             }
@@ -92,11 +87,8 @@ impl Prefixes {
     /// only the latter is the user's.
     pub fn owner(&self, name: &str) -> Owner {
         let looks = [Some(look(name)), in_one_case(name).map(|name| look(&name))];
-        let of = |bearers: &'_ Bearers| {
-            looks.iter().flatten().find_map(|look| bearers.of(look).cloned())
-        };
-        let bearers = of(&self.user).or_else(|| of(&self.project));
-        bearers.map_or(Owner::None, |bearers| decide(&bearers, name))
+        let bearers = self.user.of_any(&looks).or_else(|| self.project.of_any(&looks));
+        bearers.map_or(Owner::None, |bearers| decide(bearers, name))
     }
 
     /// Whether the name is free, or bears the prefix of this server.
@@ -141,6 +133,11 @@ impl Bearers {
         if !bearers.contains(&bearer) {
             bearers.push(bearer);
         }
+    }
+
+    /// The same for a name that looks in several ways.
+    fn of_any(&self, looks: &[Option<String>]) -> Option<&Vec<Bearer>> {
+        looks.iter().flatten().find_map(|look| self.of(look))
     }
 
     /// The servers with the longest prefix of the name.

@@ -96,7 +96,10 @@ impl Endpoint {
         let expected = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
         let room = self.bodies.room(expected.unwrap_or(limit).min(limit));
         let Ok(room) = tokio::time::timeout(BODY, room).await else {
-            return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many large requests run");
+            return rpc_error(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many large requests run: try again later",
+            );
         };
         let frame = match tokio::time::timeout(BODY, Limited::new(body, limit).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
