@@ -11,6 +11,7 @@ use super::Document;
 use super::effect::Effect;
 use super::postings::{Entry, Field, Indexed, Outline, Postings};
 use super::properties::{self, Piece};
+use super::stemming;
 use super::table::{self, Direction, Row, Sum};
 use super::tokens;
 use super::vocabulary::{Interned, Interner, Key, Vocabulary};
@@ -116,7 +117,7 @@ impl Reading {
 impl Default for Indexer {
     fn default() -> Self {
         Indexer {
-            stemmer: tokens::stemmer(),
+            stemmer: stemming::stemmer(),
             short: HashMap::new(),
             long: HashMap::new(),
             stems: Interner::default(),
@@ -253,7 +254,7 @@ impl Indexer {
         if let Some(stem) = known {
             return *stem;
         }
-        let stem = tokens::stem(&self.stemmer, word);
+        let stem = stemming::stem(&self.stemmer, word);
         let number = match self.stems.intern(&stem) {
             Interned::Known(number) => number,
             Interned::New(number) => {

@@ -11,6 +11,7 @@ mod postings;
 mod properties;
 mod query;
 mod rank;
+mod stemming;
 mod synonyms;
 mod table;
 mod tokens;
@@ -27,7 +28,7 @@ pub use rank::{Hit, Ranking, rank};
 
 /// The form under which a lower-case word is indexed.
 pub fn stem(word: &str) -> String {
-    tokens::stem(&tokens::stemmer(), word).into_owned()
+    stemming::stem(&stemming::stemmer(), word).into_owned()
 }
 
 /// One tool as search sees it.

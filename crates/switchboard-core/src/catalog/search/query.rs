@@ -1,5 +1,6 @@
 //! What a query asks for: distinct words, without those that say nothing.
 
+use super::stemming;
 use super::tokens::{self, Form};
 
 const LONGEST_QUERY: usize = 1024;
@@ -17,14 +18,14 @@ pub(super) struct QueryWord {
 
 impl QueryWord {
     pub(super) fn part(typed: &str) -> QueryWord {
-        let stem = tokens::stem(&tokens::stemmer(), typed).into_owned();
+        let stem = stemming::stem(&stemming::stemmer(), typed).into_owned();
         QueryWord { typed: typed.to_owned(), stem, form: Form::Part }
     }
 }
 
 /// The distinct words of a bounded query; stop words count only if there is nothing else.
 pub(super) fn parse(query: &str) -> Vec<QueryWord> {
-    let stemmer = tokens::stemmer();
+    let stemmer = stemming::stemmer();
     let mut words: Vec<QueryWord> = Vec::new();
     let mut stop_words: Vec<QueryWord> = Vec::new();
     tokens::split(query, |typed, form| {
@@ -32,7 +33,7 @@ pub(super) fn parse(query: &str) -> Vec<QueryWord> {
             return;
         }
         let list = if is_stop_word(typed) { &mut stop_words } else { &mut words };
-        let stem = tokens::stem(&stemmer, typed);
+        let stem = stemming::stem(&stemmer, typed);
         if list.len() < MOST_WORDS && list.iter().all(|word| word.stem != stem) {
             list.push(QueryWord { typed: typed.to_owned(), stem: stem.into_owned(), form });
         }

@@ -1,9 +1,5 @@
 //! What a word is: identifiers come apart, case goes away, endings go away.
 
-use std::borrow::Cow;
-
-use rust_stemmers::{Algorithm, Stemmer};
-
 /// A longer run of letters is an encoded blob, not a word.
 const LONGEST_WORD: usize = 64;
 
@@ -39,18 +35,6 @@ pub(super) fn split(text: &str, mut emit: impl FnMut(&str, Form)) {
         };
         rest = rest.get(run.len()..).unwrap_or_default();
     }
-}
-
-/// The form under which a lower-case word is indexed; words that are not English stay as they are.
-pub(super) fn stem<'a>(stemmer: &Stemmer, word: &'a str) -> Cow<'a, str> {
-    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return Cow::Borrowed(word);
-    }
-    stemmer.stem(word)
-}
-
-pub(super) fn stemmer() -> Stemmer {
-    Stemmer::create(Algorithm::English)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

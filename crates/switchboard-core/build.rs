@@ -1,0 +1,116 @@
+//! Turns the patterns of `hints.txt` into tables that need no work when a process starts: one of all
+//! phrases by their stems, sorted, and one of the patterns.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::{env, fs};
+
+use rust_stemmers::Stemmer;
+
+#[path = "src/catalog/search/stemming.rs"]
+mod stemming;
+
+const HINTS: &str = "src/catalog/search/hints.txt";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={HINTS}");
+    println!("cargo::rerun-if-changed=src/catalog/search/stemming.rs");
+    println!("cargo::rerun-if-changed=build.rs");
+    let hints = fs::read_to_string(HINTS)?;
+    let tables = Tables::of(&hints)?;
+    let out = out_dir().ok_or("Cargo names no OUT_DIR")?;
+    fs::write(out.join("hint_phrases.txt"), tables.phrases())?;
+    fs::write(out.join("hint_patterns.txt"), tables.patterns)?;
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a build script is told by Cargo where to write")]
+fn out_dir() -> Option<PathBuf> {
+    env::var_os("OUT_DIR").map(PathBuf::from)
+}
+
+struct Tables<'a> {
+    stemmer: Stemmer,
+    classes: HashMap<&'a str, &'a str>,
+    numbers: HashMap<&'a str, usize>,
+    /// The numbers of the parts that a phrase stands for.
+    parts: BTreeMap<String, BTreeSet<usize>>,
+    /// `LEAST:MOST:NUMBER … > WORDS`, a line each.
+    patterns: String,
+}
+
+impl<'a> Tables<'a> {
+    fn of(text: &'a str) -> Result<Tables<'a>, String> {
+        let mut tables = Tables {
+            stemmer: stemming::stemmer(),
+            classes: HashMap::new(),
+            numbers: HashMap::new(),
+            parts: BTreeMap::new(),
+            patterns: String::new(),
+        };
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            match (line.split_once(" = "), line.split_once(" > ")) {
+                (Some((class, phrases)), None) => {
+                    tables.classes.insert(class, phrases);
+                }
+                (None, Some((said, meant))) => tables.enter_pattern(said, meant)?,
+                _ => return Err(format!("{HINTS}: neither a class nor a pattern: {line}")),
+            }
+        }
+        Ok(tables)
+    }
+
+    fn enter_pattern(&mut self, said: &'a str, meant: &str) -> Result<(), String> {
+        for part in said.split(' ') {
+            let (least, most, part) = match part.split_at_checked(1) {
+                Some(("-", part)) => (0, 0, part),
+                Some(("2", part)) => (2, u8::MAX, part),
+                _ => (1, u8::MAX, part),
+            };
+            let next = self.numbers.len();
+            let number = *self.numbers.entry(part).or_insert(next);
+            if number == next {
+                self.enter_part(part, number)?;
+            }
+            let _ = write!(self.patterns, "{least}:{most}:{number} ");
+        }
+        let _ = writeln!(self.patterns, "> {meant}");
+        Ok(())
+    }
+
+    fn enter_part(&mut self, part: &str, number: usize) -> Result<(), String> {
+        for phrase in part.split('|') {
+            if let Some(phrases) = self.classes.get(phrase) {
+                phrases.split(' ').try_for_each(|phrase| self.enter_phrase(phrase, number))?;
+            } else {
+                self.enter_phrase(phrase, number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn enter_phrase(&mut self, phrase: &str, number: usize) -> Result<(), String> {
+        if phrase.starts_with('@') {
+            return Err(format!("{HINTS}: no class {phrase}"));
+        }
+        let stems = phrase.split('_').map(|word| stemming::stem(&self.stemmer, word));
+        let stems = stems.collect::<Vec<_>>().join("_");
+        self.parts.entry(stems).or_default().insert(number);
+        Ok(())
+    }
+
+    /// `PHRASE NUMBER …`, a line each.
+    fn phrases(&self) -> String {
+        let mut lines = String::new();
+        for (phrase, numbers) in &self.parts {
+            lines.push_str(phrase);
+            for number in numbers {
+                let _ = write!(lines, " {number}");
+            }
+            lines.push('\n');
+        }
+        lines
+    }
+}
