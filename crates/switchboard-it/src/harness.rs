@@ -11,6 +11,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 use switchboard::approval::Answer;
+use switchboard::capabilities::CapabilitySet;
 use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
 use switchboard::config::parse;
 use switchboard::config::transport::Transport;
@@ -55,6 +56,7 @@ pub struct Setup {
 enum Capabilities {
     Usual,
     OfFirstClient,
+    These(CapabilitySet),
 }
 
 /// Everything that a gateway leaves on disk; goes when the last clone goes.
@@ -127,13 +129,22 @@ impl Setup {
         self
     }
 
+    /// Servers are offered these capabilities.
+    #[must_use]
+    pub fn offering(mut self, set: CapabilitySet) -> Self {
+        self.capabilities = Capabilities::These(set);
+        self
+    }
+
     /// Starts the gateway. Needs a tokio runtime.
     pub fn start(self) -> World {
         let config = read(&self.config);
         let mut builder = Gateway::builder(self.home.environment());
-        if self.capabilities == Capabilities::OfFirstClient {
-            builder = builder.capabilities_of_first_client();
-        }
+        builder = match self.capabilities {
+            Capabilities::Usual => builder,
+            Capabilities::OfFirstClient => builder.capabilities_of_first_client(),
+            Capabilities::These(set) => builder.capabilities(set),
+        };
         let mut fixtures = BTreeMap::new();
         for (name, server) in &config.servers {
             let Some(script) = fixture_of(&server.transport) else { continue };

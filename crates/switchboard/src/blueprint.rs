@@ -26,7 +26,7 @@ use switchboard_core::reply::TrustLevel;
 use switchboard_core::restriction::Restriction;
 
 use crate::auth::Vault;
-use crate::capabilities::OfferedCapabilities;
+use crate::capabilities::{Offer, OfferedCapabilities};
 use crate::demo::Demo;
 use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::in_process::InProcess;
@@ -219,14 +219,17 @@ impl Blueprint {
         let shelf = shelf(definition, &parts.settings, standing).of_tier(tier_of(&server.trust));
         parts.shelves.insert(name.clone(), shelf);
         if standing == Standing::Active {
-            let offer = (self.offered.clone(), askable(&server.definition, &parts.settings));
+            let askable = askable(&server.definition, &parts.settings);
+            let offer = Offer { offered: self.offered.clone(), askable };
             let means = (&self.environment, &self.paths);
-            let file = ListingFile::of(&name, (server, &parts.settings), means, offer);
+            let file = ListingFile::of(&name, (server, &parts.settings), means, offer.clone());
             let transport = match self.in_process.get(name.as_str()) {
                 Some(server) => Transport::InProcess(Arc::clone(server)),
                 None => self.transport(&name, server, &parts.settings),
             };
-            let pins = self.pin_file(&name, server, &parts.settings);
+            let place = (self.environment.cwd.as_path(), &self.paths);
+            let pins = (parts.settings.pins != Pins::Off)
+                .then(|| Arc::new(PinFile::of(&name, server, place, offer)));
             self.add_recipe(parts, name, definition, (transport, Some(file), pins));
         }
     }
@@ -310,18 +313,6 @@ impl Blueprint {
             },
             plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
         }
-    }
-
-    fn pin_file(
-        &self,
-        name: &ServerName,
-        server: &Server,
-        settings: &Settings,
-    ) -> Option<Arc<PinFile>> {
-        if settings.pins == Pins::Off {
-            return None;
-        }
-        Some(Arc::new(PinFile::of(name, server, &self.environment.cwd, &self.paths)))
     }
 
     fn transport(&self, name: &ServerName, server: &Server, settings: &Settings) -> Transport {

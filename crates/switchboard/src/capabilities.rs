@@ -1,6 +1,7 @@
 //! The client capabilities that servers are offered. A server may list other tools to a client with
 //! other capabilities, so connections and listings belong to one set of them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -19,6 +20,9 @@ const SAMPLING_TOOLS: u8 = 1 << 2;
 const SAMPLING_CONTEXT: u8 = 1 << 3;
 const FORMS: u8 = 1 << 4;
 const URLS: u8 = 1 << 5;
+
+/// One more than the largest code.
+const EVERY: u8 = 1 << 6;
 
 impl CapabilitySet {
     /// What a client without any capability offers.
@@ -74,9 +78,52 @@ impl CapabilitySet {
         CapabilitySet(self.0 & topics.iter().map(bits).fold(0, |all, bits| all | bits))
     }
 
-    /// For the names of files.
+    /// For the names of files, and for what they hold.
     pub(crate) fn code(self) -> u8 {
         self.0
+    }
+
+    /// Each set that there can be.
+    pub(crate) fn every() -> impl Iterator<Item = CapabilitySet> {
+        (0..EVERY).map(CapabilitySet)
+    }
+}
+
+/// As a line of a report says it.
+impl fmt::Display for CapabilitySet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            (ROOTS, "roots"),
+            (SAMPLING, "sampling"),
+            (SAMPLING_TOOLS, "sampling.tools"),
+            (SAMPLING_CONTEXT, "sampling.context"),
+            (FORMS, "elicitation.form"),
+            (URLS, "elicitation.url"),
+        ];
+        let names = names.iter().filter(|(bit, _)| self.0 & bit != 0).map(|(_, name)| *name);
+        let names: Vec<&str> = names.collect();
+        f.write_str(&if names.is_empty() { "no capabilities".to_owned() } else { names.join(", ") })
+    }
+}
+
+/// What one server is offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The capabilities of the clients that use this gateway.
+    pub(crate) offered: OfferedCapabilities,
+    /// What the configuration lets this server ask for.
+    pub(crate) askable: Vec<Topic>,
+}
+
+impl Offer {
+    /// `None` as long as no client has declared anything.
+    pub(crate) fn set(&self) -> Option<CapabilitySet> {
+        Some(self.offered.get()?.only(&self.askable))
+    }
+
+    /// The set by which files are told apart.
+    pub(crate) fn set_or_usual(&self) -> CapabilitySet {
+        self.set().unwrap_or_else(|| CapabilitySet::USUAL.only(&self.askable))
     }
 }
 
@@ -151,6 +198,14 @@ mod tests {
         assert_eq!(all.only(&Topic::ALL), all);
         assert_eq!(all.only(&[]), CapabilitySet::NONE);
         assert_eq!(all.only(&[Topic::Roots]), CapabilitySet(ROOTS));
+    }
+
+    #[test]
+    fn set_is_told_by_the_names_of_the_protocol() {
+        assert_eq!(CapabilitySet::NONE.to_string(), "no capabilities");
+        let usual = "roots, sampling, elicitation.form, elicitation.url";
+        assert_eq!(CapabilitySet::USUAL.to_string(), usual);
+        assert_eq!(CapabilitySet::every().count(), 64);
     }
 
     #[tokio::test]

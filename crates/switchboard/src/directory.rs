@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
 use switchboard_core::catalog::known_failure::KnownFailure;
-use switchboard_core::catalog::pin::{Baseline, Record};
+use switchboard_core::catalog::pin::{Baseline, Records};
 use switchboard_core::catalog::{Catalog, Era, Listing, ListingPolicy, RawListing, Shelf};
 use switchboard_core::name::{NameTier, ServerName};
 use tokio::sync::watch;
@@ -138,28 +138,24 @@ impl Directory {
             let count = listing.shadowed.len();
             tracing::warn!(%server, count, "left out tools or prompts with hidden names");
         }
-        let (mut first, mut completes) = (None, false);
+        let mut is_first = false;
         self.change(server, |shelf| {
             let shelf = shelf.with_listing(listing).of_era(raw.era);
-            completes = shelf.baseline().lacks_words();
-            match shelf.baseline() {
-                Baseline::Open => {
-                    let record = first.insert(Record::of(&raw));
-                    let baseline = record.baseline();
+            match (shelf.baseline(), &plan.pins) {
+                (Baseline::Open(others), Some(pins)) => {
+                    is_first = true;
+                    let mut records = Records::clone(others);
+                    let baseline = records.take_first(pins.set().code(), &raw).baseline();
                     shelf.with_baseline(baseline)
                 }
-                Baseline::Off | Baseline::Taken(_) | Baseline::Damaged => shelf,
+                (Baseline::Open(_), None) => shelf,
+                (Baseline::Off | Baseline::Taken(_) | Baseline::Damaged, _) => shelf,
             }
         });
-        if let Some(record) = first {
-            let (directory, server) = (self.clone(), server.clone());
-            let establish = move || directory.establish(&server, &record);
-            self.shared.writers.spawn_blocking(establish);
-        }
-        if let Some(pins) = plan.pins.clone().filter(|_| completes) {
+        if let Some(pins) = plan.pins.clone().filter(|_| is_first) {
             let (directory, server, raw) = (self.clone(), server.clone(), raw.clone());
-            let complete = move || directory.complete(&server, &pins, &raw);
-            self.shared.writers.spawn_blocking(complete);
+            let establish = move || directory.establish(&server, &pins, &raw);
+            self.shared.writers.spawn_blocking(establish);
         }
         let (directory, server) = (self.clone(), server.clone());
         let identity = raw.identity.clone();
@@ -247,9 +243,21 @@ impl Directory {
         self.shared.catalog.borrow().listing(server).is_some()
     }
 
-    /// Compares the tools of a server with another baseline from now on.
+    /// Compares the tools of a server with this baseline from now on.
     pub(crate) fn compare(&self, server: &ServerName, baseline: Baseline) {
-        self.change(server, |shelf| shelf.with_baseline(baseline));
+        self.shared.catalog.send_if_modified(|catalog| {
+            let Some(shelf) = catalog.shelf(server) else { return false };
+            let differs = !shelf.baseline().accepts_the_same_as(&baseline);
+            if differs {
+                let shelf = shelf.clone().with_baseline(baseline);
+                *catalog = Arc::new(catalog.with_shelf(server, shelf));
+            }
+            differs
+        });
+    }
+
+    pub(crate) fn plan(&self, server: &ServerName) -> Option<Arc<Plan>> {
+        self.shared.plans.borrow().get(server).cloned()
     }
 
     pub(crate) fn pin_file(&self, server: &ServerName) -> Option<Arc<PinFile>> {
@@ -265,21 +273,10 @@ impl Directory {
     }
 
     /// Keeps the first record of a server, unless another process was faster.
-    fn establish(&self, server: &ServerName, record: &Record) {
-        let Some(file) = self.pin_file(server) else { return };
-        match file.establish(record) {
-            Ok(None) => {}
-            Ok(Some(theirs)) => self.compare(server, theirs),
+    fn establish(&self, server: &ServerName, pins: &PinFile, raw: &RawListing) {
+        match pins.establish(raw) {
+            Ok(baseline) => self.compare(server, baseline),
             Err(error) => tracing::warn!(%server, %error, "cannot keep what the tools are"),
-        }
-    }
-
-    /// Adds prompts and instructions to the record of an older version.
-    fn complete(&self, server: &ServerName, pins: &PinFile, raw: &RawListing) {
-        match pins.complete(raw) {
-            Ok(Some(baseline)) => self.compare(server, baseline),
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%server, %error, "cannot keep what the prompts are"),
         }
     }
 
@@ -414,10 +411,10 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
             *shelf = shelf.clone().asking();
         }
         // Listed by a version, or under a setting, that pinned nothing.
-        if let (Baseline::Open, Some(pins)) = (shelf.baseline(), &plan.pins) {
-            let record = Record::of(&raw);
-            let taken = pins.establish(&record).ok().flatten();
-            let baseline = taken.unwrap_or_else(|| record.baseline());
+        if let (Baseline::Open(others), Some(pins)) = (shelf.baseline(), &plan.pins) {
+            let mut records = Records::clone(others);
+            let own = records.take_first(pins.set().code(), &raw).baseline();
+            let baseline = pins.establish(&raw).unwrap_or(own);
             *shelf = shelf.clone().with_baseline(baseline);
         }
     }

@@ -20,13 +20,13 @@ use switchboard_core::name::ServerName;
 use switchboard_core::request::Request;
 
 use crate::blueprint;
-use crate::capabilities::{CapabilitySet, OfferedCapabilities};
+use crate::capabilities::{CapabilitySet, Offer, OfferedCapabilities};
 use crate::dial::launch::Outlook;
 use crate::dial::lookup;
 use crate::directory;
 use crate::env::Environment;
 use crate::gateway::Gateway;
-use crate::host::{Headless, Topic};
+use crate::host::Headless;
 use crate::listing_file::{Cached, ListingFile};
 use crate::load::Loaded;
 use crate::paths::Paths;
@@ -196,15 +196,13 @@ fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = Stri
 }
 
 /// What a command offers servers: it looks at the listings of commands.
-fn offers(
-    server: &Server,
-    settings: &Settings,
-) -> impl Iterator<Item = (OfferedCapabilities, Vec<Topic>)> {
+fn offers(server: &Server, settings: &Settings) -> impl Iterator<Item = Offer> {
     let askable = blueprint::askable(&server.definition, settings);
     // On a terminal, and without one.
-    [CapabilitySet::TERMINAL, CapabilitySet::NONE]
-        .into_iter()
-        .map(move |set| (OfferedCapabilities::known(set), askable.clone()))
+    [CapabilitySet::TERMINAL, CapabilitySet::NONE].into_iter().map(move |set| Offer {
+        offered: OfferedCapabilities::known(set),
+        askable: askable.clone(),
+    })
 }
 
 /// What is wrong with our own files about a server.
@@ -229,9 +227,11 @@ fn file_faults(
             }
         }
     }
-    let pins = PinFile::of(name, server, &environment.cwd, locations);
+    let pins = offers(server, settings).next();
+    let pins = pins.map(|offer| PinFile::of(name, server, (&environment.cwd, locations), offer));
+    let Some(pins) = pins else { return faults };
     match pins.read() {
-        Stored::Missing | Stored::Record(_) => {}
+        Stored::Missing | Stored::Records(_) => {}
         Stored::Damaged => {
             faults.push(Fault::DamagedPins { path: pins.path().display().to_string() });
         }

@@ -25,9 +25,8 @@ use switchboard_core::name::ServerName;
 
 use crate::auth::tokens;
 use crate::auth::vault::{self, Holder, IndexVersion, Kind};
-use crate::capabilities::{CapabilitySet, OfferedCapabilities};
+use crate::capabilities::{CapabilitySet, Offer};
 use crate::env::Environment;
-use crate::host::Topic;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
@@ -47,9 +46,7 @@ pub(crate) struct ListingFile {
     identity: Identity,
     /// The secret of the vault that requests are made with.
     stored: Option<(Holder, Kind)>,
-    /// The client capabilities that the server is offered, of which these may be asked for.
-    offered: OfferedCapabilities,
-    askable: Vec<Topic>,
+    offer: Offer,
     listings: PathBuf,
     key: PathBuf,
     tokens: PathBuf,
@@ -60,14 +57,6 @@ pub(crate) struct Located {
     pub(crate) path: PathBuf,
     /// What the file must say that it is about.
     pub(crate) digest: String,
-}
-
-/// What a file depends on beside the definition and the credential.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Offered {
-    /// A server that fails does so whatever it is offered.
-    Nothing,
-    Capabilities,
 }
 
 /// The cache as it is found, looked at once for all servers: its key, and the names of its files.
@@ -90,7 +79,7 @@ impl ListingFile {
         name: &ServerName,
         (server, settings): (&Server, &Settings),
         (environment, paths): (&Environment, &Paths),
-        (offered, askable): (OfferedCapabilities, Vec<Topic>),
+        offer: Offer,
     ) -> ListingFile {
         let env = server.definition.env_with(settings, |name| environment.variable(name).is_some());
         let env = Some(env).filter(|env| env.names().next().is_some());
@@ -106,8 +95,7 @@ impl ListingFile {
             server: name.clone(),
             identity,
             stored: stored(server, environment),
-            offered,
-            askable,
+            offer,
             listings: paths.listings(),
             key: paths.listing_key(),
             tokens: paths.tokens(),
@@ -139,13 +127,15 @@ impl ListingFile {
 
     /// The file for lists that were asked for with the sign-in of this identity.
     pub(crate) fn listed_with(&self, identity: Option<&str>) -> io::Result<Located> {
-        Ok(self.located(&established_key(&self.key)?, identity, Offered::Capabilities))
+        let set = Some(self.offer.set_or_usual());
+        Ok(self.located(&established_key(&self.key)?, identity, set))
     }
 
     /// The file that [`ListingFile::read`] reads, to be changed.
     pub(crate) fn known(&self) -> io::Result<Located> {
         let key = read_key(&self.key).ok_or(io::ErrorKind::NotFound)?;
-        Ok(self.located(&key, self.stored_identity().as_deref(), Offered::Capabilities))
+        let set = Some(self.offer.set_or_usual());
+        Ok(self.located(&key, self.stored_identity().as_deref(), set))
     }
 
     /// What is known of the credential that is kept now.
@@ -156,14 +146,31 @@ impl ListingFile {
     ) -> (Option<Cached>, Option<KnownFailure>) {
         let Some(key) = &index.key else { return (None, None) };
         let identity = self.stored_identity();
-        let Located { path, digest } = self.located(key, identity.as_deref(), Offered::Nothing);
+        let Located { path, digest } = self.located(key, identity.as_deref(), None);
         let there = |path: &Path| path.file_name().is_some_and(|name| index.names.contains(name));
         let failure = Some(path.with_extension(FAILURE)).filter(|path| there(path));
         let failure =
             failure.and_then(|path| KnownFailure::decode(&paths::read(&path).ok()??, &digest));
-        let listing = self.located(key, identity.as_deref(), Offered::Capabilities);
+        let listing = self.located(key, identity.as_deref(), Some(self.offer.set_or_usual()));
         let cached = there(&listing.path).then(|| self.read(listing, now)).flatten();
         (cached, failure)
+    }
+
+    /// What was listed to clients with other capabilities.
+    pub(crate) fn of_other_clients(&self, now: u64) -> Vec<(CapabilitySet, RawListing)> {
+        let index = self.index();
+        let Some(key) = &index.key else { return Vec::new() };
+        let (identity, own) = (self.stored_identity(), self.offer.set_or_usual());
+        let others = CapabilitySet::every().filter(|set| *set != own);
+        let read = |set| {
+            let located = self.located(key, identity.as_deref(), Some(set));
+            if !index.names.contains(located.path.file_name()?) {
+                return None;
+            }
+            let (listing, _) = self.read(located, now)?.listing.ok()?;
+            Some((set, listing))
+        };
+        others.filter_map(read).collect()
     }
 
     /// The same for one server alone.
@@ -196,7 +203,7 @@ impl ListingFile {
     pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
         let key = established_key(&self.key)?;
         let identity = self.stored_identity();
-        let Located { path, digest } = self.located(&key, identity.as_deref(), Offered::Nothing);
+        let Located { path, digest } = self.located(&key, identity.as_deref(), None);
         let bytes = failure.encode(&digest);
         let written = SharedFile::ours(path.with_extension(FAILURE))
             .update(|_| Ok::<_, Infallible>(Some(bytes.clone())));
@@ -211,7 +218,7 @@ impl ListingFile {
     pub(crate) fn forget_failure(&self) {
         let Some(key) = read_key(&self.key) else { return };
         let identity = self.stored_identity();
-        let located = self.located(&key, identity.as_deref(), Offered::Nothing);
+        let located = self.located(&key, identity.as_deref(), None);
         let failure = located.path.with_extension(FAILURE);
         if failure.exists() {
             let _gone_already = SharedFile::ours(failure).remove(|_| Ok::<_, Infallible>(()));
@@ -220,16 +227,22 @@ impl ListingFile {
 
     /// The capabilities that the server is offered, as soon as they are known.
     pub(crate) fn offered(&self) -> Option<CapabilitySet> {
-        self.offered.get()
+        self.offer.set()
     }
 
-    fn located(&self, key: &[u8; KEY_BYTES], identity: Option<&str>, offered: Offered) -> Located {
+    /// The file for the lists of clients with these capabilities; without them, for what a server
+    /// does whatever it is offered.
+    fn located(
+        &self,
+        key: &[u8; KEY_BYTES],
+        identity: Option<&str>,
+        offered: Option<CapabilitySet>,
+    ) -> Located {
         let mut digest = Hmac::<Sha256>::new_from_slice(key).expect("any length will do");
         digest.update(&self.identity.hash);
         digest.update(&[u8::from(identity.is_some())]);
         digest.update(identity.unwrap_or_default().as_bytes());
-        if offered == Offered::Capabilities {
-            let set = self.offered.get().unwrap_or(CapabilitySet::USUAL).only(&self.askable);
+        if let Some(set) = offered {
             digest.update(&[0xff, set.code()]);
         }
         let digest = digest.finalize().into_bytes();

@@ -79,6 +79,9 @@ fn in_json(server: &ServerPins) -> Value {
             Pinned::Prompt => json["kind"] = json!("prompt"),
             Pinned::Instructions => json["kind"] = json!("instructions"),
         }
+        if !drift.listed_to.is_empty() {
+            json["listedTo"] = json!(drift.listed_to);
+        }
         if let Some(hidden) = &drift.hidden {
             json["hidden"] = json!(hidden.text);
         }
@@ -102,6 +105,11 @@ fn in_words(server: &ServerPins, palette: Palette) -> String {
             Pinned::Tool | Pinned::Instructions => "",
         };
         let _ = writeln!(out, "{kind}{name} {}", palette.warning(marks.join(" ")));
+        if !drift.listed_to.is_empty() {
+            let clients = list(&drift.listed_to, NAMES);
+            let _ =
+                writeln!(out, "  {}", palette.aside(format!("listed to clients with {clients}")));
+        }
         if let Some(hidden) = hidden {
             let _ = writeln!(out, "  {}", palette.error(format!("hidden: {hidden}")));
         }

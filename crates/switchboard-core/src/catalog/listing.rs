@@ -149,7 +149,7 @@ pub struct Instructions {
 
 impl Prompt {
     /// As the server wrote it, to the byte.
-    pub(super) fn definition(&self) -> &str {
+    pub fn definition(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.raw)
     }
 }
@@ -160,7 +160,7 @@ impl Instructions {
         Instructions { text, original: hidden.is_some().then(|| original.to_owned()), hidden }
     }
 
-    pub(super) fn original(&self) -> &str {
+    pub fn original(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.text)
     }
 }

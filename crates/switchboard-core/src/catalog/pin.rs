@@ -22,7 +22,7 @@ use crate::name::ServerName;
 
 pub use diff::Change;
 
-const SEAL: Seal = Seal { magic: "switchboard-pins", version: 1 };
+const SEAL: Seal = Seal { magic: "switchboard-pins", version: 2 };
 
 /// The parts of a definition that a model or a rule goes by.
 const PINNED: [&str; 8] = [
@@ -38,9 +38,6 @@ const PINNED: [&str; 8] = [
 
 /// Begins the keys of what is no tool: no name of a tool holds a control character.
 const NO_TOOL: &str = "\u{1}";
-
-/// The key of a record that has prompts and instructions, even if there are none. Older ones do not.
-const WORDS: &str = "\u{1}words";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
 
@@ -111,14 +108,20 @@ pub enum Baseline {
     /// Nothing is compared.
     #[default]
     Off,
-    /// The next listing is the baseline.
-    Open,
+    /// The next listing is the baseline, as far as clients with other capabilities accepted nothing
+    /// else.
+    Open(Arc<Records>),
     Taken(Arc<BTreeMap<String, Fingerprint>>),
     /// There was one, and it does not read.
     Damaged,
 }
 
 impl Baseline {
+    /// Whether both are known, and no definition compares otherwise with the other one.
+    pub fn accepts_the_same_as(&self, other: &Baseline) -> bool {
+        matches!((self, other), (Baseline::Taken(ours), Baseline::Taken(theirs)) if ours == theirs)
+    }
+
     /// How this tool compares. Resources come and go by nature and are not pinned.
     pub(super) fn compare(&self, entry: &Entry) -> Pin {
         match entry.kind {
@@ -128,20 +131,16 @@ impl Baseline {
     }
 
     pub(super) fn compare_prompt(&self, prompt: &Prompt) -> Pin {
-        self.compare_words(&prompt_key(&prompt.name), prompt.definition())
+        self.compare_definition(&prompt_key(&prompt.name), prompt.definition())
     }
 
     pub(super) fn compare_instructions(&self, instructions: &Instructions) -> Pin {
-        self.compare_words(INSTRUCTIONS, &of_instructions(instructions.original()))
-    }
-
-    fn compare_words(&self, key: &str, definition: &str) -> Pin {
-        if self.lacks_words() { Pin::Same } else { self.compare_definition(key, definition) }
+        self.compare_definition(INSTRUCTIONS, &of_instructions(instructions.original()))
     }
 
     fn compare_definition(&self, key: &str, definition: &str) -> Pin {
         match self {
-            Baseline::Off | Baseline::Open => Pin::Same,
+            Baseline::Off | Baseline::Open(_) => Pin::Same,
             Baseline::Damaged => Pin::Unknown,
             Baseline::Taken(accepted) => match accepted.get(key) {
                 None => Pin::New,
@@ -149,11 +148,6 @@ impl Baseline {
                 Some(_) => Pin::Changed,
             },
         }
-    }
-
-    /// Whether it is of a version that pinned tools alone.
-    pub fn lacks_words(&self) -> bool {
-        matches!(self, Baseline::Taken(accepted) if !accepted.contains_key(WORDS))
     }
 }
 
@@ -211,7 +205,7 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-/// The accepted definitions of one server, word for word; what a file holds.
+/// The accepted definitions of one server, word for word, for one set of client capabilities.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -231,25 +225,13 @@ impl Record {
                 record.accept(&entry);
             }
         }
-        record.accept_words_of(listing);
-        record
-    }
-
-    /// Takes the prompts and instructions of a listing, where a record of an older version has none.
-    pub fn complete(&mut self, listing: &RawListing) {
-        if !self.tools.contains_key(WORDS) {
-            self.accept_words_of(listing);
-        }
-    }
-
-    fn accept_words_of(&mut self, listing: &RawListing) {
-        self.accept_definition(WORDS.to_owned(), "{}");
         for prompt in listing.prompts.iter().filter_map(|raw| read_prompt(raw)) {
-            self.accept_prompt(&prompt);
+            record.accept_prompt(&prompt);
         }
         if let Some(instructions) = listing.instructions.as_deref().map(Instructions::of) {
-            self.accept_instructions(&instructions);
+            record.accept_instructions(&instructions);
         }
+        record
     }
 
     /// Accepts a tool as it is now.
@@ -300,6 +282,59 @@ impl Record {
         let old = old.map(|raw| pinned_parts(raw.get())).unwrap_or_default();
         diff::changes(&Value::Object(old), &Value::Object(pinned_parts(definition)))
     }
+}
+
+/// The accepted definitions of one server: what a file holds. A server may list other tools to a
+/// client with other capabilities, so each set of them has a record of its own, by its code.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Records {
+    sets: BTreeMap<u8, Record>,
+}
+
+impl Records {
+    /// What the server lists to clients with the capabilities `set` is compared with.
+    pub fn baseline(&self, set: u8) -> Baseline {
+        match self.sets.get(&set) {
+            Some(record) => record.baseline(),
+            None => Baseline::Open(Arc::new(self.clone())),
+        }
+    }
+
+    pub fn of_set(&self, set: u8) -> Option<&Record> {
+        self.sets.get(&set)
+    }
+
+    /// The record to change; an empty one if there is none yet.
+    pub fn of_set_mut(&mut self, set: u8) -> &mut Record {
+        self.sets.entry(set).or_default()
+    }
+
+    /// Every set with a record.
+    pub fn sets(&self) -> impl Iterator<Item = u8> + '_ {
+        self.sets.keys().copied()
+    }
+
+    /// Takes the first listing for clients with other capabilities. What was accepted for others
+    /// holds for these, too: otherwise a server could change a tool unseen by waiting for them.
+    pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &Record {
+        let mut first = Record::of(listing);
+        for (key, fingerprint) in &mut first.fingerprints {
+            let mut accepted = self
+                .sets
+                .values()
+                .filter_map(|other| Some((other.fingerprints.get(key)?, other.tools.get(key)?)));
+            let Some((old_fingerprint, old)) = accepted.next() else { continue };
+            let listed = meaning_of(fingerprint);
+            let is_known = meaning_of(old_fingerprint) == listed
+                || accepted.any(|(other, _)| meaning_of(other) == listed);
+            if !is_known {
+                fingerprint.clone_from(old_fingerprint);
+                first.tools.insert(key.clone(), old.clone());
+            }
+        }
+        self.sets.entry(set).or_insert(first)
+    }
 
     /// The bytes of the file of the server that `key` stands for.
     pub fn encode(&self, key: &str) -> Vec<u8> {
@@ -307,14 +342,20 @@ impl Record {
     }
 
     /// `None` for a file that is not whole, or of another server.
-    pub fn decode(file: &[u8], key: &str) -> Option<Record> {
+    pub fn decode(file: &[u8], key: &str) -> Option<Records> {
         let ([owner], body) = SEAL.open(file)?;
         if owner != key {
             return None;
         }
-        let record: Record = serde_json::from_slice(body).ok()?;
-        record.tools.keys().eq(record.fingerprints.keys()).then_some(record)
+        let records: Records = serde_json::from_slice(body).ok()?;
+        let is_whole = |record: &Record| record.tools.keys().eq(record.fingerprints.keys());
+        records.sets.values().all(is_whole).then_some(records)
     }
+}
+
+/// The second half of a fingerprint in a file.
+fn meaning_of(fingerprint: &str) -> Option<&str> {
+    Some(fingerprint.split_at_checked(64)?.1)
 }
 
 /// Who a record belongs to: a server by name and definition, in the user's files or in one
@@ -340,6 +381,8 @@ pub struct Drift {
     /// Bounded, and harmless to show.
     pub changes: Vec<Change>,
     pub hidden: Option<Hidden>,
+    /// The capabilities of the clients that it is listed to; empty if this client is one of them.
+    pub listed_to: Vec<String>,
 }
 
 /// What is pinned of a server.

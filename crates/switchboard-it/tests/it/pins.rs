@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::approval::{Answer, Question};
+use switchboard::capabilities::CapabilitySet;
+use switchboard::catalog::pin::Pin;
 use switchboard::failure::{Code, Hint};
 use switchboard::host::{Asked, CannotAsk, Host};
 use switchboard::request::Request;
@@ -276,6 +278,80 @@ async fn two_servers_never_share_a_record() {
     assert_eq!(world.gateway.pins(None).await.unwrap(), []);
     world.shut_down().await;
     assert_eq!(pin_files(home.path()).len(), 3);
+}
+
+/// Lists `save` to every client, and `ask` to those that can be asked.
+const FOR_SOME: &str = r#"
+[[tools]]
+name = "save"
+description = "Saves the text."
+[[tools]]
+name = "ask"
+description = "Asks the user."
+needs = "elicitation"
+"#;
+
+/// Lists the server to a client that can be asked, or to one that cannot.
+async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &Home) -> World {
+    let setup = world(pins, &[script]).home(home.clone()).offering(capabilities);
+    let world = setup.start();
+    world.ask(r#"{ "connect": "demo" }"#).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_for_clients_with_more_capabilities_are_not_new() {
+    let home = Home::new();
+    for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
+        let world = list_to(set, "block", FOR_SOME, &home).await;
+        assert_eq!(world.gateway.pins(None).await.unwrap(), []);
+        if set != CapabilitySet::NONE {
+            assert_eq!(
+                seen(&world, "ask").await,
+                ("- demo_ask: Asks the user.".to_owned(), Ok(()))
+            );
+        }
+        world.shut_down().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_for_other_clients_is_shown_and_accepted_by_a_command() {
+    let home = Home::new();
+    for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
+        list_to(set, "block", FOR_SOME, &home).await.shut_down().await;
+    }
+    let worse = FOR_SOME.replace("the user", "everybody");
+    let host = list_to(CapabilitySet::TERMINAL, "block", &worse, &home).await;
+    assert_eq!(seen(&host, "ask").await.1, Err(Code::ToolBlocked));
+    host.shut_down().await;
+
+    let command =
+        world("block", &[&worse]).home(home.clone()).offering(CapabilitySet::NONE).start();
+    let [report] = &command.gateway.pins(None).await.unwrap()[..] else { panic!("one server") };
+    let [drift] = &report.drifts[..] else { panic!("{report:?}") };
+    assert_eq!((drift.shown.as_str(), drift.pin), ("demo_ask", Pin::Changed));
+    assert_eq!(drift.listed_to, ["sampling, elicitation.form, elicitation.url"]);
+    assert_eq!(drift.changes[0].new.as_deref(), Some("\"Asks everybody.\""));
+    let accepted = command.gateway.accept_pins("demo", &["ask".to_owned()]).await.unwrap();
+    assert_eq!(accepted.drifts.len(), 1);
+    command.shut_down().await;
+    let host = list_to(CapabilitySet::TERMINAL, "block", &worse, &home).await;
+    assert_eq!(seen(&host, "ask").await.1, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_tool_is_not_accepted_by_the_first_client_with_other_capabilities() {
+    let home = Home::new();
+    list_to(CapabilitySet::NONE, "block", FOR_SOME, &home).await.shut_down().await;
+    let worse = FOR_SOME.replace("the text", "everything");
+    let host = list_to(CapabilitySet::TERMINAL, "block", &worse, &home).await;
+    let (line, outcome) = seen(&host, "save").await;
+    assert_eq!(
+        (line.as_str(), outcome),
+        ("- demo_save (changed): Saves everything.", Err(Code::ToolBlocked))
+    );
+    assert_eq!(seen(&host, "ask").await.1, Ok(()));
 }
 
 async fn transcript(installed: &Installed, line: &str) -> String {

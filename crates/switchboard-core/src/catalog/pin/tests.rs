@@ -46,7 +46,7 @@ fn what_only_looks_different_is_the_same() {
 #[test]
 fn without_a_baseline_nothing_is_marked_and_with_a_damaged_one_everything() {
     assert_eq!(pin_of(SAVE, &Baseline::Off), Pin::Same);
-    assert_eq!(pin_of(SAVE, &Baseline::Open), Pin::Same);
+    assert_eq!(pin_of(SAVE, &Records::default().baseline(0)), Pin::Same);
     assert_eq!(pin_of(SAVE, &Baseline::Damaged), Pin::Unknown);
 }
 
@@ -108,13 +108,20 @@ fn a_flood_of_changes_is_bounded() {
 
 #[test]
 fn a_record_comes_back_and_only_to_its_own_server() {
-    let file = Record::of(&listing(&[SAVE])).encode("abc");
-    let read = Record::decode(&file, "abc").unwrap();
-    assert_eq!(pin_of(SAVE, &read.baseline()), Pin::Same);
-    assert!(Record::decode(&file, "abd").is_none());
+    let file = stored();
+    let read = Records::decode(&file, "abc").unwrap();
+    assert_eq!(pin_of(SAVE, &read.baseline(0)), Pin::Same);
+    assert!(Records::decode(&file, "abd").is_none());
     for end in 0..file.len() {
-        assert!(Record::decode(&file[..end], "abc").is_none(), "cut at {end}");
+        assert!(Records::decode(&file[..end], "abc").is_none(), "cut at {end}");
     }
+}
+
+/// The file of a server `abc`.
+fn stored() -> Vec<u8> {
+    let mut records = Records::default();
+    records.take_first(0, &listing(&[SAVE]));
+    records.encode("abc")
 }
 
 #[test]
@@ -135,10 +142,10 @@ fn neither_servers_nor_projects_share_a_key() {
 proptest! {
     #[test]
     fn a_flipped_bit_is_no_record(at in any::<prop::sample::Index>(), bit in 0..8u8) {
-        let mut damaged = Record::of(&listing(&[SAVE])).encode("abc");
+        let mut damaged = stored();
         let at = at.index(damaged.len());
         damaged[at] ^= 1 << bit;
-        prop_assert!(Record::decode(&damaged, "abc").is_none());
+        prop_assert!(Records::decode(&damaged, "abc").is_none());
     }
 
     /// However a tool flips to and fro, it is the same exactly when it is what was accepted last.
@@ -168,30 +175,54 @@ proptest! {
     }
 }
 
+const NO_CAPABILITIES: u8 = 0;
+const ALL_CAPABILITIES: u8 = 21;
+
 #[test]
-fn record_of_a_version_that_pinned_tools_alone_takes_the_words_of_the_next_listing() {
+fn clients_with_other_capabilities_have_a_baseline_of_their_own() {
+    let ask = SAVE.replace("save", "ask");
+    let mut records = Records::default();
+    records.take_first(NO_CAPABILITIES, &listing(&[SAVE]));
+    records.take_first(ALL_CAPABILITIES, &listing(&[SAVE, &ask]));
+    let pins = |set| [SAVE, &ask].map(|tool| pin_of(tool, &records.baseline(set)));
+    assert_eq!(pins(ALL_CAPABILITIES), [Pin::Same, Pin::Same]);
+    assert_eq!(pins(NO_CAPABILITIES), [Pin::Same, Pin::New]);
+    let again = Records::decode(&records.encode("key"), "key").unwrap();
+    assert_eq!(again.sets().collect::<Vec<_>>(), [NO_CAPABILITIES, ALL_CAPABILITIES]);
+}
+
+#[test]
+fn tool_that_changed_is_not_accepted_by_a_client_with_other_capabilities() {
+    let changed = SAVE.replace("Saves.", "Saves all.");
+    let mut records = Records::default();
+    records.take_first(NO_CAPABILITIES, &listing(&[SAVE]));
+    records.take_first(ALL_CAPABILITIES, &listing(&[&changed]));
+    let pin = |records: &Records, tool: &str| pin_of(tool, &records.baseline(ALL_CAPABILITIES));
+    assert_eq!(pin(&records, &changed), Pin::Changed);
+    assert_eq!(pin(&records, SAVE), Pin::Same);
+    records.of_set_mut(ALL_CAPABILITIES).accept(&Entry::tool(&raw(&changed)).unwrap());
+    assert_eq!(pin(&records, &changed), Pin::Same);
+    // Accepted for one set, it is known to a third.
+    records.take_first(1, &listing(&[&changed]));
+    assert_eq!(pin_of(&changed, &records.baseline(1)), Pin::Same);
+}
+
+#[test]
+fn prompts_and_instructions_are_pinned_like_tools() {
     let words = |instructions: &str, prompt: &str| RawListing {
         instructions: Some(instructions.to_owned()),
         prompts: vec![raw(prompt)],
         ..listing(&[SAVE])
     };
     let (greet, changed) = (r#"{"name":"greet"}"#, r#"{"name":"greet","description":"Obeys."}"#);
-    let mut older = Record::default();
-    older.accept(&Entry::tool(&raw(SAVE)).unwrap());
     let pins = |record: &Record, listing: &RawListing| {
         let baseline = record.baseline();
         let prompt = read_prompt(&listing.prompts[0]).unwrap();
         let instructions = Instructions::of(listing.instructions.as_deref().unwrap());
         (baseline.compare_instructions(&instructions), baseline.compare_prompt(&prompt))
     };
-    assert!(older.baseline().lacks_words());
-    assert_eq!(pins(&older, &words("a", greet)), (Pin::Same, Pin::Same));
-    older.complete(&words("a", greet));
-    assert!(!older.baseline().lacks_words());
-    older.complete(&words("b", changed));
-    assert_eq!(pins(&older, &words("a", greet)), (Pin::Same, Pin::Same));
-    assert_eq!(pins(&older, &words("b", changed)), (Pin::Changed, Pin::Changed));
-    let again = Record::decode(&older.encode("key"), "key").unwrap();
-    assert_eq!(pins(&again, &words("b", greet)), (Pin::Changed, Pin::Same));
+    let record = Record::of(&words("a", greet));
+    assert_eq!(pins(&record, &words("a", greet)), (Pin::Same, Pin::Same));
+    assert_eq!(pins(&record, &words("b", changed)), (Pin::Changed, Pin::Changed));
     assert_eq!(pins(&Record::of(&listing(&[SAVE])), &words("a", greet)), (Pin::New, Pin::New));
 }

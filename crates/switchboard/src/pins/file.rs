@@ -1,0 +1,237 @@
+//! The file with what was accepted of one server.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use switchboard_core::catalog::pin::{self, Baseline, Change, Pinned, Record, Records};
+use switchboard_core::catalog::{Entry, Instructions, Prompt, RawListing};
+use switchboard_core::config::layers::{Server, Trust};
+use switchboard_core::config::trust::definition_hash;
+use switchboard_core::name::ServerName;
+
+use crate::capabilities::{CapabilitySet, Offer};
+use crate::paths::{self, Paths};
+use crate::shared_file::{SharedFile, UpdateError};
+
+/// Where one server's accepted definitions are kept.
+#[derive(Debug)]
+pub(crate) struct PinFile {
+    path: PathBuf,
+    key: String,
+    offer: Offer,
+    /// The file that was read last, to notice that another process changed it.
+    seen: Mutex<Option<Stamp>>,
+}
+
+/// The same place is the same file, whoever read it last.
+impl PartialEq for PinFile {
+    fn eq(&self, other: &PinFile) -> bool {
+        self.path == other.path && self.key == other.key && self.offer == other.offer
+    }
+}
+
+impl Eq for PinFile {}
+
+/// Tells one version of a file from the next, which is always a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    seconds: i64,
+    nanoseconds: i64,
+    length: u64,
+}
+
+/// What is on disk.
+pub(crate) enum Stored {
+    Missing,
+    Records(Records),
+    Damaged,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep what was accepted in `{}`", path.display())]
+pub(crate) struct PinError {
+    path: PathBuf,
+    #[source]
+    cause: io::Error,
+}
+
+impl PinFile {
+    /// A project's server has a file of its own in each project; a user's is the same everywhere.
+    pub(crate) fn of(
+        name: &ServerName,
+        server: &Server,
+        (project, paths): (&Path, &Paths),
+        offer: Offer,
+    ) -> PinFile {
+        let project = match server.trust {
+            Trust::UserFile => None,
+            Trust::Approved(_) => Some(project.to_string_lossy()),
+        };
+        let definition = definition_hash(&server.definition).to_string();
+        let key = pin::key(name, project.as_deref(), &definition);
+        PinFile { path: paths.pins_of(name, &key), key, offer, seen: Mutex::new(None) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn read(&self) -> Stored {
+        *self.seen() = self.stamp();
+        match paths::read(&self.path) {
+            Ok(bytes) => self.stored(bytes.as_deref()),
+            Err(_) => Stored::Damaged,
+        }
+    }
+
+    fn stored(&self, bytes: Option<&[u8]>) -> Stored {
+        let Some(bytes) = bytes else { return Stored::Missing };
+        Records::decode(bytes, &self.key).map_or(Stored::Damaged, Stored::Records)
+    }
+
+    /// What the lists for the clients of this gateway are compared with.
+    pub(crate) fn baseline(&self) -> Baseline {
+        self.baseline_in(self.read())
+    }
+
+    fn baseline_in(&self, stored: Stored) -> Baseline {
+        match stored {
+            Stored::Missing => Records::default().baseline(self.set().code()),
+            Stored::Records(records) => records.baseline(self.set().code()),
+            Stored::Damaged => Baseline::Damaged,
+        }
+    }
+
+    /// The capabilities of the clients of this gateway, as far as this server is offered them.
+    pub(crate) fn set(&self) -> CapabilitySet {
+        self.offer.set_or_usual()
+    }
+
+    /// Whether the file is another one than that which was read or written last.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.stamp() != *self.seen()
+    }
+
+    /// Writes the first record for these clients. Where another process was faster, its baseline
+    /// stands. Gives back the one that stands.
+    pub(crate) fn establish(&self, listing: &RawListing) -> Result<Baseline, PinError> {
+        let set = self.set().code();
+        let mut stands = Baseline::Damaged;
+        self.update(|stored| {
+            let mut records = match stored {
+                Stored::Missing => Records::default(),
+                Stored::Records(records) => records,
+                Stored::Damaged => return None,
+            };
+            let is_first = records.of_set(set).is_none();
+            stands = records.take_first(set, listing).baseline();
+            is_first.then_some(records)
+        })?;
+        Ok(stands)
+    }
+
+    /// Accepts these tools as they are; the others stay as they were. A damaged file begins anew.
+    pub(super) fn accept(&self, accepted: &[Accepted]) -> Result<Baseline, PinError> {
+        let mut baseline = Baseline::Damaged;
+        self.update(|stored| {
+            let mut records = match stored {
+                Stored::Records(records) => records,
+                Stored::Missing | Stored::Damaged => Records::default(),
+            };
+            for Accepted { sets, definition } in accepted {
+                for set in sets {
+                    definition.accept_into(records.of_set_mut(set.code()));
+                }
+            }
+            baseline = records.baseline(self.set().code());
+            Some(records)
+        })?;
+        Ok(baseline)
+    }
+
+    fn update(&self, mut change: impl FnMut(Stored) -> Option<Records>) -> Result<(), PinError> {
+        let updated = SharedFile::guarded(self.path.clone()).update(|before| {
+            let records = change(self.stored(before));
+            Ok::<_, Infallible>(records.map(|records| records.encode(&self.key)))
+        });
+        match updated {
+            Ok(()) => {
+                *self.seen() = self.stamp();
+                Ok(())
+            }
+            Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
+            Err(UpdateError::Change(never)) => match never {},
+        }
+    }
+
+    fn failed(&self, cause: io::Error) -> PinError {
+        PinError { path: self.path.clone(), cause }
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        let data = fs::metadata(&self.path).ok()?;
+        Some(Stamp {
+            inode: data.ino(),
+            seconds: data.mtime(),
+            nanoseconds: data.mtime_nsec(),
+            length: data.len(),
+        })
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<Stamp>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the user accepts, and for which clients.
+pub(super) struct Accepted {
+    pub(super) sets: Vec<CapabilitySet>,
+    pub(super) definition: Definition,
+}
+
+#[derive(Clone)]
+pub(super) enum Definition {
+    Tool(Arc<Entry>),
+    Prompt(Prompt),
+    Instructions(Instructions),
+}
+
+impl Definition {
+    fn accept_into(&self, record: &mut Record) {
+        match self {
+            Definition::Tool(entry) => record.accept(entry),
+            Definition::Prompt(prompt) => record.accept_prompt(prompt),
+            Definition::Instructions(instructions) => record.accept_instructions(instructions),
+        }
+    }
+
+    pub(super) fn kind(&self) -> Pinned {
+        match self {
+            Definition::Tool(_) => Pinned::Tool,
+            Definition::Prompt(_) => Pinned::Prompt,
+            Definition::Instructions(_) => Pinned::Instructions,
+        }
+    }
+
+    pub(super) fn changes(&self, record: &Record) -> Vec<Change> {
+        match self {
+            Definition::Tool(entry) => record.changes(entry),
+            Definition::Prompt(prompt) => record.changes_of_prompt(prompt),
+            Definition::Instructions(instructions) => record.changes_of_instructions(instructions),
+        }
+    }
+
+    /// The text of the server.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Definition::Tool(entry) => entry.definition(),
+            Definition::Prompt(prompt) => prompt.definition(),
+            Definition::Instructions(instructions) => instructions.original(),
+        }
+    }
+}
