@@ -1,6 +1,7 @@
 //! Which tool a search with arguments chooses, and whether it may be called unasked.
 
 use serde_json::json;
+use switchboard_core::approval::Access;
 use switchboard_core::catalog::Resolved;
 use switchboard_core::exact::Args;
 use switchboard_core::request::{Matching, Request, parse};
@@ -48,7 +49,7 @@ pub(crate) fn choose(data: &Data) -> Outcome<Choices> {
         let is_right = is_relevant(data, query, &chosen);
         choices.right += usize::from(is_right);
         choices.wrong += usize::from(!is_right);
-        let is_called = chosen.check_unnamed(args).is_ok();
+        let is_called = chosen.check_unnamed(args, Access::Full).is_ok();
         choices.called += usize::from(is_called && is_right);
         choices.writes += usize::from(!is_called && is_right);
         choices.miscalled += usize::from(is_called && !is_right);

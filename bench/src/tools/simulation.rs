@@ -2,6 +2,7 @@
 //! the tools costs until the call is made.
 
 use serde_json::{Value, json};
+use switchboard_core::approval::Access;
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::{Resolution, Resolved};
 use switchboard_core::exact::Args;
@@ -225,7 +226,7 @@ fn called_at_once(world: &World<'_>, page: &SearchPage, args: &Value) -> Result<
     let args = Args::parse(&args.to_string()).map_err(|_| NotCalled::Unclear)?;
     let best = world.catalog.meant(page, Matching::Words, None, &args);
     let best = best.ok_or(NotCalled::Unclear)?;
-    best.check_unnamed(args).map(|checked| checked.target.shown.to_string())
+    best.check_unnamed(args, Access::Full).map(|checked| checked.target.shown.to_string())
 }
 
 fn found(world: &World<'_>, query: &str, offset: usize) -> Option<SearchPage> {

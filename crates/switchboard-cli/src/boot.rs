@@ -1,6 +1,6 @@
 //! From the global flags to a gateway, and back to a clean end: no server outlives the command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard::capabilities::CapabilitySet;
@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::extension;
 use crate::host::{Consent, Terminal};
 use crate::printer::Printer;
-use crate::report::Outcome;
+use crate::report::{Outcome, Stop};
 use crate::signals::Signals;
 use crate::spinner::Spinner;
 use crate::style::Palette;
@@ -179,8 +179,13 @@ impl App {
     ) -> Outcome {
         self.check_named_config()?;
         let config = self.load_and_warn()?.config;
+        let user_file = self.paths.user_config();
+        let is_broken = config.diagnostics.iter().any(|found| {
+            found.kind.spoils_the_file() && found.path.as_deref().map(Path::new) == Some(&user_file)
+        });
         let gateway = terms.gateway(self.gateway(config));
-        self.converse(gateway, terms.consent, command).await
+        let outcome = self.converse(gateway, terms.consent, command).await;
+        if is_broken { without_the_users_file(outcome) } else { outcome }
     }
 
     /// The same on a given gateway.
@@ -203,6 +208,18 @@ impl App {
             () = gateway.shutdown() => outcome,
             () = signals.stop() => Ok(Exit::Interrupted),
         }
+    }
+}
+
+/// A command that found nothing, or not all, because the user's file cannot be parsed.
+fn without_the_users_file(outcome: Outcome) -> Outcome {
+    match outcome {
+        Ok(Exit::Done) => Ok(Exit::Usage),
+        Err(Stop::Failed(mut failure)) if failure.code.is_unknown_name() => {
+            failure.hints = vec![Hint::CheckConfig];
+            Err(Stop::Failed(failure))
+        }
+        outcome => outcome,
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a change did to a file, as a short unified diff without secrets.
 
 use std::fmt::Write;
+use std::ops::Range;
 
-use similar::{ChangeTag, TextDiff};
+use imara_diff::{Algorithm, Diff, Hunk, InternedInput};
 use switchboard::config::install::Target;
 use switchboard::config::mask::{masked, masked_of_host};
 use switchboard::edit::Edited;
@@ -38,30 +39,67 @@ fn of_masked(
     };
     let (before, after): (Vec<&str>, Vec<&str>) =
         (before.lines().collect(), after.lines().collect());
-    let shown = |lines: &[&str], index: Option<usize>| {
-        let line = index.and_then(|index| lines.get(index).copied()).unwrap_or_default();
-        clean_block(line, LONGEST_LINE).into_owned()
+    let shown = |lines: &[&str], index: usize| {
+        clean_block(lines.get(index).copied().unwrap_or_default(), LONGEST_LINE).into_owned()
     };
-    let diff = TextDiff::from_lines(&edited.before, &edited.after);
-    for hunk in diff.unified_diff().context_radius(CONTEXT).iter_hunks() {
-        let _ = writeln!(out, "{}", palette.aside(hunk.header().to_string().trim_end()));
-        for change in hunk.iter_changes() {
-            let _ = match change.tag() {
-                ChangeTag::Equal => {
-                    writeln!(out, " {}", palette.aside(shown(&after, change.new_index())))
-                }
-                ChangeTag::Delete => {
-                    let line = format!("-{}", shown(&before, change.old_index()));
-                    writeln!(out, "{}", palette.error(line))
-                }
-                ChangeTag::Insert => {
-                    let line = format!("+{}", shown(&after, change.new_index()));
-                    writeln!(out, "{}", palette.command(line))
-                }
-            };
+    let input = InternedInput::new(edited.before.as_str(), edited.after.as_str());
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let changes: Vec<Hunk> = diff.hunks().collect();
+    for hunk in grouped(&changes) {
+        let (old, new) = surroundings(hunk, &before, &after);
+        let header = format!("@@ -{} +{} @@", range(&old), range(&new));
+        let _ = writeln!(out, "{}", palette.aside(header));
+        let mut next = new.start;
+        let unchanged = |out: &mut String, lines: Range<usize>| {
+            for line in lines {
+                let _ = writeln!(out, " {}", palette.aside(shown(&after, line)));
+            }
+        };
+        for change in hunk {
+            let (removed, added) = (places(&change.before), places(&change.after));
+            unchanged(&mut out, next..added.start);
+            next = added.end;
+            for line in removed {
+                let _ = writeln!(out, "{}", palette.error(format!("-{}", shown(&before, line))));
+            }
+            for line in added {
+                let _ = writeln!(out, "{}", palette.command(format!("+{}", shown(&after, line))));
+            }
         }
+        unchanged(&mut out, next..new.end);
     }
     out
+}
+
+/// Changes whose surroundings touch belong to one hunk.
+fn grouped(changes: &[Hunk]) -> impl Iterator<Item = &[Hunk]> {
+    changes.chunk_by(|one, next| places(&next.after).start <= places(&one.after).end + 2 * CONTEXT)
+}
+
+/// The lines of a hunk, before and after, with those around its changes.
+fn surroundings(hunk: &[Hunk], before: &[&str], after: &[&str]) -> (Range<usize>, Range<usize>) {
+    let around = |part: fn(&Hunk) -> Range<usize>, lines: &[&str]| {
+        let start = hunk.first().map_or(0, |change| part(change).start).saturating_sub(CONTEXT);
+        let end = hunk.last().map_or(0, |change| part(change).end) + CONTEXT;
+        start..end.min(lines.len())
+    };
+    let old = around(|change| places(&change.before), before);
+    let new = around(|change| places(&change.after), after);
+    (old, new)
+}
+
+fn places(lines: &Range<u32>) -> Range<usize> {
+    lines.start as usize..lines.end as usize
+}
+
+/// As headers of hunks have it: counted from 1, and the line before where there is none.
+fn range(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        count => format!("{},{count}", lines.start + 1),
+    }
 }
 
 #[cfg(test)]
@@ -84,5 +122,20 @@ mod tests {
            }
          }
         "#);
+    }
+
+    #[test]
+    fn changes_far_apart_are_hunks_of_their_own() {
+        let lines = |changed: &[usize]| -> String {
+            let line =
+                |n: usize| format!("{}{n}\n", if changed.contains(&n) { "new " } else { "" });
+            (1..=20).map(line).collect()
+        };
+        let check = |before: String, after: String| {
+            text(&Edited { path: "f".into(), before, after }, Palette::Plain)
+        };
+        insta::assert_snapshot!(check(lines(&[]), lines(&[1, 5, 20])), @"");
+        insta::assert_snapshot!(check(String::new(), "a\nb\n".to_owned()), @"");
+        insta::assert_snapshot!(check("a\nb\nc\nd\n".to_owned(), "a\nd\n".to_owned()), @"");
     }
 }

@@ -392,13 +392,16 @@ fn names(config: &Config) -> Vec<Finding> {
 
 /// Each variable is named once, with the first field that needs it.
 fn values(entry: &ServerEntry, with: &Surroundings<'_>) -> Vec<Fault> {
-    let plain = [("command", &entry.command), ("cwd", &entry.cwd), ("url", &entry.url)];
+    let plain = [("command", &entry.command), ("cwd", &entry.cwd)];
     let plain = plain.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
     let args = entry.args.iter().flatten().map(|arg| ("args", arg));
     let mut outcomes: Vec<(String, Result<(), ExpandError>)> = plain
         .chain(args)
         .map(|(field, value)| (field.to_owned(), expand::expand(value, with).map(drop)))
         .collect();
+    let url =
+        entry.url.iter().map(|url| ("url".to_owned(), expand::expand_url(url, with).map(drop)));
+    outcomes.extend(url);
     let secret =
         |field: String, value: &Template| (field, expand::expand_value(value, with).map(drop));
     let env = entry.env.iter().flat_map(|map| map.iter());

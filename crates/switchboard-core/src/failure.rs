@@ -82,6 +82,12 @@ impl Code {
         Code::Storage,
     ];
 
+    /// Whether a name, or an address, means nothing that is known.
+    pub fn is_unknown_name(self) -> bool {
+        use Code::{UnknownPrompt, UnknownResource, UnknownServer, UnknownTool};
+        matches!(self, UnknownTool | UnknownServer | UnknownResource | UnknownPrompt)
+    }
+
     /// The stable spelling for machines.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
+import { withRoots } from "./hosts.mjs";
 import { TRANSPORTS, session } from "./session.mjs";
 import { inWorld } from "./world.mjs";
 
@@ -82,6 +83,15 @@ export const firstHour = (switchboard, usual, servers) => async () => {
     const tools = async () => (await timed(switchboard, world, "tools", "everything")).stdout;
     const before = await tools();
     await timed(switchboard, world, "call", "everything_echo", "message=hi");
+    assert.equal(await tools(), before);
+    // A client with more capabilities is listed more tools, can call them, and changes nothing for
+    // the others.
+    await TRANSPORTS.stdio(switchboard, world, (target) => session(withRoots, target, async ({ mcp }) => {
+      await mcp({ connect: "everything" });
+      assert.match(await mcp({ search: "get roots list" }), /everything_get-roots-list/);
+      assert.match(await mcp({ tool: "everything_get-roots-list" }), /home/);
+    }));
+    assert.doesNotMatch(before, /get-roots-list/);
     assert.equal(await tools(), before);
   });
   // An agent in a home where nothing is known yet: its first search waits for the lists.

@@ -10,7 +10,7 @@ import { StdioClientTransport as V2Stdio } from "@modelcontextprotocol/client/st
 import { Client as V1Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as V1Stdio } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as V1Http } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ElicitRequestSchema, ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
 import { beside, installed } from "./world.mjs";
 
@@ -26,8 +26,8 @@ const METHODS = {
 };
 
 // The TypeScript SDK, in either of its major versions.
-async function typescript({ Client, Stdio, Http, elicit, options }, target) {
-  const capabilities = { elicitation: {} };
+async function typescript({ Client, Stdio, Http, elicit, listRoots, options }, target) {
+  const capabilities = { elicitation: {}, ...(listRoots && { roots: {} }) };
   const client = new Client({ name: "real-hosts", version: "1" }, { capabilities, ...options });
   const asked = [];
   // Its user agrees to everything once, and gives a name where one is wanted.
@@ -35,6 +35,10 @@ async function typescript({ Client, Stdio, Http, elicit, options }, target) {
     asked.push(params.message);
     return { action: "accept", content: { decision: "once", name: "Ada" } };
   });
+  if (listRoots) {
+    const roots = [{ uri: `file://${target.cwd}`, name: "home" }];
+    client.setRequestHandler(listRoots, () => ({ roots }));
+  }
   const { url, headers } = target;
   const transport = url ? new Http(new URL(url), { requestInit: { headers } }) : new Stdio(target);
   await client.connect(transport);
@@ -100,6 +104,9 @@ const V2 = {
 };
 // Asks for `server/discover` first and falls back to `initialize`, as the Python SDK 2 does.
 const V2_PROBING = { ...V2, options: { versionNegotiation: { mode: "auto" } } };
+
+// One with more capabilities than the others have.
+export const withRoots = (target) => typescript({ ...V1, listRoots: ListRootsRequestSchema }, target);
 
 export const hosts = ({ python1, python2 }) => ({
   "TypeScript SDK 1": (target) => typescript(V1, target),

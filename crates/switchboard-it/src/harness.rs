@@ -282,7 +282,7 @@ pub fn filtered(text: &str) -> String {
         None => text.to_owned(),
     };
     let times = Regex::new(r"\b\d+ ?(ms|s|m|h)\b").expect("a valid pattern");
-    times.replace_all(&text, "[TIME]").into_owned()
+    times.replace_all(&text, "[TIME]").replace("failed just now:", "failed [TIME] ago:")
 }
 
 /// The id that a capped answer names.

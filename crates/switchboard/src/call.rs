@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_core::approval::{Answer, Approved, By, Decision, Question, decide};
+use switchboard_core::approval::{Access, Answer, Approved, By, Decision, Question, decide};
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::resolve::{Checked, clip};
 use switchboard_core::catalog::{Catalog, Entry, Kind, Resolution, Resolved};
@@ -91,7 +91,7 @@ async fn next_to(
     let Some(target) = catalog.misspelt(&call.tool, call.server.as_deref()) else {
         return Err(failure);
     };
-    match harmless(session, &call.tool, target.clone(), call.args) {
+    match harmless(session, &call.tool, (target.clone(), call.args), caller.access) {
         Ok(checked) => {
             let by = Clue::Misspelt(clip(&call.tool));
             guess(session, &catalog, checked, by, call.select, caller).await
@@ -107,8 +107,8 @@ async fn next_to(
 pub(crate) fn harmless(
     session: &Session,
     written: &str,
-    target: Resolved,
-    args: Args,
+    (target, args): (Resolved, Args),
+    access: Access,
 ) -> Result<Checked, NotCalled> {
     let rules = session.gateway.approval_rules(&target.server, session.id());
     if let Some(pattern) = rules.deny_written(written, &target) {
@@ -120,7 +120,7 @@ pub(crate) fn harmless(
     }
     let denied = session.catalog().denied_by(&target.shown).map(str::to_owned);
     let shown = target.shown.to_string();
-    match (target.check_unnamed(args), denied) {
+    match (target.check_unnamed(args, access), denied) {
         // It is not offered either.
         (Err(_), Some(pattern)) => Err(NotCalled::Denied { written: shown, pattern }),
         (checked, _) => checked,

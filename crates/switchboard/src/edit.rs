@@ -1,6 +1,7 @@
 //! Changes configuration files for the user: into which file a change goes, and what is refused.
 
 pub mod error;
+mod schema_file;
 mod setting;
 mod standing;
 pub(crate) mod switching;
@@ -347,8 +348,30 @@ impl<'a> Editor<'a> {
     ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let before = self.text(path)?;
-        let after = change(&before).map_err(|refusal| refusal.at(path))?.into_text();
+        let after = self.changed(path, &before, change)?.into_text();
         Ok(Edited { path: path.to_path_buf(), before, after })
+    }
+
+    /// A new file of the user refers to its schema.
+    fn changed(
+        &self,
+        path: &Path,
+        before: &str,
+        change: impl Fn(&str) -> Result<Next, Refusal>,
+    ) -> Result<Next, EditError> {
+        let at = |refusal: Refusal| refusal.at(path);
+        if !before.is_empty() || !self.is_default(path) {
+            return change(before).map_err(at);
+        }
+        let start = schema_file::start();
+        match change(&start).map_err(at)? {
+            Next::Text(after) if after == start => Ok(Next::Text(String::new())),
+            next => Ok(next),
+        }
+    }
+
+    fn is_default(&self, path: &Path) -> bool {
+        self.options.config.is_none() && path == self.locations.user_config()
     }
 
     /// Changes one file, whole or not at all.
@@ -374,8 +397,7 @@ impl<'a> Editor<'a> {
         let updated = file.update(|before| {
             let before = std::str::from_utf8(before.unwrap_or_default())
                 .map_err(|_| EditError::NotText { path: path.to_path_buf() })?;
-            let (before, after) =
-                (before.to_owned(), change(before).map_err(|refusal| refusal.at(path))?);
+            let (before, after) = (before.to_owned(), self.changed(path, before, &change)?);
             let bytes = match &after {
                 Next::Text(after) if *after != before => Some(after.clone().into_bytes()),
                 Next::Text(_) | Next::NoFile => None,
@@ -398,7 +420,15 @@ impl<'a> Editor<'a> {
                     // It was made for the file, unless something else lies in it.
                     let _in_use = path.parent().map(std::fs::remove_dir);
                 }
-                Ok(Edited { path: path.to_path_buf(), before, after: after.into_text() })
+                let is_gone = matches!(after, Next::NoFile);
+                let after = after.into_text();
+                if self.is_default(path) {
+                    match is_gone {
+                        true => schema_file::remove(path),
+                        false => schema_file::keep(path, &after, &self.locations.locks()),
+                    }
+                }
+                Ok(Edited { path: path.to_path_buf(), before, after })
             }
             (Ok(()), None) => Err(failed(io::ErrorKind::ResourceBusy.into())),
             (Err(UpdateError::Io(cause)), _) => Err(failed(cause)),

@@ -218,7 +218,8 @@ pub(crate) async fn search(
     let Some(args) = request.args.take() else {
         return Ok(Reply::Found(page));
     };
-    match meant(session, &catalog, (&page, request.matching), request.server.as_deref(), args) {
+    let within = request.server.as_deref();
+    match meant(session, &catalog, (&page, request.matching, within), args, caller.access) {
         Ok(checked) => {
             Box::pin(call::guess(session, &catalog, checked, Clue::Search, request.select, caller))
                 .await
@@ -275,15 +276,16 @@ async fn first_listings(session: &Session) {
 fn meant(
     session: &Session,
     catalog: &Catalog,
-    (page, matching): (&SearchPage, Matching),
-    within: Option<&str>,
+    (page, matching, within): (&SearchPage, Matching, Option<&str>),
     args: Args,
+    access: Access,
 ) -> Result<Checked, NotCalled> {
     if !session.gateway.settings().search_calls {
         return Err(NotCalled::Off);
     }
     let best = catalog.meant(page, matching, within, &args);
-    call::harmless(session, &page.query, best.ok_or(NotCalled::Unclear)?, args)
+    let best = best.ok_or(NotCalled::Unclear)?;
+    call::harmless(session, &page.query, (best, args), access)
 }
 
 pub(crate) async fn describe(

@@ -81,6 +81,15 @@ async fn check(app: &App, server: &NewServer) -> Result<(), Stop> {
         Ok(()) => {
             printer.note(&format!("next: see them with {}", command(format!("tools {name}"))))
         }
+        Err(failure) if failure.code == Code::SignInRequired => {
+            printer.warn(&format!("`{name}` is configured, and requires authentication"));
+            printer.note(&report::text(&failure, printer.err));
+            printer.note(&format!(
+                "next: sign in with {}, or take it out with {}",
+                command(format!("auth {name}")),
+                command(format!("remove {name}")),
+            ));
+        }
         Err(failure) => {
             printer.warn(&format!("`{name}` is configured, but it does not work yet"));
             printer.note(&report::text(&failure, printer.err));
@@ -116,6 +125,9 @@ pub(super) fn trust_what_was_typed(
     Ok(approved)
 }
 
+/// Keys of other programs that let tools run unasked. What is pasted does not grant that.
+const GRANTS: &[&str] = &["autoApprove", "alwaysAllow"];
+
 pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
     let Some(json) = &add.json else {
         let name = named(add.name.as_deref().unwrap_or_default())?;
@@ -131,15 +143,28 @@ pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
         text => text.to_owned(),
     };
     let snippet = snippet::read(&text, add.name.as_deref()).map_err(UsageError::Snippet)?;
-    if !snippet.left_out.is_empty() {
-        let keys: Vec<String> =
-            snippet.left_out.iter().map(|key| format!("`{}`", clean_line(key, 100))).collect();
-        app.printer.warn(&format!("left out {}, which means nothing here", list(&keys, 10)));
-    }
+    warn_of_ignored(app, &snippet.left_out);
     let named = |(name, entry): (String, _)| {
         Ok(NewServer { name: named(&name)?, entry: with_split_command(entry) })
     };
     snippet.servers.into_iter().map(named).collect()
+}
+
+fn warn_of_ignored(app: &App, keys: &[String]) {
+    let (grants, unsupported): (Vec<&String>, Vec<&String>) =
+        keys.iter().partition(|key| GRANTS.contains(&key.as_str()));
+    let named = |keys: &[&String]| {
+        let keys: Vec<String> =
+            keys.iter().map(|key| format!("`{}`", clean_line(key, 100))).collect();
+        list(&keys, 10)
+    };
+    if !unsupported.is_empty() {
+        app.printer.warn(&format!("ignored unsupported keys: {}", named(&unsupported)));
+    }
+    if !grants.is_empty() {
+        let command = app.printer.err.command("`switchboard allow`");
+        app.printer.warn(&format!("ignored {}: allow tools with {command}", named(&grants)));
+    }
 }
 
 /// The entry that the words of the command line describe.

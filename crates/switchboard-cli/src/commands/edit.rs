@@ -120,14 +120,16 @@ fn list(app: &App, rules: Rules, patterns: &[String], format: Format) -> Outcome
     Ok(Exit::Done)
 }
 
-/// What is denied stays denied.
+/// `deny` takes precedence.
 fn warn_if_denied(app: &App, pattern: &str) -> Result<(), Failure> {
-    let denied = app.editor().rules(Rules::Deny).map_err(explain::edit)?;
-    if denied.iter().any(|denied| denied == pattern) {
-        let pattern = clean_line(pattern, 200);
-        app.printer
-            .warn(&format!("`{pattern}` also matches a `deny` rule, which takes precedence"));
-    }
+    let rules = app.editor().rules(Rules::Deny).map_err(explain::edit)?;
+    let catalog = doctor::known_catalog(&app.environment, &app.paths, &app.load()?);
+    let Some(denied) = catalog.denied_throughout(&rules, pattern) else { return Ok(()) };
+    let (pattern, denied) = (clean_line(pattern, 200), clean_line(&denied, 200));
+    app.printer.warn(&match pattern == denied {
+        true => format!("`{pattern}` also matches a `deny` rule, which takes precedence"),
+        false => format!("`{pattern}` is denied by `{denied}`, which takes precedence"),
+    });
     Ok(())
 }
 

@@ -41,8 +41,15 @@ pub(super) async fn setup(app: &App) -> Outcome {
     };
     let found = app.discover()?;
     adopt(app, &mut dialogue, &found).await?;
-    if dialogue.agrees("Add a server of your own?").await? {
-        add(app, &mut dialogue).await?;
+    let answer = dialogue.ask(&app.printer.yes_or_no("Add a server of your own?")).await?;
+    match answer {
+        json if form::is_json(&json) => {
+            add(app, &mut dialogue, Some(json)).await?;
+        }
+        word if is_yes(&word) => {
+            add(app, &mut dialogue, None).await?;
+        }
+        _ => {}
     }
     put_into_hosts(app, &mut dialogue, &found).await?;
     let command = |words: &str| app.printer.err.command(format!("`switchboard {words}`"));
@@ -57,7 +64,7 @@ pub(super) async fn setup(app: &App) -> Outcome {
 /// `connect` without a name: the part of the setup that adds a server.
 pub(super) async fn connect_new(app: &App) -> Outcome {
     match Dialogue::open(app.printer) {
-        Some(mut dialogue) => add(app, &mut dialogue).await,
+        Some(mut dialogue) => add(app, &mut dialogue, None).await,
         None => Err(no_name().into()),
     }
 }
@@ -154,8 +161,8 @@ async fn choose(
     }
 }
 
-/// Asks for a server, tries it, and writes it.
-async fn add(app: &App, dialogue: &mut Dialogue) -> Outcome {
+/// Asks for a server, tries it, and writes it. The first answer may have been typed before.
+async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> Outcome {
     let printer = dialogue.printer;
     // Where that cannot be told, writing it will say why.
     let is_taken = |name: &ServerName| app.editor().is_taken(name).unwrap_or(false);
@@ -164,9 +171,10 @@ async fn add(app: &App, dialogue: &mut Dialogue) -> Outcome {
         while let Some(question) = form.question() {
             let choices = printer.err.aside(question.choices);
             let text = format!("{} {choices}", question.text);
-            let answer = match question.goes_on {
-                true => dialogue.ask_more(text.trim()).await?,
-                false => dialogue.ask(text.trim_end()).await?,
+            let answer = match typed.take() {
+                Some(answer) => answer,
+                None if question.goes_on => dialogue.ask_more(text.trim()).await?,
+                None => dialogue.ask(text.trim_end()).await?,
             };
             if let Err(problem) = form.answer(&answer) {
                 printer.warn(&problem.to_string());

@@ -227,6 +227,11 @@ impl Annotations {
         self.read_only == Some(true) && self.destructive != Some(true)
     }
 
+    /// Whether it declares that it destroys nothing, and reaches nothing outside of its server.
+    pub fn only_adds(self) -> bool {
+        self.destructive == Some(false) && self.open_world == Some(false)
+    }
+
     fn read(raw: &RawValue) -> Annotations {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let hint = |name: &str| value.get(name).and_then(Value::as_bool);

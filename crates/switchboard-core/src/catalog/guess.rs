@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::resolve::{ArgumentsError, Checked, Resolved};
 use super::{Catalog, Item};
+use crate::approval::Access;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
 use crate::name::look::look;
@@ -34,7 +35,7 @@ pub enum NotCalled {
         shown: String,
         error: ArgumentsError,
     },
-    /// It does not declare that it only reads.
+    /// It does not declare that it only reads, or only adds.
     MayWrite {
         shown: String,
     },
@@ -67,22 +68,26 @@ impl fmt::Display for NotCalled {
             }
             NotCalled::Mismatch { shown, error } => write!(f, "{error} ({shown})"),
             NotCalled::MayWrite { shown } => {
-                write!(f, "{shown} does not declare that it only reads")
+                write!(f, "{shown} does not declare that it only reads or only adds")
             }
         }
     }
 }
 
 impl Resolved {
-    /// The call, if it does no harm should another tool have been meant: the tool declares that it
-    /// only reads, and every argument is one of its own.
-    pub fn check_unnamed(self, args: Args) -> Result<Checked, NotCalled> {
+    /// The call, if it does little harm should another tool have been meant: the tool declares that
+    /// it only reads, or for a caller that may write, that it only adds; and every argument is one of
+    /// its own.
+    pub fn check_unnamed(self, args: Args, access: Access) -> Result<Checked, NotCalled> {
         let shown = self.shown.to_string();
         let checked = self.check_strictly(args)?;
-        if !checked.target.entry.annotations.only_reads() {
-            return Err(NotCalled::MayWrite { shown });
+        let annotations = checked.target.entry.annotations;
+        let adds = access == Access::Full && annotations.only_adds();
+        if annotations.only_reads() || adds {
+            Ok(checked)
+        } else {
+            Err(NotCalled::MayWrite { shown })
         }
-        Ok(checked)
     }
 
     /// Whether the tool takes these arguments, and every one of them is its own.

@@ -9,6 +9,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::*;
+use crate::approval::Access;
 use crate::config::layers::PendingCause;
 use crate::exact::Args;
 use crate::name::{NameTier, Owner};
@@ -176,7 +177,7 @@ proptest! {
                 });
             }
             let guessed = catalog.misspelt(name, None);
-            let guessed = guessed.and_then(|tool| tool.check_unnamed(Args::default()).ok());
+            let guessed = guessed.and_then(|tool| tool.check_unnamed(Args::default(), Access::Full).ok());
             reached.extend(guessed.map(|checked| checked.target.server));
             let searched = catalog.named(name, None).ok().flatten();
             reached.extend(searched.map(|tool| tool.server));

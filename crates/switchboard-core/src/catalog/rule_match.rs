@@ -49,6 +49,19 @@ impl Catalog {
         Some(Unmatched { nearest, not_listed: self.not_listed_yet() })
     }
 
+    /// The pattern of `deny` because of which this pattern of `allow` allows nothing that is known.
+    pub fn denied_throughout(&self, deny: &[String], allow: &str) -> Option<String> {
+        if deny.iter().any(|denied| denied == allow) {
+            return Some(allow.to_owned());
+        }
+        let (allow, deny) = (Globs::new(&[allow.to_owned()]), Restriction::new(deny));
+        let targets = self.targets();
+        let allowed = targets.iter().filter(|target| allowing(&allow, target));
+        let mut denied = allowed.map(|target| denying(&deny, target));
+        let first = denied.next().flatten()?;
+        denied.all(|other| other.is_some()).then(|| first.to_owned())
+    }
+
     /// Everything that a rule can cover.
     fn targets(&self) -> Vec<Resolved> {
         let mut targets: Vec<Resolved> = self.all_tools().map(|item| item.resolved()).collect();
@@ -125,6 +138,21 @@ mod tests {
         for pattern in ["write_file", "files", "Files/Write-File"] {
             assert_eq!(catalog.unmatched(RuleList::Deny, pattern), None, "{pattern}");
         }
+    }
+
+    #[test]
+    fn allowed_tools_that_are_all_denied_have_the_denying_pattern() {
+        let check = |deny: &[&str], allow: &str, expected: Option<&str>| {
+            let deny: Vec<String> = deny.iter().map(|pattern| (*pattern).to_owned()).collect();
+            let found = catalog().denied_throughout(&deny, allow);
+            assert_eq!(found.as_deref(), expected, "{deny:?} {allow}");
+        };
+        check(&["files/*"], "files/write_file", Some("files/*"));
+        check(&["write-file"], "files/write_file", Some("write-file"));
+        check(&["elsewhere/thing"], "elsewhere/thing", Some("elsewhere/thing"));
+        check(&["files/write_file"], "files/*", None);
+        check(&["files/write_file"], "files/read_file", None);
+        check(&["files/*"], "elsewhere/thing", None);
     }
 
     #[test]

@@ -369,7 +369,8 @@ impl Config {
             Err(kind) => kind,
         };
         // What only turns a server off is nothing where that server is not.
-        if definition.origins.keys().all(|key| *key == "disabled") {
+        let mut keys = definition.origins.keys().peekable();
+        if keys.peek().is_some() && keys.all(|key| *key == "disabled") {
             return None;
         }
         let key = ["command", "url", "socket"];

@@ -159,7 +159,12 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
 
 /// The field of a server that an unknown one may be meant for, by its name alone.
 pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
-    near(SERVER_RULES, &plain(name))
+    match near(SERVER_RULES, &plain(name)) {
+        // The words of the whole file.
+        Some("deny") => Some("excludeTools"),
+        Some("approve") => Some("approveTools"),
+        rule => rule,
+    }
 }
 
 /// The same, with the words of other programs and the value.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use super::caution::behind_name;
 use super::lead::lead;
 use super::remedy::word;
-use super::words::{clean_block, clean_line, duration, list, plural};
+use super::words::{ago, clean_block, clean_line, duration, list, plural};
 use crate::budget::{self, Budget, cut};
 use crate::catalog::pin::{DriftCount, Pin};
 use crate::failure::{Failure, Hint};
@@ -197,8 +197,8 @@ pub fn server_line(server: &ServerLine) -> String {
         )),
         (ServerStatus::Disabled, _) => Some("disabled".to_owned()),
         (ServerStatus::Failed, Some(failure)) => Some(format!(
-            "failed {} ago: {}",
-            duration(failure.ago),
+            "failed {}: {}",
+            ago(failure.ago),
             clean_line(&failure.cause, DESCRIPTION)
         )),
         (ServerStatus::Failed, None) => Some("failed".to_owned()),

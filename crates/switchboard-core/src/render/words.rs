@@ -79,6 +79,11 @@ pub fn duration(took: Duration) -> String {
     }
 }
 
+/// When something was, as [`duration`] says it.
+pub fn ago(since: Duration) -> String {
+    if since.is_zero() { "just now".to_owned() } else { format!("{} ago", duration(since)) }
+}
+
 /// Foreign text as one harmless line of at most `max` characters, for a terminal, a log or metadata.
 ///
 /// Runs of white space become one space, colours and invisible characters go, and what could move

@@ -234,18 +234,27 @@ async fn a_file_that_does_not_read_is_named_with_its_place_and_the_rest_goes_on(
     --- stderr
     "#);
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
-    exit 0
+    exit 2
     --- stdout
     0 servers, 0 tools
     --- stderr
     error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
     "#);
     insta::assert_snapshot!(transcript(&installed, "search add").await, @r#"
-    exit 0
+    exit 2
     --- stdout
     --- stderr
     error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
     no tool matches `add`
+    "#);
+    insta::assert_snapshot!(transcript(&installed, "call demo_add a=1 b=2").await, @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
+    error: no tool is named `demo_add`
+
+    hint: see every mistake with `switchboard config check`
     "#);
 }
 

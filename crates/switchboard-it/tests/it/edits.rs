@@ -327,6 +327,7 @@ async fn the_first_server_makes_a_private_file() {
     let file = installed.home().join("switchboard/mcp.json");
     insta::assert_snapshot!(fs::read_to_string(&file).unwrap(), @r#"
     {
+      "$schema": "./mcp.schema.json",
       "mcpServers": {
         "web": {
           "url": "https://web.example/mcp"

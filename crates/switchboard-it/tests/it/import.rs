@@ -121,6 +121,7 @@ async fn hosts_that_are_named_are_imported_in_that_order() {
     assert_eq!(code, Some(0), "{stderr}");
     insta::assert_snapshot!(fs::read_to_string(&file).unwrap(), @r#"
     {
+      "$schema": "./mcp.schema.json",
       "imports": ["codex", "cursor"]
     }
     "#);

@@ -69,6 +69,7 @@ async fn a_setup_imports_and_adds_what_was_agreed_to() {
     }
     insta::assert_snapshot!(desk.text().unwrap(), @r#"
     {
+      "$schema": "./mcp.schema.json",
       "imports": ["cursor"],
       "mcpServers": {
         "words": {
@@ -130,6 +131,7 @@ async fn a_server_that_does_not_connect_can_be_kept() {
     assert!(shown.screen.contains("`no-such-program` was not found"), "{}", shown.screen);
     insta::assert_snapshot!(desk.text().unwrap(), @r#"
     {
+      "$schema": "./mcp.schema.json",
       "mcpServers": {
         "later": {
           "command": "no-such-program"
@@ -227,6 +229,38 @@ async fn json_is_pasted_into_the_first_question() {
     let shown = desk.type_into("connect", &[&nameless, "named", "", "y"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(desk.text().unwrap().contains("\"named\""));
+}
+
+#[tokio::test]
+async fn json_pasted_at_the_yes_or_no_question_is_a_server() {
+    let desk = Desk::new();
+    let words: Vec<&str> = desk.program.split(' ').collect();
+    let script = words[1].trim_matches('\'');
+    let json =
+        format!("{{ \"pasted\": {{ \"command\": \"fixture-server\", \"args\": [{script:?}] }} }}");
+    let shown = desk.type_into("setup", &["n", &json, "", "y"]).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.screen);
+    assert!(desk.text().unwrap().contains("\"pasted\""), "{}", shown.screen);
+}
+
+#[tokio::test]
+async fn new_file_of_the_user_has_a_schema_beside_it() {
+    let desk = Desk::new();
+    desk.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
+    let text = desk.text().unwrap();
+    assert!(text.starts_with("{\n  \"$schema\": \"./mcp.schema.json\",\n"), "{text}");
+    let beside = desk.file.with_file_name("mcp.schema.json");
+    let schema = fs::read_to_string(&beside).unwrap();
+    let printed = desk.installed.run(["config", "schema"]).await;
+    assert_eq!(schema, printed.stdout);
+    // The schema of another version is replaced, and one that the file does not refer to is not.
+    desk.installed.write("switchboard/mcp.schema.json", "{}");
+    desk.installed.run(["disable", "words"]).await;
+    assert_eq!(fs::read_to_string(&beside).unwrap(), schema);
+    desk.installed.write("switchboard/mcp.json", "{}");
+    desk.installed.write("switchboard/mcp.schema.json", "{}");
+    desk.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
+    assert_eq!(fs::read_to_string(&beside).unwrap(), "{}");
 }
 
 #[tokio::test]

@@ -95,9 +95,10 @@ async fn a_search_calls_nothing_where_that_could_be_wrong() {
     let strange = forecast(json!({ "city": "Oslo", "street": "x" }));
     refused("", strange, "the arguments do not fit: `street` is not a parameter").await;
     let letter = json!({ "search": "paper envelope", "args": { "street": "x" } });
-    refused("", letter, "garden_post_letter does not declare that it only reads").await;
+    refused("", letter, "garden_post_letter does not declare that it only reads or only adds")
+        .await;
     let stove = json!({ "search": "warms stove", "args": {} });
-    refused("", stove, "garden_burn_wood does not declare that it only reads").await;
+    refused("", stove, "garden_burn_wood does not declare that it only reads or only adds").await;
     let either = json!({ "search": "weather envelope", "args": {} });
     refused("", either, "no tool fits far better than the others").await;
     let pattern = json!({ "search": "weather", "regex": true, "args": { "city": "Oslo" } });
@@ -124,6 +125,12 @@ const PAINTS: &str = r#"
     name = "mix_paint"
     description = "Mixes paint."
     input_schema = { type = "object", properties = { litres = { type = "number" } }, required = ["litres"] }
+
+    [[tools]]
+    name = "store_paint"
+    description = "Stores paint."
+    input_schema = { type = "object", properties = { room = { type = "string" } }, required = ["room"] }
+    annotations = { destructiveHint = false, openWorldHint = false }
 "#;
 
 #[tokio::test(start_paused = true)]
@@ -139,7 +146,9 @@ async fn arguments_choose_among_tools_that_a_search_finds_alike() {
     check(json!({ "colour": "red" }), found, 1).await;
     let listed = "[called shop_list_paint, which the search clearly means]\n";
     check(json!({ "shelf": 3 }), listed, 1).await;
-    let writes = "Not called: shop_mix_paint does not declare that it only reads.";
+    let stored = "[called shop_store_paint, which the search clearly means]\n";
+    check(json!({ "room": "cellar" }), stored, 1).await;
+    let writes = "Not called: shop_mix_paint does not declare that it only reads or only adds.";
     check(json!({ "litres": 2 }), writes, 0).await;
     let unclear = "Not called: no tool fits far better than the others.";
     check(json!({}), unclear, 0).await;
@@ -272,7 +281,7 @@ async fn a_misspelt_name_that_is_not_called_is_offered_with_its_signature() {
         "",
         json!({ "tool": "garden_post_leter", "args": { "street": "x" } }),
         "unknown_tool: no tool is named `garden_post_leter`, and nothing was called: \
-         garden_post_letter does not declare that it only reads\n\
+         garden_post_letter does not declare that it only reads or only adds\n\
          Did you mean: garden_post_letter(street?: string)",
     )
     .await;

@@ -5,7 +5,7 @@ use switchboard_core::config::edit::{Change, Edit};
 use switchboard_core::name::ServerName;
 
 use super::error::Refusal;
-use super::{Next, find, with};
+use super::{Next, find, schema_file, with};
 
 /// What a file says of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn unsaid(text: &str, server: &ServerName, file: MadeFor) -> Result<N
     let made_of = |before: &str| -> Result<bool, Refusal> {
         Ok(flagged(before, server, true)?.into_text() == text)
     };
-    if file == MadeFor::Us && made_of("")? {
+    if file == MadeFor::Us && (made_of("")? || made_of(&schema_file::start())?) {
         return Ok(Next::NoFile);
     }
     let without_holder = with(text, &[Edit::new([key], Change::Remove)])?.into_text();

@@ -8,7 +8,7 @@ use switchboard_core::connection::ConnectError;
 use switchboard_core::doctor::check_command;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
-use switchboard_core::render::words::duration;
+use switchboard_core::render::words::{self, duration};
 use switchboard_wire::http_client::HttpError;
 
 use super::{auth, vault_hint, with_hints};
@@ -72,7 +72,7 @@ pub(crate) fn still_starting(server: &ServerName, waited: Duration) -> Failure {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the server `{server}` failed {} ago: {reason}", duration(*ago))]
+#[error("the server `{server}` failed {}: {reason}", words::ago(*ago))]
 struct FailedBefore {
     server: ServerName,
     ago: Duration,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use switchboard_core::catalog::Shelf;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
+use switchboard_core::render::words::duration;
+use switchboard_core::reply::{Stage, Underway};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -59,16 +61,21 @@ impl Gateway {
         }
         for server in waiting {
             let failure = explain::still_starting(&server, BRIEFLY);
-            self.remember_failure(&server, "it was still starting when a command went on");
+            self.remember_unready(&server);
             report(&server, Some(&failure), 0);
         }
     }
 
-    fn remember_failure(&self, server: &ServerName, reason: &str) {
+    /// So that the next commands do not wait for it.
+    fn remember_unready(&self, server: &ServerName) {
         let roster = self.roster();
-        if let Some(member) = roster.members.get(&shared_key(server)) {
-            self.shared.directory.remember(server, &member.recipe.plan, reason);
-        }
+        let Some(member) = roster.members.get(&shared_key(server)) else { return };
+        let doing = match member.upstream.underway() {
+            Some(Underway { stage: Stage::Installing, .. }) => "being installed",
+            Some(Underway { stage: Stage::Starting, .. }) | None => "starting",
+        };
+        let reason = format!("it was still {doing} after {}", duration(BRIEFLY));
+        self.shared.directory.remember(server, &member.recipe.plan, &reason);
     }
 
     /// Does the same beside everything else, unless the settings forbid it, then refreshes listings

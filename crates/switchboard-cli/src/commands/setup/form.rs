@@ -108,7 +108,7 @@ impl<'a> Form<'a> {
         let Some(field) = self.next else { return Ok(()) };
         let typed = typed.trim();
         let next = match field {
-            Field::Transport if typed.starts_with(['{', '"']) => {
+            Field::Transport if is_json(typed) => {
                 self.add.json = Some(typed.to_owned());
                 self.next_after_json()?
             }
@@ -213,6 +213,11 @@ impl<'a> Form<'a> {
     pub(super) fn filled(&self) -> &Add {
         &self.add
     }
+}
+
+/// Whether it begins a server that is pasted, in place of a word.
+pub(super) fn is_json(typed: &str) -> bool {
+    typed.trim_start().starts_with(['{', '"'])
 }
 
 /// Whether a brace, a bracket or a quote of the text is not closed yet.

@@ -60,15 +60,18 @@ fn a_slip_leads_to_the_one_tool_that_it_can_mean() {
 }
 
 #[test]
-fn a_tool_that_nobody_named_is_called_if_it_only_reads_and_knows_every_argument() {
-    let check = |tool: Value, args: &str, expected: Result<&str, &str>| {
+fn unnamed_tool_is_called_if_it_only_reads_or_adds() {
+    let check_with = |access: Access, tool: Value, args: &str, expected: Result<&str, &str>| {
         let mut tool = tool;
         tool["name"] = json!("t");
         let catalog = catalog(&[("s", &[tool])]);
         let target = catalog.shown("s_t").unwrap().clone();
-        let checked = target.check_unnamed(Args::parse(args).unwrap());
+        let checked = target.check_unnamed(Args::parse(args).unwrap(), access);
         let seen = checked.map(|checked| checked.args.to_string()).map_err(|why| why.to_string());
         assert_eq!(seen, expected.map(str::to_owned).map_err(str::to_owned));
+    };
+    let check = |tool: Value, args: &str, expected: Result<&str, &str>| {
+        check_with(Access::Full, tool, args, expected);
     };
     let reads = json!({ "readOnlyHint": true });
     let closed = json!({ "properties": { "n": { "type": "integer" } } });
@@ -86,15 +89,22 @@ fn a_tool_that_nobody_named_is_called_if_it_only_reads_and_knows_every_argument(
         r#"{"n": "x"}"#,
         Err("the arguments do not fit: `n` must be an integer, not a string (s_t)"),
     );
-    let writes = Err("s_t does not declare that it only reads");
+    let writes = Err("s_t does not declare that it only reads or only adds");
     for declares in [
         json!({}),
         json!({ "readOnlyHint": false }),
         json!({ "idempotentHint": true }),
         json!({ "readOnlyHint": true, "destructiveHint": true }),
+        json!({ "destructiveHint": false }),
+        json!({ "openWorldHint": false }),
+        json!({ "destructiveHint": false, "openWorldHint": true }),
+        json!({ "destructiveHint": true, "openWorldHint": false }),
     ] {
         check(tool(&closed, declares), "{}", writes);
     }
+    let adds = json!({ "destructiveHint": false, "openWorldHint": false });
+    check(tool(&closed, adds.clone()), r#"{"n": 7}"#, Ok(r#"{"n":7}"#));
+    check_with(Access::ReadOnly, tool(&closed, adds), r#"{"n": 7}"#, writes);
     for open in [json!({}), json!({ "properties": {}, "additionalProperties": true })] {
         let error = "the arguments do not fit: `m` is not a parameter (s_t)";
         check(tool(&open, reads.clone()), r#"{"m":7}"#, Err(error));

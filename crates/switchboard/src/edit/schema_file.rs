@@ -1,0 +1,63 @@
+//! The JSON Schema beside the user's file, by which editors complete and check its keys.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::{fs, io};
+
+use serde_json::Value;
+use switchboard_core::config::edit::{self, Change, Edit};
+use switchboard_core::config::schema;
+
+use crate::paths;
+use crate::shared_file::{Privacy, SharedFile, UpdateError};
+
+const NAME: &str = "mcp.schema.json";
+const KEY: &str = "$schema";
+const REFERENCE: &str = "./mcp.schema.json";
+
+/// The text that a new file starts with.
+pub(super) fn start() -> String {
+    let reference = Edit::new([KEY], Change::Set(REFERENCE.into()));
+    edit::apply("", &[reference]).unwrap_or_default()
+}
+
+/// Writes the schema of this version beside a file that refers to it.
+pub(super) fn keep(file: &Path, text: &str, locks: &Path) {
+    let reference = edit::value_at(text, &[KEY]).ok().flatten();
+    if reference.as_ref().and_then(Value::as_str) != Some(REFERENCE) {
+        return;
+    }
+    let (path, schema) = (file.with_file_name(NAME), text_of_schema());
+    if is(&path, &schema) {
+        return;
+    }
+    // Editors alone use it, and the change of the file itself is made.
+    if let Err(error) = write(&path, &schema, locks) {
+        tracing::warn!(file = NAME, %error, "cannot write the schema of the configuration");
+    }
+}
+
+/// Removes the schema with the file, unless it was changed.
+pub(super) fn remove(file: &Path) {
+    let path = file.with_file_name(NAME);
+    if is(&path, &text_of_schema()) {
+        let _gone_already = fs::remove_file(path);
+    }
+}
+
+fn text_of_schema() -> Vec<u8> {
+    format!("{:#}\n", schema::file()).into_bytes()
+}
+
+fn is(path: &Path, schema: &[u8]) -> bool {
+    matches!(paths::read(path), Ok(Some(there)) if there == schema)
+}
+
+fn write(path: &Path, schema: &[u8], locks: &Path) -> io::Result<()> {
+    let file = SharedFile::elsewhere(path, locks, Privacy::Private)?;
+    match file.update(|_| Ok::<_, Infallible>(Some(schema.to_vec()))) {
+        Ok(()) => Ok(()),
+        Err(UpdateError::Io(error)) => Err(error),
+        Err(UpdateError::Change(never)) => match never {},
+    }
+}
