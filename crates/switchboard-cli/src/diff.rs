@@ -132,10 +132,40 @@ mod tests {
             (1..=20).map(line).collect()
         };
         let check = |before: String, after: String| {
-            text(&Edited { path: "f".into(), before, after }, Palette::Plain)
+            let masked = (Some(before.clone()), Some(after.clone()));
+            of_masked(&Edited { path: "f".into(), before, after }, masked, Palette::Plain)
         };
-        insta::assert_snapshot!(check(lines(&[]), lines(&[1, 5, 20])), @"");
-        insta::assert_snapshot!(check(String::new(), "a\nb\n".to_owned()), @"");
-        insta::assert_snapshot!(check("a\nb\nc\nd\n".to_owned(), "a\nd\n".to_owned()), @"");
+        insta::assert_snapshot!(check(lines(&[]), lines(&[1, 5, 20])), @r"
+        f
+        @@ -1,7 +1,7 @@
+        -1
+        +new 1
+         2
+         3
+         4
+        -5
+        +new 5
+         6
+         7
+        @@ -18,3 +18,3 @@
+         18
+         19
+        -20
+        +new 20
+        ");
+        insta::assert_snapshot!(check(String::new(), "a\nb\n".to_owned()), @r"
+        f
+        @@ -0,0 +1,2 @@
+        +a
+        +b
+        ");
+        insta::assert_snapshot!(check("a\nb\nc\nd\n".to_owned(), "a\nd\n".to_owned()), @r"
+        f
+        @@ -1,4 +1,2 @@
+         a
+        -b
+        -c
+         d
+        ");
     }
 }

@@ -211,6 +211,7 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> O
         return Ok(Exit::NotApproved);
     }
     app.editor().add(scope, &servers, Existing::Refuse, Effect::Written).map_err(explain::edit)?;
+    dialogue.written = Written::Something;
     servers.iter().for_each(|s| printer.note(&format!("`{}` is configured", shown(&s.name))));
     if scope == Scope::Project {
         trust_what_was_typed(app, &servers)?;

@@ -98,7 +98,8 @@ async fn whoever_leaves_a_question_leaves_everything_as_it_was_before() {
         assert_eq!(shown.code, Some(130), "after {given}: {}", shown.screen);
         let said = if given < 1 { "nothing was written" } else { "nothing more was written" };
         assert!(shown.screen.contains(&format!("stopped, {said}")), "{}", shown.screen);
-        let imported = "{\n  \"imports\": [\"cursor\"]\n}\n".to_owned();
+        let imported =
+            "{\n  \"$schema\": \"./mcp.schema.json\",\n  \"imports\": [\"cursor\"]\n}\n".to_owned();
         assert_eq!(desk.text(), (given >= 1).then_some(imported), "after {given}");
     }
     fs::remove_file(&desk.file).ok();
@@ -238,7 +239,7 @@ async fn json_pasted_at_the_yes_or_no_question_is_a_server() {
     let script = words[1].trim_matches('\'');
     let json =
         format!("{{ \"pasted\": {{ \"command\": \"fixture-server\", \"args\": [{script:?}] }} }}");
-    let shown = desk.type_into("setup", &["n", &json, "", "y"]).await;
+    let shown = desk.type_into("setup", &["n", &json, "", "y", "n"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(desk.text().unwrap().contains("\"pasted\""), "{}", shown.screen);
 }
