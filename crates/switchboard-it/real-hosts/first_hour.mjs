@@ -57,8 +57,8 @@ const entries = (servers) => async (use) => {
 // What a command printed, and how long it took from its spawn.
 async function timed(switchboard, { env, home }, ...args) {
   const started = performance.now();
-  const { stdout, stderr } = await run(switchboard, args, { env, cwd: home });
-  return { stdout, stderr, ms: performance.now() - started };
+  const { stdout, stderr, code = 0 } = await run(switchboard, args, { env, cwd: home }).catch((failed) => failed);
+  return { stdout, stderr, code, ms: performance.now() - started };
 }
 
 // The second command answers from what the first one learned: it starts nothing and waits for nobody.
@@ -71,7 +71,8 @@ export const firstHour = (switchboard, usual, servers) => async () => {
     // Servers that were slower than the first command have their lists after this.
     for (const name of Object.keys(KNOWN)) await timed(switchboard, world, "connect", name);
     for (const args of [["status"], ["search", "echo"], ["tools"]]) {
-      const { ms, stdout } = await timed(switchboard, world, ...args);
+      const { ms, stdout, stderr, code } = await timed(switchboard, world, ...args);
+      assert.equal(code, 0, stderr);
       assert.ok(ms < 1_000, `\`${args.join(" ")}\` took ${ms} ms`);
       console.log(`  ${args[0]}: ${ms.toFixed(0)} ms`);
       if (args[0] === "tools") {
@@ -97,12 +98,21 @@ export const firstHour = (switchboard, usual, servers) => async () => {
   // An agent in a home where nothing is known yet: its first search waits for the lists.
   await entries(servers)(async (world) => {
     await TRANSPORTS.stdio(switchboard, world, (target) => session(usual, target, async ({ mcp }) => {
-      const found = await mcp({ search: "echo a message" });
-      assert.match(found, /everything_echo/, found);
-      assert.match(found, /hanging/, "it names what still starts");
-      assert.doesNotMatch(found, /connect missing/, "it offers no connect that cannot help");
-      const again = await mcp({ search: "convert the time between time zones" });
-      assert.match(again, /time_convert_time/, again);
+      // A busy machine starts ten servers slowly. A server that is not listed in time is named as starting,
+      // and a later search finds its tools.
+      const finds = async (query, tool) => {
+        for (let searches = 1; searches <= 8; searches += 1) {
+          const answer = await mcp({ search: query });
+          if (answer.includes(tool)) return { answer, searches };
+          assert.match(answer, /still starting/, answer);
+        }
+        assert.fail(`${tool} was not found`);
+      };
+      const { answer, searches } = await finds("echo a message", "everything_echo");
+      console.log(`  an agent finds everything_echo with search ${searches}`);
+      assert.match(answer, /hanging/, "it names the server that still starts");
+      assert.doesNotMatch(answer, /connect missing/, "it suggests no useless connect");
+      await finds("convert the time between time zones", "time_convert_time");
     }));
   });
 };
