@@ -289,7 +289,7 @@ impl ClientHost {
         match &self.way {
             Way::Unasked(peer) => {
                 let patience = Patience { timeout: Some(THINKING), progress: None };
-                peer.request(topic.method(), |_| params, patience).await
+                peer.request(topic.method(), params, patience).await
             }
             Way::Rounds(words) => words.ask(topic, key, params).await,
             Way::Nowhere => Err(RequestError::NotSent),

@@ -109,15 +109,8 @@ impl Drop for Following<'_> {
         self.seat.leave();
         let left: Vec<String> =
             uris.into_iter().filter(|uri| !self.bulletin.is_followed(uri)).collect();
-        if left.is_empty() {
-            return;
+        if !left.is_empty() {
+            self.session.unsubscribe_in_background(left);
         }
-        let session = Arc::clone(self.session);
-        tokio::spawn(async move {
-            let caller = session.caller();
-            for uri in left {
-                let _gone_already = session.unsubscribe(&uri, &caller).await;
-            }
-        });
     }
 }

@@ -272,7 +272,7 @@ async fn initialize(
 
 async fn ask(peer: &Peer, method: &str, params: &str, until: Instant) -> Result<Raw, RequestError> {
     let timeout = Some(until.saturating_duration_since(Instant::now()));
-    peer.request(method, |_| params.to_owned(), Patience { timeout, progress: None }).await
+    peer.request(method, params.to_owned(), Patience { timeout, progress: None }).await
 }
 
 #[cfg(test)]

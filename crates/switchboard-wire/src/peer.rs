@@ -1,4 +1,4 @@
-//! One connection to another MCP program: requests out, answers back, and what it asks of us.
+//! One connection to another MCP program: requests to it, their answers, and its requests to us.
 //!
 //! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`Reader`] and the
 //! [`Writer`]; the owner runs both and so decides what the end of either means. [`detached`] is for
@@ -7,9 +7,9 @@
 
 mod inlet;
 mod observer;
+mod responder;
 mod streams;
 
-use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 pub use inlet::Inlet;
 pub use observer::{ObservedRequest, Observer};
+pub use responder::{Claim, Responder};
 pub use streams::{Reader, Writer, open};
 
 use crate::alarm::Alarm;
@@ -31,7 +32,7 @@ use crate::http_client::HttpError;
 use crate::outbox::{self, Backlog, Outgoing, Weight};
 pub use crate::outbox::{Kind, Labels, Outlet, Parcel};
 
-/// Bytes that may wait to be written before notifications that may be lost are.
+/// Above this many unwritten bytes, notifications that may be lost are dropped.
 const MOST_UNREAD: usize = 1024 * 1024;
 
 /// What a connection may use.
@@ -48,14 +49,15 @@ impl Default for Limits {
     }
 }
 
-/// Takes what the other side asks or tells. Runs on the reader, so it must not wait.
+/// Receives requests and notifications of the other side. It runs on the reader, so it must not
+/// block.
 pub trait Handler: Send {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder);
     fn notification(&mut self, notification: Notification);
     /// A line that is no message; `error` is what a server would answer.
     fn malformed(&mut self, error: &envelope::Malformed, peer: &Peer);
-    /// What to wait for before the next message is read; nothing, unless the other side asks for more
-    /// than it takes.
+    /// What to wait for before the next message is read: `None`, unless the other side sends more
+    /// requests than it reads answers.
     fn pause(&self) -> Option<Pause> {
         None
     }
@@ -71,12 +73,12 @@ pub struct Notification {
     pub exchange: Option<Exchange>,
 }
 
-/// What a message belongs to, where the transport tells: over HTTP, the POST whose response stream
-/// carries it. A client numbers it as its own request, a server as it likes.
+/// The HTTP POST whose response stream carries a message; other transports have none. A client uses
+/// the id of its own request as the number, a server any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exchange(pub u64);
 
-/// Why a request got no result.
+/// Why a request has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RequestError {
     #[error("the other side answered with {0}")]
@@ -85,9 +87,9 @@ pub enum RequestError {
     TimedOut(Duration),
     #[error("the answer is larger than {limit} bytes")]
     AnswerTooLarge { limit: usize },
-    #[error("the connection closed before the answer came")]
+    #[error("the connection closed before the answer arrived")]
     Closed,
-    /// Nothing of the request was written, so asking again is safe.
+    /// Nothing of the request was written, so it can be sent again safely.
     #[error("the connection was closed already")]
     NotSent,
     #[error(transparent)]
@@ -112,13 +114,13 @@ pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
     (peer.clone(), outlet, Inlet::new(peer))
 }
 
-/// A handle to the other side.
+/// A handle to the other side of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
     shared: Arc<Shared>,
-    /// What this handle sends belongs to it.
+    /// The exchange to which everything that this handle sends belongs.
     exchange: Option<Exchange>,
-    /// Stands on what this handle sends, where the transport has a place for it.
+    /// HTTP headers for everything that this handle sends.
     labels: Option<Labels>,
 }
 
@@ -127,7 +129,7 @@ struct Shared {
     outbox: mpsc::Sender<Outgoing>,
     backlog: Arc<Backlog>,
     next_id: AtomicU64,
-    /// `None` once the connection has closed: whoever asks later learns it at once.
+    /// `None` once the connection has closed; later requests fail at once.
     pending: Mutex<Option<HashMap<u64, Waiter>>>,
     flow: watch::Sender<Flow>,
     dropped: AtomicU64,
@@ -139,7 +141,7 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     Open,
-    /// An over-long line is being drained; answers that follow it wait behind it.
+    /// The rest of an over-long line is being discarded; answers behind it have to wait.
     Draining,
     Closed,
 }
@@ -151,14 +153,14 @@ struct Waiter {
     patience: Option<Deadline>,
 }
 
-/// When to give up, and by how much each sign of life puts that off.
+/// When a request times out. Each progress notification extends it by `timeout`.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     at: Instant,
     timeout: Duration,
 }
 
-/// How to wait for an answer.
+/// How long to wait for an answer, and where its progress goes.
 #[derive(Debug, Default)]
 pub struct Patience {
     /// Counted from the last progress notification.
@@ -167,25 +169,54 @@ pub struct Patience {
     pub progress: Option<mpsc::Sender<Raw>>,
 }
 
+/// The reserved id of a request that has not been sent.
+#[derive(Debug)]
+pub struct Ticket {
+    id: u64,
+}
+
+impl Ticket {
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 impl Peer {
     /// Tells `observer` of every message from now on; the first observer stays.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let _first_stays = self.shared.observer.set(observer);
     }
 
-    /// Asks and waits. `params` gets the progress token to put into `_meta`, and writes JSON.
+    /// Reserves the id of a request, which is also its progress token.
+    pub fn begin(&self) -> Ticket {
+        Ticket { id: self.shared.next_id.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Sends a request and waits for its result. `params` is JSON, or empty.
     ///
     /// Dropping the future cancels the request on the other side.
     pub async fn request(
         &self,
         method: &str,
-        params: impl FnOnce(u64) -> String,
+        params: String,
+        patience: Patience,
+    ) -> Result<Raw, RequestError> {
+        self.request_with(self.begin(), method, params, patience).await
+    }
+
+    /// Sends the request whose id was reserved, and waits for its result.
+    ///
+    /// Dropping the future cancels the request on the other side.
+    pub async fn request_with(
+        &self,
+        Ticket { id }: Ticket,
+        method: &str,
+        params: String,
         patience: Patience,
     ) -> Result<Raw, RequestError> {
         if *self.shared.flow.borrow() != Flow::Open {
             Box::pin(self.settled_within(patience.timeout)).await?;
         }
-        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (answer, mut answered) = oneshot::channel();
         let deadline =
             patience.timeout.map(|timeout| Deadline { at: Instant::now() + timeout, timeout });
@@ -197,14 +228,13 @@ impl Peer {
             self.shared.alarm.set(deadline.at);
         }
         let mut in_flight = InFlight { peer: self, id, done: false };
-        let params = params(id);
         let observed = self.observer().and_then(|observer| observer.begin(method, &params));
         let frame = envelope::request_frame(id, method, &params);
         drop(params);
         let queued = tokio::select! {
             biased;
             sent = self.shared.outbox.send(self.parcel(frame, Kind::Message)) => sent.is_ok(),
-            // The time was up, or the connection closed, while the queue was full.
+            // The request timed out, or the connection closed, while the queue was full.
             early = &mut answered => {
                 in_flight.done = true;
                 return early.unwrap_or(Err(RequestError::Closed));
@@ -219,21 +249,21 @@ impl Peer {
         if let Some(observed) = observed {
             observed.end(&outcome);
         }
-        // Whoever timed out has not been answered: the other side is told that nobody waits.
         in_flight.done = true;
+        // A request that timed out has no answer yet, so the other side is told to stop.
         if let Err(RequestError::TimedOut(_)) = outcome {
             self.cancel(id);
         }
         outcome
     }
 
-    /// Tells the other side something; waits only while its queue is full.
+    /// Sends a notification; waits only while the queue is full.
     pub async fn notify(&self, method: &str, params: &str) -> Result<(), RequestError> {
         let frame = envelope::notification_frame(method, params);
         self.send(frame, Kind::Message).await
     }
 
-    /// Tells something that may be lost when the other side does not read: progress, log lines.
+    /// Sends a notification that may be lost if the other side does not read, such as progress.
     pub fn try_notify(&self, method: &str, params: &str) {
         if self.backlog() > MOST_UNREAD {
             return;
@@ -241,17 +271,17 @@ impl Peer {
         self.try_send(envelope::notification_frame(method, params), Kind::Message);
     }
 
-    /// The same connection; what this handle sends belongs to `exchange`.
+    /// A handle to the same connection that sends everything as part of `exchange`.
     pub fn within(&self, exchange: Option<Exchange>) -> Peer {
         Peer { shared: Arc::clone(&self.shared), exchange, labels: None }
     }
 
-    /// The same connection; what this handle sends has these headers, where there are headers.
+    /// A handle to the same connection that adds these HTTP headers, if the transport is HTTP.
     pub fn labelled(&self, labels: Labels) -> Peer {
         Peer { labels: Some(labels), ..self.clone() }
     }
 
-    /// Answers a line that was no message, under its id if it asked for something.
+    /// Answers a malformed line with an error, under its id if it has one.
     pub async fn refuse(&self, malformed: &envelope::Malformed) {
         let error = RpcError::new(malformed.code(), malformed.to_string());
         self.fail(malformed.id(), &error).await;
@@ -264,7 +294,7 @@ impl Peer {
         let _asker_gone = self.send(frame, Kind::Answer).await;
     }
 
-    /// Lets what is queued go out, then ends the writer.
+    /// Ends the writer after it has written the queue.
     pub async fn finish(&self) {
         let _already_ended = self.shared.outbox.send(Outgoing::End).await;
     }
@@ -280,7 +310,7 @@ impl Peer {
         *self.shared.flow.borrow() == Flow::Closed
     }
 
-    /// Answers and lines that belonged to nobody.
+    /// How many answers and lines had no request to go to.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
@@ -289,22 +319,22 @@ impl Peer {
         self.shared.outbox.send(self.parcel(frame, kind)).await.map_err(|_| RequestError::NotSent)
     }
 
-    /// Whether the other side owes an answer.
+    /// Whether a request to the other side waits for its answer.
     pub fn is_asked(&self) -> bool {
         self.pending(|pending| !pending.is_empty()) == Some(true)
     }
 
-    /// Bytes that were said and are not written yet.
+    /// Queued bytes that are not written yet.
     pub fn backlog(&self) -> usize {
         self.shared.backlog.bytes()
     }
 
-    /// Waits until `enough` holds of the backlog; asked again whenever something was written.
+    /// Waits until `enough` accepts the backlog. It is called after each write.
     pub async fn written(&self, mut enough: impl FnMut(usize) -> bool) {
         loop {
             let less = self.shared.backlog.less();
             let mut less = pin!(less);
-            // So that nothing that is written meanwhile is missed.
+            // Registers before the check, so that no write between the two is missed.
             less.as_mut().enable();
             if enough(self.backlog()) {
                 return;
@@ -329,7 +359,7 @@ impl Peer {
         Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind, labels, weight })
     }
 
-    /// Waits out an over-long line, so that no answer is asked for that would be drained with it.
+    /// Waits until an over-long line has been discarded: the answer could be discarded with it.
     async fn settled_within(&self, timeout: Option<Duration>) -> Result<(), RequestError> {
         match timeout {
             Some(timeout) => tokio::time::timeout(timeout, self.settled())
@@ -370,14 +400,14 @@ impl Peer {
         }
     }
 
-    /// Tells the other side that nobody waits for this answer any more.
+    /// Tells the other side that the answer is not needed any more.
     fn cancel(&self, id: u64) {
         let params = format!("{{\"requestId\":{id},\"reason\":\"no longer needed\"}}");
         let frame = envelope::notification_frame("notifications/cancelled", &params);
         self.try_send(frame, Kind::Message);
     }
 
-    /// Fails the requests whose time is up; when the next one's is.
+    /// Fails the requests that have timed out, and returns the next deadline.
     fn expire(&self, now: Instant) -> Option<Instant> {
         let expired: Vec<(u64, Duration)> = self.pending(|pending| {
             let due = |(id, waiter): (&u64, &Waiter)| {
@@ -425,7 +455,7 @@ impl Peer {
     }
 }
 
-/// Cancels on the other side when the asker gives up.
+/// Cancels the request on the other side when its future is dropped.
 struct InFlight<'a> {
     peer: &'a Peer,
     id: u64,
@@ -440,7 +470,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Keeps requests from timing out.
+/// While it lives, the deadlines of its requests are extended.
 #[derive(Debug)]
 pub struct Hold {
     peer: Peer,
@@ -450,80 +480,6 @@ pub struct Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         self.peer.put_off(&self.requests, |timeout| timeout);
-    }
-}
-
-/// The right, and the duty, to answer one request.
-#[derive(Debug)]
-pub struct Responder {
-    id: Id,
-    peer: Peer,
-    claim: Option<Arc<dyn Claim>>,
-}
-
-/// Who settles a request, where several could: whoever takes it.
-pub trait Claim: fmt::Debug + Send + Sync {
-    /// `true` once.
-    fn take(&self) -> bool;
-}
-
-impl Responder {
-    pub fn id(&self) -> &Id {
-        &self.id
-    }
-
-    /// The asker; what this handle sends belongs to the exchange of the request.
-    pub fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
-    pub fn exchange(&self) -> Option<Exchange> {
-        self.peer.exchange
-    }
-
-    /// Takes `claim` before the answer can arrive; if somebody else has it, the answer is kept back.
-    #[must_use]
-    pub fn claiming(self, claim: Arc<dyn Claim>) -> Responder {
-        Responder { claim: Some(claim), ..self }
-    }
-
-    /// `write` puts the result's JSON into the frame.
-    pub async fn result(self, write: impl FnOnce(&mut String)) {
-        let frame = envelope::result_frame(&self.id, write);
-        self.send(frame).await;
-    }
-
-    /// Answers without waiting; lost when the other side does not read its answers.
-    pub fn try_result(self, json: &str) {
-        let frame = envelope::result_frame(&self.id, |out| out.push_str(json));
-        self.try_send(frame);
-    }
-
-    /// Refuses without waiting; lost when the other side does not read its answers.
-    pub fn try_error(self, error: &RpcError) {
-        let frame = envelope::error_frame(Some(&self.id), error);
-        self.try_send(frame);
-    }
-
-    pub async fn error(self, error: &RpcError) {
-        let frame = envelope::error_frame(Some(&self.id), error);
-        self.send(frame).await;
-    }
-
-    async fn send(self, frame: Bytes) {
-        if self.may_answer() {
-            let _asker_gone = self.peer.send(frame, Kind::Answer).await;
-        }
-    }
-
-    fn try_send(self, frame: Bytes) {
-        if self.may_answer() {
-            self.peer.try_send(frame, Kind::Answer);
-        }
-    }
-
-    fn may_answer(&self) -> bool {
-        self.claim.as_ref().is_none_or(|claim| claim.take())
     }
 }
 

@@ -95,7 +95,7 @@ impl Session {
         if !transport.is_some_and(|configured| wanted.is(&configured)) {
             return Err(ConnectError::Exists(server));
         }
-        let lease = self.upstream(&server)?.refresh().await;
+        let lease = self.open_upstream(&server)?.refresh().await;
         lease.map(drop).map_err(|error| explain::connect(error, &server))
     }
 
@@ -159,7 +159,7 @@ impl Session {
     pub async fn close(&self, id: &str) -> Result<Closed, Failure> {
         let id = self.connection(id)?;
         let closed = Closed { address: self.address_of(&id), id };
-        self.upstream(&closed.id)?.disconnect().await;
+        self.close_connection(&closed.id).await;
         self.gateway.dismiss(&closed.id, self.id());
         Ok(closed)
     }

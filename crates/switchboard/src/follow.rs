@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard_core::config::diagnostic::Diagnostic;
-use switchboard_core::config::layers::Tier;
+use switchboard_core::config::layers::{Origin, Tier};
 use switchboard_core::render::words::clean_line;
 use tokio::sync::{mpsc, oneshot};
 
@@ -119,12 +119,13 @@ pub(crate) async fn follow(
                 seen = (loaded.good.files() == files).then_some(now);
                 files = loaded.good.files().to_vec();
                 for place in &loaded.stale {
-                    tracing::warn!(place, "file does not read, its last good version holds");
+                    tracing::warn!(%place, "file does not read, its last good version holds");
                 }
                 let mistakes: Vec<Diagnostic> = loaded.mistakes().cloned().collect();
                 warn_of_new(&mistakes, told.as_deref());
                 let places = mistakes.iter().take(SHOWN_MISTAKES).map(place).collect();
-                let notices = FileNotices { stale: loaded.stale, mistakes: places };
+                let stale = loaded.stale.iter().map(Origin::to_string);
+                let notices = FileNotices { stale: stale.collect(), mistakes: places };
                 gateway.apply_with(&loaded.config, notices);
                 told = Some(mistakes);
                 gateway.list_missing_in_background();

@@ -7,22 +7,21 @@ mod family;
 mod first_listing;
 mod following;
 mod guests;
+mod roster;
+mod sessions;
+mod upstreams;
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
-use switchboard_core::catalog::{Catalog, ResolveError, Standing};
-use switchboard_core::config::layers::{Config, Origin};
+use switchboard_core::catalog::{Catalog, Standing};
+use switchboard_core::config::layers::Config;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::values::Lifecycle;
-use switchboard_core::content::guard::Limits;
 use switchboard_core::failure::Failure;
-use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
 use tokio::sync::{Semaphore, watch};
@@ -31,36 +30,29 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::auth::{Accounts, SignIn, Vault};
+use crate::auth::{Accounts, Vault};
 use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts};
 use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
 use crate::follow::Follower;
-use crate::host::Host;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
-use crate::results::Results;
-use crate::session::{Connections, Session};
-use crate::upstream::{
-    Lease, LeaseError, Listener, Partition, Recipe, SessionId, Surroundings, Transport, Upstream,
-    UpstreamKey, Voice,
-};
+use crate::upstream::SessionId;
 
 pub use builder::GatewayBuilder;
 pub use changes::Changes;
 pub use check::CheckedServer;
 use family::Family;
-use guests::{AllGuests, Guests};
+use guests::Guests;
+pub(crate) use roster::FileNotices;
+use roster::{Renewal, Roster};
 
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
 
 /// How long the cache may take to be written before servers are stopped all the same.
 const FLUSH: Duration = Duration::from_secs(2);
-
-/// How long a large result can be read on by clients that are not told apart.
-const COMMON_RESULTS: Duration = Duration::from_secs(60 * 60);
 
 /// How long a shutdown may take before it is cut short.
 const SHUTDOWN: Duration = Duration::from_secs(6);
@@ -112,78 +104,10 @@ impl WeakGateway {
     }
 }
 
-/// The servers of one configuration, and what it says about them.
-#[derive(Clone)]
-struct Roster {
-    members: HashMap<UpstreamKey, Member>,
-    facts: HashMap<ServerName, Facts>,
-    settings: Settings,
-    limits: Limits,
-    notices: FileNotices,
-    /// A place because of which it is not known what the user denies.
-    unread_rules: Option<Origin>,
-    /// They stay when the configuration changes.
-    guests: AllGuests,
-}
-
-/// Places in configuration files that the user should look at.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FileNotices {
-    /// The file does not read; its last good version holds.
-    pub(crate) stale: Vec<String>,
-    /// The file reads, and what stands there does not count.
-    pub(crate) mistakes: Vec<String>,
-}
-
-/// A server that may be used. Its actor lives by one recipe and one policy: others mean another actor.
-#[derive(Clone)]
-struct Member {
-    upstream: Upstream,
-    recipe: Arc<Recipe>,
-    policy: Policy,
-}
-
 impl Gateway {
     /// Begins a gateway without servers.
     pub fn builder(environment: Environment) -> GatewayBuilder {
         GatewayBuilder::new(environment)
-    }
-
-    /// Opens a conversation; `host` answers where the user has to be asked.
-    pub fn session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Shared)
-    }
-
-    /// The same with connections that no other session uses.
-    pub fn private_session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Own)
-    }
-
-    /// One for clients that are not told apart: each of their requests stands for itself. What one
-    /// of them was told of a large result is as good as a key to it, for a while.
-    pub fn common_session(&self, host: impl Host + 'static) -> Session {
-        let results = Results::kept_for(COMMON_RESULTS, self.results_place(), self.roster().limits);
-        self.session_with(host, Connections::Shared, results)
-    }
-
-    fn open_session(&self, host: impl Host + 'static, connections: Connections) -> Session {
-        let results = Results::new(self.results_place(), self.roster().limits);
-        self.session_with(host, connections, results)
-    }
-
-    fn results_place(&self) -> PathBuf {
-        self.shared.blueprint.paths.results()
-    }
-
-    fn session_with(
-        &self,
-        host: impl Host + 'static,
-        connections: Connections,
-        results: Results,
-    ) -> Session {
-        let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
-        let listener = Listener { session, voice: Voice::Client, host: Arc::new(host) };
-        Session::new(self.clone(), listener, results, connections)
     }
 
     /// What all servers offer, as far as it is known now.
@@ -225,7 +149,13 @@ impl Gateway {
             .map(|(server, recipe, _)| (server.clone(), Arc::clone(&recipe.plan)))
             .collect();
         self.shared.roster.send_modify(|roster| {
-            let members = self.renew(&roster.members, recipes);
+            let start = |server, recipe, policy, before: Option<&_>| {
+                self.start_member(server, Arc::new(recipe), policy, before, None)
+            };
+            let Renewal { members, ended } = Roster::renew(&roster.members, recipes, start);
+            for upstream in ended {
+                upstream.retire();
+            }
             let guests = roster.guests.clone();
             *roster = Arc::new(Roster {
                 members,
@@ -310,121 +240,6 @@ impl Gateway {
         self.shared.tasks.spawn(async move { closing.run_until_cancelled(work).await });
     }
 
-    /// The sign-in to a server at a URL.
-    pub async fn sign_in(&self, server: &ServerName) -> Result<SignIn, Failure> {
-        let roster = self.roster();
-        roster.shared_upstream(server)?;
-        let recipe = roster.members.get(&shared_key(server)).map(|member| &member.recipe.transport);
-        let Some(Transport::Remote(remote)) = recipe else {
-            return Err(explain::no_sign_in(server));
-        };
-        let spawner = &self.shared.blueprint.spawner;
-        let sign_in = remote.sign_in(spawner, &self.shared.accounts).await;
-        let sign_in =
-            sign_in.map_err(|error| explain::lease(LeaseError::Dial(Arc::new(error)), server))?;
-        sign_in.ok_or_else(|| explain::no_sign_in(server))
-    }
-
-    /// A connection on behalf of nobody in particular.
-    async fn lease_shared(&self, server: &ServerName) -> Result<Lease, Failure> {
-        let upstream = self.roster().shared_upstream(server).cloned()?;
-        upstream.lease_in_time().await.map_err(|error| explain::lease(error, server))
-    }
-
-    /// The connection that a session uses: its own, if the server asks something of its client.
-    pub(crate) fn upstream(
-        &self,
-        server: &ServerName,
-        listener: &Listener,
-    ) -> Result<Upstream, Failure> {
-        if let Some(guest) = self.guest(server, listener.session) {
-            return Ok(guest.upstream);
-        }
-        if self.shared.directory.asks_client(server) {
-            return self.own_upstream(server, listener);
-        }
-        self.roster().shared_upstream(server).cloned()
-    }
-
-    /// A connection that one session has to itself, made on first use.
-    pub(crate) fn own_upstream(
-        &self,
-        server: &ServerName,
-        listener: &Listener,
-    ) -> Result<Upstream, Failure> {
-        if let Some(guest) = self.guest(server, listener.session) {
-            return Ok(guest.upstream);
-        }
-        let partition = Partition::Session(listener.session);
-        let key = UpstreamKey { server: server.clone(), partition };
-        let roster = self.roster();
-        if let Some(own) = roster.members.get(&key) {
-            return Ok(own.upstream.clone());
-        }
-        roster.shared_upstream(server)?;
-        let mut made = Err(explain::unknown_server(server));
-        self.shared.roster.send_modify(|roster| {
-            let Some(shared) = roster.members.get(&shared_key(server)).cloned() else { return };
-            if self.shared.directory.asks_client(server) {
-                // What all could share has done its work: it showed what the server has.
-                shared.upstream.rest();
-            }
-            let members = &mut Arc::make_mut(roster).members;
-            let member = members.entry(key).or_insert_with(|| {
-                let policy = shared.policy.of_a_session();
-                self.member(server.clone(), shared.recipe, policy, None, Some(listener.clone()))
-            });
-            made = Ok(member.upstream.clone());
-        });
-        made
-    }
-
-    /// The live connections that a session has to itself.
-    pub(crate) fn own_connections(&self, session: SessionId) -> Vec<Lease> {
-        self.live(session, |partition| partition == Partition::Session(session))
-    }
-
-    /// The live connections that a session has to itself or shares.
-    pub(crate) fn connected(&self, session: SessionId) -> Vec<Lease> {
-        self.live(session, |partition| match partition {
-            Partition::Shared => true,
-            Partition::Session(owner) => owner == session,
-        })
-    }
-
-    /// With the guests of the session, which are nobody else's.
-    fn live(&self, session: SessionId, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
-        let roster = self.roster();
-        let chosen = roster.members.iter().filter(|(key, _)| which(key.partition));
-        let guests = roster.guests.get(&session).into_iter().flat_map(Guests::upstreams);
-        let upstreams = chosen.map(|(_, member)| &member.upstream).chain(guests);
-        upstreams.filter_map(Upstream::lease_if_up).collect()
-    }
-
-    /// Connections that were a session's alone are closed once nobody uses them.
-    pub(crate) fn end_session(&self, session: SessionId) {
-        self.shared.log_levels.forget(session);
-        self.shared.notices.forget(session);
-        let theirs = |key: &UpstreamKey| key.partition == Partition::Session(session);
-        let roster = self.roster();
-        if !roster.members.keys().any(theirs) && !roster.guests.contains_key(&session) {
-            return;
-        }
-        drop(roster);
-        self.shared.roster.send_modify(|roster| {
-            let roster = Arc::make_mut(roster);
-            let guests = roster.guests.remove(&session);
-            guests.iter().flat_map(Guests::upstreams).for_each(|guest| drop(guest.retire()));
-            roster.members.retain(|key, member| {
-                let stays = !theirs(key);
-                if !stays {
-                    member.upstream.retire();
-                }
-                stays
-            });
-        });
-    }
-
     pub(crate) fn approval_rules(&self, server: &ServerName, session: SessionId) -> Arc<Rules> {
         if let Some(rules) = self.guest_rules(server, session) {
             return rules;
@@ -466,90 +281,5 @@ impl Gateway {
 
     fn roster(&self) -> Arc<Roster> {
         Arc::clone(&self.shared.roster.borrow())
-    }
-
-    /// The members for `recipes`: those that need no other recipe stay, all others of `before` go.
-    fn renew(
-        &self,
-        before: &HashMap<UpstreamKey, Member>,
-        recipes: Vec<(ServerName, Recipe, Policy)>,
-    ) -> HashMap<UpstreamKey, Member> {
-        let mut members = HashMap::new();
-        for (server, recipe, policy) in recipes {
-            let key = shared_key(&server);
-            let old = before.get(&key);
-            let member = match old.filter(|old| *old.recipe == recipe && old.policy == policy) {
-                Some(same) => same.clone(),
-                None => {
-                    let old = old.map(|old| &old.upstream);
-                    self.member(server, Arc::new(recipe), policy, old, None)
-                }
-            };
-            members.insert(key, member);
-        }
-        for (key, old) in before.iter().filter(|(key, _)| key.partition != Partition::Shared) {
-            let shared = members.get(&shared_key(&key.server));
-            if shared.is_some_and(|shared| shared.recipe == old.recipe) {
-                members.insert(key.clone(), old.clone());
-            }
-        }
-        for (key, old) in before {
-            if !members.contains_key(key) {
-                old.upstream.retire();
-            }
-        }
-        members
-    }
-
-    fn member(
-        &self,
-        server: ServerName,
-        recipe: Arc<Recipe>,
-        policy: Policy,
-        predecessor: Option<&Upstream>,
-        owner: Option<Listener>,
-    ) -> Member {
-        let surroundings = self.surroundings(predecessor.map(Upstream::retire), owner);
-        let upstream = Upstream::start(server, Arc::clone(&recipe), policy, surroundings);
-        Member { upstream, recipe, policy }
-    }
-
-    /// What an upstream needs to live; `after` is the end of the one whose place it takes.
-    fn surroundings(
-        &self,
-        after: Option<CancellationToken>,
-        owner: Option<Listener>,
-    ) -> Surroundings {
-        Surroundings {
-            directory: self.shared.directory.clone(),
-            offered: self.shared.blueprint.offered.clone(),
-            log_levels: self.shared.log_levels.clone(),
-            notices: self.shared.notices.clone(),
-            pulse: self.shared.pulse.clone(),
-            spawner: Arc::clone(&self.shared.blueprint.spawner),
-            accounts: Arc::clone(&self.shared.accounts),
-            dials: Arc::clone(&self.shared.dials),
-            tasks: self.shared.tasks.clone(),
-            closing: self.shared.closing.clone(),
-            after,
-            owner,
-        }
-    }
-}
-
-fn shared_key(server: &ServerName) -> UpstreamKey {
-    UpstreamKey { server: server.clone(), partition: Partition::Shared }
-}
-
-impl Roster {
-    fn shared_upstream(&self, server: &ServerName) -> Result<&Upstream, Failure> {
-        let member = self.members.get(&shared_key(server)).map(|member| &member.upstream);
-        member.ok_or_else(|| match self.facts.get(server).map(|facts| facts.standing) {
-            Some(Standing::Pending(cause)) => {
-                explain::resolve(ResolveError::Pending { server: server.clone(), cause })
-            }
-            Some(Standing::Disabled) => explain::resolve(ResolveError::Disabled(server.clone())),
-            Some(Standing::Active) | None => explain::unknown_server(server),
-        })
     }
 }

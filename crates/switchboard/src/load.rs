@@ -37,8 +37,8 @@ pub struct Loaded {
     pub user_file: PathBuf,
     /// The approvals could not be read, so nothing of the project counts as approved.
     pub trust_problem: Option<TrustError>,
-    /// Places in files that do not read and for which an earlier version stands in.
-    pub stale: Vec<String>,
+    /// The first mistakes of files whose last good version is used instead.
+    pub stale: Vec<Origin>,
     /// What stands in for a file that does not read the next time.
     pub good: LastGood,
 }
@@ -46,9 +46,9 @@ pub struct Loaded {
 impl Loaded {
     /// What is wrong in files that read, or that never did: it does not count.
     pub(crate) fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
-        let stands_in = |path: &str| self.stale.iter().any(|place| place.starts_with(path));
+        let is_stale = |path: &str| self.stale.iter().any(|place| *place.path == *path);
         self.config.diagnostics.iter().filter(move |problem| {
-            problem.is_error() && !problem.path.as_deref().is_some_and(stands_in)
+            problem.is_error() && !problem.path.as_deref().is_some_and(is_stale)
         })
     }
 }
@@ -212,7 +212,7 @@ pub(crate) struct Earlier<'a> {
 pub(crate) struct Gathered {
     files: Vec<FileState>,
     pub(crate) layers: Vec<Layer>,
-    stale: Vec<String>,
+    stale: Vec<Origin>,
 }
 
 impl Gathered {
@@ -252,13 +252,13 @@ impl Gathered {
         users.flat_map(|layer| &layer.file.diagnostics).find_map(|problem| {
             let path = problem.path.clone()?;
             let own = own.iter().any(|own| own == Path::new(&*path));
-            let stands_in = self.stale.iter().any(|place| place.starts_with(&format!("{path}:")));
+            let is_stale = self.stale.iter().any(|place| place.path == path);
             // A file that other programs use, too, is skipped when it does not parse, unless it may
             // have held rules.
             let may_be_skipped = problem.kind.spoils_the_file() && !known.had_rules(&path);
             let counts = problem.hides_rules() && (own || !may_be_skipped);
             let Diagnostic { line, column, .. } = *problem;
-            (problem.is_error() && counts && !stands_in).then_some(Origin { path, line, column })
+            (problem.is_error() && counts && !is_stale).then_some(Origin { path, line, column })
         })
     }
 

@@ -78,7 +78,7 @@ pub(crate) fn introduction(session: &Session, host: &HostProfile) -> String {
 
 pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerName) -> ServerLine {
     let listing = catalog.listing(name);
-    let upstream = session.upstream(name).ok();
+    let upstream = session.find_upstream(name);
     let underway = upstream.as_ref().and_then(Upstream::underway);
     let upstream = upstream.map(|upstream| upstream.status());
     let standing = catalog.shelf(name).map_or(Standing::Active, |shelf| shelf.standing);
@@ -236,9 +236,9 @@ pub(crate) async fn search(
 fn sort_out_unlisted(session: &Session, catalog: &Catalog, page: &mut SearchPage) {
     let failure = |server: &ServerName| catalog.shelf(server).and_then(Shelf::failure).cloned();
     page.not_listed.retain(|server| {
-        let state = session.upstream(server).map(|upstream| upstream.status().state);
+        let state = session.find_upstream(server).map(|upstream| upstream.status().state);
         let why = match (state, failure(server)) {
-            (Ok(State::Connecting { .. }), _) => Unavailable::Starting,
+            (Some(State::Connecting { .. }), _) => Unavailable::Starting,
             (_, Some(failure)) => Unavailable::Failed { reason: failure.reason },
             (_, None) => return true,
         };
@@ -254,12 +254,13 @@ async fn first_listings(session: &Session) {
     let mut changes = gateway.changes();
     loop {
         let waited_for = |server: &ServerName| {
-            let upstream = session.upstream(server).ok()?;
-            let Status { state, last_failure } = upstream.status();
-            let began = match state {
-                State::Connecting { since } => Some(since),
-                State::Down if last_failure.is_none() => gateway.first_listing_began(server),
-                State::Down | State::Connected | State::Unwelcome => None,
+            let status = session.find_upstream(server).map(|upstream| upstream.status());
+            let began = match status {
+                Some(Status { state: State::Connecting { since }, .. }) => Some(since),
+                Some(Status { state: State::Down, last_failure: None }) | None => {
+                    gateway.first_listing_began(server)
+                }
+                Some(_) => None,
             };
             began.map(|began| began + FIRST_LISTING).filter(|end| *end > Instant::now())
         };
@@ -329,7 +330,7 @@ pub(crate) async fn connect(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let server = session.catalog().active_server(server).map_err(explain::resolve)?;
-    let upstream = session.upstream(&server)?;
+    let upstream = session.open_upstream(&server)?;
     let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
     let page = PageRequest { offset: 0, limit: LIST_LIMIT };
     let page = page_for(caller, &session.catalog(), &server, page);
@@ -364,7 +365,7 @@ pub(crate) async fn complete_sign_in(
 
 pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {
     let server = session.catalog().active_server(server).map_err(explain::resolve)?;
-    session.upstream(&server)?.disconnect().await;
+    session.close_connection(&server).await;
     Ok(Reply::Disconnected { servers: vec![server] })
 }
 

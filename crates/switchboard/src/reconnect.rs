@@ -13,7 +13,7 @@ impl Session {
     pub async fn reconnect(&self, server: &str, existing: Existing) -> Result<usize, Failure> {
         let server = self.connection(server)?;
         if existing == Existing::Close {
-            self.upstream(&server)?.disconnect().await;
+            self.close_connection(&server).await;
         }
         let _listed = self.refreshed(&server).await?;
         Ok(self.catalog().tools_of(&server).count())

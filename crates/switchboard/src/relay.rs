@@ -4,6 +4,7 @@
 mod rows;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -140,13 +141,24 @@ impl Session {
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let Some(subscription) = self.take_subscription(uri) else { return Ok(()) };
         let Subscription { server, uri, .. } = subscription;
-        let upstream = self.gateway().own_upstream(&server, &caller.listener)?;
+        let upstream = self.gateway().open_own_upstream(&server, &caller.listener)?;
         let Some(lease) = upstream.lease_if_up().filter(|lease| !lease.is_stateless()) else {
             return Ok(());
         };
         let params = Args::of("uri", Value::from(uri));
         let ended = lease.look_up(Lookup::Unsubscribe.method(), params, caller).await;
         ended.map(drop).map_err(|error| explain::lookup(error, &server))
+    }
+
+    /// Ends these subscriptions without waiting. The gateway keeps the task until it shuts down.
+    pub fn unsubscribe_in_background(self: &Arc<Self>, uris: Vec<String>) {
+        let session = Arc::clone(self);
+        self.gateway().run_beside(async move {
+            let caller = session.caller();
+            for uri in uris {
+                let _already_gone = session.unsubscribe(&uri, &caller).await;
+            }
+        });
     }
 
     /// Asks the servers for log lines of this level and above: those that are connected now, and

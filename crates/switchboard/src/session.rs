@@ -130,9 +130,9 @@ impl Session {
     /// just now is looked up once more, and so is one that turned out to ask something of its
     /// client while it was connected.
     pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
-        let mut leased = self.upstream(server)?.lease().await;
+        let mut leased = self.open_upstream(server)?.lease().await;
         if let Err(LeaseError::Replaced) = leased {
-            leased = self.upstream(server)?.lease().await;
+            leased = self.open_upstream(server)?.lease().await;
         }
         let mut lease = leased.map_err(|error| explain::lease(error, server))?;
         if lease.may_be_outdated() {
@@ -154,7 +154,7 @@ impl Session {
             return self.listed_as_signed_in(server, lease).await;
         }
         drop(lease);
-        let upstream = self.upstream(server)?;
+        let upstream = self.open_upstream(server)?;
         upstream.disconnect().await;
         upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
@@ -178,15 +178,24 @@ impl Session {
 
     /// The same, after the server was asked for its lists anew.
     pub(crate) async fn refreshed(&self, server: &ServerName) -> Result<Lease, Failure> {
-        let refreshed = self.upstream(server)?.refresh().await;
+        let refreshed = self.open_upstream(server)?.refresh().await;
         refreshed.map_err(|error| explain::lease(error, server))
     }
 
-    /// What this session uses to reach the server.
-    pub(crate) fn upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
-        match self.connections {
-            Connections::Shared => self.gateway.upstream(server, &self.listener),
-            Connections::Own => self.gateway.own_upstream(server, &self.listener),
+    /// The upstream of the server as this session sees it; starts nothing.
+    pub(crate) fn find_upstream(&self, server: &ServerName) -> Option<Upstream> {
+        self.gateway.find_upstream(server, self.id(), self.connections)
+    }
+
+    /// The upstream that this session uses for the server; starts it if necessary.
+    pub(crate) fn open_upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
+        self.gateway.open_upstream(server, &self.listener, self.connections)
+    }
+
+    /// Closes the connection that this session uses, if there is one.
+    pub(crate) async fn close_connection(&self, server: &ServerName) {
+        if let Some(upstream) = self.find_upstream(server) {
+            upstream.disconnect().await;
         }
     }
 
@@ -232,7 +241,7 @@ impl Session {
 
     /// A connection that is this session's alone.
     pub(crate) async fn own_lease(&self, server: &ServerName) -> Result<Lease, Failure> {
-        let upstream = self.gateway.own_upstream(server, &self.listener)?;
+        let upstream = self.gateway.open_own_upstream(server, &self.listener)?;
         upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 

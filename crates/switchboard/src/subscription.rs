@@ -56,7 +56,7 @@ impl Wish {
     }
 
     async fn subscribe(&self) -> Result<(Raw, Kept), Failure> {
-        let upstream = self.gateway.own_upstream(&self.server, &self.caller.listener)?;
+        let upstream = self.gateway.open_own_upstream(&self.server, &self.caller.listener)?;
         let leased = upstream.lease().await;
         let lease = leased.map_err(|error| explain::lease(error, &self.server))?;
         let failed = |error| explain::lookup(error, &self.server);

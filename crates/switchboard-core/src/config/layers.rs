@@ -143,6 +143,13 @@ pub struct Origin {
     pub column: u32,
 }
 
+/// `path:line:column`.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.path, self.line, self.column)
+    }
+}
+
 /// What the user approved so far, and what is needed to tell.
 #[derive(Clone, Copy)]
 pub struct Approvals<'a> {

@@ -39,7 +39,7 @@ impl Definition {
         not_covered: &[String],
     ) -> Definition {
         let origin = &pending.origin;
-        let place = format!("{}:{}:{}", origin.path, origin.line, origin.column);
+        let place = origin.to_string();
         let set = fields(&pending.definition, of_project);
         let (does, keys): (&str, &[&str]) = match &pending.transport {
             Transport::Stdio { .. } => ("starts", &["command", "args"]),

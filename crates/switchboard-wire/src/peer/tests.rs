@@ -82,8 +82,7 @@ async fn a_thousand_interleaved_requests_get_their_own_answers() {
         let peer = peer.clone();
         asks.spawn(async move {
             let params = format!("{{\"n\":{n}}}");
-            let answer =
-                peer.request("echo", |_| params.clone(), Patience::default()).await.unwrap();
+            let answer = peer.request("echo", params.clone(), Patience::default()).await.unwrap();
             assert_eq!(answer.as_str(), params);
         });
     }
@@ -93,7 +92,7 @@ async fn a_thousand_interleaved_requests_get_their_own_answers() {
 #[tokio::test]
 async fn an_error_answer_keeps_its_code_and_message() {
     let (peer, _heard) = connected();
-    let refused = peer.request("nope", |_| String::new(), Patience::default()).await.unwrap_err();
+    let refused = peer.request("nope", String::new(), Patience::default()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the other side answered with error -32601: unknown");
 }
 
@@ -106,7 +105,7 @@ async fn an_answer_that_is_none_fails_its_request_at_once_and_no_other() {
             let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
             let _ = tokio::join!(reader.run(&mut handler), writer.run());
         });
-        let ask = || peer.request("a", |_| "{}".to_owned(), within(60));
+        let ask = || peer.request("a", "{}".to_owned(), within(60));
         let answer = async {
             let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":2{rest}}}\n");
             far.writer.write_all(line.as_bytes()).await.unwrap();
@@ -125,10 +124,10 @@ async fn an_answer_that_is_none_fails_its_request_at_once_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_times_out_is_cancelled_on_the_other_side() {
     let (peer, heard) = connected();
-    let late = peer.request("hold", |_| "{}".to_owned(), within(5)).await.unwrap_err();
+    let late = peer.request("hold", "{}".to_owned(), within(5)).await.unwrap_err();
     assert_eq!(late.to_string(), "no answer within 5000 ms");
     // The next answer proves that what was sent before it has arrived.
-    peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap();
+    peer.request("echo", "{}".to_owned(), within(5)).await.unwrap();
     let heard: Vec<_> = heard.try_iter().collect();
     assert_eq!(
         heard,
@@ -145,7 +144,9 @@ async fn progress_reaches_its_request_and_extends_the_deadline() {
     let (sender, mut steps) = mpsc::channel(4);
     let patience = Patience { timeout: Some(Duration::from_secs(5)), progress: Some(sender) };
     let started = Instant::now();
-    let asked = peer.request("tick", |token| format!("{{\"progressToken\":{token}}}"), patience);
+    let ticket = peer.begin();
+    let params = format!("{{\"progressToken\":{}}}", ticket.id());
+    let asked = peer.request_with(ticket, "tick", params, patience);
     let late = asked.await.unwrap_err();
     assert!(matches!(late, RequestError::TimedOut(_)));
     assert!(started.elapsed() >= Duration::from_secs(5));
@@ -165,9 +166,7 @@ async fn everyone_who_waits_learns_that_the_connection_closed() {
     });
     let asked = {
         let peer = peer.clone();
-        tokio::spawn(
-            async move { peer.request("hold", |_| String::new(), Patience::default()).await },
-        )
+        tokio::spawn(async move { peer.request("hold", String::new(), Patience::default()).await })
     };
     // The request has arrived once the far end can read it.
     let mut far_reader = FrameReader::new(far.reader, 1024);
@@ -175,7 +174,7 @@ async fn everyone_who_waits_learns_that_the_connection_closed() {
     drop((far_reader, far.writer));
     assert!(matches!(asked.await.unwrap(), Err(RequestError::Closed)));
     run.await.unwrap().unwrap();
-    let again = peer.request("hold", |_| String::new(), Patience::default()).await;
+    let again = peer.request("hold", String::new(), Patience::default()).await;
     assert!(matches!(again, Err(RequestError::NotSent)));
 }
 
@@ -203,9 +202,9 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
             answers.write_all(&frame).await.unwrap();
         }
     });
-    let first = peer.request("big", |_| String::new(), Patience::default()).await.unwrap_err();
+    let first = peer.request("big", String::new(), Patience::default()).await.unwrap_err();
     assert_eq!(first.to_string(), "the answer is larger than 1000 bytes");
-    let second = peer.request("big", |_| String::new(), Patience::default()).await.unwrap();
+    let second = peer.request("big", String::new(), Patience::default()).await.unwrap();
     assert_eq!(second.as_str(), "\"xxxxxxxxxx\"");
 }
 
@@ -213,7 +212,7 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
 async fn a_reader_that_is_given_up_leaves_nobody_waiting() {
     let (near, _far) = pipe::pair();
     let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
-    let ask = peer.request("hold", |_| "{}".to_owned(), within(3_600));
+    let ask = peer.request("hold", "{}".to_owned(), within(3_600));
     let owner = async {
         let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
         let running = async { tokio::join!(reader.run(&mut handler), writer.run()) };
@@ -241,9 +240,10 @@ fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
 #[tokio::test]
 async fn an_over_long_request_is_refused_and_fails_nobody_who_waits() {
     let (peer, heard, far) = with_raw_far_end();
-    let asking = tokio::spawn(async move {
-        peer.request("hold", |_| "{}".to_owned(), Patience::default()).await
-    });
+    let asking =
+        tokio::spawn(
+            async move { peer.request("hold", "{}".to_owned(), Patience::default()).await },
+        );
     let mut requests = FrameReader::new(far.reader, 1_024);
     assert!(requests.next().await.unwrap().is_some());
     let mut answers = far.writer;
@@ -273,7 +273,7 @@ async fn a_line_that_drips_for_ever_does_not_suspend_deadlines() {
     });
     let mut flow = peer.shared.flow.subscribe();
     flow.wait_for(|flow| *flow == Flow::Draining).await.unwrap();
-    let late = peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap_err();
+    let late = peer.request("echo", "{}".to_owned(), within(5)).await.unwrap_err();
     assert!(matches!(late, RequestError::TimedOut(_)), "{late:?}");
     drip.abort();
 }
@@ -287,7 +287,7 @@ async fn a_queue_that_stays_full_does_not_suspend_deadlines() {
         tokio::task::yield_now().await;
     }
     assert_eq!(peer.shared.outbox.capacity(), 0);
-    let late = peer.request("echo", |_| "{}".to_owned(), within(5)).await.unwrap_err();
+    let late = peer.request("echo", "{}".to_owned(), within(5)).await.unwrap_err();
     assert!(matches!(late, RequestError::TimedOut(_)), "{late:?}");
 }
 
@@ -345,7 +345,7 @@ async fn a_request_is_answered_by_whoever_claims_it() {
 #[tokio::test]
 async fn a_request_that_its_transport_gives_up_fails_alone() {
     let (peer, mut outlet, inlet) = detached(Limits::default());
-    let ask = peer.request("ask", |_| String::new(), Patience::default());
+    let ask = peer.request("ask", String::new(), Patience::default());
     let carry = async {
         let Message::Request { id: Id::Number(id), .. } =
             envelope::parse(&outlet.next().await.unwrap().frame).unwrap()
@@ -389,7 +389,7 @@ async fn observer_sees_each_message_and_the_outcome_of_requests() {
     let (peer, _hearing) = connected();
     let (scribe, written) = std_mpsc::channel();
     peer.observe(Arc::new(Scribe(scribe)));
-    peer.request("echo", |_| "[1]".to_owned(), Patience::default()).await.unwrap();
+    peer.request("echo", "[1]".to_owned(), Patience::default()).await.unwrap();
     peer.notify("notifications/x", "{}").await.unwrap();
     let written: Vec<String> = written.try_iter().collect();
     assert_eq!(

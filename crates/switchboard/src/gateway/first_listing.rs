@@ -11,7 +11,8 @@ use switchboard_core::reply::{Stage, Underway};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Gateway, shared_key};
+use super::Gateway;
+use super::roster::shared_key;
 use crate::blueprint::FirstUse;
 use crate::directory;
 use crate::explain;

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use switchboard_core::name::ServerName;
 use switchboard_wire::era::ServerHello;
 use switchboard_wire::http_client::{self, Carrier};
-use switchboard_wire::peer::{self, Limits, Reader, Writer};
-use switchboard_wire::{Peer, pipe, websocket};
+use switchboard_wire::peer::{self, Limits, Patience, Reader, Writer};
+use switchboard_wire::{Peer, RequestError, modern, pipe, websocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -30,6 +30,8 @@ use crate::notices::Notices;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
+
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a program may outlive its output before it is ended.
 pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
@@ -67,6 +69,20 @@ pub(super) struct End {
 }
 
 impl Connection {
+    /// Whether the server answers a ping within five seconds.
+    pub(super) async fn answers_ping(&self) -> bool {
+        let patience = Patience { timeout: Some(PING_TIMEOUT), progress: None };
+        let answer = match &self.meta {
+            None => self.peer.request("ping", String::new(), patience).await,
+            Some(meta) => {
+                let params = format!("{{\"_meta\":{meta}}}");
+                self.peer.request(modern::DISCOVER, params, patience).await
+            }
+        };
+        // An error is an answer, too.
+        matches!(answer, Ok(_) | Err(RequestError::Refused(_)))
+    }
+
     /// How it ended and what it said last, if it is of no use to anyone any more.
     pub(super) fn exited(&self) -> Option<DialError> {
         let closed = || {
@@ -122,6 +138,15 @@ enum Way {
     WebSocket(Box<websocket::Carrier>),
 }
 
+struct Program {
+    process: Box<dyn Process>,
+    stderr: tokio::task::JoinHandle<()>,
+    /// Cancelled when the gateway closes.
+    closing: CancellationToken,
+    /// Set once the program has exited by itself.
+    exited: Option<ExitStatus>,
+}
+
 struct Streams {
     reader: Reader<Source>,
     writer: Writer<Sink>,
@@ -129,13 +154,8 @@ struct Streams {
 }
 
 enum FarSide {
-    Program {
-        process: Box<dyn Process>,
-        stderr: tokio::task::JoinHandle<()>,
-        /// The gateway closes.
-        closing: CancellationToken,
-    },
-    /// Nothing that must be buried; it may end by itself.
+    Program(Program),
+    /// An in-process server or a socket, which needs no clean-up. The future ends with the server.
     Elsewhere(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
 }
 
@@ -217,7 +237,8 @@ pub(super) async fn open(
             let drain = stderr::drain(started.stderr, tail.clone(), recipe.log.clone());
             let stderr = tasks.spawn(drain);
             let process = started.process;
-            let far_side = FarSide::Program { process, stderr, closing: closing.clone() };
+            let closing = closing.clone();
+            let far_side = FarSide::Program(Program { process, stderr, closing, exited: None });
             over_streams(started.stdout, started.stdin, far_side, limits)
         }
     };
@@ -296,7 +317,7 @@ impl Streams {
         exit: watch::Sender<Option<ExitReason>>,
         stop: CancellationToken,
     ) -> ExitReason {
-        let Streams { reader, writer, far_side } = self;
+        let Streams { reader, writer, mut far_side } = self;
         // Tasks of their own, so that a frame wakes one half and nothing else.
         let mut halves = JoinSet::new();
         halves.spawn(async move {
@@ -307,73 +328,74 @@ impl Streams {
             let _ended = writer.run().await;
             Half::Writing
         });
-        match far_side {
-            FarSide::Elsewhere(serving) => {
-                let stopped = tokio::select! {
-                    half = halves.join_next() => {
-                        read_out(&mut halves, half).await;
-                        ExitReason::StreamClosed
-                    }
-                    () = serving => {
-                        read_out(&mut halves, None).await;
-                        ExitReason::StreamClosed
-                    }
-                    () = stop.cancelled() => ExitReason::Stopped,
-                };
-                halves.shutdown().await;
-                exit.send_replace(Some(stopped));
-                stopped
+        let stopped = tokio::select! {
+            half = halves.join_next() => {
+                read_out(&mut halves, half).await;
+                false
             }
-            FarSide::Program { mut process, stderr, closing } => {
-                let mut exited = None;
-                let stopped = tokio::select! {
-                    half = halves.join_next() => {
-                        read_out(&mut halves, half).await;
-                        false
-                    }
-                    status = process.exited() => {
-                        exited = status.ok();
-                        read_out(&mut halves, None).await;
-                        false
-                    }
-                    () = stop.cancelled() => true,
-                };
+            () = far_side.ended() => {
+                read_out(&mut halves, None).await;
+                false
+            }
+            () = stop.cancelled() => true,
+        };
+        let reason = match far_side {
+            FarSide::Elsewhere(_) if stopped => ExitReason::Stopped,
+            FarSide::Elsewhere(_) => ExitReason::StreamClosed,
+            FarSide::Program(program) => {
                 if stopped {
-                    // The program sees the end of its input. What it says until it has ended is
-                    // heard, so that it meets no closed pipe.
+                    // The program sees the end of its input. Its output is read until it has
+                    // exited, so that it does not write to a closed pipe.
                     writing.abort();
                 } else {
                     halves.shutdown().await;
                 }
-                if stopped && closing.is_cancelled() {
-                    let parted = tokio::time::timeout(PARTING, process.exited()).await;
-                    if parted.is_err() && process.finish() {
-                        stderr.abort();
-                        exit.send_replace(Some(ExitReason::Stopped));
-                        return ExitReason::Stopped;
-                    }
-                }
-                let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
-                let status = match exited {
-                    Some(status) => Some(status),
-                    None => end_program(&mut *process, first_grace).await,
-                };
-                process.kill();
-                halves.shutdown().await;
-                // What cannot be killed must not hold us up.
-                let _left = tokio::time::timeout(EXIT_GRACE, process.gone()).await;
-                // A helper that left the group may hold the pipe open for ever.
-                let drain = stderr.abort_handle();
-                let _last_words = tokio::time::timeout(LAST_WORDS, stderr).await;
-                drain.abort();
-                let reason = match (stopped, status) {
-                    (true, _) => ExitReason::Stopped,
-                    (false, Some(status)) => status.into(),
-                    (false, None) => ExitReason::StreamClosed,
-                };
-                exit.send_replace(Some(reason));
-                reason
+                program.end(stopped).await
             }
+        };
+        halves.shutdown().await;
+        exit.send_replace(Some(reason));
+        reason
+    }
+}
+
+impl FarSide {
+    /// Completes when the server has ended by itself.
+    async fn ended(&mut self) {
+        match self {
+            FarSide::Program(program) => program.exited = program.process.exited().await.ok(),
+            FarSide::Elsewhere(serving) => serving.await,
+        }
+    }
+}
+
+impl Program {
+    /// Ends the program and everything that it started.
+    async fn end(mut self, stopped: bool) -> ExitReason {
+        if stopped && self.closing.is_cancelled() {
+            let exited = tokio::time::timeout(PARTING, self.process.exited()).await;
+            // The gateway does not wait longer: the keeper ends the program.
+            if exited.is_err() && self.process.finish() {
+                self.stderr.abort();
+                return ExitReason::Stopped;
+            }
+        }
+        let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
+        let status = match self.exited {
+            Some(status) => Some(status),
+            None => end_program(&mut *self.process, first_grace).await,
+        };
+        self.process.kill();
+        // A process that cannot be killed must not block the gateway.
+        let _left = tokio::time::timeout(EXIT_GRACE, self.process.gone()).await;
+        // A helper that left the process group may keep the pipe open for ever.
+        let drain = self.stderr.abort_handle();
+        let _last_lines = tokio::time::timeout(LAST_WORDS, self.stderr).await;
+        drain.abort();
+        match (stopped, status) {
+            (true, _) => ExitReason::Stopped,
+            (false, Some(status)) => status.into(),
+            (false, None) => ExitReason::StreamClosed,
         }
     }
 }

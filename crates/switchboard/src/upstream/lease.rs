@@ -250,15 +250,11 @@ impl Lease {
         params.insert("_meta", self.meta(caller, None));
         let (connection, listener) = (self.open.connection.clone(), caller.listener.clone());
         let mut ended: Pending = Box::pin(async move {
-            let mut seat = None;
-            let params = |id: u64| {
-                seat = Some(connection.audience.join(id, listener, None));
-                params.to_string()
-            };
+            let ticket = connection.peer.begin();
+            let _seat = connection.audience.join(ticket.id(), listener, None);
             let patience = Patience { timeout: None, progress: Some(steps) };
-            let ended = connection.peer.request(modern::LISTEN, params, patience).await;
-            drop(seat);
-            ended
+            let params = params.to_string();
+            connection.peer.request_with(ticket, modern::LISTEN, params, patience).await
         });
         let not_told = || {
             let message = "the server does not tell of changes of this resource";
@@ -303,12 +299,10 @@ impl Lease {
             true => Box::pin(connection.audience.turn(&caller.listener)).await,
             false => None,
         };
-        let mut seat = None;
-        let params = |id: u64| {
-            seat = Some(connection.audience.join(id, caller.listener.clone(), turn));
-            params(id)
-        };
-        let asking = connection.peer.request(method, params, patience);
+        let ticket = connection.peer.begin();
+        let seat = connection.audience.join(ticket.id(), caller.listener.clone(), turn);
+        let params = params(ticket.id());
+        let asking = connection.peer.request_with(ticket, method, params, patience);
         let outcome = match once_more {
             OnceMore::Never => asking.await,
             OnceMore::Harmless => {
@@ -334,12 +328,10 @@ impl Lease {
     /// The request with this seat is over.
     pub(super) fn settle(
         &self,
-        seat: Option<Seat<'_>>,
+        seat: Seat<'_>,
         outcome: Result<Raw, RequestError>,
     ) -> Result<Raw, RequestError> {
-        if let Some(seat) = seat
-            && !matches!(outcome, Err(RequestError::TimedOut(_)))
-        {
+        if !matches!(outcome, Err(RequestError::TimedOut(_))) {
             seat.answered();
         }
         let unwelcome = &self.open.unwelcome;

@@ -202,7 +202,7 @@ async fn ask(
     }
     let params = serde_json::to_string(&Params { cursor, meta }).unwrap_or_default();
     let patience = Patience { timeout: Some(timeout), progress: None };
-    peer.request(method, |_| params, patience).await.map_err(|error| match error {
+    peer.request(method, params, patience).await.map_err(|error| match error {
         RequestError::Refused(cause) => DialError::Refused { stage: method, cause },
         RequestError::TimedOut(after) => {
             DialError::TimedOut { stage: method, after, stderr: Vec::new() }

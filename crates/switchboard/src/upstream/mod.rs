@@ -4,6 +4,7 @@ mod actor;
 mod audience;
 mod classify;
 mod connection;
+mod dialler;
 mod door;
 mod incoming;
 pub(crate) mod lease;
@@ -11,8 +12,10 @@ mod lifecycle_log;
 mod list;
 mod opening;
 mod recipe;
+mod refresh;
 mod relisting;
 pub(crate) mod stateless;
+mod status;
 pub(crate) mod stderr;
 
 use std::sync::Arc;
@@ -24,7 +27,6 @@ use switchboard_core::lifecycle::{Policy, Urgency};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{self, Underway};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -32,6 +34,7 @@ pub(crate) use audience::{Listener, SessionId, Voice};
 pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError, Unreachable};
 pub(crate) use lease::Lease;
 pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};
+pub(crate) use status::{Stage, State, Status};
 
 use crate::auth::Accounts;
 use crate::capabilities::{CapabilitySet, OfferedCapabilities};
@@ -95,50 +98,6 @@ enum Command {
     /// Closes a connection that nobody uses.
     Rest,
     Shutdown,
-}
-
-/// How far a dial has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Starting,
-    /// A launcher installs the server first.
-    Installing {
-        since: Instant,
-    },
-}
-
-/// What everyone may know about an upstream.
-#[derive(Clone, Debug)]
-pub(crate) struct Status {
-    pub(crate) state: State,
-    pub(crate) last_failure: Option<LastFailure>,
-}
-
-impl Status {
-    /// How long the connect that is under way has taken.
-    fn connecting_for(&self) -> Option<Duration> {
-        match self.state {
-            State::Connecting { since } => Some(since.elapsed()),
-            State::Down | State::Connected | State::Unwelcome => None,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Down,
-    Connecting {
-        since: Instant,
-    },
-    Connected,
-    /// Connected, and nothing is answered before somebody has signed in.
-    Unwelcome,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct LastFailure {
-    pub(crate) at: Instant,
-    pub(crate) cause: Arc<DialError>,
 }
 
 /// What an upstream needs to live.

@@ -242,8 +242,7 @@ impl Opening {
         let owner = self.audience.owner().map(|owner| owner.session);
         if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
             let patience = Patience { timeout: Some(LEVEL_SET), progress: None };
-            let asked =
-                self.peer.request("logging/setLevel", |_| level.params().to_string(), patience);
+            let asked = self.peer.request("logging/setLevel", level.params().to_string(), patience);
             let _its_own_affair = asked.await;
         }
     }
@@ -255,7 +254,7 @@ impl Opening {
             if self.audience.answered().await.ever > 0 {
                 // They look at each directory first, and nothing tells when they have; but they have
                 // read the answer when they have read what comes behind it.
-                let _pong = self.peer.request("ping", |_| String::new(), Patience::default()).await;
+                let _pong = self.peer.request("ping", String::new(), Patience::default()).await;
                 tokio::time::sleep(SETTLING).await;
             }
         };
@@ -291,7 +290,7 @@ async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
     let mut renewal = Renewal::default();
     loop {
         let began = Instant::now();
-        match peer.request(modern::LISTEN, |_| params.clone(), Patience::default()).await {
+        match peer.request(modern::LISTEN, params.clone(), Patience::default()).await {
             Ok(_) | Err(RequestError::Http(_) | RequestError::AnswerTooLarge { .. }) => {}
             Err(RequestError::TimedOut(_) | RequestError::Closed | RequestError::NotSent) => return,
             Err(RequestError::Refused(error)) => {

@@ -133,15 +133,13 @@ impl Lease {
         caller: &Caller,
     ) -> Result<Raw, CallError> {
         let open = self.open();
-        let mut seat = None;
-        let params = |id: u64| {
-            seat = Some(open.connection.audience.join(id, caller.listener.clone(), None));
-            let mut params = params.clone();
-            params.insert("_meta", self.meta(caller, Some(id)));
-            params.to_string()
-        };
+        let ticket = peer.begin();
+        let seat = open.connection.audience.join(ticket.id(), caller.listener.clone(), None);
+        let mut params = params.clone();
+        params.insert("_meta", self.meta(caller, Some(ticket.id())));
+        let params = params.to_string();
         let (timeout, progress) = (Some(open.recipe.request_timeout), caller.progress.clone());
-        let asked = peer.request(method, params, Patience { timeout, progress }).await;
+        let asked = peer.request_with(ticket, method, params, Patience { timeout, progress }).await;
         match self.settle(seat, asked) {
             Ok(answer) => Ok(answer),
             Err(RequestError::Refused(refusal)) if refusal.code == modern::HEADER_MISMATCH => {

@@ -162,7 +162,6 @@ impl Vault {
 
     /// Remembers which scopes a server asked for since it was signed in to, until the next time it
     /// is said. Nothing is remembered of a server that was not.
-    #[allow(dead_code, reason = "what signs in is built beside this")]
     pub(crate) async fn want(
         &self,
         holder: &Holder,

@@ -1,0 +1,43 @@
+//! Callers of an explicit refresh, who get their lease once the server was listed after their request.
+
+use tokio::sync::oneshot;
+
+use super::{Lease, LeaseError};
+
+/// Where a caller waits for its lease.
+pub(super) type LeaseReply = oneshot::Sender<Result<Lease, LeaseError>>;
+
+/// The callers that wait for a listing that began after their request.
+#[derive(Default)]
+pub(super) struct Refreshes {
+    waiting: Vec<LeaseReply>,
+    /// The first of `waiting`, which the current walk serves; the others came later.
+    served_by_walk: usize,
+}
+
+impl Refreshes {
+    pub(super) fn add(&mut self, reply: LeaseReply) {
+        self.waiting.push(reply);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn walk_begins(&mut self) {
+        self.served_by_walk = self.waiting.len();
+    }
+
+    /// The callers that the walk serves.
+    pub(super) fn walk_ended(&mut self) -> Vec<LeaseReply> {
+        // A walk over an earlier connection may end late.
+        let served = std::mem::take(&mut self.served_by_walk).min(self.waiting.len());
+        self.waiting.drain(..served).collect()
+    }
+
+    /// All callers, because no further walk follows on this connection.
+    pub(super) fn connection_ended(&mut self) -> Vec<LeaseReply> {
+        self.served_by_walk = 0;
+        std::mem::take(&mut self.waiting)
+    }
+}

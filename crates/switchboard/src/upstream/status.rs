@@ -1,0 +1,90 @@
+//! The status of an upstream: written by its actor, read by everyone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_core::lifecycle::Phase;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::DialError;
+
+/// How far a dial has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Starting,
+    /// A launcher installs the server first.
+    Installing {
+        since: Instant,
+    },
+}
+
+/// What everyone may know about an upstream.
+#[derive(Clone, Debug)]
+pub(crate) struct Status {
+    pub(crate) state: State,
+    pub(crate) last_failure: Option<LastFailure>,
+}
+
+impl Status {
+    /// How long the connect that is under way has taken.
+    pub(super) fn connecting_for(&self) -> Option<Duration> {
+        match self.state {
+            State::Connecting { since } => Some(since.elapsed()),
+            State::Down | State::Connected | State::Unwelcome => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Down,
+    Connecting {
+        since: Instant,
+    },
+    Connected,
+    /// Connected, and nothing is answered before somebody has signed in.
+    Unwelcome,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LastFailure {
+    pub(crate) at: Instant,
+    pub(crate) cause: Arc<DialError>,
+}
+
+/// The actor's side of the status.
+pub(super) struct StatusSender {
+    sender: watch::Sender<Status>,
+}
+
+impl StatusSender {
+    pub(super) fn new(sender: watch::Sender<Status>) -> StatusSender {
+        StatusSender { sender }
+    }
+
+    pub(super) fn current(&self) -> watch::Ref<'_, Status> {
+        self.sender.borrow()
+    }
+
+    /// Sends the status that follows from the phase; whether it changed.
+    pub(super) fn update(&self, phase: Phase, last_failure: Option<&LastFailure>) -> bool {
+        let state = match phase {
+            Phase::Up => State::Connected,
+            Phase::Dialling => match self.sender.borrow().state {
+                connecting @ State::Connecting { .. } => connecting,
+                State::Down | State::Connected | State::Unwelcome => {
+                    State::Connecting { since: Instant::now() }
+                }
+            },
+            Phase::Down | Phase::Ended => State::Down,
+        };
+        let failed_at = last_failure.map(|failure| failure.at);
+        self.sender.send_if_modified(|status| {
+            let changed = status.state != state
+                || status.last_failure.as_ref().map(|failure| failure.at) != failed_at;
+            *status = Status { state, last_failure: last_failure.cloned() };
+            changed
+        })
+    }
+}
