@@ -44,9 +44,12 @@ pub(crate) fn succeed(
     program: impl AsRef<OsStr>,
     args: impl IntoIterator<Item = impl AsRef<OsStr>>,
 ) -> Result<(), CommandError> {
-    let program = program.as_ref().to_string_lossy().into_owned();
-    let mut command = command(&program);
-    command.args(args).current_dir(place);
+    run(command(program).args(args).current_dir(place))
+}
+
+/// Runs a command and expects it to succeed.
+pub(crate) fn run(command: &mut Command) -> Result<(), CommandError> {
+    let program = command.get_program().to_string_lossy().into_owned();
     let status = command
         .status()
         .map_err(|cause| CommandError::Start { program: program.clone(), cause })?;
@@ -55,6 +58,16 @@ pub(crate) fn succeed(
     }
     let first = command.get_args().next().unwrap_or_default().to_string_lossy().into_owned();
     Err(CommandError::Failed { program, first })
+}
+
+/// The directory that CI keeps between its runs.
+#[expect(clippy::disallowed_methods, reason = "a developer's tool asks where it may keep things")]
+pub(crate) fn cache() -> PathBuf {
+    match (std::env::var_os("SWITCHBOARD_CI_CACHE"), std::env::home_dir()) {
+        (Some(cache), _) => PathBuf::from(cache),
+        (None, Some(home)) => home.join(".cache/switchboard-ci"),
+        (None, None) => target(),
+    }
 }
 
 /// How a step ends whose tools are not all there: skipped on a user's machine, failed in CI.

@@ -208,10 +208,11 @@ fn build(subject: Subject) -> Result<(), CommandError> {
     let fixture: &[&str] = &["-p", "switchboard-it", "--bin", "conformance-server"];
     let relay: &[&str] = &["--bin", "conformance-relay"];
     let program: &[&str] = &["-p", "switchboard-cli", "--bin", "switchboard"];
+    let client: &[&str] = &["-p", "switchboard-it", "--bin", "conformance-client"];
     let packages = match subject {
         Subject::Direct => fixture.to_vec(),
         Subject::Server | Subject::Stdio | Subject::Bridged => [fixture, relay, program].concat(),
-        Subject::Client => program.to_vec(),
+        Subject::Client => client.to_vec(),
     };
     succeed(root(), "cargo", ["build", "--quiet"].into_iter().chain(packages))
 }

@@ -4,6 +4,7 @@ mod answers;
 mod bench;
 mod command;
 mod conformance;
+mod dependencies;
 mod docs;
 mod hosts;
 mod npm;
@@ -19,6 +20,7 @@ mod tidy;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | npm | real-hosts
+       cargo xtask deny [--advisories] | msrv
        cargo xtask bench [SECTION…] | bench ranking|tokens [FOLDER…] | soak [--long] | pi [--long] [NAME…]
        cargo xtask hosts [--all] [HOST…] [SCENARIO…]
        cargo xtask search-run CORPUS QUERIES OUT | search-words WORDS OUT
@@ -35,6 +37,9 @@ fn main() -> ExitCode {
         ["bench", sections @ ..] => bench::run(sections),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["deny"] => dependencies::deny(dependencies::Advisories::Skip),
+        ["deny", "--advisories"] => dependencies::deny(dependencies::Advisories::Check),
+        ["msrv"] => dependencies::msrv(),
         ["npm"] => npm::run(),
         ["real-hosts"] => real_hosts::run(),
         ["hosts", words @ ..] => hosts::run(words),

@@ -36,6 +36,8 @@ const fn step(name: &'static str, command: &'static str, when: When) -> Step {
 const STEPS: &[Step] = &[
     step("fmt", "cargo fmt --all --check", When::Always),
     step("tidy", "cargo xtask tidy", When::Always),
+    step("deny", "cargo xtask deny", When::Only(Depth::Full)),
+    step("msrv", "cargo xtask msrv", When::Only(Depth::Full)),
     step("clippy", "cargo clippy --workspace --all-targets -- -D warnings", When::Always),
     step("tests", "cargo nextest run --workspace", When::Only(Depth::Full)),
     Step {
@@ -187,6 +189,8 @@ mod tests {
             &[
                 "fmt: cargo fmt --all --check",
                 "tidy: cargo xtask tidy",
+                "deny: cargo xtask deny",
+                "msrv: cargo xtask msrv",
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo nextest run --workspace",
                 "doctests: cargo test --doc -p switchboard",
@@ -223,6 +227,8 @@ mod tests {
             &[
                 "fmt: cargo fmt --all --check",
                 "tidy: cargo xtask tidy",
+                "deny: cargo xtask deny",
+                "msrv: cargo xtask msrv",
                 "clippy: cargo clippy --workspace --all-targets -- -D warnings",
                 "tests: cargo test --workspace",
                 "docs: cargo xtask docs --check",

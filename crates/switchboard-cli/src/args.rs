@@ -174,15 +174,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Config,
     },
-    /// Be the client of the conformance suite
-    #[command(
-        hide = true,
-        after_help = "Example:\n  switchboard conformance-client http://127.0.0.1:3000/mcp"
-    )]
-    ConformanceClient {
-        /// The suite's server
-        url: String,
-    },
     /// Print the script that completes commands, servers, tools and prompts in a shell
     #[command(
         after_help = "The script asks `switchboard` for each completion; no server is started.\n\n\
@@ -473,7 +464,6 @@ impl Command {
             | Command::Untrust { .. }
             | Command::Install(_)
             | Command::Uninstall { .. }
-            | Command::ConformanceClient { .. }
             | Command::Completions { .. } => Format::default(),
         }
     }

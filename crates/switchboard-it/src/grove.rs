@@ -292,7 +292,6 @@ pub const COMMANDS: &[&[&str]] = &[
     &["config", "check"],
     &["config", "schema"],
     &["completions", "bash"],
-    &["conformance-client", "http://127.0.0.1:9/mcp"],
 ];
 
 /// Calls a tool; a server that went away just now is worth another try.

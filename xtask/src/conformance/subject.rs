@@ -36,7 +36,7 @@ pub(crate) enum StartError {
 
 /// The command that the suite starts for each scenario of a client.
 pub(crate) fn client() -> String {
-    format!("{} conformance-client", built("switchboard").display())
+    built("conformance-client").display().to_string()
 }
 
 /// What the fixture speaks.

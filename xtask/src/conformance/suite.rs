@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::command;
+use crate::command::{cache, command};
 use crate::conformance::Subject;
 use crate::conformance::results::{Required, Weight};
 use crate::packages::{InstallError, install_once, npm_ci};
@@ -99,16 +99,6 @@ impl Suite {
 
     fn unrunnable(&self, cause: io::Error) -> SuiteError {
         SuiteError::Run { node: self.node.clone(), cause }
-    }
-}
-
-/// The folder that CI keeps between its runs.
-#[expect(clippy::disallowed_methods, reason = "a developer's tool asks where it may keep things")]
-fn cache() -> PathBuf {
-    match (std::env::var_os("SWITCHBOARD_CI_CACHE"), std::env::home_dir()) {
-        (Some(cache), _) => PathBuf::from(cache),
-        (None, Some(home)) => home.join(".cache/switchboard-ci"),
-        (None, None) => crate::command::target(),
     }
 }
 

@@ -7,7 +7,6 @@ mod browse;
 mod call;
 mod config;
 mod config_edit;
-mod conformance_client;
 mod connect;
 mod demo;
 mod doctor;
@@ -54,9 +53,6 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             .await
         }
         Command::Config { command } => config::run(app, &command),
-        Command::ConformanceClient { url } => {
-            conformance_client::conformance_client(app, &url).await
-        }
         Command::Completions { shell } => {
             app.printer.bytes(&completion::script(shell, &program(app))?)?;
             Ok(Exit::Done)

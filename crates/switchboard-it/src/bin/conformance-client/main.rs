@@ -1,8 +1,10 @@
-//! The client that the conformance suite starts for each scenario: the gateway's own way to a
-//! server, in a home that nobody else has, and with nobody to ask.
+//! The client that the conformance suite starts for each scenario: a gateway with one server, in an
+//! empty home, and a user who accepts everything.
 
-mod browser;
 mod script;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
@@ -14,41 +16,60 @@ use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic
 use switchboard::reply::Reply;
 use switchboard::request::{CallRequest, Request};
 use switchboard::{Environment, Gateway, Session};
+use switchboard_it::authority::visit;
 use switchboard_wire::{Raw, RpcError};
 
 use self::script::{Tool, calls, filled_in};
-use crate::boot::App;
-use crate::exit::Exit;
-use crate::report::Outcome;
+
+const USAGE: &str = "usage: conformance-client URL";
 
 const SERVER: &str = "conformance";
 
-/// Where the suite says what a scenario needs beyond the server's address.
+/// The suite's variables: what a scenario needs beyond the URL, and its name.
 const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
 const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
 
-/// The document by which the suite's authorities know a client.
+/// The client metadata document that the suite's authorization servers expect.
 const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// A user who is asked to sign in again and again gives up at some time.
+/// Sign-ins before the client gives up.
 const SIGN_INS: usize = 10;
 
-/// Lists what the server at `url` has, and calls what the scenario wants called.
-pub(super) async fn conformance_client(app: &App, url: &str) -> Outcome {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            // A failed write to standard error cannot be reported.
+            let _ = writeln!(io::stderr(), "conformance-client: {error}{cause}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [url] = args.as_slice() else { return Err(USAGE.into()) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(use_server(url))
+}
+
+/// Lists the tools and prompts of the server at `url`, and calls those of the scenario.
+async fn use_server(url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let process = Environment::of_process();
     let home = tempfile::tempdir()?;
     let place = home.path().to_string_lossy();
     let environment = Environment::made_of([("SWITCHBOARD_HOME", &*place)], home.path());
-    let context = app.environment.variable(CONTEXT).unwrap_or_default();
+    let context = process.variable(CONTEXT).unwrap_or_default();
     let context = serde_json::from_str(context).unwrap_or_default();
-    let scenario = app.environment.variable(SCENARIO).unwrap_or_default();
+    let scenario = process.variable(SCENARIO).unwrap_or_default();
     let config = only(url, &oauth(scenario, &context));
     let gateway = Gateway::builder(environment).config(config).on_demand().build();
     let session = gateway.session(Obliging);
     let used = use_all(&session, &context).await;
     drop(session);
     gateway.shutdown().await;
-    used?;
-    Ok(Exit::Done)
+    Ok(used?)
 }
 
 async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
@@ -76,7 +97,7 @@ async fn use_all(session: &Session, context: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks, and signs in where that is wanted first.
+/// Sends the request, after a sign-in if the server requires one.
 async fn handle(session: &Session, request: Request) -> Result<Reply, Failure> {
     for _ in 0..SIGN_INS {
         match session.handle(request.clone()).await {
@@ -94,13 +115,13 @@ async fn sign_in(session: &Session) -> Result<(), Failure> {
         Begun::Done(_) | Begun::Device(_) => Ok(()),
         Begun::Page(mut pending) => {
             let link = pending.link().as_str().to_owned();
-            let (finished, ()) = tokio::join!(pending.finished(), browser::visit(&link));
+            let (finished, _status) = tokio::join!(pending.finished(), visit(&link));
             finished.map(|_| ())
         }
     }
 }
 
-/// What a scenario says about the client's part in signing in.
+/// The `oauth` field of the server entry for a scenario.
 fn oauth(scenario: &str, context: &Value) -> Value {
     let mut oauth = json!({ "clientMetadataUrl": CLIENT_DOCUMENT });
     for (key, name) in [("client_id", "clientId"), ("client_secret", "clientSecret")] {
@@ -114,7 +135,7 @@ fn oauth(scenario: &str, context: &Value) -> Value {
     oauth
 }
 
-/// A configuration with this server and nothing else.
+/// A configuration with only this server.
 fn only(url: &str, oauth: &Value) -> Config {
     let entry = json!({ "type": "http", "url": url, "oauth": oauth });
     let text = json!({ "mcpServers": { SERVER: entry } }).to_string();
@@ -129,8 +150,7 @@ fn only(url: &str, oauth: &Value) -> Config {
     layers::merge(&[Layer { source, file }], &nothing)
 }
 
-/// Says yes to every call, for there is nothing here that could come to harm, and sends every form
-/// back as it was filled in beforehand.
+/// Approves every call, and answers every form with its defaults.
 struct Obliging;
 
 impl Host for Obliging {

@@ -1,28 +1,28 @@
-//! What a server of the conformance suite is asked, and what it is answered.
+//! The calls and the elicitation answers that a conformance scenario expects of a client.
 
 use serde_json::{Map, Value, json};
 
 /// How deep a schema is followed; what lies deeper is left out.
 const DEPTH: usize = 8;
 
-/// Wants to see the schema of another tool as the client got it.
+/// A tool that returns the schema of another tool, as the client received it.
 const ECHO: &str = "json_schema_echo";
 const ECHOED: &str = "json_schema_2020_12_tool";
 
 /// A tool as it was listed.
-pub(super) struct Tool {
-    pub(super) name: String,
-    pub(super) schema: Value,
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    pub(crate) schema: Value,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Call {
-    pub(super) tool: String,
-    pub(super) args: Map<String, Value>,
+pub(crate) struct Call {
+    pub(crate) tool: String,
+    pub(crate) args: Map<String, Value>,
 }
 
 /// The calls that the scenario's context names, or else every tool once.
-pub(super) fn calls(context: &Value, tools: &[Tool]) -> Vec<Call> {
+pub(crate) fn calls(context: &Value, tools: &[Tool]) -> Vec<Call> {
     if let Some(calls) = context.get("toolCalls").and_then(Value::as_array) {
         return calls.iter().filter_map(named).collect();
     }
@@ -35,8 +35,8 @@ pub(super) fn calls(context: &Value, tools: &[Tool]) -> Vec<Call> {
     tools.iter().map(call).collect()
 }
 
-/// The answer of a user who sends the form of an elicitation off without a look at it.
-pub(super) fn filled_in(elicitation: &Value) -> Value {
+/// The answer to an elicitation: accepted, with the defaults of its form.
+pub(crate) fn filled_in(elicitation: &Value) -> Value {
     let properties = elicitation.pointer("/requestedSchema/properties").and_then(Value::as_object);
     let content: Map<String, Value> = properties
         .into_iter()
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_is_called_with_what_it_requires() {
+    fn each_tool_is_called_with_its_required_arguments() {
         let numbers = json!({
             "type": "object",
             "properties": { "a": { "type": "number" }, "b": { "type": "number", "minimum": 3 },
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_end_ends() {
+    fn nested_schema_is_followed_to_a_bounded_depth() {
         let mut schema = json!({ "type": "object" });
         for _ in 0..100 {
             schema = json!({ "type": "object", "properties": { "a": schema }, "required": ["a"] });
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_context_says_what_to_call() {
+    fn context_of_the_scenario_names_the_calls() {
         let context = json!({ "toolCalls": [
             { "name": "b", "arguments": { "region": "north" } }, { "name": "a" }, "nonsense",
         ] });
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_sent_with_its_defaults() {
+    fn elicitation_is_accepted_with_the_defaults() {
         let form = json!({ "requestedSchema": { "type": "object", "properties": {
             "name": { "type": "string", "default": "Ada" },
             "age": { "type": "integer" },
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_echoed_as_it_came() {
+    fn schema_of_another_tool_is_echoed_unchanged() {
         let schema = json!({ "$defs": { "a": { "$anchor": "b" } }, "required": ["c"] });
         let echo = json!({ "properties": { "schema": {} }, "required": ["schema"] });
         let tools = [tool(ECHOED, schema.clone()), tool(ECHO, echo)];
