@@ -1,4 +1,4 @@
-// Homes for hosts: an empty HOME, a project, the fake model, and what the host needs to know of them.
+// Homes for hosts: an empty HOME, a project, the fake model, and the host's settings.
 
 import { execFile } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -17,21 +17,21 @@ const PATIENCE_MS = 30_000;
 export const packaged = (path) => join(PACKAGES, path);
 const server = (name) => packaged(`common/node_modules/@modelcontextprotocol/${name}/dist/index.js`);
 
-// The two servers of every scenario. `files` may use the project, which hosts name as a root, too.
+// The two servers of every scenario. `files` may use the project, which hosts also name as a root.
 export const servers = ({ project }) => ({
   everything: { command: process.execPath, args: [server("server-everything")] },
   files: { command: process.execPath, args: [server("server-filesystem"), project] },
 });
 
-// Where programs are found: ours, the host's, by whose package `install` knows its version, and Node.
+// The PATH: Switchboard, the host (`install` reads its version from its package), Node, the system.
 const searched = (host) => {
   const programs = [SWITCHBOARD, ...host.program(packaged).filter((word) => word.startsWith("/")).slice(0, 1), process.execPath];
   return [...programs.map((program) => dirname(program)), "/usr/local/bin", "/usr/bin", "/bin"];
 };
 
 // Calls `use` with a home in which `host` is configured as `setup` says: `none`, `direct` or `installed`
-// (see below). In the end no process may be left, but for those that `host` leaves itself. `place` is the
-// home's own path, where that matters.
+// (see below). Fails if a process is left, except those that `host` leaves itself. `place` sets the path
+// of the home, for tests that need the same one each time.
 export const inHome = (host, { name, setup = installed, place }, use) =>
   withModel(host.ways, async (model) => {
     if (place) mkdirSync(place);
@@ -62,7 +62,7 @@ export const inHome = (host, { name, setup = installed, place }, use) =>
     }
   });
 
-// Waits until every process that was started in the home ended.
+// Waits until every process that was started in the home has ended.
 export const nothingLeft = (world) => {
   const left = () => processesOf(world).filter(({ command }) => !world.host.leaves?.test(command.join(" ")));
   return eventually("no process is left", () => left().length === 0, left);
@@ -80,7 +80,7 @@ export async function installed(world) {
   await cli(world, "install", world.host.name, "--yes");
 }
 
-// Runs the command line in a home; gives what it wrote.
+// Runs the command line in a home; returns its standard output.
 export async function cli({ env, project, ...world }, ...args) {
   const options = { env, cwd: project, timeout: PATIENCE_MS };
   const { stdout, stderr } = await promisify(execFile)(SWITCHBOARD, args, options);
@@ -88,7 +88,7 @@ export async function cli({ env, project, ...world }, ...args) {
   return stdout;
 }
 
-// Writes down what happened, to look at when a test fails.
+// Logs an event, for tests that fail.
 export const note = ({ log }, what, value) => appendFileSync(log, `${what}: ${JSON.stringify(value)}\n`);
 
 export function writeText(path, text) {
@@ -96,7 +96,7 @@ export function writeText(path, text) {
   writeFileSync(path, text);
 }
 
-// Entries of servers in the form of a host: `shape` makes it from command and arguments.
+// Entries of servers in the format of a host: `shape` converts one entry.
 export const shaped = (entries, shape) =>
   Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, shape(entry)]));
 

@@ -1,20 +1,20 @@
 // The hosts of this run. A host is an object:
 //
-//   name         as `switchboard install` and `serve --host` know it
-//   label        the same, with the kind of model where a host treats models differently
+//   name         its name for `switchboard install` and `serve --host`
+//   label        the name, with the kind of model if the host treats models differently
 //   hasPair      whether it is shown `mcp_write` beside `mcp`
-//   tells        all that it tells of a server, where it shows neither definitions nor instructions
-//   isError      whether a result is marked as an error, where the host can
-//   errorCopies  how often it repeats the text of an error by itself
-//   program      the command line that starts it
-//   environment  its variables
-//   settings     writes what it needs to talk to the fake model
-//   servers      writes entries of MCP servers in its own form
-//   headless     the arguments, and standard input, for a prompt
-//   variable     the part of an entry that passes a variable on to a server
-//   terminal     its terminal UI: what to write and type there, and what is seen
-//   ways         how its model reaches a tool that is not among the definitions: see model/script.mjs
-//   leaves       the processes that it leaves by itself
+//   tells        matches the prompt if the host names a server but shows no definitions or instructions
+//   isError      whether a result is marked as an error, if the host marks errors
+//   errorCopies  how often the host itself repeats the text of an error
+//   program      its command line
+//   environment  its environment variables
+//   settings     writes the settings that connect it to the fake model
+//   servers      writes entries of MCP servers in its own format
+//   headless     the arguments and standard input for a prompt
+//   variable     the part of an entry that passes an environment variable on to a server
+//   terminal     its terminal UI: settings, keys, and patterns of its screens
+//   ways         how its model calls a tool without a definition in the request: see model/script.mjs
+//   leaves       matches processes that the host leaves running
 //   ignores      the signals that do not end it, with the reason
 
 import { existsSync } from "node:fs";
@@ -39,7 +39,7 @@ function isInstalled({ label, program }) {
   return exists;
 }
 
-// Each host, once for every kind of model that it treats differently.
+// Each host, once for each kind of model that it treats differently.
 export const KINDS = ALL.filter(({ name }) => named.includes(name)).filter(isInstalled);
 
 export const HOSTS = KINDS.filter(({ name, label }) => name === label);

@@ -1,4 +1,4 @@
-// A model searches, describes and calls, headless, with no flag that skips permissions.
+// A headless model searches, describes and calls, without flags that skip permissions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -26,7 +26,7 @@ for (const host of KINDS) {
       assert.match(stdout, /finished/);
     }));
 
-  test(`an error is marked and told once (${host.label})`, () =>
+  test(`an error is marked and appears once (${host.label})`, () =>
     inHome(host, { name: "errors" }, async (world) => {
       await prompt(world, [
         call({ tool: "everything_get-sum", args: { a: 2 } }),

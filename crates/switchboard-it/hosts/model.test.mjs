@@ -1,4 +1,4 @@
-// The fake model itself: it does what its prompt says, and follows what results tell.
+// The fake model: it follows the script in its prompt, and reads stored results page by page.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ const defined = (...names) => names.map((name) => ({ name }));
 
 const READ = 'FOLLOW mcp {"tool":"read"}';
 
-test("lines are played in order and then it is done", () => {
+test("script lines run in order, then the model says DONE", () => {
   const messages = [user("Go on.", 'CALL mcp {"search":"x"}', "SAY finished"), ...called("mcp", "nothing")];
   assert.deepEqual(nextTurn({ tools: defined("mcp"), messages: messages.slice(0, 1) }).calls, [{ name: "mcp", args: '{"search":"x"}' }]);
   assert.equal(nextTurn({ tools: defined("mcp"), messages }).text, "finished");
@@ -20,7 +20,7 @@ test("lines are played in order and then it is done", () => {
   assert.equal(nextTurn({ tools: defined("mcp"), messages }).text, "DONE");
 });
 
-test("a stored result is read on as long as an offset follows", () => {
+test("a stored result is read until no offset follows", () => {
   const pages = ["[result: abc]\n1\n[… 3 lines left out, from offset 1 …]\n5\n[result: abc · 5 lines]", "2\n3\n[lines 2-3 of 5 · next offset: 3]"];
   const messages = [user(READ, "SAY finished"), ...called("mcp", pages[0])];
   const next = () => nextTurn({ tools: defined("mcp"), messages });
@@ -36,7 +36,7 @@ test("a result without an id is not followed", () => {
   assert.equal(nextTurn({ tools: defined("mcp"), messages }).text, "finished");
 });
 
-test("a tool that is not defined is loaded once, then called through another tool", () => {
+test("an undefined tool is loaded once, then called through another tool", () => {
   const ways = { load: { tool: "search", args: { query: "mcp" } }, carry: { tool: "run", args: (tool, args) => `${tool}(${args})` } };
   const tools = defined("search", "run");
   const messages = [user("CALL mcp {}", "SAY finished")];
@@ -47,13 +47,13 @@ test("a tool that is not defined is loaded once, then called through another too
   assert.equal(nextTurn({ tools, messages }, ways).text, "finished");
 });
 
-test("the prefix of a host does not hide a tool", () => {
+test("a tool is found under the prefix of a host", () => {
   const tools = defined("switchboard_mcp_write", "switchboard_mcp");
   const call = (tool) => nextTurn({ tools, messages: [user(`CALL ${tool} {}`)] }).calls[0].name;
   assert.deepEqual([call("mcp"), call("mcp_write")], ["switchboard_mcp", "switchboard_mcp_write"]);
 });
 
-test("the text of a result is found inside the JSON of a host", () => {
+test("the text of a result is extracted from the JSON of a host", () => {
   const result = JSON.stringify({ content: [{ type: "text", text: "a\nb" }] });
   for (const text of ["a\nb", '"a\\nb"', result, `Script completed\nOutput:\n${result}`]) assert.equal(plain({ text }), "a\nb");
 });

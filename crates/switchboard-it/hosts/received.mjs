@@ -1,10 +1,10 @@
-// What the model received, as its requests have it.
+// Parses the requests that the model received.
 
 // The requests that are turns of the model: those with tools.
 export const turns = ({ requests }) => requests.filter(({ tools }) => tools?.length > 0);
 
-// Each call of the model with its answer, as the host gave it first; it may shorten it later. Calls of
-// the host's own tool search are left out.
+// Each call of the model with its answer, as the host first gave it; a later request may shorten it.
+// Calls of the host's own tool search are left out.
 export function answers(model) {
   const asked = turns(model);
   return asked.flatMap(({ reply }, index) => {
@@ -17,11 +17,11 @@ export function answers(model) {
   });
 }
 
-// What the model called, with the arguments as it wrote them.
+// The calls of the model, with the arguments as it wrote them.
 export const calls = (model) =>
   turns(model).flatMap(({ reply }) => reply.calls).map(({ name, args }) => `${name} ${args}`);
 
-// The text of an answer; some hosts give it to the model inside JSON.
+// The text of an answer, which some hosts wrap in JSON.
 export function plain({ text }) {
   const json = text.slice(Math.max(text.search(/^["{]/m), 0));
   try {
@@ -29,12 +29,12 @@ export function plain({ text }) {
     if (typeof value === "string") return value;
     return value.content.map((part) => part.text ?? `[${part.type}]`).join("\n");
   } catch {
-    // Cut JSON still has its escapes.
+    // Truncated JSON still has its escapes.
     return /^["{]/.test(json) ? text.replaceAll("\\n", "\n").replaceAll('\\"', '"') : text;
   }
 }
 
-// Whether a definition is that of our tool, by whatever name the host gives it.
+// Whether a definition is that of our tool, under any prefix of the host.
 export const isOurs = (tool) => ({ name, namespace = "" }) =>
   /switchboard/.test(namespace + name) && new RegExp(`(^|[_.-])${tool}$`).test(name);
 

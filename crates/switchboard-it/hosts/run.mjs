@@ -1,6 +1,6 @@
 // Runs the tests with real hosts. Usage: node run.mjs SWITCHBOARD PACKAGES HOST,… FILE…
 //
-// Where that is possible, everything runs in a network namespace that has nothing but 127.0.0.1.
+// If possible, everything runs in a network namespace that has only 127.0.0.1.
 
 import { spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ if (!isIsolated && canIsolate()) {
   child.once("exit", (code) => { process.exitCode = code ?? 1; });
 } else {
   if (!isIsolated) console.log("no network namespace (needs root): the hosts can reach the network");
-  // Each file is a process of its own, which inherits these.
+  // Each file runs in a process of its own, which inherits these variables.
   process.env.HOSTS_SWITCHBOARD = switchboard;
   process.env.HOSTS_PACKAGES = packages;
   process.env.HOSTS_LOGS = join(packages, "logs");

@@ -9,13 +9,13 @@ import { inHome } from "./home.mjs";
 import { prompt } from "./launch.mjs";
 import { answers, isOurs, plain, turns } from "./received.mjs";
 
-// How much of a text has to stand in the prompt to count as told.
+// The length of the opening that must be in the prompt.
 const OPENING = 60;
 
-// What people want, in their words.
+// Queries in everyday words.
 const WISHES = ["sum two numbers", "read file", "send a message"];
 
-// The places of the prompt that name us, to see what the model was told instead.
+// The passages of the prompt that mention Switchboard, for the failure message.
 const mentions = ({ raw }) =>
   [...raw.matchAll(/switchboard/gi)].map(({ index }) => raw.slice(Math.max(0, index - 80), index + 120)).join("\n…");
 

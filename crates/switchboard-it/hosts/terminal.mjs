@@ -1,4 +1,4 @@
-// A host on a terminal: what the user types, and what they see.
+// A host on a terminal: typed keys in, screen out.
 
 import { createRequire } from "node:module";
 
@@ -11,13 +11,13 @@ const headless = createRequire(packaged("common/"))("@xterm/headless");
 const SIZE = { cols: 110, rows: 45 };
 const PATIENCE_MS = 60_000;
 
-// Calls `use` with a screen on which the host runs, and ends the host.
+// Calls `use` with the screen of a running host, and ends the host.
 export async function onTerminal(world, use) {
   const { env, project, host } = world;
   const options = { env, cwd: project, ...SIZE, patienceMs: PATIENCE_MS };
   const screen = openScreen(headless.Terminal, commandOf(world, host.terminal.args), options);
   const { sees, until, type, enter, text } = screen;
-  // Types a key until it has its effect: dialogs take no keys in their first moment.
+  // Repeats a key until it has its effect: dialogs ignore keys in their first moment.
   const press = async (keys, what, hasEffect) => {
     const again = setInterval(() => type(keys), 1_000);
     try {
@@ -31,6 +31,6 @@ export async function onTerminal(world, use) {
     return await use({ sees, until, press, enter, text });
   } finally {
     note(world, "screen", text().split("\n"));
-    await screen.close("SIGTERM"); // The terminal goes away, as when its window is closed.
+    await screen.close("SIGTERM"); // As when the terminal window is closed.
   }
 }

@@ -1,4 +1,4 @@
-// A destructive call in a terminal UI: the user is asked once, sees what is to be written, and approves.
+// A destructive call in a terminal UI: one question, which shows path and content, and an approval.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -14,11 +14,11 @@ import { onTerminal } from "./terminal.mjs";
 const CONTENT = "written by a model";
 
 for (const host of HOSTS.filter(({ terminal }) => terminal)) {
-  test(`a write is asked for once, with path and content visible (${host.label})`, () =>
+  test(`a write asks for approval once, with path and content visible (${host.label})`, () =>
     inHome(host, { name: "terminal" }, async (world) => {
       await host.terminal.settings(world);
       const path = join(world.project, "new.txt");
-      // Encoded, so that what is visible comes from the question and not from the prompt.
+      // Encoded, so that visible text comes from the question and not from the prompt.
       const args = Buffer.from(JSON.stringify({ tool: "files_write_file", args: { path, content: CONTENT } }));
       await onTerminal(world, async (screen) => {
         await screen.sees(host.terminal.ready);
@@ -30,16 +30,16 @@ for (const host of HOSTS.filter(({ terminal }) => terminal)) {
         assert.equal(readFileSync(path, "utf8"), CONTENT);
         assert.equal(questions.length, 1, `the user was asked ${questions.length} times: ${questions.join(" · ")}`);
       });
-      // Some hosts leave a daemon, which keeps the servers; it is not ended by the terminal.
+      // Some hosts leave a daemon that keeps the servers; closing the terminal does not end it.
       const daemons = processesOf(world).filter(({ command }) => host.terminal.daemon?.test(command.join(" ")));
       for (const { pid } of daemons) end(pid, "SIGTERM");
     }));
 }
 
-// What is to be typed for what the screen shows.
+// The keys to type for the present screen.
 const step = ({ terminal }, screen) => terminal.keys.find(([pattern]) => pattern.test(screen.text()));
 
-// Types what approves, one key for each thing that is seen, until `isDone`; gives the questions.
+// Types approving keys, one for each screen, until `isDone`; returns the questions.
 async function approve(host, screen, isDone) {
   const questions = new Set();
   for (;;) {

@@ -1,4 +1,4 @@
-// What Switchboard adds to a request, in tokens, against no MCP server and against the same two directly.
+// The tokens that Switchboard adds to a request, compared with no MCP server and with two direct ones.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -13,20 +13,20 @@ import { turns } from "./received.mjs";
 
 const { encode } = createRequire(packaged("common/"))("gpt-tokenizer/encoding/o200k_base");
 
-// The most that a request may grow.
+// The largest allowed growth of a request, in tokens.
 const BUDGET = { pair: 400, single: 330 };
 
-// Hosts do not wait for every server: the request is made again until all tools are known.
+// Hosts do not wait for every server: the request is repeated until it has all tools.
 const TRIES = 2;
 const isWhole = ({ raw }) => raw.includes("get-sum") && raw.includes("write_file");
 
-// As in a later session, when the listings of the servers are kept.
+// As in a later session, with cached listings of the servers.
 async function listed(world) {
   await installed(world);
   await cli(world, "search", "sum of two numbers");
 }
 
-// The first request of a turn. The path of the home is in the prompt: it is the same for all.
+// The first request of a turn. The prompt contains the path of the home, which must not vary.
 const request = (host, setup, kind) =>
   inHome(host, { name: `tokens-${kind}`, setup, place: join(tmpdir(), `host-${process.pid}`) }, async (world) => {
     await prompt(world, ["SAY hello"]);
@@ -34,24 +34,24 @@ const request = (host, setup, kind) =>
     return first;
   });
 
-// Ids are random, and so is their length in tokens.
+// Ids are random, and their length in tokens varies.
 const ID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
 const tokens = ({ raw }) => encode(raw.replaceAll(ID, "id")).length;
 
-// The definitions that came with Switchboard.
+// The definitions that Switchboard adds.
 function definitionsAdded(without, ours) {
   const known = new Set(without.tools.map(({ name }) => name));
-  // A namespace is the definition of several tools.
+  // The tools of a namespace share one definition.
   const added = new Set(ours.tools.filter(({ name }) => !known.has(name)).map(({ definition }) => definition));
   return [...added].map((definition) =>
     ({ name: definition.name ?? definition.function.name, tokens: encode(JSON.stringify(definition)).length }));
 }
 
-// Tokens of the tools that the host adds by itself as soon as there is any MCP server, whatever that offers.
+// Tokens of the tools that the host itself adds as soon as it has any MCP server.
 const ofTheHost = ({ ownTools }, without, ours) => definitionsAdded(without, ours)
   .filter(({ name }) => ownTools?.includes(name)).reduce((sum, { tokens }) => sum + tokens, 0);
 
-// Where the tokens are: each definition, and all else together.
+// The added tokens of each definition, and of the rest together.
 function shares(without, ours) {
   const definitions = definitionsAdded(without, ours);
   const rest = definitions.reduce((left, { tokens }) => left - tokens, tokens(ours) - tokens(without));

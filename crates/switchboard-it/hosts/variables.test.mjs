@@ -1,4 +1,4 @@
-// A server that `install --move` takes over from a host keeps the variables that the host gave it.
+// A server that `install --move` moves out of a host keeps its environment variables.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

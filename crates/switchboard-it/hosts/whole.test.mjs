@@ -1,4 +1,4 @@
-// A model that follows what it is told reads every line of a long result.
+// A model that follows the page hints reads every line of a long result.
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ function ranges(numbers) {
   return found.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(", ");
 }
 
-// Both ends of an answer, which say how to go on.
+// The beginning and end of an answer, which have the page hints.
 const ends = (answer) => {
   const text = plain(answer);
   const [head, tail] = [text.slice(0, 200), text.slice(-200)].map((end) => JSON.stringify(end));

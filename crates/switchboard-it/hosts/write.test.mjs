@@ -1,4 +1,4 @@
-// A destructive call, headless: refused with the command that allows it, and run once that was typed.
+// A destructive headless call: refused with the command that allows it, and run after that command.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -39,6 +39,6 @@ for (const host of HOSTS) {
       await prompt(world, [`CALL mcp ${write(path)}`, "SAY finished"]);
       const [refused] = answers(world.model);
       assert.match(plain(refused), /mcp_write/);
-      assert.ok(!existsSync(path), "the file was written by a tool that says that it only reads");
+      assert.ok(!existsSync(path), "the file was written through the read-only tool");
     }));
 }

@@ -1,5 +1,5 @@
-// What Pi pays for its servers: with our extension, with the MCP support that it has built in, and with
-// other extensions. Usage: node bench.mjs SWITCHBOARD EXTENSION [EXTENSION…]
+// The cost of servers in Pi: with our extension, with the built-in MCP support, and with other
+// extensions. Usage: node bench.mjs SWITCHBOARD EXTENSION [EXTENSION…]
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { encode } from "gpt-tokenizer/encoding/o200k_base";
 
 const [switchboard, extension, ...others] = process.argv.slice(2);
 
-// The homes of the tests do for this, too.
+// Uses the homes of the tests.
 process.env.PI_TEST_SWITCHBOARD = switchboard;
 process.env.PI_TEST_EXTENSION = extension;
 const { inHome, ours } = await import("./home.mjs");
@@ -32,7 +32,7 @@ const servers = (count) => (world) =>
 
 const middle = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) / 2)];
 
-// Runs Pi for one prompt; milliseconds of processor time, of Pi and of all that it waited for.
+// Runs Pi for one prompt; returns the CPU milliseconds of Pi and of the processes that it waited for.
 async function cpu({ env, project }, options) {
   const timed = 'TIMEFORMAT="%U %S"; time "$@" >/dev/null 2>/dev/null';
   const pi = commandOf(LATEST, [...options, "-p", script("hello")]);
@@ -43,7 +43,7 @@ async function cpu({ env, project }, options) {
   return 1_000 * (user + system);
 }
 
-// In turns, so that noise hits all alike; the first round fills caches.
+// Subjects alternate, so that noise affects all alike; the first round fills caches.
 const times = await inHome({ servers: servers(20) }, async (world) => {
   const times = Object.fromEntries(Object.keys(SUBJECTS).map((name) => [name, []]));
   for (let run = 0; run <= RUNS; run += 1) {
@@ -55,7 +55,7 @@ const times = await inHome({ servers: servers(20) }, async (world) => {
   return times;
 });
 
-// Tokens of everything that the model is told before the prompt.
+// The tokens of the system prompt and the tools.
 const context = (count) =>
   inHome({ servers: servers(count) }, async (world) => {
     const sizes = {};
@@ -68,7 +68,7 @@ const context = (count) =>
   });
 const [two, twenty] = [await context(2), await context(20)];
 
-// Milliseconds that Pi counts for a call through a running server.
+// The median duration of a call to a running server, in milliseconds, as Pi measures it.
 async function call(options) {
   const turns = Array.from({ length: CALLS + 1 }, () => mcp({ tool: "server0_count", args: {} }));
   const { ends } = await inHome({ servers: servers(1) }, (world) => json(LATEST, world, script(...turns), options));

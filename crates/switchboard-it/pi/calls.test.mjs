@@ -1,4 +1,4 @@
-// What becomes of a call of a tool: what the model is told, and what Pi knows of it.
+// Results of tool calls: the text for the model, and the details for Pi.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { rpc } from "./rpc.mjs";
 
 const servers = (world) => ({ everything: everything(), ours: ours(world) });
 
-// A call of a tool of our server, how its result begins, and what Pi knows beside it.
+// A tool of our server, its arguments, the beginning of the error text, and the error type for Pi.
 const FAILURES = [
   ["fail", {}, /^MCP tool error: the disk is full$/, "MCPToolError"],
   ["fail_silently", {}, /^MCP tool error: Unknown error$/, "MCPToolError"],
@@ -20,7 +20,7 @@ const FAILURES = [
 ];
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`an error is flagged, says that it is one, and has details (${version})`, () =>
+  test(`an error has isError, an error prefix and details (${version})`, () =>
     inHome({ servers }, async (world) => {
       const turns = FAILURES.map(([tool, args]) => mcp({ tool: `ours_${tool}`, args }));
       const { ends, stderr } = await json(version, world, script(...turns));
@@ -48,13 +48,13 @@ for (const version of Object.keys(VERSIONS)) {
       assert.equal(image.details.imageCount, 1);
       assert.deepEqual([structured.details.server, structured.details.tool], ["everything", "get-structured-content"]);
       assert.deepEqual(Object.keys(structured.details.data).sort(), ["conditions", "humidity", "temperature"]);
-      // The wire has no images in the answers of tools, so Pi shows them to the model on its own.
+      // The API has no images in tool results, so Pi sends them in a message of their own.
       const { messages } = world.model.requests.at(-1);
       const shown = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
       assert.ok(shown.some(({ type, image_url }) => type === "image_url" && image_url.url.startsWith("data:image/")));
     }));
 
-  test(`two calls of one turn run side by side, and progress is seen (${version})`, () =>
+  test(`two calls of one turn run in parallel, and progress is shown (${version})`, () =>
     inHome({ servers }, async (world) => {
       const both = ["Ada", "Grace"].map((who) => ["mcp", { tool: "ours_meet", args: { who } }]);
       const { updates } = await json(version, world, script(both, mcp({ tool: "ours_count" })));
@@ -63,7 +63,7 @@ for (const version of Object.keys(VERSIONS)) {
       assert.deepEqual(steps, ["step 1 (1/3)", "step 2 (2/3)", "step 3 (3/3)"]);
     }));
 
-  test(`an abort reaches the server (${version})`, () =>
+  test(`aborting in Pi cancels the call at the server (${version})`, () =>
     inHome({ servers }, (world) =>
       rpc(version, world, {}, async (pi) => {
         await pi.command("prompt", { message: script(mcp({ tool: "ours_wait" })) });
@@ -73,14 +73,14 @@ for (const version of Object.keys(VERSIONS)) {
         await pi.until("the end of the run", ({ type }) => type === "agent_settled");
         const { id } = called();
         const cancelled = ({ method, params }) => method === "notifications/cancelled" && params.requestId === id;
-        await eventually("the server hears of it", () => told(world).some(cancelled), () => told(world));
-        // What comes after is as if nothing had been.
+        await eventually("the server receives the cancellation", () => told(world).some(cancelled), () => told(world));
+        // Later calls are not affected.
         await pi.prompt(script(mcp({ tool: "ours_count" })));
         assert.equal(toldByTools(world.model.requests).at(-1), "counted");
       })));
 }
 
-test("without the program Pi works, and says what is missing", () =>
+test("without the switchboard program Pi works and reports the missing path", () =>
   inHome({ servers, binary: "/nowhere/switchboard" }, async (world) => {
     const missing = /Switchboard cannot start: SWITCHBOARD_BIN is `\/nowhere\/switchboard`/;
     const { code, stdout, stderr } = await print(LATEST, world, script("hello"));

@@ -1,4 +1,4 @@
-// What the user types: `/mcp` and its words, `/mcp-auth`, and the prompts of servers.
+// Commands of the user: `/mcp` with its subcommands, `/mcp-auth`, and the prompts of servers.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ const servers = (world) => ({ everything: everything(), ours: ours(world) });
 
 const COMMANDS = ["mcp", "pi-mcp", "mcp-auth", "mcp__everything__args-prompt"];
 
-// A line that the user types, and what it shows.
+// A command line, and its expected output.
 const LINES = [
   ["/mcp connect everything", /everything[^]*\d+ tools/],
   ["/mcp connect ours", /ours[^]*13 tools/],
@@ -35,11 +35,11 @@ const LINES = [
 ];
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`every word of /mcp answers (${version})`, () =>
+  test(`every subcommand of /mcp answers (${version})`, () =>
     inHome({ servers }, (world) =>
       rpc(version, world, {}, async (pi) => {
         for (const [line, shows] of LINES) assert.match(await pi.slash(line), shows, line);
-        assert.deepEqual(world.model.requests, [], "the model heard of nothing");
+        assert.deepEqual(world.model.requests, [], "the model received no request");
         const { commands } = await pi.command("get_commands");
         const names = commands.map(({ name }) => name);
         for (const name of COMMANDS) assert.ok(names.includes(name), name);
@@ -65,7 +65,7 @@ for (const version of Object.keys(VERSIONS)) {
         await pi.untilShown("/mcp connect third", /13 tools/);
         await pi.slash("/mcp disable third");
         await pi.untilShown("/mcp status", /1 disabled/);
-        await eventually("the footer says so", () => /1 disabled/.test(pi.footer()), () => pi.footer());
+        await eventually("the footer shows the disabled server", () => /1 disabled/.test(pi.footer()), () => pi.footer());
         await pi.slash("/mcp enable third");
         await pi.untilShown("/mcp status", /^(?![^]*disabled)/);
         await pi.slash("/mcp remove third");
@@ -84,14 +84,14 @@ test("/mcp connect without a name lets the user choose, or add a server", () =>
     });
   }));
 
-// The setting of the footer, and what stands there.
+// The settings of the footer, and its expected text.
 const FOOTERS = [
   [{}, /^🔌 MCP: 2 servers \(\d connected\)$/],
   [{ showStatusIcon: false }, /^MCP: 2 servers \(\d connected\)$/],
   [{ mcpFooterStatus: "compact" }, /^MCP \d\/2$/],
 ];
 
-test("the footer is as the user wants it", async () => {
+test("settings change the footer", async () => {
   for (const [settings, shows] of FOOTERS) {
     await inHome({ servers, settings }, (world) =>
       rpc(LATEST, world, {}, async (pi) => {
@@ -107,11 +107,11 @@ test("the footer is as the user wants it", async () => {
     }));
 });
 
-test("in print mode /mcp status is said beside the answer", () =>
+test("in print mode /mcp status goes to standard error", () =>
   inHome({ servers }, async (world) => {
     const { code, stdout, stderr } = await print(LATEST, world, "/mcp status");
     assert.equal(code, 0);
-    // Pi keeps its standard output for the answer of the model.
+    // Pi reserves standard output for the answer of the model.
     assert.equal(stdout, "");
     assert.match(stderr, /^MCP: \d\/2 servers/);
     assert.deepEqual(world.model.requests, []);

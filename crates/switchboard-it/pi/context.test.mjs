@@ -1,4 +1,4 @@
-// What the extension adds to the context of the model, in all.
+// The tokens that the extension adds to the context of the model.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,16 +15,16 @@ const two = (world) => ({ everything: everything(), files: files(world) });
 const twenty = (world) =>
   Object.fromEntries(Array.from({ length: 20 }, (_, number) => [`server-${number}`, ours(world)]));
 
-// The tokens of everything that the model gets before the user says anything.
+// The tokens of the tools and the system prompt.
 async function tokens(version, options) {
   return inHome(options, async (world) => {
-    // As after a first use: every server was listed.
+    // As after a first use, with all servers listed.
     await cli(world, "tools");
     const { code, stderr } = await print(version, world, script("hello"));
     assert.equal(code, 0, stderr);
     const [{ tools, messages }] = world.model.requests;
     const system = messages.filter(({ role }) => role !== "user").map(({ content }) => textOf(content)).join("\n");
-    // The system prompt names the home, which is another one each time.
+    // The system prompt contains the path of the home, which differs each time.
     return countTokens(JSON.stringify(tools)) + countTokens(system.replaceAll(world.home, "HOME"));
   });
 }

@@ -1,4 +1,4 @@
-// Questions to the user: the approval of a call, and what servers ask.
+// Dialogs with the user: the approval of a call, and server-to-client requests.
 
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
@@ -12,23 +12,23 @@ import { rpc } from "./rpc.mjs";
 const servers = (world) => ({ ours: ours(world) });
 const erase = (what) => script(mcp({ tool: "ours_erase", args: { what } }));
 
-// Runs one prompt while `answers` are given, one after the other, and gives what the model was told.
+// Runs one prompt, answers its dialogs with `answers` in order, and returns the last tool result.
 async function asked(pi, world, prompt, ...answers) {
   pi.dialogs.length = 0;
   world.answers = answers;
   await pi.prompt(prompt);
-  assert.deepEqual(world.answers, [], "all answers were wanted");
+  assert.deepEqual(world.answers, [], "every answer was used");
   return toldByTools(world.model.requests).at(-1);
 }
 
 const withUser = (version, world, use) =>
   rpc(version, world, { answers: () => world.answers.shift() }, use);
 
-// The option of a dialog that begins so.
+// The option of a dialog that begins with `start`.
 const option = ({ options }, start) => options.find((words) => words.startsWith(start));
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`a destructive tool runs once, for the session, or not (${version})`, () =>
+  test(`a destructive tool is allowed once, for the session, or denied (${version})`, () =>
     inHome({ servers }, (world) =>
       rpc(version, world, { answers: (dialog) => world.answer(dialog) }, async (pi) => {
         const answering = async (answer, what) => {
@@ -37,7 +37,7 @@ for (const version of Object.keys(VERSIONS)) {
           await pi.prompt(erase(what));
           return [pi.dialogs.length, toldByTools(world.model.requests).at(-1)];
         };
-        const never = () => assert.fail("nobody is asked");
+        const never = () => assert.fail("no dialog is expected");
         assert.deepEqual(await answering((dialog) => option(dialog, "Allow once"), "a"), [1, "erased a"]);
         const [{ title }] = pi.dialogs;
         assert.match(title, /ours/);
@@ -53,7 +53,7 @@ for (const version of Object.keys(VERSIONS)) {
         assert.deepEqual(await answering(never, "e"), [0, "erased e"]);
       })));
 
-  test(`a server's form, page, sampling and roots are answered (${version})`, () =>
+  test(`form and URL elicitation, sampling and roots are answered (${version})`, () =>
     inHome({ servers }, (world) =>
       withUser(version, world, async (pi) => {
         const form = script(mcp({ tool: "ours_ask_form" }));
@@ -82,7 +82,7 @@ for (const version of Object.keys(VERSIONS)) {
       })));
 }
 
-test("where nobody can be asked, nothing is done", () =>
+test("without dialogs, approvals and elicitation are refused", () =>
   inHome({ servers }, async (world) => {
     const { code } = await print(LATEST, world, erase("a"));
     assert.equal(code, 0);

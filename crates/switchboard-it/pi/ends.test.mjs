@@ -1,4 +1,4 @@
-// Sessions begin with one gateway and end without any, in whatever way they end.
+// Each session starts one gateway, and leaves none, however it ends.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,13 +15,13 @@ const servers = (world) => ({ ours: ours(world) });
 const COUNT = script(mcp({ tool: "ours_count" }));
 const WAIT = script(mcp({ tool: "ours_wait" }));
 
-// What Pi shows after `/reload`, until a new session clears the screen.
+// Shown by Pi after `/reload`, until a new session clears the screen.
 const RELOADED = /^ Reloaded /m;
 
 const nothingLeft = (world) =>
-  eventually("nothing is left", () => processesOf(world).length === 0, () => processesOf(world));
+  eventually("no process is left", () => processesOf(world).length === 0, () => processesOf(world));
 
-// Runs one gateway, which is not the one that ran before; gives which one.
+// Waits until exactly one gateway runs, other than `before`; returns its process id.
 async function another(world, before) {
   const one = () => {
     const [gateway, second] = gatewaysOf(world);
@@ -41,7 +41,7 @@ const ENDS = {
   ...Object.fromEntries(["SIGINT", "SIGTERM", "SIGHUP"].map((signal) => [signal, async (version, world) => {
     const before = calls(world);
     const { child, ended } = start(version, world, ["-p", WAIT]);
-    await eventually("the call is there", () => calls(world) > before, () => told(world));
+    await eventually("the server received the call", () => calls(world) > before, () => told(world));
     child.kill(signal);
     return ended;
   }])),
@@ -58,7 +58,7 @@ for (const version of Object.keys(VERSIONS)) {
       }));
   }
 
-  test(`${TIMES} new sessions have one gateway each, although Pi says twice that they start (${version})`, () =>
+  test(`${TIMES} new sessions have one gateway each, although Pi emits two start events (${version})`, () =>
     inHome({ servers }, (world) =>
       rpc(version, world, {}, async (pi) => {
         let gateway;

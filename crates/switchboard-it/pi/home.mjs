@@ -12,7 +12,7 @@ import { end, eventually, processesOf } from "./processes.mjs";
 
 export { eventually, processesOf };
 
-// Where the program and the extension under test are.
+// The paths of the program and the extension under test.
 export const SWITCHBOARD = process.env.PI_TEST_SWITCHBOARD;
 export const EXTENSION = process.env.PI_TEST_EXTENSION;
 
@@ -22,13 +22,13 @@ export const installed = (path) => beside(join("node_modules", path));
 const node = (script, ...args) => ({ command: process.execPath, args: [script, ...args] });
 const official = (name) => installed(`@modelcontextprotocol/${name}/dist/index.js`);
 
-// The servers of the tests, as a configuration has them.
+// The servers of the tests, as entries of a configuration.
 export const everything = () => node(official("server-everything"));
 export const files = ({ project }) => node(official("server-filesystem"), project);
-// A server of our own, which writes down what it was told.
+// Our own server, which logs the messages that it receives.
 export const ours = ({ home }, ...args) => node(beside("server.mjs"), join(home, "told"), ...args);
 
-// What `switchboard install pi` writes into Pi's settings, but for its place.
+// The settings that `switchboard install pi` writes, except for the path of the package.
 const INSTALLED = { packages: [EXTENSION], extensions: ["-builtin:mcp"] };
 
 // Calls `use` with a home whose user has the servers `servers`, a function of the home, in Pi's own
@@ -91,7 +91,7 @@ export const cli = async ({ env, project }, ...args) =>
 
 export const writeJson = (path, value) => writeFileSync(path, JSON.stringify(value, null, 2));
 
-// What our server was told so far, a message each.
+// The messages that our server has received so far.
 export function told({ home }) {
   try {
     return readFileSync(join(home, "told"), "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));

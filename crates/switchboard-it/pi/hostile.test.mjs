@@ -1,4 +1,4 @@
-// What servers say, and a program that says nothing, neither end Pi nor fool its user.
+// Hostile server output and a silent program neither end Pi nor deceive its user.
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { rpc } from "./rpc.mjs";
 const servers = (world) => ({ ours: ours(world) });
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`log lines that are not what they should be do no harm (${version})`, () =>
+  test(`malformed log messages are shown safely or ignored (${version})`, () =>
     inHome({ servers }, (world) =>
       rpc(version, world, {}, async (pi) => {
         await pi.prompt(script(mcp({ tool: "ours_shout" }), mcp({ tool: "ours_count" })));
@@ -23,7 +23,7 @@ for (const version of Object.keys(VERSIONS)) {
       })));
 }
 
-test("a program that was killed is started again, and the footer is that of the new one", () =>
+test("a killed gateway is restarted, and the footer shows the new one", () =>
   inHome({ servers }, (world) =>
     rpc(LATEST, world, {}, async (pi) => {
       const connected = () => eventually("it is connected", () => /\(1 connected\)/.test(pi.footer() ?? ""), () => pi.footer());
@@ -36,13 +36,13 @@ test("a program that was killed is started again, and the footer is that of the 
       await connected();
     })));
 
-test("Pi takes no audio: it is a note and a file", () =>
+test("audio becomes a file and a note, because Pi takes none", () =>
   inHome({ servers }, async (world) => {
     await print(LATEST, world, script(mcp({ tool: "ours_sound" })));
     assert.match(toldByTools(world.model.requests).at(-1), /^\[Audio content: audio\/wav\]\nSaved to \S+\.wav$/);
   }));
 
-test("a program that says nothing keeps Pi neither from answering nor from ending", () =>
+test("a silent program does not stop Pi from answering and ending", () =>
   inHome({ servers, binary: "/bin/cat" }, async (world) => {
     const silent = join(world.home, "silent");
     writeFileSync(silent, "#!/bin/sh\nexec sleep 100\n", { mode: 0o755 });
@@ -51,7 +51,7 @@ test("a program that says nothing keeps Pi neither from answering nor from endin
     assert.deepEqual([code, stdout], [0, "hello\n"]);
   }));
 
-test("no line is wider than the terminal, and no text moves its cursor", async () => {
+test("lines fit the terminal and contain no control characters", async () => {
   const { fitting, renderCall, renderResult } = await import(join(EXTENSION, "render.ts"));
   const theme = { fg: (_colour, text) => text, bold: (text) => text };
   const nasty = "\u001b[31mwide 漢字 e\u0301 \u{1f469}\u200d\u{1f469} \u202e\t".repeat(20);

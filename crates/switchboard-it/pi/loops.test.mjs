@@ -1,4 +1,4 @@
-// One loop of the model in every mode of every version, installed as a user does it.
+// One loop of the model in every mode of every version, installed with `pi install`.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const BOTH = script(
   mcp({ tool: "files_read_text_file", args: { path: "hello.txt" } }),
 );
 
-// What Pi says where its own MCP is not switched off, as `switchboard install pi` does it.
+// Pi's warning if its built-in MCP is still on, which `switchboard install pi` turns off.
 const REPLACED = /^.*registers command `\/mcp`, so built-in extension `mcp` was not loaded.*\n$/;
 
 function check({ model }) {
@@ -24,7 +24,7 @@ function check({ model }) {
   model.requests.length = 0;
 }
 
-// A home without anything of ours, in which `pi install` was run.
+// A home with nothing but the extension, added by `pi install`.
 const inInstalled = (version, use) =>
   inHome({ servers: (world) => ({ everything: everything(), files: files(world) }), pi: {} }, async (world) => {
     const { code, stderr } = await administer(version, world, "install", EXTENSION);
@@ -35,7 +35,7 @@ const inInstalled = (version, use) =>
   });
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`installed in an empty home, print, json, rpc and the terminal reach two servers (${version})`, () =>
+  test(`after installation print, json, rpc and terminal modes reach two servers (${version})`, () =>
     inInstalled(version, async (world) => {
       const printed = await print(version, world, BOTH);
       assert.deepEqual([printed.code, printed.stdout], [0, "done: hello from a file\n\n"], printed.stderr);

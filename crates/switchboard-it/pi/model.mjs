@@ -1,8 +1,8 @@
-// A model that does what the prompt says, over the wire of OpenAI's chat completions.
+// A fake model that follows a script in the prompt, over OpenAI's chat completions API.
 //
-// A prompt that `script` wrote holds the turns of the model: each is what it says, or the calls that
-// it makes at once. After the last turn it says `done: ` and what the last tool answered. To a prompt
-// without a script it says `heard: ` and the prompt.
+// A prompt made by `script` has the turns of the model: each is a text, or calls that are made at
+// once. After the last turn it says `done: ` and the last tool result. To a prompt without a script
+// it says `heard: ` and the prompt.
 
 import { createServer } from "node:http";
 
@@ -13,7 +13,7 @@ export const script = (...turns) => MARK + JSON.stringify(turns);
 // A turn that calls the tool `mcp` once.
 export const mcp = (args) => [["mcp", args]];
 
-// Calls `use` with a model that listens; `requests` has the body of everything it was asked.
+// Calls `use` with a running model; `requests` has the bodies of its requests.
 export async function withModel(use) {
   const requests = [];
   const server = createServer(async (request, response) => {
@@ -36,7 +36,7 @@ export async function withModel(use) {
 export const textOf = (content) =>
   typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("\n");
 
-// What the model was told by tools, as its last request has it.
+// The tool results in the last request of the model.
 export const toldByTools = (requests) => {
   const { messages } = requests.at(-1);
   return messages.filter(({ role }) => role === "tool").map(({ content }) => textOf(content));
@@ -64,7 +64,7 @@ function answer({ model, messages }, number, response) {
   response.end("data: [DONE]\n\n");
 }
 
-// The arguments of a call come in two halves, as those of a real model come in many.
+// The arguments of a call come in two deltas, as a real model streams them in many.
 function pieces([name, args], index, number) {
   const text = JSON.stringify(args);
   const half = text.length / 2;

@@ -1,4 +1,4 @@
-// Pi, in each version that is supported, and the ways to run it.
+// Pi in each supported version, and the ways to run it.
 
 import { beside, installed } from "./home.mjs";
 import { watch } from "./processes.mjs";
@@ -14,12 +14,12 @@ const PATIENCE_MS = 60_000;
 export const commandOf = (version, args) =>
   [process.execPath, VERSIONS[version], "--provider", "fake", "--model", "fake", "--no-session", ...args];
 
-// Starts Pi; `ended` comes true with what it wrote and how it ended.
+// Starts Pi; `ended` resolves to its output and exit status.
 export function start(version, { env, project }, args, stdin = "ignore") {
   return run(commandOf(version, args), { env, cwd: project }, stdin);
 }
 
-// Runs a command of Pi that has no session, such as `install`.
+// Runs a command of Pi without a session, such as `install`.
 export const administer = (version, { env, project }, ...args) =>
   run([process.execPath, VERSIONS[version], ...args], { env, cwd: project }, "ignore").ended;
 
@@ -31,14 +31,14 @@ function run(command, options, stdin) {
 export const print = (version, world, prompt, ...options) =>
   start(version, world, [...options, "-p", prompt]).ended;
 
-// Runs one prompt in json mode, and gives the events.
+// Runs one prompt in json mode; returns the events.
 export async function json(version, world, prompt, options = []) {
   const ran = await start(version, world, [...options, "--mode", "json", prompt]).ended;
   const events = ran.stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   return { ...ran, events, ...toolEvents(events) };
 }
 
-// What became of the calls of tools, in their order.
+// The events of tool calls, in order.
 export const toolEvents = (events) => ({
   starts: events.filter(({ type }) => type === "tool_execution_start"),
   updates: events.filter(({ type }) => type === "tool_execution_update"),

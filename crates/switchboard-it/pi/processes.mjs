@@ -1,19 +1,19 @@
-// Programs bounded in time, the processes of a home, and waiting for them without a fixed time.
+// Programs with a time limit, the processes of a home, and polling for a condition.
 
 import { spawn } from "node:child_process";
 import { readFileSync, readdirSync, readlinkSync } from "node:fs";
 
 const PATIENCE_MS = 30_000;
 
-// Waits until `holds` does, looking again and again; `now` tells what there is instead.
+// Polls until `holds` is true; `now` describes the present state for the error.
 export async function eventually(what, holds, now = () => "", patience = PATIENCE_MS) {
   for (const end = performance.now() + patience; !holds(); ) {
-    if (performance.now() > end) throw new Error(`never came true: ${what}; ${JSON.stringify(now())}`);
+    if (performance.now() > end) throw new Error(`timed out: ${what}; ${JSON.stringify(now())}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-// The processes whose environment names a home, or that work in it.
+// The processes whose environment contains the path of a home, or that have their directory in it.
 export function processesOf({ home }) {
   const own = (pid) => {
     try {
@@ -21,7 +21,7 @@ export function processesOf({ home }) {
       const works = readlinkSync(`/proc/${pid}/cwd`);
       if (!environment.includes(home) && !works.startsWith(home)) return [];
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
-      return command.length > 0 ? [{ pid, command }] : []; // A zombie has none.
+      return command.length > 0 ? [{ pid, command }] : []; // A zombie has no command line.
     } catch {
       return []; // It ended while we looked, or is another user's.
     }
@@ -37,7 +37,7 @@ export function end(pid, signal = "SIGKILL") {
   }
 }
 
-// Starts a program; `ended` comes true on `event` with what it wrote and how it ended.
+// Starts a program; on `event`, `ended` resolves to its output and exit status.
 export function watch([program, ...args], options, { patienceMs, event = "close" }) {
   const child = spawn(program, args, options);
   const written = { stdout: "", stderr: "" };

@@ -1,4 +1,4 @@
-// Pi in rpc mode: prompts and commands in, events out, and somebody who answers its dialogs.
+// Pi in rpc mode: prompts and commands in, events out, with answers to its dialogs.
 
 import assert from "node:assert/strict";
 import { stripVTControlCharacters } from "node:util";
@@ -8,8 +8,8 @@ import { start, toolEvents } from "./pi.mjs";
 const DIALOGS = ["select", "confirm", "input", "editor"];
 const PATIENCE_MS = 30_000;
 
-// Calls `use` with a session of Pi and ends Pi. `answers` says what to answer to a dialog, by its
-// request: a value, true or false for a confirmation, or undefined to dismiss it.
+// Calls `use` with a session of Pi and ends Pi. `answers` maps the request of a dialog to an answer:
+// a value, true or false for a confirmation, or undefined to dismiss it.
 export async function rpc(version, world, { answers = () => undefined, options = [] }, use) {
   const { child, ended } = start(version, world, [...options, "--mode", "rpc"], "pipe");
   const session = new Session(child, answers);
@@ -41,7 +41,7 @@ class Session {
     child.stdout.on("data", (text) => this.#read(text));
   }
 
-  // Lines end with LF alone: other ends of lines stand in texts.
+  // Only LF ends a line; other line separators can be part of a text.
   #read(text) {
     this.#rest += text;
     const lines = this.#rest.split("\n");
@@ -69,7 +69,7 @@ class Session {
     this.#child.stdin.write(`${JSON.stringify(message)}\n`);
   }
 
-  // The first event from `since` on that `is` finds.
+  // The first event, from index `since` on, for which `is` holds.
   until(what, is, since = 0) {
     return new Promise((resolve, reject) => {
       const give = (settle, value) => {
@@ -81,13 +81,13 @@ class Session {
         const found = this.events.slice(since).find(is);
         if (found) give(resolve, found);
       };
-      const timer = setTimeout(() => give(reject, new Error(`never came: ${what}`)), PATIENCE_MS);
+      const timer = setTimeout(() => give(reject, new Error(`timed out: ${what}`)), PATIENCE_MS);
       this.#waiting.add(look);
       look();
     });
   }
 
-  // Sends a command of the protocol and gives its answer.
+  // Sends a command of the protocol; returns the data of its response.
   async command(type, params = {}) {
     this.#requests += 1;
     const id = `request-${this.#requests}`;
@@ -99,7 +99,7 @@ class Session {
     return answer.data;
   }
 
-  // Runs a prompt to its end and gives what happened meanwhile.
+  // Runs a prompt to its end; returns the events of its tool calls.
   async prompt(message) {
     const since = this.events.length;
     await this.command("prompt", { message });
@@ -107,15 +107,14 @@ class Session {
     return toolEvents(this.events.slice(since));
   }
 
-  // Runs a slash command and gives the notices that it showed, of whatever kind.
+  // Runs a slash command; returns the notices that it showed.
   async slash(line) {
     const since = this.events.length;
     await this.command("prompt", { message: line });
     return this.notices(since).join("\n");
   }
 
-  // Says a line again and again until it shows what it should: what changes outside is taken up a
-  // little later.
+  // Repeats a command until its output matches `pattern`: Pi notices outside changes with a delay.
   async untilShown(line, pattern) {
     for (const end = performance.now() + PATIENCE_MS; ; ) {
       const shown = await this.slash(line);
@@ -130,14 +129,14 @@ class Session {
     return this.events.slice(since).filter(shown).map(({ message }) => stripVTControlCharacters(message));
   }
 
-  // What stands in the footer now.
+  // The present text of the footer.
   footer() {
     const set = this.events.filter(({ type, method }) => type === "extension_ui_request" && method === "setStatus");
     const text = set.at(-1)?.statusText;
     return text && stripVTControlCharacters(text);
   }
 
-  // The last events, for a report of what went wrong.
+  // The last events, for a failure message.
   tail() {
     return this.events.slice(-8).map((event) => JSON.stringify(event).slice(0, 300)).join("\n");
   }

@@ -1,4 +1,4 @@
-// Input schemas of tools, and what a model must receive of each where that is not the same.
+// Input schemas of tools, with the schema that the model must receive if it differs.
 
 const only = (schema) => ({ type: "object", properties: { value: schema }, required: ["value"] });
 
@@ -46,7 +46,7 @@ const CHANGED = {
   untyped_root: [{ properties: { a: { type: "string" } } }, { type: "object", properties: { a: { type: "string" } } }],
 };
 
-// A row for each tool: its name, the schema that its server gives, and the one that arrives.
+// A row for each tool: its name, the schema from its server, and the expected schema for the model.
 export const SCHEMAS = [
   ...Object.entries(UNCHANGED).map(([name, schema]) => ({ name, given: schema, arrives: schema })),
   ...Object.entries(CHANGED).map(([name, [given, arrives]]) => ({ name, given, arrives })),

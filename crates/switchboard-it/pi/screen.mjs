@@ -1,23 +1,23 @@
-// A program on a terminal: its screen as a text, and the keys that it gets.
+// A program on a terminal: keys in, screen text out.
 
 import { spawn } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const PTY = join(dirname(fileURLToPath(import.meta.url)), "terminal.py");
-const LOOK_AGAIN_MS = 100; // What is waited for may be a file.
+const LOOK_AGAIN_MS = 100; // The condition may depend on a file, not on the screen.
 
-// Without what depends on where a line breaks, and without the frames of dialogs.
+// Removes white space, which depends on line breaks, and the frames of dialogs.
 export const squeezed = (text) => text.replaceAll(/[\s│┃|╎▌▐]/g, "");
 
-// Starts `command` on a screen of `Terminal`, which is that of @xterm/headless.
+// Starts `command` on a screen of `Terminal`, the class of @xterm/headless.
 export function openScreen(Terminal, command, { env, cwd, cols, rows, patienceMs }) {
   const terminal = new Terminal({ cols, rows, allowProposedApi: true });
   const words = [PTY, String(cols), String(rows), ...command];
   const child = spawn("python3", words, { env, cwd, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
   terminal.onData((answer) => child.stdin.write(answer));
-  child.stdin.on("error", () => {}); // It ended before it read everything.
+  child.stdin.on("error", () => {}); // The program may exit before it has read its input.
   const looks = new Set();
   child.stdout.on("data", (bytes) => terminal.write(bytes, () => { for (const look of looks) look(); }));
 
@@ -34,14 +34,14 @@ export function openScreen(Terminal, command, { env, cwd, cols, rows, patienceMs
       settle(value);
     };
     const look = () => { if (holds()) give(resolve); };
-    const timer = setTimeout(() => give(reject, new Error(`never seen: ${what}\n${text()}`)), patienceMs);
+    const timer = setTimeout(() => give(reject, new Error(`timed out: ${what}\n${text()}`)), patienceMs);
     const again = setInterval(look, LOOK_AGAIN_MS);
     looks.add(look);
     look();
   });
   const sees = (pattern) => until(pattern, () => pattern.test(text()));
   const type = (keys) => child.stdin.write(keys);
-  // A line is pasted, so that no list of completions takes the Enter, which comes when its end is seen.
+  // Pastes the line, so that no completion list takes the Enter, which follows once its end is visible.
   const enter = async (line) => {
     type(`\x1b[200~${line}\x1b[201~`);
     const end = squeezed(line).slice(-12);

@@ -13,7 +13,7 @@ import { onTerminal } from "./terminal.mjs";
 const EXPAND = "\x0f"; // ctrl+o
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`/mcp status shows the servers, and a call is a line until it is expanded (${version})`, () =>
+  test(`/mcp status shows the servers, and a call is one line until expanded (${version})`, () =>
     inHome({ servers: (world) => ({ everything: everything(), files: files(world) }) }, async (world) => {
       writeFileSync(join(world.project, "lines.txt"), "first line\nsecond line\nthird line");
       const left = await onTerminal(version, world, async ({ enter, sees, type, screen }) => {

@@ -1,6 +1,6 @@
-// An MCP server that asks, waits and fails as its tools are named, and writes down what it is told.
-// Usage: node server.mjs TOLD [schemas]: with `schemas` its tools are those of schemas.mjs instead, which
-// give back what they take, and are described anew once `boolean` was called.
+// An MCP server with a tool for each behaviour; it logs the messages that it receives.
+// Usage: node server.mjs LOG [schemas]: with `schemas` its tools are those of schemas.mjs instead. They
+// return their arguments; a call of `boolean` changes the descriptions.
 
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 
@@ -14,7 +14,7 @@ const text = (value) => ({ content: [{ type: "text", text: worded(value) }] });
 
 const asked = new Map();
 
-// Asks the client and gives its answer, or its refusal.
+// Sends a request to the client; returns its result, or its refusal.
 function ask(method, params) {
   const id = `ask-${asked.size + 1}`;
   send({ id, method, params });
@@ -32,7 +32,7 @@ const FORM = {
   required: ["name"],
 };
 
-// Log lines that are not what they should be.
+// Malformed log messages.
 const SHOUTS = [
   { level: "error" },
   { level: "error", logger: "\u001b]0;title\u0007", data: "\u001b[2J\u202ehidden" },
@@ -44,7 +44,7 @@ const waiting = [];
 const TOOLS = {
   wait: { call: () => new Promise(() => {}) },
   meet: {
-    // Nobody is answered before the second one is there.
+    // The first call is answered only when the second arrives.
     call: ({ who }) => new Promise((resolve) => {
       waiting.push(() => resolve(text(`${who} met another`)));
       if (waiting.length > 1) for (const answer of waiting.splice(0)) answer();

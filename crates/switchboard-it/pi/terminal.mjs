@@ -1,4 +1,4 @@
-// Pi on a terminal: what somebody types, and what they see.
+// Pi on a terminal: typed keys in, screen out.
 
 import headless from "@xterm/headless";
 
@@ -8,7 +8,7 @@ import { openScreen } from "./screen.mjs";
 const SIZE = { cols: 110, rows: 40 };
 const PATIENCE_MS = 40_000;
 
-// Calls `use` with a screen on which Pi runs; `use` has to end Pi.
+// Calls `use` with the screen of a running Pi; `use` must end Pi.
 export async function onTerminal(version, { env, project }, use) {
   const options = { env, cwd: project, ...SIZE, patienceMs: PATIENCE_MS };
   const screen = openScreen(headless.Terminal, commandOf(version, []), options);

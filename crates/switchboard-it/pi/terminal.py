@@ -1,6 +1,7 @@
-"""Runs a command on a terminal of its own: terminal.py COLUMNS ROWS COMMAND…
+"""Runs a command on a pseudoterminal: terminal.py COLUMNS ROWS COMMAND…
 
-Standard input is typed there, standard output is what appears. It ends as the command does.
+Standard input is typed there; standard output is the output of the terminal. It exits with the
+status of the command.
 """
 
 import fcntl
@@ -22,7 +23,7 @@ while terminal in sources:
     for source in select.select(sources, [], [])[0]:
         try:
             data = os.read(source, 65536)
-        except OSError:  # The last program on the terminal ended.
+        except OSError:  # The last program on the terminal has ended.
             data = b""
         if not data:
             sources.remove(source)

@@ -1,4 +1,4 @@
-// What the model gets where servers' tools stand beside `mcp`, or a tool for each step in its place.
+// The tools that the model gets with direct tools, and with the granular toolset.
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -13,8 +13,8 @@ import { SCHEMAS } from "./schemas.mjs";
 
 const direct = (world) => ({ s: { ...ours(world, "schemas"), directTools: true } });
 
-// A home in which the server of schemas was listed for this Pi and does not run: listings are kept for
-// each set of client capabilities.
+// A home in which the schema server was listed and does not run. The listing was made by this Pi, because
+// listings are cached for each set of client capabilities.
 const inListed = (version, use) =>
   inHome({ servers: direct }, async (world) => {
     await print(version, world, script([["mcp", { connect: "s" }]]));
@@ -26,7 +26,7 @@ const inListed = (version, use) =>
 const offered = ({ tools }) => Object.fromEntries(tools.map(({ function: { name, ...rest } }) => [name, rest]));
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`direct tools are there at once, with the schemas of their server (${version})`, () =>
+  test(`direct tools are listed from the cache with their schemas (${version})`, () =>
     inListed(version, async (world) => {
       const value = { whatever: ["it", "is"] };
       await print(version, world, script("hello"));
@@ -40,7 +40,7 @@ for (const version of Object.keys(VERSIONS)) {
       assert.deepEqual(toldByTools(world.model.requests), anything.map(() => JSON.stringify({ value })));
     }));
 
-  test(`a tool that its server changes stays as the model knows it until the user reconnects (${version})`, () =>
+  test(`a changed tool keeps its old definition until the user reconnects (${version})`, () =>
     inListed(version, (world) =>
       rpc(version, world, {}, async (pi) => {
         const description = async (tool, value) => {
@@ -54,7 +54,7 @@ for (const version of Object.keys(VERSIONS)) {
         assert.match(await description("s_string", "a"), /Takes another string$/);
       })));
 
-  test(`the granular toolset gives a tool for each step (${version})`, () =>
+  test(`the granular toolset has a tool for each step (${version})`, () =>
     inHome({ servers: (world) => ({ ours: ours(world) }), settings: { toolset: "granular" } }, async (world) => {
       const call = ["mcp_call_tool", { connection_id: "ours", tool_name: "count", arguments: {} }];
       await print(version, world, script([["mcp_list_connections", {}]], [call]));

@@ -1,4 +1,4 @@
-// The servers that a project brings: the user approves them in a dialog of Pi, and nowhere else.
+// Servers of a project: the user can approve them only in a dialog of Pi.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const isTrustDialog = ({ title, options }) =>
 const trusts = (dialog) => (isTrustDialog(dialog) ? "Trust it" : undefined);
 
 for (const version of Object.keys(VERSIONS)) {
-  test(`a project's server runs once its exact definition was approved (${version})`, () =>
+  test(`a project's server runs after its exact definition is approved (${version})`, () =>
     inProject(async (world) => {
       await rpc(version, world, { answers: trusts }, async (pi) => {
         const dialog = await pi.until("the dialog", ({ method }) => method === "select");
@@ -34,7 +34,7 @@ for (const version of Object.keys(VERSIONS)) {
         await pi.prompt(COUNT);
         assert.equal(toldByTools(world.model.requests).at(-1), "counted");
       });
-      // The yes holds, and another definition needs another one.
+      // The approval lasts, and another definition needs a new one.
       await print(version, world, COUNT);
       assert.equal(toldByTools(world.model.requests).at(-1), "counted");
       writeJson(join(world.project, ".mcp.json"), { mcpServers: { theirs: ours(world, "other") } });
@@ -42,7 +42,7 @@ for (const version of Object.keys(VERSIONS)) {
       assert.match(toldByTools(world.model.requests).at(-1), /error: .*(trust|approv)/);
     }));
 
-  test(`a no, and a project that Pi does not trust, leave a project's server off (${version})`, () =>
+  test(`a declined dialog or a project untrusted in Pi leaves its server off (${version})`, () =>
     inProject(async (world) => {
       await rpc(version, world, { answers: () => "No" }, async (pi) => {
         await pi.until("the notice", ({ method, message }) => method === "notify" && /theirs stays off/.test(message));
@@ -58,7 +58,7 @@ for (const version of Object.keys(VERSIONS)) {
     }));
 }
 
-test("nobody is asked in print and json mode, and a project's server stays off", () =>
+test("print and json mode show no trust dialog, and a project's server stays off", () =>
   inProject(async (world) => {
     for (const run of [print, json]) {
       const { code } = await run(LATEST, world, COUNT);

@@ -1,5 +1,5 @@
-// Puts Pi 1.5.0 beside this file. The registry lacks packages that it names, so that npm cannot
-// install it, but its own package carries all of them in one bundle.
+// Unpacks Pi 1.5.0 beside this file. npm cannot install it, because the registry lacks some of its
+// dependencies, but its own package bundles all of them.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,6 +18,6 @@ const stdio = ["ignore", "pipe", "inherit"];
 const packed = execFileSync("npm", ["pack", "--silent", PACKAGE], { cwd: place, stdio, encoding: "utf8" });
 const archive = join(place, packed.trim().split("\n").at(-1));
 const found = createHash("sha512").update(readFileSync(archive)).digest("base64");
-if (found !== SHA512) throw new Error(`${PACKAGE} is not what is pinned: sha512-${found}`);
+if (found !== SHA512) throw new Error(`${PACKAGE} does not match its pinned hash: sha512-${found}`);
 execFileSync("python3", ["-m", "tarfile", "-e", archive, place]);
 rmSync(archive);

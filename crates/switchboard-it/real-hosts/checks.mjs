@@ -1,4 +1,4 @@
-// What every host and every server must show, and what `switchboard` shows beside them.
+// The checks of every third-party host and server, and those of a second start and the command line.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -12,7 +12,7 @@ import { childrenOf, eventually, inWorld } from "./world.mjs";
 
 const run = promisify(execFile);
 
-// The world of all hosts: both servers are known, as after a first use.
+// The world of all host checks: both servers are listed already, as after a first use.
 export const inHostsWorld = (switchboard, use) =>
   inWorld((place) => ({ everything: everything(place), files: filesystem(place) }), async (world) => {
     for (const server of ["everything", "files"]) await cli(switchboard, world, "connect", server);
@@ -22,7 +22,7 @@ export const inHostsWorld = (switchboard, use) =>
 const cli = async (switchboard, { env, home }, ...args) =>
   (await run(switchboard, args, { env, cwd: home })).stdout;
 
-// One host over one transport.
+// Checks one host over one transport.
 export const hostCheck = (open, target, files) => session(open, target, async (host) => {
   const { mcp, fails, list, read, prompt } = host;
   assert.deepEqual((await list("tools")).map(({ name }) => name), ["mcp"]);
@@ -42,24 +42,24 @@ export const hostCheck = (open, target, files) => session(open, target, async (h
   await (host.asked ? agreeing(host, path) : unable(host, path));
 });
 
-// A user who can be asked decides what a destructive tool does, and answers a server's own question.
+// With elicitation, the user approves a destructive tool and answers a form of a server.
 async function agreeing({ mcp, asked }, path) {
   await mcp({ tool: "files_write_file", args: { path, content: "by a tool" } });
   assert.equal(readFileSync(path, "utf8"), "by a tool");
-  assert.equal(asked.length, 1, "a destructive tool asks");
+  assert.equal(asked.length, 1, "a destructive tool requires approval");
   assert.match(asked[0], /write_file/);
   assert.match(await mcp({ tool: "everything_trigger-elicitation-request" }), /- Name: Ada/);
-  assert.equal(asked.length, 2, "a server's question arrives");
+  assert.equal(asked.length, 2, "the elicitation of a server arrives");
 }
 
-// Where nobody can be asked, nothing destructive is done.
+// Without elicitation, a destructive tool does not run.
 async function unable({ fails }, path) {
   assert.match(await fails({ tool: "files_write_file", args: { path, content: "by a tool" } }), /^approval/);
   assert.ok(!existsSync(path));
 }
 
-// One server behind us: listed, called, its resource and its prompt, and none where it has none.
-// `shown` gets the steps that it passed.
+// Checks one server behind Switchboard: list, call, resource and prompt, or empty lists without them.
+// `shown` gets the steps that passed.
 export const serverCheck = (switchboard, open, { start, call, resource, prompt }, shown) =>
   start((entry) => inWorld((place) => ({ it: entry(place) }), (world) =>
     TRANSPORTS.stdio(switchboard, world, (target) => session(open, target, async (host) => {
@@ -90,11 +90,11 @@ export const serverCheck = (switchboard, open, { start, call, resource, prompt }
       shown.add("prompt");
     }))));
 
-// A process starts servers as they are used, and tells what it knows from before without any.
+// A new process starts servers only when they are used, and answers from the cache without them.
 export const secondStart = async (open, target) => {
   await session(open, target, async ({ mcp, pid }) => {
     for (const server of ["everything", "files"]) await mcp({ connect: server });
-    // Both ask for roots: the connection that all share closes beside the session's own.
+    // Both request roots: their shared connection closes, and the session's own stays.
     const keepers = () => childrenOf(pid).flatMap((reaper) => childrenOf(reaper));
     await eventually("a process for each server", () => keepers().length === 2);
   });

@@ -1,5 +1,5 @@
-// Drives `switchboard` with hosts by others, over stdio and HTTP, and with servers by others behind
-// it. Usage: node drive.mjs SWITCHBOARD PYTHON1 PYTHON2, with that major version of the SDK in each.
+// Runs `switchboard` with third-party hosts, over stdio and HTTP, and with third-party servers.
+// Usage: node drive.mjs SWITCHBOARD PYTHON1 PYTHON2, with that major version of the SDK in each.
 
 import { commandLine, hostCheck, inHostsWorld, secondStart, serverCheck } from "./checks.mjs";
 import { firstHour } from "./first_hour.mjs";
@@ -24,7 +24,7 @@ function overdue() {
   });
 }
 
-// Runs a check, prints a line, and returns the cell that it has in a table.
+// Runs a check, prints a line, and returns the text of its table cell.
 async function report(name, check) {
   const started = performance.now();
   let outcome = "ok";
@@ -68,9 +68,9 @@ async function serversBehind() {
   }
 }
 
-// Alone, because it says how long commands take.
+// Runs alone, because it measures how long commands take.
 await report("first hour", firstHour(switchboard, usual, servers));
-// Side by side, because most of the time is spent waiting for programs to start.
+// Run in parallel, because most of the time is spent waiting for programs to start.
 await Promise.all([alone(), ...transports.map(hostsOver), serversBehind()]);
 
 function table(rows) {

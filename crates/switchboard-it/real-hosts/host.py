@@ -1,4 +1,4 @@
-"""A session of the Python SDK, 1.x or 2.x: requests come and answers go as lines of JSON.
+"""A session of the Python SDK, 1.x or 2.x: reads requests and writes results as lines of JSON.
 
 Usage: python host.py '{"command": …, "args": …}' or python host.py '{"url": …, "headers": …}'
 """
@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 try:
-    from mcp import Client  # 2.x: asks for `server/discover` and falls back to `initialize`.
+    from mcp import Client  # 2.x: sends `server/discover` and falls back to `initialize`.
 except ImportError:
     Client = None
 
@@ -30,7 +30,7 @@ asked = []
 
 
 async def agree(context, params):
-    """Its user agrees to everything once, and gives a name where one is wanted."""
+    """Its user accepts every request once, and gives a name if the form has one."""
     asked.append(params.message)
     return types.ElicitResult(action="accept", content={"decision": "once", "name": "Ada"})
 

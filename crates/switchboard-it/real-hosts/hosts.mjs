@@ -1,5 +1,5 @@
-// Hosts by others. Each opens a session with a target, `{ command, args, env, cwd }` or
-// `{ url, headers }`, and then takes requests by their method; `asked` is what its user was asked.
+// Third-party hosts. Each opens a session with a target, `{ command, args, env, cwd }` or
+// `{ url, headers }`, and sends requests by method; `asked` has the questions to its user.
 
 import { execFile, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -30,7 +30,7 @@ async function typescript({ Client, Stdio, Http, elicit, listRoots, options }, t
   const capabilities = { elicitation: {}, ...(listRoots && { roots: {} }) };
   const client = new Client({ name: "real-hosts", version: "1" }, { capabilities, ...options });
   const asked = [];
-  // Its user agrees to everything once, and gives a name where one is wanted.
+  // Its user accepts every request once, and gives a name if the form has one.
   client.setRequestHandler(elicit, ({ params }) => {
     asked.push(params.message);
     return { action: "accept", content: { decision: "once", name: "Ada" } };
@@ -50,7 +50,7 @@ async function typescript({ Client, Stdio, Http, elicit, listRoots, options }, t
   };
 }
 
-// The command line of the Inspector: a session for each request, and nobody to ask.
+// The command line of the Inspector: one session for each request, without elicitation.
 async function inspector(target) {
   const pairs = (object) => Object.entries(object).map(([name, value]) =>
     `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
@@ -73,7 +73,7 @@ async function inspector(target) {
   return { request, close: () => {} };
 }
 
-// The Python SDK, in the version that `python` has.
+// The Python SDK, in the version that the interpreter `python` has.
 async function python(python, target) {
   const words = [beside("host.py"), JSON.stringify(target)];
   const child = spawn(python, words, { stdio: ["pipe", "pipe", "inherit"] });
@@ -83,7 +83,7 @@ async function python(python, target) {
   const request = async (method, params = {}) => {
     child.stdin.write(`${JSON.stringify({ method, params })}\n`);
     const { value, done } = await lines.next();
-    if (done) throw new Error("the session of Python ended");
+    if (done) throw new Error("the Python host ended its session");
     const answer = JSON.parse(value);
     asked.splice(0, asked.length, ...answer.asked);
     return answer.result;
@@ -102,10 +102,10 @@ const V2 = {
   Http: v2.StreamableHTTPClientTransport,
   elicit: "elicitation/create",
 };
-// Asks for `server/discover` first and falls back to `initialize`, as the Python SDK 2 does.
+// Sends `server/discover` first and falls back to `initialize`, as the Python SDK 2 does.
 const V2_PROBING = { ...V2, options: { versionNegotiation: { mode: "auto" } } };
 
-// One with more capabilities than the others have.
+// A host with more capabilities than the others.
 export const withRoots = (target) => typescript({ ...V1, listRoots: ListRootsRequestSchema }, target);
 
 export const hosts = ({ python1, python2 }) => ({

@@ -1,4 +1,4 @@
-"""A server by a Python library, to stand behind Switchboard.
+"""A server built with a Python library, to run behind Switchboard.
 
 Usage: python server.py MODULE CLASS
 """

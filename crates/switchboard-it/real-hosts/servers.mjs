@@ -1,5 +1,5 @@
-// Servers by others, and for each what it must show through Switchboard: that it is listed, a call,
-// and a resource and a prompt where it has them.
+// Third-party servers, with the results that each must give through Switchboard: a call, and a
+// resource and a prompt if it has them.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -39,7 +39,7 @@ const everythingAt = (way, type, path) => async (use) => {
   return whileRunning(words, options, /\bport \d+/, () => use(() => ({ type, url })));
 };
 
-// Context7 asks its documentation of an HTTP service; here that is one of ours.
+// Context7 fetches documentation from an HTTP service; here it is a local fake.
 const context7 = async (use) => {
   const service = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url, "http://127.0.0.1");
@@ -55,7 +55,7 @@ const context7 = async (use) => {
   }
 };
 
-// Fetch gets a page from a service of ours.
+// Fetch gets a page from a local HTTP server.
 const fetching = (python) => {
   const call = { tool: "fetch", args: { url: "" }, says: /hello from a page/ };
   const start = async (use) => {
@@ -78,7 +78,7 @@ const fetching = (python) => {
 
 const fixed = (entry) => (use) => use(entry);
 
-// Where one has no `resource` or `prompt`, it must list none. `start` calls its argument with the
+// A server without `resource` or `prompt` must list none. `start` calls its argument with the
 // server's entry in a configuration, as a function of the world.
 export const servers = ({ python1, python2 }) => {
   const byPython = (python, module, name) => fixed(() => ({

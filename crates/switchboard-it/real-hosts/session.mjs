@@ -1,4 +1,4 @@
-// A session of a host with `switchboard`, over a transport, in the words of the checks.
+// A session of a host with `switchboard` over a transport, with the operations that the checks use.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { whileRunning } from "./world.mjs";
 
 const textOf = ({ content }) => content.map((block) => block.text ?? "").join("\n");
 
-// Each calls its last argument with what a host needs to reach `switchboard` in a world.
+// Each calls its last argument with the target through which a host reaches `switchboard` in a world.
 export const TRANSPORTS = {
   stdio: (switchboard, { env, home }, use) => use({ command: switchboard, args: ["serve"], env, cwd: home }),
   HTTP: (switchboard, { env, home, own }, use) => {

@@ -1,4 +1,4 @@
-// Homes for `switchboard`, each with servers by others in its configuration, and what runs in them.
+// Homes for `switchboard` with third-party servers in its configuration, and their processes.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const PATIENCE_MS = 30_000;
 export const beside = (path) => join(dirname(fileURLToPath(import.meta.url)), path);
 export const installed = (path) => beside(join("node_modules", path));
 
-// Calls `use` with a home that knows `mcpServers`, a function of it, and removes the home.
+// Calls `use` with a home whose configuration is `mcpServers`, a function of it; removes the home.
 export async function inWorld(mcpServers, use) {
   const home = mkdtempSync(join(tmpdir(), "real-hosts-"));
   const files = join(home, "files");
@@ -30,7 +30,7 @@ export async function inWorld(mcpServers, use) {
   }
 }
 
-// Calls `use` with what `pattern` finds in a line that the program writes, and ends the program.
+// Starts a program, calls `use` with the first match of `pattern` on its stderr, and ends it.
 export async function whileRunning([command, ...args], options, pattern, use) {
   const child = spawn(command, args, { stdio: ["ignore", "ignore", "pipe"], ...options });
   const ended = new Promise((resolve) => child.once("close", resolve));
@@ -54,7 +54,7 @@ export async function whileRunning([command, ...args], options, pattern, use) {
   }
 }
 
-// A port that nobody listens at just now.
+// A port without a listener at the moment.
 export async function freePort() {
   const listener = createServer();
   await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
@@ -63,15 +63,15 @@ export async function freePort() {
   return port;
 }
 
-// Waits until `holds` does, looking again and again.
+// Polls until `holds` is true.
 export async function eventually(what, holds) {
   for (const end = performance.now() + PATIENCE_MS; !holds(); ) {
-    if (performance.now() > end) throw new Error(`never came true: ${what}`);
+    if (performance.now() > end) throw new Error(`timed out: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-// The processes whose parent is `pid`, as the kernel tells.
+// The processes whose parent is `pid`.
 export function childrenOf(pid) {
   const isChild = (entry) => {
     try {

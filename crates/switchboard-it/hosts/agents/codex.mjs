@@ -61,7 +61,7 @@ const CODE_MODE = {
   carry: { tool: "exec", args: (tool, args) => `text(await tools.mcp__switchboard__${tool}(${args}))` },
 };
 
-// Results that code passes on have a mark; those of plain calls have none, since the API knows none.
+// Codex marks errors only in results of its code mode; its API has no mark for plain calls.
 const isErrorInCode = ({ as, text }) => as.type !== "custom_tool_call_output" || /"isError":true/.test(text);
 
 export const KINDS = [

@@ -1,4 +1,4 @@
-// Copilot CLI, with a provider of one's own.
+// Copilot CLI, with a custom model provider.
 
 import { join } from "node:path";
 
@@ -9,7 +9,7 @@ export const copilotCli = {
   name: "copilot-cli",
   label: "copilot-cli",
   hasPair: true,
-  // The program itself: the wrapper of the package does not pass signals on.
+  // Not the wrapper of the package, which does not pass signals on.
   program: (packaged) => [packaged("copilot-cli/node_modules/@github/copilot-linux-x64/copilot")],
   environment: ({ model }) => ({
     COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`,
@@ -25,14 +25,14 @@ export const copilotCli = {
     mergeJson(join(home, ".copilot/mcp-config.json"), { mcpServers });
   },
   terminal: {
-    // Without the permission it asks itself, too, until its user chooses "don't ask again" in the directory.
+    // Without this flag the host asks, too, until the user chooses "don't ask again" for the directory.
     args: ["--disable-client-telemetry", "--allow-tool", "switchboard"],
     ready: /Manual Approval/,
     questions: [/Do you want to use this tool\?/, /switchboard needs information/],
     keys: [[/❯ 1\. Yes/, ENTER], [/❯ Deny/, DOWN], [/❯ Allow once/, ENTER]],
     settings: ({ home, project }) => mergeJson(join(home, ".copilot/config.json"), { trusted_folders: [project], banner: "never" }),
   },
-  // Its own gate for tools that write keeps approvals for one directory each, in permissions-config.json.
+  // The host's own approvals of writing tools are per directory, in permissions-config.json.
   headless: (prompt, { writes }) => ({
     args: ["--disable-client-telemetry", ...(writes ? ["--allow-tool", "switchboard"] : []), "-p", prompt],
   }),

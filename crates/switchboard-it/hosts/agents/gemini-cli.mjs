@@ -24,7 +24,7 @@ export const geminiCli = {
     privacy: { usageStatisticsEnabled: false },
     general: { enableAutoUpdate: false },
   }),
-  // Headless, tools of a server without trust are not shown to the model.
+  // Headless, the host hides tools of untrusted servers from the model.
   servers: (world, entries) => {
     mergeJson(file(world), { mcpServers: shaped(entries, (entry) => ({ ...entry, trust: true })) });
   },

@@ -1,4 +1,4 @@
-// Keys, as a terminal sends them.
+// Key sequences of a terminal.
 
 export const DOWN = "\x1b[B";
 export const RIGHT = "\x1b[C";

@@ -36,7 +36,7 @@ export const opencode = {
   servers: (world, entries) => {
     mergeJson(file(world), { mcp: shaped(entries, ({ command, args }) => ({ type: "local", command: [command, ...args] })) });
   },
-  // An argument would be quoted.
+  // On standard input, because the host would quote an argument.
   headless: (prompt) => ({ args: ["run"], stdin: prompt }),
   ways: {},
 };

@@ -1,4 +1,4 @@
-// Anthropic's Messages API, as far as hosts use it.
+// The parts of Anthropic's Messages API that hosts use.
 
 import { halves, partsText } from "./parts.mjs";
 

@@ -1,4 +1,4 @@
-// OpenAI's Responses API, with its tool search and its tools that take code.
+// OpenAI's Responses API, with tool search and custom tools that take code.
 
 import { halves, partsText } from "./parts.mjs";
 

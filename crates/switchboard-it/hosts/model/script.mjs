@@ -1,26 +1,26 @@
-// What the fake model does next: it obeys the lines of its prompt, one turn each.
+// The next turn of the fake model: it executes the lines of its prompt, one each turn.
 //
-//   CALL TOOL ARGS     calls the tool once; ARGS may be `base64:…`, so that a screen does not show them
-//   FOLLOW TOOL ARGS   calls the tool, then reads on in the stored result as long as the answer says how
-//   SAY TEXT           says the text and ends its turn
+//   CALL TOOL ARGS     calls the tool once; ARGS may be `base64:…`, to keep them off the screen
+//   FOLLOW TOOL ARGS   calls the tool, then reads the stored result page by page as the answers say
+//   SAY TEXT           answers with the text and ends the turn
 //   HOLD               never answers
 //
-// After the last line it says `DONE`. It keeps no state: how far it is follows from the messages, so
-// that a request that a host sends again is answered in the same way.
+// After the last line it says `DONE`. It keeps no state: its progress follows from the messages, so that
+// it answers a repeated request in the same way.
 
 const LINE = /^\s*(CALL|FOLLOW|SAY|HOLD)\b ?(.*)$/;
 const MOST_PAGES = 100;
 
-// `ways` tells how a tool is reached that is not among the definitions:
+// `ways` describes how to call a tool that is not among the definitions:
 //   load   {tool, args, ask}: the host's own tool search, which is called once with `args`; `ask` makes
-//          the arguments that search for words
+//          the arguments for a search by words
 //   carry  {tool, args}: the tool that calls other tools, with its arguments for such a call
 export function nextTurn({ tools, messages }, ways = {}) {
   const prompt = messages.findLastIndex(({ role, text }) => role === "user" && stepsOf(text).length > 0);
   if (prompt < 0) return { text: "OK", calls: [] };
   const steps = stepsOf(messages[prompt].text);
   const turns = turnsOf(messages.slice(prompt + 1));
-  // A turn of its own, unless the prompt names the search itself.
+  // The search takes a turn of its own, unless the prompt names it.
   const load = steps.some(({ tool }) => tool === ways.load?.tool) ? undefined : ways.load;
   const isLoad = ({ calls }) => load !== undefined && calls.includes(load.tool);
 
@@ -51,7 +51,7 @@ export const stepsOf = (text) =>
 const decoded = (args) =>
   (args.startsWith("base64:") ? Buffer.from(args.slice("base64:".length), "base64").toString() : args);
 
-// Each answer of the model with what its calls brought.
+// Each turn of the model, with the results of its calls.
 function turnsOf(messages) {
   const turns = [];
   for (const { role, text, calls } of messages) {
@@ -61,7 +61,7 @@ function turnsOf(messages) {
   return turns;
 }
 
-// How to read on, as the newest of the pages tells; the id may stand on an earlier one.
+// The next page, according to the newest page; an earlier page may have the id.
 export function nextPage(pages) {
   const id = pages.flatMap((text) => [...text.matchAll(/\bresult: ([\w-]+)/g)].map(([, id]) => id)).at(-1);
   const offset = offsetIn(pages.at(-1) ?? "");
@@ -76,7 +76,7 @@ function offsetIn(text) {
   return found && Number(found[1].replaceAll(",", ""));
 }
 
-// The call of a tool: by its definition, by another tool, after a search of the host, or by its bare name.
+// Calls a tool: by its definition, through another tool, after a search of the host, or by its bare name.
 function reach(tool, args, tools, { load, carry, isLoaded }) {
   const defined = find(tool, tools);
   if (defined) return { ...defined, args };
@@ -87,7 +87,7 @@ function reach(tool, args, tools, { load, carry, isLoaded }) {
   return { name: tool, args };
 }
 
-// A definition by its exact name, or by how its name ends: each host has a prefix of its own.
+// A definition by its exact name, or by the end of its name: each host has its own prefix.
 function find(tool, tools) {
   const ends = ({ name }) => /switchboard/.test(name) && [`_${tool}`, `-${tool}`, `.${tool}`].some((end) => name.endsWith(end));
   return tools.find(({ name, namespace }) => name === tool || `${namespace ?? ""}${name}` === tool) ?? tools.find(ends);

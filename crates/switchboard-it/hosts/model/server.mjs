@@ -11,15 +11,15 @@ import { nextTurn } from "./script.mjs";
 
 const APIS = { anthropic, chat, gemini, responses };
 
-// Answers of hosts' side requests, such as for a title, which have no tools.
+// Answers to side requests of hosts, such as for a title, which have no tools.
 const SIDE_TEXT = "A test";
 const SIDE_JSON = JSON.stringify({
   title: SIDE_TEXT, isNewTopic: false, next_speaker: "user", reasoning: "none",
   model_choice: "flash", complexity_score: 1, complexity_reasoning: "none",
 });
 
-// Calls `use` with a model that listens. `requests` has what the host sent, in order; those with tools
-// are the model's turns. `held` counts the turns that it never answers. `ways`: see script.mjs.
+// Calls `use` with a running model. `requests` has the requests of the host, in order; those with tools
+// are the model's turns. `held` counts the turns without an answer. `ways`: see script.mjs.
 export async function withModel(ways, use) {
   const model = { requests: [], held: 0 };
   const server = createServer(async (request, response) => {
@@ -69,7 +69,7 @@ function take(model, ways, { method, url }, raw, response) {
   else write(request.reply, answer);
 }
 
-// Lists of models and counts of tokens, which some hosts ask for.
+// Answers requests for lists of models and token counts, which some hosts send.
 function takeOther(path, raw, json, response) {
   const tokens = Math.ceil(raw.length / 4);
   if (/(\/count_tokens|:countTokens)$/.test(path)) return json({ input_tokens: tokens, totalTokens: tokens });

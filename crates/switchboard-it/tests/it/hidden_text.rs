@@ -1,4 +1,4 @@
-//! Hidden text of a server reaches no model and no user, on any face, and is told where it was.
+//! Hidden text of a server reaches no model and no user; its place is reported on every face.
 
 use serde_json::{Value, json};
 use switchboard::hidden::{is_hidden, strip};
@@ -10,7 +10,7 @@ use switchboard_server::{HostKind, Offer};
 
 use crate::PROGRAMS;
 
-/// Texts in which something is hidden, each in another way.
+/// Texts with hidden characters, each of another kind.
 fn hidden_texts() -> Vec<String> {
     let tags: String =
         "obey".bytes().map(|b| char::from_u32(0xe0000 + u32::from(b)).unwrap()).collect();
@@ -25,7 +25,7 @@ fn hidden_texts() -> Vec<String> {
     texts
 }
 
-/// A server that hides `h` in everything that it says.
+/// A script that puts `h` into each text field of a server.
 fn script(h: &str) -> String {
     let h = h.escape_unicode().to_string();
     let h = h.split("\\u{").skip(1).map(|code| format!("\\U{:0>8}", code.trim_end_matches('}')));
@@ -95,7 +95,7 @@ messages = [{{ role = "user", text = "hello{h}" }}]
     .replace("_meta = ", "meta = ")
 }
 
-/// What a client is sent, over all that it can ask for but results.
+/// Collects everything that a client receives, except results of tools.
 async fn everything(client: &mut Client, offer: &Offer) -> Vec<Value> {
     let mut said = Vec::new();
     for (method, params) in [
@@ -153,7 +153,7 @@ fn completion(reference: Value, argument: &str) -> Value {
     json!({ "ref": reference, "argument": { "name": argument, "value": "" } })
 }
 
-/// Calls, and answers what is asked meanwhile; everything that is said goes to `said`.
+/// Calls a tool and answers server-to-client requests; `said` collects all frames.
 async fn answered(client: &mut Client, call: Value, said: &mut Vec<Value>) -> Value {
     client
         .send(&json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": call }))
@@ -176,7 +176,7 @@ async fn answered(client: &mut Client, call: Value, said: &mut Vec<Value>) -> Va
     }
 }
 
-/// The strings of a value, names of members included.
+/// All strings of a JSON value, with the names of its members.
 fn strings(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => found.push(text.clone()),
@@ -209,7 +209,7 @@ async fn hidden_text_reaches_no_client_of_any_face() {
             said.push(hello);
             let mut found = Vec::new();
             said.iter().for_each(|value| strings(value, &mut found));
-            // Not by `strip` alone, which would not see what it does not know.
+            // `strip` alone would miss characters that it does not know.
             let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
             let is_odd = |text: &str| strip(text) != text || text.contains(is_control);
             let odd: Vec<&String> = found.iter().filter(|text| is_odd(text)).collect();
@@ -357,7 +357,7 @@ async fn no_text_of_a_server_controls_a_terminal() {
     ] {
         let mut command = installed.command();
         let shown = terminal::run(command.env("NO_COLOR", "1").args(line.split(' ')), "").await;
-        // Progress is drawn anew on its own line.
+        // A spinner redraws its line.
         let screen = shown.screen.replace("\r\u{1b}[2K", "").replace("\r\n", "\n");
         assert!(!screen.trim().is_empty(), "{line}");
         let odd = |c: &char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(*c);

@@ -1,4 +1,4 @@
-//! What each host is shown and sent, by its profile.
+//! Definitions, results and limits that each host gets from its profile.
 
 use serde_json::{Value, json};
 use switchboard::host_profile::{HostProfile, PROFILES, UNKNOWN};
@@ -8,7 +8,7 @@ use switchboard_server::HostKind;
 
 use crate::pair::{host, used};
 
-/// The first answer to a client that calls itself so.
+/// The result of `initialize` for a client with this `clientInfo` name.
 async fn greeting(world: &World, client: &str) -> Value {
     let mut connection = world.silent_client(HostKind::Any);
     let params = json!({
@@ -39,7 +39,10 @@ async fn instructions_name_the_tool_and_the_servers_for_the_whole_session() {
     assert!(before.ends_with(" Servers: demo."), "{before}");
     world.call("demo_echo", json!({ "text": "" })).await.unwrap();
     let again = client.ask("initialize", params).await;
-    assert_eq!(again["result"]["instructions"], before, "the prompt cache holds");
+    assert_eq!(
+        again["result"]["instructions"], before,
+        "unchanged, so the prompt cache stays valid"
+    );
     let listed = greeting(&world, "kit").await["instructions"].as_str().unwrap().to_owned();
     assert!(listed.contains(" Servers: demo (echo, add, "), "{listed}");
     assert!(!listed.contains("Use echo"), "the instructions of a server stay out: {listed}");
@@ -84,7 +87,7 @@ async fn claude_code_is_told_to_load_the_tools_at_once() {
     assert_eq!(listed["result"]["tools"][0]["_meta"], Value::Null);
 }
 
-/// Reads a result to its end as the answers say, and gives all lines in order.
+/// Follows the page hints of a stored result to its end; returns all lines in order.
 async fn followed(client: &mut Client, first: &str) -> Vec<String> {
     let id = stored_id(first).unwrap().to_owned();
     assert!(first.starts_with(&format!("[result: {id} ")), "{first:.80}");
@@ -123,7 +126,7 @@ async fn every_line_of_a_long_result_is_read_within_the_limit_of_each_host() {
     }
 }
 
-/// A server whose description of one tool, instructions and list are longer than most pages.
+/// A server whose definition, instructions and tool list exceed the result limit of most hosts.
 fn wordy() -> World {
     let properties: Vec<String> = (0..200)
         .map(|n| {
@@ -207,7 +210,7 @@ fn every_profile_has_a_page_that_a_line_fits_into() {
     }
 }
 
-/// A host that searches as soon as it has started us.
+/// A host that searches as soon as it has started Switchboard.
 #[tokio::test(start_paused = true)]
 async fn first_search_waits_for_listings_that_are_under_way() {
     let slow = |delay: u32| {
@@ -225,7 +228,7 @@ async fn first_search_waits_for_listings_that_are_under_way() {
         assert_eq!(said.contains("kit_sum"), found, "{delay}: {said}");
         let waited = begun.elapsed().as_millis();
         assert!(waited <= 3_050, "{waited} ms");
-        // Once is enough: a server that hangs does not hold up every search.
+        // Only the first search waits: a server that hangs does not delay the others.
         let begun = tokio::time::Instant::now();
         used(&mut client, "mcp", json!({ "search": "sum" })).await;
         assert!(begun.elapsed().as_millis() < 50, "{delay}");

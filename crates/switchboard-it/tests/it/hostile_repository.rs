@@ -1,5 +1,5 @@
-//! A repository that tries everything: whatever is typed in it, nothing of it runs, connects or is
-//! read before the user approved it; and once approved, it had better stay as it is.
+//! A hostile repository: no command or request runs, connects or expands anything of it before the
+//! user approves it, and every change after the approval makes the server pending again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,14 +16,14 @@ use tokio::task::AbortHandle;
 
 use crate::PROGRAMS;
 
-/// In the environment of every command; must not come out anywhere.
+/// In the environment of every command; must not appear in any output.
 const SECRET: &str = "do-not-tell";
 
-/// A clone of somebody's repository in a home of its own, and what would notice that it got its way.
+/// A clone of a hostile repository in a home of its own, with canaries that detect any effect.
 struct Trap {
     installed: Installed,
     repository: PathBuf,
-    /// Programs of the repository would write here.
+    /// Programs of the repository write here if they run.
     canaries: PathBuf,
     connections: Arc<AtomicUsize>,
     listener: AbortHandle,
@@ -71,13 +71,13 @@ impl Trap {
         command
     }
 
-    /// Nothing of the repository ran, nothing was sent, and nothing was written into it.
+    /// The repository ran nothing, sent nothing, and was not modified.
     fn assert_untouched(&self, after: &str, said: &str) {
         let woken: Vec<PathBuf> = files_below(&self.canaries).into_keys().collect();
         assert_eq!(woken, Vec::<PathBuf>::new(), "{after} ran something: {said}");
         assert_eq!(self.connections.load(Ordering::Relaxed), 0, "{after} connected: {said}");
         let (mut now, mut cloned) = (files_below(&self.repository), self.cloned.clone());
-        // What the user tells us to change in a project is changed there, and nowhere else.
+        // Edit commands may change the configuration files of the project, and nothing else.
         if EDITS.iter().any(|edit| after.starts_with(edit)) {
             for file in [".mcp.json", ".switchboard/mcp.json"] {
                 now.remove(&self.repository.join(file));
@@ -91,7 +91,7 @@ impl Trap {
     }
 }
 
-/// Writes the repository: every entry in every kind of file that some host reads.
+/// Writes the repository: all entries, in every configuration file that a host reads.
 fn plant(installed: &Installed, canaries: &Path, address: &str) -> PathBuf {
     let entries = entries(canaries, address);
     let settings = json!({
@@ -123,7 +123,7 @@ fn plant(installed: &Installed, canaries: &Path, address: &str) -> PathBuf {
     repository
 }
 
-/// Servers that want to run, to ask, or to be trusted; each on its own.
+/// One server for each way to run a program, send a request, or gain trust.
 fn entries(canaries: &Path, address: &str) -> Value {
     let canary = |name: &str| canaries.join(name).to_string_lossy().into_owned();
     let touch = |name: &str, more: Value| {
@@ -158,7 +158,7 @@ fn entries(canaries: &Path, address: &str) -> Value {
         "api-key": remote(json!({ "auth": { "type": "api-key", "key": ask("key") } })),
         "sse": remote(json!({ "type": "sse" })),
         "websocket": { "url": format!("ws://{address}/"), "lifecycle": "eager" },
-        "socket": { "socket": "/tmp/nobody-listens", "lifecycle": "eager" },
+        "socket": { "socket": "/tmp/no-listener", "lifecycle": "eager" },
         "signs": remote(json!({ "requestHeadersCommand": {
             "command": "touch", "args": [canary("signs")] } })),
         "command-line": { "url": format!("touch {}", canary("url")), "lifecycle": "eager" },
@@ -192,7 +192,7 @@ fn files_below(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Every command line worth trying: each command without what it can do without, and with all.
+/// Each command twice: with required arguments only, and with all arguments and `--yes`.
 fn command_lines(command: &Command, so_far: &[String], lines: &mut Vec<Vec<String>>) {
     let mut is_group = false;
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
@@ -308,10 +308,10 @@ async fn no_request_of_a_host_wakes_anything() {
     let ended = client.end().await;
     assert_eq!(ended.code, Some(0));
     trap.assert_untouched("serve", &format!("{said}{status}{}", ended.stderr));
-    assert_eq!(trap.installed.spawned().len(), 1, "the user's own server, as it was");
+    assert_eq!(trap.installed.spawned().len(), 1, "only the user's own server ran");
 }
 
-/// What is done to a repository after a server of it was approved.
+/// A change of the repository after a server of it was approved.
 #[derive(Debug)]
 enum Change {
     /// Replaces a part of the entry.
@@ -401,7 +401,7 @@ async fn whatever_changes_after_an_approval_makes_the_server_pending_again() {
         (ended.status.code(), ran)
     };
     let it_runs = (Some(5), Some("s3cret\n".to_owned()));
-    assert_eq!(call().await, it_runs, "approved, it runs, and is no server");
+    assert_eq!(call().await, it_runs, "once approved, the script runs and fails as a server");
     for change in CHANGES {
         match change {
             Change::Entry(from, to) => {
@@ -417,7 +417,7 @@ async fn whatever_changes_after_an_approval_makes_the_server_pending_again() {
     }
     let greedy = APPROVED.replacen(r#""lifecycle""#, r#""inheritEnv": true, "lifecycle""#, 1);
     fs::write(repository.join(".mcp.json"), greedy).unwrap();
-    assert_eq!(call().await, (Some(2), None), "an entry with a forbidden key does not exist");
+    assert_eq!(call().await, (Some(2), None), "an entry with a forbidden key is rejected");
     restore(&installed);
-    assert_eq!(call().await, it_runs, "what was approved still is");
+    assert_eq!(call().await, it_runs, "the approved definition is still trusted");
 }

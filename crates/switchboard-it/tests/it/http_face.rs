@@ -25,7 +25,7 @@ const EVERYTHING: &str =
 
 const CUT_OFF: &str = "the session ended before this was answered; what it did is not known";
 
-/// The face over a gateway in this process, whose one server is `demo`.
+/// The HTTP face of a gateway in this process, whose one server is `demo`.
 pub(crate) struct Served {
     pub(crate) world: World,
     pub(crate) address: SocketAddr,
@@ -211,7 +211,7 @@ async fn more_requests_than_may_run_at_once_wait_for_their_turn() {
         waiting.spawn(connection.answer());
     }
     served.world.fixture("demo").call_started(32).await;
-    // Except for the question whether we live.
+    // `ping` is exempt from the limit.
     let alive = client.post(&request(json!("ping"), "ping", json!({}))).await;
     assert_eq!(alive.json()["result"], json!({}));
     let mut answered = 0;
@@ -225,7 +225,7 @@ async fn more_requests_than_may_run_at_once_wait_for_their_turn() {
     assert_eq!((answered, served.world.fixture("demo").ledger().peak), (40, 32));
 }
 
-/// A server whose one tool returns its text after as long as it is told.
+/// A server whose one tool returns its text after a delay.
 const NONCES: &str = r#"
 [[tools]]
 name = "later"
@@ -246,7 +246,7 @@ async fn fifty_clients_with_the_same_ids_get_their_own_answers() {
             let mut right = 0;
             for call in 0..CALLS {
                 let nonce = format!("{number}/{call}");
-                // Different for each, the same in each run.
+                // The delay differs between calls and is the same in each run.
                 let ms = (number * 7 + call * 13) % 5;
                 let args = json!({ "text": nonce, "ms": ms });
                 let id = if call < CALLS / 2 { json!(1) } else { json!("1") };
@@ -273,11 +273,11 @@ async fn a_crowd_that_dawdles_keeps_nobody_out() {
     assert_eq!(text(&established.post(&echo(json!(1), "there")).await.json()), "there");
     let mut newcomer = served.connect().await;
     assert_eq!(text(&newcomer.post(&echo(json!(1), "here")).await.json()), "here");
-    // Whoever dawdled for longest had to go.
+    // The oldest slow connection was closed.
     crowd[0].hung_up().await;
 }
 
-/// Whether somebody is there, asked on a connection of its own.
+/// Requests `/healthz` on a new connection.
 async fn is_healthy(served: &Served) -> bool {
     let mut connection = Connection::to(served.address).await;
     let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", served.address);
@@ -297,7 +297,7 @@ async fn a_house_full_of_listeners_has_room_for_whoever_asks() {
     let mut newcomer = served.connect().await;
     assert_eq!(text(&newcomer.post(&echo(json!(1), "here")).await.json()), "here");
     assert!(is_healthy(&served).await);
-    // Whoever listened for longest made room, and can come again.
+    // The oldest stream was closed, and its session can open another one.
     let (session, first) = &mut listening[0];
     assert_eq!(first.message().await, None);
     newcomer.session = session.take();
@@ -316,7 +316,7 @@ async fn whoever_finds_everybody_busy_is_told_to_come_again() {
         let call = wait(json!(number)).to_string();
         let connection = clients[number / 32].elsewhere("POST", &[], &call).await;
         waiting.spawn(connection.answer());
-        // A crowd of strangers would push each other out.
+        // Connections that have not sent a request yet would evict each other.
         served.world.fixture("demo").call_started(number + 1).await;
     }
     let ping = request(json!("ping"), "ping", json!({})).to_string();
@@ -373,7 +373,7 @@ async fn body_that_does_not_come_is_given_up() {
     let announced = announced.replace("Content-Length: 0", "Content-Length: 10");
     let mut connection = Connection::to(served.address).await;
     connection.send(announced.as_bytes()).await;
-    // The head is read by then.
+    // By then the server has read the head.
     for _ in 0..2_000 {
         tokio::task::yield_now().await;
     }
@@ -384,7 +384,7 @@ async fn body_that_does_not_come_is_given_up() {
     connection.hung_up().await;
 }
 
-/// More clients than descriptors.
+/// Opens more connections than the process has file descriptors.
 #[tokio::test]
 async fn connections_are_accepted_again_after_descriptors_ran_out() {
     let installed = Installed::bare(PROGRAMS);
@@ -423,7 +423,7 @@ async fn what_was_accepted_is_answered_before_the_end() {
     served.world.fixture("demo").call_started(1).await;
     let mut unasked = client.listen(None).await;
     served.stop.cancel();
-    // Nobody has anything to say unasked any more, and nobody else is let in.
+    // The stream for notifications ends, and no new connection is accepted.
     assert_eq!(unasked.message().await, None);
     served.world.fixture("demo").release();
     let (_, answer) = waiting.message().await.unwrap();
@@ -442,7 +442,7 @@ async fn a_signal_drains_and_the_program_leaves_in_peace() {
     let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 600 } }));
     call["params"]["_meta"] = json!({ "progressToken": 1 });
     let mut stream = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
-    // The first step: the call runs.
+    // The first progress notification: the call runs.
     stream.message().await.unwrap();
     server.terminate();
     let mut last = Value::Null;
@@ -455,11 +455,11 @@ async fn a_signal_drains_and_the_program_leaves_in_peace() {
     assert_eq!(code, Some(0), "{stderr}");
     assert!(!stderr.contains(&token), "{stderr}");
 
-    // The token is the user's, not the process's.
+    // The token belongs to the user and outlives the process.
     assert_eq!(installed.serve_http().await.token, token);
 }
 
-/// A call that would take longer than any test, and runs.
+/// Starts a call that takes longer than any test, and waits until it runs.
 async fn long_call(client: &HttpClient) -> Stream {
     let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 50_000 } }));
     call["params"]["_meta"] = json!({ "progressToken": 1 });
@@ -491,7 +491,7 @@ async fn a_second_signal_waits_for_nobody() {
     let _running = long_call(&client).await;
     let mut unasked = client.listen(None).await;
     server.terminate();
-    // From here on it lets the call finish.
+    // From here on the server waits for the call.
     assert_eq!(unasked.message().await, None);
     server.terminate();
     assert_eq!(server.ended().await.0, Some(130));

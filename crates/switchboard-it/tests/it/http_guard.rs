@@ -1,12 +1,12 @@
-//! Who is turned away before anything happens: a matrix of what a browser, a stranger or a careless
-//! client could send, against one session that is ready to do harm.
+//! HTTP requests that are refused before any effect: requests of browsers, strangers and faulty
+//! clients, all with the id of a session that may call tools.
 
 use serde_json::json;
 use switchboard_it::http_client::{Connection, HttpClient, mcp_call};
 
 use crate::http_face::Served;
 
-/// One request, as far as a row of the matrix changes it.
+/// One request, with the parts that a row of the matrix changes.
 #[derive(Clone, Debug)]
 struct Row {
     method: &'static str,
@@ -21,7 +21,7 @@ struct Row {
 }
 
 impl Row {
-    /// What a good client sends.
+    /// A valid request.
     fn good(client: &HttpClient) -> Row {
         Row {
             method: "POST",
@@ -65,7 +65,7 @@ async fn status(row: &Row, client: &HttpClient) -> u16 {
     connection.head().await.map_or(0, |head| head.status)
 }
 
-/// Hosts and origins that are not ours, with the port of the listener and without.
+/// Foreign hostnames and ports for `Host` and `Origin`.
 fn strangers(port: u16) -> Vec<String> {
     let names = [
         "evil.example",
@@ -101,7 +101,7 @@ fn strangers(port: u16) -> Vec<String> {
 /// A row, and the statuses that refuse it.
 type Refused = (Row, &'static [u16]);
 
-/// Some of these are no HTTP at all.
+/// Some of these are not valid HTTP.
 const BAD_HOST: &[u16] = &[400, 403];
 const FORBIDDEN: &[u16] = &[403];
 
@@ -109,7 +109,7 @@ fn with_methods(row: &Row) -> [Row; 3] {
     ["POST", "GET", "DELETE"].map(|method| Row { method, ..row.clone() })
 }
 
-/// What pages of others can be made to send.
+/// Requests that a web page of another origin can cause.
 fn from_elsewhere(client: &HttpClient) -> Vec<Refused> {
     let good = Row::good(client);
     let port = client.address.port();
@@ -150,7 +150,7 @@ fn from_elsewhere(client: &HttpClient) -> Vec<Refused> {
     rows
 }
 
-/// What strangers and careless clients send.
+/// Requests with a wrong token, content type, method, path or revision.
 fn from_strangers(client: &HttpClient) -> Vec<Refused> {
     let good = Row::good(client);
     let token = &client.token;
@@ -221,7 +221,7 @@ async fn nothing_happens_for_whoever_was_not_meant_to_come() {
     let ledger = served.world.fixture("demo").ledger();
     assert_eq!((ledger.connections, ledger.calls.len()), (0, 0), "{ledger:?}");
 
-    // The same session, asked by who may: each of these does run.
+    // Valid requests in the same session: each of these calls the tool.
     let good = Row::good(&client);
     let port = client.address.port();
     let named = |host: &str| Some(format!("{host}:{port}"));
@@ -246,7 +246,7 @@ async fn nothing_happens_for_whoever_was_not_meant_to_come() {
     }
     let ledger = served.world.fixture("demo").until(|l| l.calls.len() >= accepted.len()).await;
     assert_eq!(ledger.calls.len(), accepted.len());
-    // What let a client in goes no further.
+    // The token is not forwarded to the server.
     assert!(!format!("{ledger:?}").contains(&client.token));
 }
 

@@ -1,4 +1,4 @@
-//! How answers come over HTTP: whole or as events, to whom they belong, and again when they were lost.
+//! Responses over HTTP: JSON or event stream, request ids, cancellation, and resumed streams.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ async fn whoever_takes_only_events_gets_the_answer_as_one() {
     let mut connection = Connection::to(served.address).await;
     connection.send(bytes.as_bytes()).await;
     let mut stream = connection.stream().await;
-    // No event without data for a client of this revision.
+    // Clients of this revision get no event without data.
     let event = stream.event().await.unwrap();
     assert_eq!(text(&serde_json::from_str(&event.data).unwrap()), "hi");
     assert_eq!(stream.event().await, None);
@@ -57,7 +57,7 @@ async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
     served.world.fixture("demo").call_started(1).await;
     let second = client.post(&echo(json!(5), "hi")).await.json();
     assert_eq!(second["error"]["code"], -32600);
-    // The same number as text is another id.
+    // The same number as a string is another id.
     assert_eq!(text(&client.post(&echo(json!("5"), "hi")).await.json()), "hi");
     served.world.fixture("demo").release();
     assert_eq!(text(&first.answer().await.unwrap()), "released");
@@ -86,7 +86,7 @@ async fn a_lost_stream_goes_on_where_it_was_lost() {
     drop(lost);
     served.world.fixture("demo").call_started(1).await;
 
-    // The call runs on, and somebody waits for it again.
+    // The call continues, and the client resumes its stream.
     let mut resumed = client.listen(Some(&opening)).await;
     assert_eq!(resumed.event().await.unwrap().id.as_ref(), Some(&opening));
     served.world.fixture("demo").release();
@@ -94,7 +94,7 @@ async fn a_lost_stream_goes_on_where_it_was_lost() {
     assert_eq!((text(&answer).as_str(), &answer["id"]), ("released", &json!(9)));
     assert_eq!(resumed.message().await, None);
 
-    // What was answered meanwhile is there, too, until much else has happened.
+    // A finished stream can still be resumed, until newer events replace it.
     let (again, _) = client.listen(Some(&opening)).await.message().await.unwrap();
     assert_eq!(again, event);
     assert_eq!(client.listen(event.id.as_deref()).await.message().await, None);

@@ -1,4 +1,4 @@
-//! What other hosts have, taken over by naming the hosts in the user's file and in no other way.
+//! `import` adds names of hosts to `imports` in the user's file and writes nothing else.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::nine_hosts::NineHosts;
 
 const OWN: &str = "// Mine.\n{\n  \"imports\": [\"zed\"], // so far\n}\n";
 
-/// The home with nine hosts, of which `text` of the user's file imports some.
+/// A home with nine hosts, and a user's file with this text.
 fn with(text: &str) -> (NineHosts, PathBuf) {
     let hosts = NineHosts::new();
     let file = hosts.installed.write("switchboard/mcp.json", text);
@@ -171,7 +171,7 @@ async fn without_a_yes_nothing_is_written() {
     assert_eq!(dry.0, Some(0));
     assert!(dry.2.contains("\n+  \"imports\": [\"zed\", \"claude-code\""), "{}", dry.2);
     let (code, stdout, stderr) = hosts.run(&["import"]).await;
-    assert_eq!((code, stdout), (Some(4), dry.1), "the same is shown");
+    assert_eq!((code, stdout), (Some(4), dry.1), "the same as in the dry run");
     assert!(stderr.ends_with("beforehand with `--yes`\n"), "{stderr}");
     let (code, stdout, _) = hosts.run(&["import", "--json"]).await;
     assert_eq!(code, Some(4));
@@ -277,7 +277,7 @@ async fn a_file_that_does_not_parse_is_left_alone() {
 async fn a_home_without_hosts_and_a_project_with_one_offer_nothing() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(".zed/settings.json", r#"{ "context_servers": { "x": { "command": "x" } } }"#);
-    // Our own entry is not worth an import.
+    // The entry of Switchboard itself is not offered for import.
     let own = r#"{ "mcpServers": { "all": { "command": "switchboard", "args": ["serve"] } } }"#;
     installed.write(".cursor/mcp.json", own);
     let ran = installed.run(["import", "--yes"]).await;

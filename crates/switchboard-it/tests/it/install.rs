@@ -1,4 +1,4 @@
-//! Our entry in the files of hosts, their servers moved into ours, and all of it taken back.
+//! `install` adds our entry to files of hosts and can move their servers; `uninstall` undoes it.
 
 mod allowing;
 mod directories;
@@ -20,7 +20,7 @@ use switchboard_it::terminal;
 use crate::PROGRAMS;
 use crate::nine_hosts::NineHosts;
 
-/// A home where `switchboard` is found on the path.
+/// A home in which `switchboard` is on the `PATH`.
 struct Machine {
     installed: Installed,
     home: PathBuf,
@@ -30,7 +30,7 @@ struct Machine {
 const CLAUDE: &str = ".claude.json";
 const USER: &str = "switchboard/mcp.json";
 
-/// The user's file of each host in the home of the fixture; Pi gets a package instead.
+/// The user's file of each host in the fixture; Pi gets a package instead.
 const FILES: [(&str, &str); 17] = [
     ("claude-code", CLAUDE),
     ("cursor", ".cursor/mcp.json"),
@@ -54,7 +54,7 @@ const FILES: [(&str, &str); 17] = [
     ),
 ];
 
-/// Files of hosts that the fixture has none of.
+/// Files of the hosts that the fixture does not cover.
 const MORE_FILES: [(&str, &str); 8] = [
     (
         ".copilot/mcp-config.json",
@@ -136,7 +136,7 @@ impl Machine {
         fs::read_to_string(self.home.join(file)).unwrap()
     }
 
-    /// Every file but those that only we use.
+    /// Every file except those that only Switchboard uses.
     fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let ours =
@@ -158,7 +158,7 @@ impl Machine {
         found
     }
 
-    /// The only record of a host, or the place where an earlier version had it.
+    /// The install record of a host, or the path where an earlier version wrote it.
     fn record(&self, host: &str) -> PathBuf {
         let directory = self.home.join("switchboard/state/installed");
         let entries = fs::read_dir(directory).into_iter().flatten();
@@ -174,7 +174,7 @@ impl Machine {
         presence(Target::from_word(host).unwrap(), &self.read(file)).unwrap()
     }
 
-    /// Of each server that counts, the file that its endpoint comes from.
+    /// The file that provides the endpoint of each server.
     async fn origins(&self) -> BTreeMap<String, String> {
         let shown: Value =
             serde_json::from_str(&self.run("config show --json").await.stdout).unwrap();
@@ -243,7 +243,7 @@ async fn every_host_is_given_our_entry_and_has_its_file_back_to_the_byte() {
     for (host, file) in FILES {
         for flags in ["--yes", "--move --yes"] {
             let machine = Machine::with_hosts("{}\n");
-            // The fixture has our entry in this one already.
+            // The fixture already has our entry in this host.
             machine.done("uninstall claude-code --yes").await;
             let before = machine.files();
             machine.done(&format!("install {host} {flags}")).await;

@@ -1,5 +1,5 @@
-//! `npx`, `uvx` and the like: what they install runs without them, and no project decides what that
-//! is. The launchers are made up; they look where the real ones look.
+//! Servers behind `npx`, `uvx` and similar: an installed package runs without the launcher, and no
+//! project decides which package runs. The launchers are fakes that use the real directories.
 
 use std::fs;
 use std::future::pending;
@@ -31,13 +31,13 @@ use tokio::time::timeout;
 
 use crate::PROGRAMS;
 
-/// No command of a test takes this long to say something.
+/// No command of a test is silent for this long.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// What is said of an installation where nobody watches.
+/// The note about an installation when standard error is not a terminal.
 const WAITING: &str = "note: the server `it` is being installed first\n";
 
-/// Notes that it ran, and acts the server.
+/// Logs its start and runs the fixture server.
 const NODE: &str = r#"#!/bin/sh
 [ "$1" = -e ] && { echo "switchboard: $HOME/installed/node_modules/.bin:$PATH"; exit; }
 echo "node ${1#"$HOME"/} in ${PWD#"$HOME"/}" >> "$HOME/ledger"
@@ -45,7 +45,7 @@ shift
 exec fixture-server "$@"
 "#;
 
-/// Runs what the directory that it is started in offers, as npm does; else installs and runs.
+/// Like npm, prefers `node_modules` of the working directory; else installs and runs.
 const NPX: &str = r#"#!/bin/sh
 echo "npx $1 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
 [ -e .npmrc ] && echo "hostile .npmrc" >> "$HOME/ledger"
@@ -61,7 +61,7 @@ shift
 exec "$@"
 "#;
 
-/// Has its programs in an environment of its own, and stays until they end.
+/// Creates a virtual environment with the server, and keeps running while the server runs.
 const UVX: &str = r#"#!/bin/sh
 echo "uvx $1 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
 [ "$1" = --from ] || { fixture-server "$HOME/server.toml"; exit; }
@@ -71,17 +71,17 @@ chmod +x "$HOME/venv/bin/server"
 echo "switchboard: $HOME/venv"
 "#;
 
-/// Prefers a module of the directory that it is started in, unless it is told not to.
+/// Prefers a module of the working directory, unless `PYTHONSAFEPATH` is set.
 const PYTHON: &str = r#"#!/bin/sh
 [ -z "$PYTHONSAFEPATH" ] && [ -e "$2.py" ] && exec sh "$2.py"
 echo "python $1 $2 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
 exec fixture-server "$HOME/server.toml"
 "#;
 
-/// What a repository would like to be run.
+/// A program of the repository that must not run.
 const HOSTILE: &str = "#!/bin/sh\necho hostile >> \"$HOME/ledger\"\nexec fixture-server flaky\n";
 
-/// A user in a cloned repository that would like to have a say.
+/// A user in a cloned repository that tries to replace the user's programs.
 struct User {
     installed: Installed,
 }
@@ -136,7 +136,7 @@ impl User {
         Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// What ran since it was asked last.
+    /// The programs that ran since the last call.
     fn ledger(&self) -> String {
         let file = self.installed.home().join("ledger");
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -144,7 +144,7 @@ impl User {
         text
     }
 
-    /// Connects once more and says what ran.
+    /// Connects and returns the programs that ran.
     async fn connect(&self) -> String {
         let ran = self.run("connect it").await;
         assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
@@ -154,9 +154,9 @@ impl User {
 
 const PACKAGE: &str = r#"{ "version": "1.0.0", "bin": { "server": "dist/cli.js" } }"#;
 
-/// Puts the package where npm puts what `npx server` installs.
+/// Writes the package where npm keeps packages of `npx server`.
 fn install(user: &User) {
-    // Half of the SHA-512 of `server`, as npm has it.
+    // npm names the directory by the first half of the SHA-512 of `server`.
     let root = ".npm/_npx/fb7daafb37d21221/node_modules/server";
     user.installed.write(&format!("{root}/package.json"), PACKAGE);
     user.installed.write(&format!("{root}/dist/cli.js"), "");
@@ -170,7 +170,7 @@ async fn what_npm_has_installed_is_one_process_in_the_project() {
     let said = client.mcp(json!({ "tool": "it_echo", "args": { "text": "hello" } })).await;
     assert_eq!(said, "hello");
     insta::assert_snapshot!(user.ledger(), @"node .npm/_npx/fb7daafb37d21221/node_modules/server/dist/cli.js in project");
-    // The reaper, a keeper, the server, and nobody else.
+    // The reaper, a keeper and the server are the only processes.
     let mut last = client.pid();
     for _ in 0..3 {
         let below = children(last);
@@ -180,7 +180,7 @@ async fn what_npm_has_installed_is_one_process_in_the_project() {
     assert_eq!(children(last), Vec::<u32>::new());
 }
 
-/// Has a lock while it installs. As Node does, it survives that nobody reads what it says.
+/// Holds a lock while it installs. Like Node, it survives a closed standard error.
 const SLOW_NPX: &str = r#"#!/bin/sh
 exec 2>/dev/null
 trap 'rm "$HOME/lock"; exit 1' TERM
@@ -204,7 +204,7 @@ async fn a_launcher_that_is_interrupted_can_give_its_lock_back() {
 async fn whoever_waits_for_an_installation_is_told() {
     let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
     user.program("bin/npx", SLOW_NPX);
-    // The tool may be one of a server that was never listed, whatever it is called.
+    // The tool may belong to a server that was never listed, whatever its prefix.
     for line in ["connect it", "call nosuch_tool"] {
         let mut command = user.command();
         command.args(line.split(' ')).stderr(Stdio::piped());
@@ -228,7 +228,7 @@ async fn a_launcher_is_asked_once_and_not_needed_afterwards() {
     let asked = "npx --yes in switchboard/cache/launchers/neutral\n";
     assert_eq!(user.connect().await, format!("{asked}{direct}"));
     assert_eq!(user.connect().await, direct);
-    // What it was told last has to do while the launcher finds nothing out.
+    // With an expired entry and a launcher that fails, the last known command is used.
     let known = user.installed.home().join("switchboard/cache/launchers/known.json");
     let text = fs::read_to_string(&known).unwrap();
     fs::write(
@@ -254,7 +254,7 @@ async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
     let ran = user.run("connect it").await;
     assert_eq!(ran.code, Some(5));
     let times = regex::Regex::new(r"\d+ m?s\b").unwrap();
-    // On a busy machine it takes long enough to be worth a note.
+    // On a busy machine the installation takes long enough for the note.
     let transcript = ran.transcript(user.installed.home()).replace(WAITING, "");
     insta::assert_snapshot!(times.replace(&transcript, "[TIME]"), @r"
     exit 5
@@ -269,7 +269,7 @@ async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
       npm error 404 no such package
     hint: read its log with `switchboard logs it`
     ");
-    // What it said is kept, and nothing else of it.
+    // Of the installation, only the log is kept.
     let said = user.run("doctor").await.stdout;
     let hints =
         "connect it with `switchboard connect it`\n  hint: read its log with `switchboard logs it`";
@@ -313,7 +313,7 @@ async fn a_repository_does_not_decide_what_a_server_of_the_user_is() {
         assert_eq!(user.connect().await, expected, "{command} {args:?}");
     };
     let neutral = "in switchboard/cache/launchers/neutral\n";
-    // One that is asked, one that runs as it stands, and one that looks for modules.
+    // A launcher that is resolved, two that run as written, and one that searches for modules.
     let direct = "node installed/node_modules/server/cli.js in project\n";
     check("npx", &["server", "../server.toml"], &format!("npx --yes {neutral}{direct}")).await;
     check("npx", &["--quiet", "server"], &format!("npx --quiet {neutral}")).await;
@@ -351,11 +351,11 @@ async fn the_doctor_says_what_becomes_of_a_launcher() {
     assert_eq!(user.ledger(), "", "nothing was started");
 }
 
-/// Starts no processes: a launcher that takes its time, and the server that it installs.
+/// Spawns no processes: simulates a slow launcher and the server that it installs.
 #[derive(Clone)]
 struct Slow {
     home: Home,
-    /// Lets the installation come to its end.
+    /// Completes the installation.
     go_on: Arc<Notify>,
 }
 
@@ -369,7 +369,7 @@ impl Process for Nobody {
     fn kill(&self) {}
 }
 
-/// A process that has done its work when `done` says so.
+/// A process that exits when `done` is notified.
 struct Installer {
     done: Arc<Notify>,
 }
@@ -432,7 +432,7 @@ async fn a_long_installation_goes_on_without_those_who_asked() {
     let began = tokio::time::Instant::now();
     let ask = || session.handle(Request::Call(call("it_echo", json!({ "text": "hello" }))));
     for _ in 0..2 {
-        // The first one waits, the second is told at once.
+        // The first call waits, the second fails at once.
         let failure = ask().await.unwrap_err();
         assert_eq!(failure.code, Code::Starting);
         assert_eq!(began.elapsed().as_secs(), 25);
@@ -451,6 +451,6 @@ async fn a_long_installation_goes_on_without_those_who_asked() {
     catalog.changed().await.unwrap();
     let reply = ask().await.unwrap();
     assert_eq!(render::text::reply(&reply), "hello");
-    assert!(began.elapsed() < Duration::from_secs(26), "nobody waited for anything");
+    assert!(began.elapsed() < Duration::from_secs(26), "no later call waited");
     gateway.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! Every configuration file that people already have, as one configuration.
+//! Configuration files of hosts and of Switchboard, merged into one configuration.
 
 use std::fs;
 use std::path::Path;
@@ -128,7 +128,7 @@ async fn a_named_file_stands_in_for_the_users_own_two() {
     let shown: Value = serde_json::from_str(&stdout).unwrap();
     let users = shown["servers"].as_object().unwrap().iter();
     let users = users.filter(|(_, server)| server["trust"] == "user").map(|(name, _)| name);
-    // Pi's file is replaced with ours, and with it the imports; the shared files stay.
+    // `--config` replaces Pi's file and ours, with their imports; the shared files stay.
     assert_eq!(users.collect::<Vec<_>>(), ["agents", "named", "shared"]);
 }
 

@@ -1,4 +1,4 @@
-//! When servers are started, kept, stopped and tried again; every clock here is paused.
+//! When servers are started, kept, stopped and reconnected; every clock here is paused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A server whose entry says more than its script.
+/// A server with these additional fields in its entry.
 fn world_where(fields: &str, script: &str) -> Setup {
     World::with(&format!(
         r#"{{ "mcpServers": {{ "demo": {{ "command": "fixture-server", "args": ["{script}"], {fields} }} }} }}"#
@@ -181,7 +181,7 @@ async fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
     assert_eq!((ledger.connections, ledger.open), (1, 1));
 }
 
-/// Connects by name, whatever the backoff, until calls are refused at once.
+/// Connects explicitly, which skips the backoff, until calls fail at once with `backoff`.
 async fn fail_often(world: &World) {
     for _ in 0..6 {
         world.ask(r#"{ "connect": "demo" }"#).await;
@@ -199,15 +199,19 @@ async fn a_call_during_backoff_learns_how_long_ago_it_failed_and_when_to_try_aga
     assert!(refused.to_string().contains("the last try failed 101 ms ago"), "{refused}");
     let Some(Hint::RetryAfter(wait)) = refused.hints.first() else { panic!("{refused:?}") };
     assert!((7..16).contains(&wait.as_secs()), "{wait:?}");
-    assert_eq!(world.fixture("demo").ledger().connections, before, "a refusal dials nothing");
+    assert_eq!(world.fixture("demo").ledger().connections, before, "a refused call does not dial");
     pass(*wait).await;
-    assert_eq!(code_of_echo(&world).await, Code::ConnectFailed, "the next try is made");
+    assert_eq!(
+        code_of_echo(&world).await,
+        Code::ConnectFailed,
+        "the call after the wait dials again"
+    );
     assert_eq!(world.fixture("demo").ledger().connections, before + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_for_the_next_try_and_gets_its_answer() {
-    // The first dial greets the server twice, for it does not know yet how.
+    // The first dial starts the server twice, because its era is unknown.
     let late = World::of("demo", "late").script("late", BROKEN).script("late", BROKEN);
     let world = late.script("late", BROKEN).script("late", ECHO).start();
     assert_eq!(code_of_echo(&world).await, Code::ConnectFailed);
@@ -220,7 +224,7 @@ async fn a_call_waits_for_the_next_try_and_gets_its_answer() {
 #[tokio::test(start_paused = true)]
 async fn an_explicit_connect_waits_for_no_backoff() {
     let setup = World::of("demo", "late");
-    // The first dial greets the server twice, for it does not know yet how.
+    // The first dial starts the server twice, because its era is unknown.
     let setup = (0..7).fold(setup, |setup, _| setup.script("late", BROKEN));
     let world = setup.script("late", ECHO).start();
     fail_often(&world).await;
@@ -245,10 +249,14 @@ async fn a_crash_loop_stops_with_a_reason() {
     }
     assert_eq!(last.code, Code::CrashLoop);
     assert!(last.to_string().contains("went down 8 times in three minutes"), "{last}");
-    // One more than that: the first dial does not know yet how to greet the server.
+    // One more: the first dial starts the server twice, because its era is unknown.
     assert_eq!(world.fixture("demo").ledger().connections, 9);
     assert!(world.ask(r#"{ "connect": "demo" }"#).await.starts_with("connect_failed"));
-    assert_eq!(world.fixture("demo").ledger().connections, 10, "who insists is served");
+    assert_eq!(
+        world.fixture("demo").ledger().connections,
+        10,
+        "an explicit connect dials all the same"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,7 +338,7 @@ async fn a_failure_is_no_news_once_the_server_has_worked_again() {
 async fn a_server_that_ends_right_after_its_lists_is_no_connection() {
     let short = format!("{ECHO}[faults]\nclose_stdout_after = 2\n");
     let world = World::of("demo", "short").script("short", &short).script("short", ECHO).start();
-    // Whether the end is seen before the lists or after them, nobody may be left with it.
+    // The connection may close before or after the listing; no later call may use it.
     let _first = echo(&world).await;
     pass(MINUTE).await;
     assert_eq!(echo(&world).await.unwrap(), "hi");
@@ -350,7 +358,7 @@ async fn a_call_whose_caller_went_away_holds_nothing() {
     let world = World::of("demo", "slow").start();
     let request = Request::Call(call("demo_echo", json!({})));
     let given_up = tokio::time::timeout(Duration::from_millis(50), world.session.handle(request));
-    assert!(given_up.await.is_err(), "the server starts later than that");
+    assert!(given_up.await.is_err(), "the server takes longer to start");
     pass(11 * MINUTE).await;
     let ledger = world.fixture("demo").ledger();
     assert_eq!((ledger.connections, ledger.open), (1, 0), "connected, then stopped for being idle");

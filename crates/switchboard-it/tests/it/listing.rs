@@ -1,4 +1,4 @@
-//! What a server lists, and how it becomes the catalog.
+//! How the lists of a server are read and become the catalog.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn a_list_that_changes_is_read_anew_while_the_server_runs() {
     assert!(world.ask(r#"{ "search": "fresh" }"#).await.contains("demo_fresh"));
 }
 
-/// A walk over these tools takes many pages, and any number of calls can change the list meanwhile.
+/// Listing these tools takes many pages, and calls can change the list meanwhile.
 const MANY_PAGES: &str = "
     generate = 50
     page_size = 1
@@ -51,8 +51,11 @@ async fn a_burst_of_changes_is_answered_with_a_few_listings() {
         world.call("demo_change", json!({ "name": format!("new{n}") })).await.unwrap();
     }
     pass(Duration::from_secs(1)).await;
-    assert!(world.ask("{}").await.contains("✓ demo (71 tools, 20 new)"), "the last list counts");
-    // Twenty walks would be some 1,200 pages.
+    assert!(
+        world.ask("{}").await.contains("✓ demo (71 tools, 20 new)"),
+        "the catalog has the last list"
+    );
+    // Twenty listings would be about 1,200 pages.
     assert!(pages(&world) < 12 * 71, "{} pages", pages(&world));
 }
 
@@ -68,7 +71,7 @@ async fn all_pages_of_a_list_are_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_leads_in_a_circle_is_given_up() {
-    // A cursor that comes again is noticed at once, and not only by the limit of 100 pages.
+    // A repeated cursor is detected at once, before the limit of 100 pages.
     for (cursor, code, requests) in [
         ("same", Some(Code::ConnectFailed), 10),
         ("aba", Some(Code::ConnectFailed), 10),
@@ -183,7 +186,7 @@ async fn every_server_that_was_never_listed_can_be_listed_at_once() {
     assert!(world.ask("{}").await.starts_with("MCP: 1/2 servers, 4 tools (1 disabled)"));
 }
 
-/// What a command says of servers that it waits for, and whether it connected any.
+/// Lists all servers as a command does: the outcomes, the number of connections, and the status.
 async fn listed_by_a_command(home: &Home) -> (Vec<(String, Option<Code>)>, usize, String) {
     let world = World::with(
         r#"{ "mcpServers": {
@@ -225,7 +228,7 @@ async fn command_waits_three_seconds_and_the_next_one_not_at_all() {
 
     let (seen, connections, status) = listed_by_a_command(&home).await;
     assert_eq!(seen, [named("bad", Code::ConnectFailed), named("hangs", Code::ConnectFailed)]);
-    assert_eq!(connections, 0, "nothing is connected again");
+    assert_eq!(connections, 0, "no server is connected again");
     assert!(status.contains("✗ bad (failed"), "{status}");
     assert!(status.contains("○ good (4 tools, cached)"), "{status}");
     assert!(status.contains("✗ hangs (failed"), "{status}");
@@ -250,11 +253,11 @@ async fn server_that_connects_is_no_longer_remembered_as_failed() {
     assert!(status.contains("○ late (1 tool, cached)"), "{status}");
 }
 
-/// One change every ten milliseconds, each told after the last walk may have ended.
+/// One change every ten milliseconds, each notified after the previous listing may have ended.
 #[tokio::test(start_paused = true)]
 async fn server_that_goes_on_changing_is_listed_with_growing_pauses() {
     let world = World::of("demo", "everything").start();
-    // Of the tools there are more pages with every change.
+    // `prompts/list` counts listings; the pages of tools grow with every change.
     let walks = || {
         let methods = world.fixture("demo").ledger().methods;
         methods.iter().filter(|method| *method == "prompts/list").count()

@@ -1,4 +1,4 @@
-//! `serve --transparent SERVER`: one server as it is, behind the same gate.
+//! `serve --transparent SERVER`: one server under its own names, behind the same gate.
 
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
@@ -171,7 +171,7 @@ fn names(listed: &Value, list: &str) -> Vec<String> {
     rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The definitions change between two starts, and nothing but the client's own look tells.
+/// The definitions change between two starts, without any notification.
 #[tokio::test]
 async fn changed_definitions_are_marked_or_blocked_by_pins() {
     for (pins, shown) in [("block", vec!["same"]), ("warn", vec!["tell", "same"])] {
@@ -206,7 +206,7 @@ async fn changed_definitions_are_marked_or_blocked_by_pins() {
     }
 }
 
-/// A server that hides a character in the name of a tool does not leave a rule by it.
+/// A hidden character in the name of a tool must not exempt it from a rule.
 #[tokio::test]
 async fn hidden_characters_in_names_pass_no_deny_rule() {
     for hidden in

@@ -1,4 +1,4 @@
-//! Servers without sessions: found out, remembered, asked as whoever asks, and heard.
+//! Stateless servers: era detection, capabilities of the caller, and notifications.
 
 mod dialogue;
 mod far;
@@ -35,7 +35,7 @@ pub(crate) async fn call(session: &Session, tool: &str, args: Value) -> String {
     }
 }
 
-/// Connects the server, calls it, and says what it was sent before it was of use.
+/// Connects and calls the server; returns the methods that it received before `tools/list`.
 async fn greeted(script: &str, home: Home) -> (String, usize, Home) {
     let world = World::of("kit", "one").script("one", script).home(home).start();
     assert_eq!(world.call("kit_echo", json!({ "text": "hello" })).await.unwrap(), "hello");
@@ -57,7 +57,7 @@ async fn a_server_is_found_out_once_and_greeted_rightly_ever_after() {
         ("modern", "", discovered, discovered),
         ("dual", "", discovered, discovered),
         ("dual", "pins = true", discovered, discovered),
-        // PROTOCOL.md 2.5: both openings are on their way when it begins to read.
+        // PROTOCOL.md 2.5: both first requests were sent before the server reads.
         ("legacy", slow, &both, handshake),
         ("modern", slow, "server/discover initialize", discovered),
         ("dual", &format!("{slow}\npins = true"), "server/discover initialize", discovered),
@@ -103,7 +103,7 @@ async fn an_entry_can_say_which_era_is_tried_first() {
     }
 }
 
-/// Both openings are on their way when it begins to read, and it does not bear the second.
+/// Both first requests were sent before the server reads, and it exits at the second.
 #[tokio::test(start_paused = true)]
 async fn a_slow_server_that_leaves_at_the_other_greeting_is_started_once_more() {
     let script = script("modern", "start_delay_ms = 12000\nexit_on = 'initialize'");
@@ -136,7 +136,7 @@ async fn sessions_share_a_server_again_once_it_keeps_none() {
     let legacy = include_str!("../../scripts/everything.toml");
     let modern = legacy.replace("[server]\n", "[server]\nera = 'modern'\n");
     let mut home = Home::new();
-    // The second time it is still met as one that asks.
+    // In the second run, the gateway still expects server-to-client requests.
     for (script, connections) in [(legacy, 2), (&*modern, 2), (&*modern, 1)] {
         let world = World::of("kit", "same").script("same", script).home(home).start();
         world.ask(r#"{ "connect": "kit" }"#).await;
@@ -151,7 +151,7 @@ async fn sessions_share_a_server_again_once_it_keeps_none() {
     }
 }
 
-/// What is said of one hop is not passed on to the next: a server could take it for its own.
+/// Protocol `_meta` describes one hop; the next server could mistake it for its own.
 #[tokio::test]
 async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
     let said = json!({
@@ -161,7 +161,7 @@ async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
         "io.modelcontextprotocol/logLevel": "debug",
         "trace": "abc",
     });
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for era in ["legacy", "modern"] {
         let script = format!("{}behaviour = 'verbatim'\n", script(era, ""));
         let world = World::of("kit", "one").script("one", &script).start();
@@ -173,7 +173,7 @@ async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
         let written: Value = serde_json::from_str(&render::text::reply(&reply)).unwrap();
         let mut meta = written["_meta"].as_object().cloned().unwrap_or_default();
         meta.remove("progressToken");
-        heard.push(Value::Object(meta));
+        received.push(Value::Object(meta));
     }
     let modern = json!({
         "trace": "abc",
@@ -182,10 +182,10 @@ async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/logLevel": "debug",
     });
-    assert_eq!(heard, [json!({ "trace": "abc" }), modern]);
+    assert_eq!(received, [json!({ "trace": "abc" }), modern]);
 }
 
-/// A stuck server is not waited for longer than before, and what failed is told as before.
+/// The probe does not extend the start timeout and does not change the failure.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_answers_nothing_fails_in_time() {
     let config = r#"{ "mcpServers": { "kit": {
@@ -224,7 +224,7 @@ async fn each_call_says_what_its_own_client_can_do_over_one_connection() {
     assert_eq!(one["io.modelcontextprotocol/clientInfo"]["name"], "switchboard");
     assert!(one["progressToken"].is_u64());
     assert_eq!(world.fixture("kit").ledger().connections, 1);
-    // The gateway itself passes on whatever any client may offer.
+    // For its own requests, the gateway declares every capability that a client may have.
     let ledger = world.fixture("kit").ledger();
     let (_, listing) = ledger.metas.iter().find(|(method, _)| method == "tools/list").unwrap();
     let offered: Vec<&String> = listing[CAPABILITIES].as_object().unwrap().keys().collect();
@@ -256,7 +256,7 @@ async fn a_change_of_the_tools_is_heard_of() {
     assert!(listed.await.is_ok());
     let methods = world.fixture("kit").ledger().methods;
     assert_eq!(methods.iter().filter(|method| *method == "subscriptions/listen").count(), 1);
-    // There is no session that anything could be said to once.
+    // Methods of session-based revisions are not sent.
     for gone in ["initialize", "notifications/initialized", "ping", "logging/setLevel"] {
         assert!(!methods.contains(&gone.to_owned()), "{gone}");
     }
@@ -280,7 +280,7 @@ async fn a_resource_is_listened_to_until_nobody_wants_to_hear_of_it() {
     assert_eq!(ledger.methods.iter().filter(subscribes).count(), 0);
 }
 
-/// A gateway's subscription to lists, and a session's to a resource.
+/// The gateway subscribes to lists, and a session to a resource.
 #[tokio::test(start_paused = true)]
 async fn a_subscription_that_its_server_ends_is_asked_for_again_and_nothing_is_missed() {
     let everything = include_str!("../../scripts/everything.toml");
@@ -297,7 +297,7 @@ async fn a_subscription_that_its_server_ends_is_asked_for_again_and_nothing_is_m
     let listened = of("subscriptions/listen");
     let ledger = world.fixture("kit").until(|ledger| listened(ledger) == 5).await;
     let pages = of("prompts/list")(&ledger);
-    assert!(pages > 1, "the lists are asked for again, for they may have changed");
+    assert!(pages > 1, "the lists are read again, because they may have changed");
     call(&session, "kit_update_resource", json!({})).await;
     assert!(host.until_told().await.contains("notifications/resources/updated"));
     assert_eq!(world.fixture("kit").ledger().connections, 1);
@@ -318,7 +318,7 @@ async fn a_server_without_sessions_that_asks_by_a_request_is_refused_and_stays_s
     assert_eq!(world.fixture("kit").ledger().connections, 1);
 }
 
-/// There is no ping: a server without sessions is asked what it is.
+/// The stateless revision has no `ping`; `server/discover` replaces it.
 #[tokio::test(start_paused = true)]
 async fn a_kept_server_is_asked_what_it_is_to_see_whether_it_lives() {
     let config = r#"{ "mcpServers": { "kit": {

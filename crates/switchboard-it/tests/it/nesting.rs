@@ -1,4 +1,4 @@
-//! Whatever a client is sent nests at most 64 levels, however deep a server nests.
+//! Messages to a client nest at most 64 levels, however deep a server nests.
 
 use serde_json::{Value, json};
 use switchboard::nesting::MOST_LEVELS;
@@ -10,7 +10,7 @@ fn nested(levels: usize) -> String {
     format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
 }
 
-/// Brackets that are open at once, outside of strings.
+/// The depth of nested brackets outside of strings.
 fn depth(line: &str) -> usize {
     let (mut depth, mut most, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in line.bytes() {
@@ -27,9 +27,9 @@ fn depth(line: &str) -> usize {
     most
 }
 
-/// A server that nests so deep wherever it can.
+/// A server that nests this deep wherever it can.
 fn world(levels: usize) -> World {
-    // TOML itself is read by a parser that stops at some depth, so that JSON stands in texts.
+    // The TOML parser limits its depth, so deep JSON is written as strings.
     let deep = nested(levels);
     let schema = format!(r#"{{"type":"object","properties":{{"p":{deep}}}}}"#);
     let blocks = format!(

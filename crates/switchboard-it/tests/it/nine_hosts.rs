@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use crate::PROGRAMS;
 
-/// A home and a project with files of nine hosts, as people have them.
+/// A home and a project with realistic files of nine hosts.
 pub(crate) struct NineHosts {
     pub(crate) installed: Installed,
     pub(crate) project: PathBuf,
@@ -26,7 +26,7 @@ impl NineHosts {
         fixture
     }
 
-    /// Copies a folder; a file that names its place names the new one.
+    /// Copies a folder and replaces the placeholders for its paths.
     fn copy(&self, from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
         for entry in fs::read_dir(from).unwrap() {
@@ -52,7 +52,7 @@ impl NineHosts {
         (ran.code, named(&ran.stdout), named(&ran.stderr))
     }
 
-    /// The program in the project, for a terminal.
+    /// `switchboard` in the project, to run on a terminal.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.installed.command();
         command.current_dir(&self.project);

@@ -1,4 +1,4 @@
-//! Servers at their worst, in small numbers; `cargo xtask soak` has the large ones and the times.
+//! Misbehaving servers in short runs; `cargo xtask soak` has the long runs and the measurements.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::PROGRAMS;
 async fn every_call_of_a_server_that_crashes_and_babbles_is_answered_once_and_to_its_caller() {
     let Answers { right, failed, wrong } = answers(PROGRAMS, 50, 6).await;
     assert_eq!((right + failed.values().sum::<usize>(), wrong), (300, 0), "{failed:?}");
-    assert!(right > 0, "none of them came through");
+    assert!(right > 0, "no call was answered");
 }
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn a_nuisance_costs_its_neighbour_no_answer_and_the_gateway_little_memory(
 
 #[tokio::test]
 async fn whoever_waits_for_a_server_that_is_killed_is_told() {
-    // How soon is measured elsewhere; a call that nobody ends would wait for a minute.
+    // Other tests measure the delay. An unnoticed end would block the call for a minute.
     obituary(PROGRAMS).await;
 }
 
@@ -41,7 +41,7 @@ async fn whatever_servers_do_every_call_is_answered_once_and_nothing_is_left() {
     let [before, after] = soaked.at_rest;
     let failures = (soaked.answers.wrong, soaked.lost, soaked.twice, after.children, soaked.left);
     assert_eq!(failures, (0, 0, 0, 0, 0), "{soaked:?}");
-    // The session holds the directory of its large results, once there are any.
+    // The session keeps the directory of its large results open.
     let grown = after.gateway_files.checked_sub(before.gateway_files);
     assert!(grown.is_some_and(|files| files <= 1), "{soaked:?}");
     assert_eq!(after.reaper_files, before.reaper_files, "{soaked:?}");

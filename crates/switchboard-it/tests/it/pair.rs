@@ -1,4 +1,4 @@
-//! Hosts that look at `readOnlyHint`: `mcp` reaches nothing else, `mcp_write` all.
+//! Hosts that gate tools by `readOnlyHint`: `mcp` calls read-only tools, `mcp_write` calls all.
 
 mod property;
 
@@ -34,7 +34,7 @@ pub(crate) fn host(name: &str) -> HostKind {
     HostKind::Named(HostProfile::named(name))
 }
 
-/// The text that a tool of ours gives, and whether it is an error.
+/// The text of a call to `mcp` or `mcp_write`, and whether it is an error.
 pub(crate) async fn used(client: &mut Client, tool: &str, arguments: Value) -> (String, bool) {
     let answer = client.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await;
     (text(&answer), answer["result"]["isError"] == true)
@@ -158,7 +158,7 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
     assert!(!used(&mut client, "mcp", json!({ "tool": "garden_water" })).await.1);
 }
 
-/// A host may have let the tool run because of what it was shown.
+/// The host may have let the tool run because it was listed as read-only.
 #[tokio::test(start_paused = true)]
 async fn direct_tool_that_was_shown_as_read_only_stays_so() {
     let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");

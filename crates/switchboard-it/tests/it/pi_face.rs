@@ -1,5 +1,4 @@
-//! `switchboard serve --host pi`: what the extension of Pi asks for its user, and what nobody else
-//! gets.
+//! `switchboard serve --host pi`: the methods of the Pi extension, which no other client can use.
 
 mod news;
 mod prompts;
@@ -24,14 +23,14 @@ const METHODS: [&str; 9] = [
     "switchboard/trust",
 ];
 
-/// Starts `serve --host pi` and shakes hands.
+/// Starts `serve --host pi` and completes the handshake.
 async fn pi(installed: &Installed, flags: &[&str]) -> Client {
     let mut client = installed.serve(&[&["--host", "pi"], flags].concat());
     client.initialize("2025-11-25", json!({})).await;
     client
 }
 
-/// What the user reads: the text, or why there is none.
+/// The text for the user, or the error.
 async fn asked(client: &mut Client, method: &str, params: Value) -> String {
     let answer = client.ask(&format!("switchboard/{method}"), params).await;
     match answer["result"]["text"].as_str() {
@@ -43,7 +42,7 @@ async fn asked(client: &mut Client, method: &str, params: Value) -> String {
     }
 }
 
-/// One that works, one that cannot start, one that is off; nothing is connected by itself.
+/// One server that works, one that cannot start, one disabled; none connects at start.
 fn three_servers() -> Installed {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write(
@@ -151,7 +150,7 @@ async fn the_settings_of_pi_reach_it() {
     check(compact, json!(["MCP 0/1", null, 1])).await;
     let off = json!({ "mcpFooterStatus": "off", "collapsedResultLines": 2 });
     check(off, json!([null, greeting, 2])).await;
-    // What does not count leaves the default.
+    // An invalid value leaves the default.
     check(json!({ "collapsedResultLines": 4 }), json!([full, greeting, 1])).await;
 }
 
@@ -292,7 +291,7 @@ async fn the_text_of_an_error_says_that_it_is_one() {
     check(client, tool("gone"), "MCP tool error: unknown_tool: ", "ValidationError").await;
     let broken = json!({ "connect": "broken" });
     check(client, broken, "MCP connection error: connect_failed: ", "MCPConnectionError").await;
-    // What works has no such words.
+    // A successful result has no such prefix.
     let works = client.mcp(json!({ "tool": "add_note", "args": { "text": "hi" } })).await;
     assert_eq!(works, "hi");
 }
@@ -324,9 +323,9 @@ async fn the_end_of_input_ends_everything_at_once_with_calls_in_flight() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     client.call(json!({ "tool": "notes_wait", "server": "notes" })).await;
-    // It waits for nothing but the server, which is there as soon as it is listed.
+    // `connect` returns once the server is listed; the call is in flight by then.
     asked(&mut client, "connect", json!({ "server": "notes" })).await;
     let ended = client.end().await;
-    // Whoever waits for it is told that it was cut off; for Pi nothing is waited for.
+    // Other clients get an error for a call that is cut off; Pi does not wait for it.
     assert_eq!((ended.code, ended.frames), (Some(0), vec![]), "{}", ended.stderr);
 }

@@ -30,13 +30,13 @@ async fn what_the_list_turns_on_is_connected_at_start_and_announced() {
 
     let mut client = Client::start(&mut command(&["serve"]));
     client.initialize("2025-11-25", json!({})).await;
-    // What is said last.
+    // The last message at start.
     client.has_said("was not approved\n").await;
     let status = client.mcp(json!({})).await;
     assert!(status.contains("✓ on (1 tool"), "{status}");
     assert!(status.contains("○ off"), "{status}");
     let ended = client.end().await;
-    // Without the lines of the log.
+    // Without log lines.
     let said = ended.stderr.lines().filter(|line| !line.contains(" WARN "));
     insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r"
     Auto-connected: on

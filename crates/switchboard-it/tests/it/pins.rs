@@ -1,4 +1,4 @@
-//! Tools that are not what was accepted: shown everywhere, and blocked where the user says so.
+//! Tools that differ from their pins: marked everywhere, and blocked with `pins: block`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ input_schema = '{ "type": "object", "properties": { "text": { "type": "string" }
 annotations = { readOnlyHint = false }
 "#;
 
-/// A world with one server, whose connections meet these scripts in order.
+/// A world with one server, whose connections use these scripts in order.
 fn world(pins: &str, acts: &[&str]) -> Setup {
     let setup = World::with(&format!(
         r#"{{ "settings": {{ "pins": "{pins}" }}, "mcpServers": {{
@@ -36,13 +36,13 @@ fn world(pins: &str, acts: &[&str]) -> Setup {
     acts.iter().fold(setup, |setup, act| setup.script("acts", act))
 }
 
-/// Ends the connection, so that the next use meets the next script.
+/// Reconnects, so that the next script is used.
 async fn reconnect(world: &World) {
     world.session.handle(Request::Disconnect { server: "demo".to_owned() }).await.unwrap();
     world.ask(r#"{ "connect": "demo" }"#).await;
 }
 
-/// The first line of the list that has the tool, and how a call of it goes.
+/// The list line of a tool, and the outcome of a call of it.
 async fn seen(world: &World, tool: &str) -> (String, Result<(), Code>) {
     let list = world.ask(r#"{ "server": "demo" }"#).await;
     let line = list.lines().find(|line| line.contains(tool)).unwrap_or_default();
@@ -81,7 +81,7 @@ async fn a_tool_that_changed_since_it_was_listed_first_is_marked_and_may_be_bloc
     check(&titled, "save", Some("changed")).await;
     check(&BEFORE.replace("\"save\"", "\"store\""), "store", Some("new")).await;
     check(&format!("{BEFORE}[[tools]]\nname = 'extra'\n"), "extra", Some("new")).await;
-    // The same words in another order, and what is no part of a definition.
+    // Reordered keys and fields outside the definition are no change.
     let reordered = BEFORE.replace(
         r#"{ "type": "object", "properties": { "text": { "type": "string" } } }"#,
         r#"{ "properties": { "text": { "type": "string" } }, "type": "object" }"#,
@@ -97,7 +97,7 @@ async fn a_tool_that_changes_back_is_the_same_again_however_often() {
     for expected in [Err(Code::ToolBlocked), Ok(()), Err(Code::ToolBlocked)] {
         reconnect(&world).await;
         assert_eq!(seen(&world, "save").await.1, expected);
-        // A second look is no acceptance.
+        // Listing it again does not accept it.
         world.ask(r#"{ "connect": "demo" }"#).await;
         assert_eq!(seen(&world, "save").await.1, expected);
     }
@@ -124,7 +124,7 @@ async fn listed() -> Home {
     first.shut_down().await
 }
 
-/// The same, and then something worse.
+/// A home in which `BEFORE` was listed, and then a changed definition.
 async fn drifted() -> Home {
     let worse = BEFORE.replace("the text", "everything");
     let second = world("warn", &[&worse]).home(listed().await).start();
@@ -206,7 +206,7 @@ async fn a_record_that_does_not_read_blocks_or_warns_and_is_kept_until_something
     assert_eq!(seen(&world, "save").await.1, Ok(()));
 }
 
-/// A user who takes their time.
+/// A user who decides only when the test says so.
 #[derive(Clone, Default)]
 struct Slow {
     asked: Arc<Notify>,
@@ -238,7 +238,7 @@ async fn what_is_no_longer_accepted_when_the_user_has_decided_is_not_called() {
     let meanwhile = async {
         user.asked.notified().await;
         fs::write(&pin_files(world.home().path())[0], "damaged").unwrap();
-        // The definition stays the same, but it is compared anew.
+        // The definition stays the same, but a changed filter compares it again.
         world.apply(&config(r#", "includeTools": ["*"]"#));
         user.decided.notify_one();
     };
@@ -280,7 +280,7 @@ async fn two_servers_never_share_a_record() {
     assert_eq!(pin_files(home.path()).len(), 3);
 }
 
-/// Lists `save` to every client, and `ask` to those that can be asked.
+/// Lists `save` to every client, and `ask` only to clients with elicitation.
 const FOR_SOME: &str = r#"
 [[tools]]
 name = "save"
@@ -291,7 +291,7 @@ description = "Asks the user."
 needs = "elicitation"
 "#;
 
-/// Lists the server to a client that can be asked, or to one that cannot.
+/// Lists the server to a client with these capabilities.
 async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &Home) -> World {
     let setup = world(pins, &[script]).home(home.clone()).offering(capabilities);
     let world = setup.start();
@@ -321,7 +321,7 @@ async fn change_for_other_clients_is_shown_and_accepted_by_a_command() {
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         list_to(set, "block", FOR_SOME, &home).await.shut_down().await;
     }
-    let worse = FOR_SOME.replace("the user", "everybody");
+    let worse = FOR_SOME.replace("the user", "every user");
     let host = list_to(CapabilitySet::TERMINAL, "block", &worse, &home).await;
     assert_eq!(seen(&host, "ask").await.1, Err(Code::ToolBlocked));
     host.shut_down().await;
@@ -332,7 +332,7 @@ async fn change_for_other_clients_is_shown_and_accepted_by_a_command() {
     let [drift] = &report.drifts[..] else { panic!("{report:?}") };
     assert_eq!((drift.shown.as_str(), drift.pin), ("demo_ask", Pin::Changed));
     assert_eq!(drift.listed_to, ["sampling, elicitation.form, elicitation.url"]);
-    assert_eq!(drift.changes[0].new.as_deref(), Some("\"Asks everybody.\""));
+    assert_eq!(drift.changes[0].new.as_deref(), Some("\"Asks every user.\""));
     let accepted = command.gateway.accept_pins("demo", &["ask".to_owned()]).await.unwrap();
     assert_eq!(accepted.drifts.len(), 1);
     command.shut_down().await;
@@ -359,7 +359,7 @@ async fn transcript(installed: &Installed, line: &str) -> String {
     ran.transcript(installed.home())
 }
 
-/// A server that was listed, then changed one tool and got another.
+/// A home with a server that, after it was listed, changed one tool and added another.
 async fn installed_and_drifted() -> Installed {
     let installed = Installed::with_fixture(PROGRAMS, "demo", BEFORE);
     assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
@@ -428,7 +428,7 @@ async fn on_the_command_line_changes_are_shown_and_accepted() {
     --- stderr
     accepted: demo_extra
     "#);
-    // Hidden text is told as long as it is there.
+    // Hidden text is reported as long as the definition has it.
     let left = "demo\ndemo_save (hidden text)\n  hidden: `<U+001B>[2J` (4 characters)\n";
     assert_eq!(installed.run(["pins"]).await.stdout, left);
 }
@@ -498,7 +498,7 @@ arguments = [{ name = "who" }]
 messages = [{ role = "user", text = "Hello." }]
 "#;
 
-/// How instructions and the prompt read, and whether they can be had.
+/// The instructions, and whether instructions and the prompt are available.
 async fn words(world: &World) -> (Result<String, Code>, Result<(), Code>) {
     let instructions = Request::Instructions { server: "demo".to_owned() };
     let instructions = world.session.handle(instructions).await;

@@ -1,4 +1,4 @@
-//! What makes a host allow our tool: written, explained, and taken back to the byte.
+//! Host settings that allow our tool: written and explained by `install`, undone by `uninstall`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -72,7 +72,7 @@ async fn codex_gets_our_namespace_only_in_a_version_that_knows_it() {
         ("@openai/codex", "0.141.0", false),
         ("@openai/codex", "0.166.0", true),
         ("@openai/codex-linux-x64", "0.166.0-linux-x64", true),
-        // Any directory above a program may have a package of its own.
+        // A directory above the program can hold the package of another project.
         ("my-project", "1.0.0", false),
     ] {
         let machine = Machine::bare();

@@ -11,7 +11,7 @@ use super::{CLAUDE, Machine, USER, keys};
 const CODEX: &str = "[mcp_servers.NAME]\ncommand = \"NAME-mcp\"\n";
 
 impl Machine {
-    /// Runs a command with another home of Codex.
+    /// Runs a command with another `CODEX_HOME`.
     async fn codex(&self, directory: &str, words: &str) {
         let mut command = self.command(words);
         let ran = command.env("CODEX_HOME", self.home.join(directory)).output().await.unwrap();

@@ -1,4 +1,4 @@
-//! Pi gets our package, and has its settings back to the byte.
+//! `install pi` adds our package, and `uninstall pi` restores Pi's settings exactly.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,7 @@ impl Machine {
         self.read(&format!("{PACKAGE}/{name}"))
     }
 
-    /// The record that an earlier version wrote when it put our entry among Pi's servers.
+    /// The record of an earlier version, which added our entry to Pi's servers.
     fn write_older_record(&self, before: &str) {
         let path = self.home.join(SERVERS);
         let host = json!({ "path": path, "before": before, "after": "not what is there now" });
@@ -203,7 +203,7 @@ async fn an_entry_that_an_earlier_version_left_among_pis_servers_goes() {
     assert_eq!(machine.read(SERVERS), theirs);
     machine.done("uninstall pi --yes").await;
     assert_eq!((machine.read(SERVERS).as_str(), machine.read(SETTINGS).as_str()), (theirs, BEFORE));
-    // And without the new one in between.
+    // The same without the new installation in between.
     machine.write_older_record(theirs);
     machine.installed.write(SERVERS, &theirs.replace("} } }", &format!("}}, {ours} }} }}")));
     machine.done("uninstall pi --yes").await;

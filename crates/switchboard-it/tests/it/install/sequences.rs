@@ -25,9 +25,9 @@ struct Site {
     host: Host,
     variable: (&'static str, PathBuf),
     file: PathBuf,
-    /// What stood in the file at the beginning.
+    /// The original text of the file.
     before: Option<String>,
-    /// A second file, and what stood there.
+    /// The settings file of Claude Code, with its original text.
     settings: Option<(PathBuf, Option<String>)>,
     /// The command of each server.
     servers: BTreeMap<String, String>,
@@ -40,7 +40,7 @@ struct World {
     user_before: Option<String>,
 }
 
-/// What else happens to the user's file.
+/// Whether the user edits their file between the operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edits {
     None,
@@ -102,7 +102,7 @@ impl World {
         World { home, sites, user, user_before }
     }
 
-    /// Does `work` as a user whose environment leads to a site.
+    /// Runs an operation in an environment that leads to this site.
     fn at(&self, site: &Site, operation: Operation) {
         let (variable, directory) = &site.variable;
         let home = self.home.path().to_str().unwrap();

@@ -1,4 +1,4 @@
-//! Hosts that start us with few environment variables are told which ones servers need.
+//! `install` makes hosts with a reduced environment pass on the variables that servers need.
 
 use serde_json::{Value, json};
 

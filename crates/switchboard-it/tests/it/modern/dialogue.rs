@@ -1,4 +1,4 @@
-//! A server that asks by its answer is answered by whoever called it, and bounded.
+//! A stateless server that requests input is answered by the client of the call, within limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,12 +75,12 @@ async fn what_a_client_does_not_offer_or_the_settings_forbid_is_not_asked_for() 
     let host = ScriptedHost::default();
     host.will_reply(Topic::Sampling, json!({}));
     let session = world.gateway.session(host.clone());
-    // It is told what there is, and says so itself.
+    // The server sees the missing capability and answers with an error of its own.
     for (tool, needed) in [("kit_ask", "elicitation"), ("kit_words", "sampling")] {
         let answer = call(&session, tool, json!({})).await;
         assert!(answer.contains(&format!("error -32021: {needed} is needed")), "{answer}");
     }
-    // One that asks all the same is not answered.
+    // A server that requests input all the same gets no answer.
     let answer = call(&session, "kit_thrice", json!({})).await;
     let expected =
         "the server did not finish the call: it asks for roots, which this client does not offer";
@@ -126,7 +126,7 @@ async fn calls_side_by_side_get_the_answers_of_their_own_clients() {
     assert_eq!(world.fixture("kit").ledger().connections, 1);
 }
 
-/// The bridge: a client with a session, in front of a server without one.
+/// A session-based client in front of a stateless server.
 #[tokio::test]
 async fn a_client_with_a_session_answers_a_server_without_one() {
     let config = r#"{

@@ -1,4 +1,4 @@
-//! Servers without sessions at a URL.
+//! Stateless servers over HTTP.
 
 use serde_json::{Value, json};
 use switchboard::failure::Code;
@@ -7,7 +7,7 @@ use switchboard_it::harness::World;
 
 use crate::remote::world;
 
-/// The script, without sessions and in this form.
+/// The script of a stateless server with responses in this form.
 fn modern(form: &str, tools: &str) -> String {
     let changes = "[server.capabilities]\nlist_changed = false";
     format!("[server]\nera = 'modern'\n{changes}\n[http]\nform = '{form}'\n{tools}")
@@ -80,7 +80,7 @@ async fn parameters_that_a_tool_names_go_into_headers_and_a_tool_that_is_wrong_a
     assert_eq!(calls, expected);
     let listed = world.ask(r#"{ "server": "far" }"#).await;
     assert!(!listed.contains("far_bad"), "{listed}");
-    // Where there are no headers, nothing is wrong with it.
+    // On stdio, which has no headers, the annotation is not checked.
     let world = World::of("near", "near").script("near", &modern("json", &tools)).start();
     world.ask(r#"{ "connect": "near" }"#).await;
     assert!(world.ask(r#"{ "server": "near" }"#).await.contains("near_bad"));
@@ -121,7 +121,7 @@ async fn a_call_that_nobody_waits_for_is_hung_up_on_and_nothing_is_said() {
         answer = world.call("far_wait", json!({})) => panic!("{answer:?}"),
         _ = fixture.state().call_started(1) => {}
     }
-    // The fixture tells its script so when the response is no longer read.
+    // The fixture records a cancellation when its response is no longer read.
     fixture.state().until(|ledger| ledger.cancelled.len() == 1).await;
     world.shut_down().await;
     assert!(fixture.requests().iter().all(|request| request.message.get("id").is_some()));
@@ -129,7 +129,7 @@ async fn a_call_that_nobody_waits_for_is_hung_up_on_and_nothing_is_said() {
 
 #[tokio::test]
 async fn a_response_that_breaks_is_not_taken_up_again() {
-    // Whoever looks at ids could go on from there.
+    // With event ids a client could resume the stream.
     let script = modern("events", &format!("event_ids = true\ncut_calls = true\n{ECHO}"));
     let fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, "");

@@ -1,5 +1,5 @@
-//! Whatever servers declare, whatever the rules say and however a request is spelled: what `mcp`
-//! of the pair reaches has declared itself read-only.
+//! Property: for any declarations, rules and spellings, `mcp` of the pair reaches only tools that
+//! declare `readOnlyHint`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use switchboard_it::harness::World;
 
 use super::{host, used};
 
-/// Gateways with servers of their own; each gets [`REQUESTS`].
+/// Gateways with random servers; each gets [`REQUESTS`].
 const CATALOGS: usize = 500;
 const REQUESTS: usize = 20;
 
@@ -17,7 +17,7 @@ const SERVERS: [&str; 6] = ["github", "files", "mcp", "a", "my-notes", "GitHub2"
 const VERBS: [&str; 8] = ["read", "write", "list", "delete", "get", "create", "reed", "search"];
 const NOUNS: [&str; 6] = ["file", "files", "issue", "note", "", "mcp_write"];
 
-/// What a server may declare, as JSON; the first two are read-only.
+/// Annotations that a server may declare; the first two are read-only.
 const DECLARED: [&str; 11] = [
     r#"{"readOnlyHint":true}"#,
     r#"{"readOnlyHint":true,"idempotentHint":true,"destructiveHint":false}"#,
@@ -96,7 +96,7 @@ fn config(random: &mut Rng, servers: &BTreeMap<&str, Tools>) -> String {
     json!({ "settings": settings, "mcpServers": entries }).to_string()
 }
 
-/// A name of a tool in one of the ways in which models write them.
+/// The name of a tool, spelled as models do.
 fn spelled(random: &mut Rng, server: &str, tool: &str) -> String {
     let joint = ["_", "-", "/", "__", "."][random.usize(..5)];
     let mut name = match random.u8(..4) {
@@ -167,6 +167,6 @@ async fn nothing_but_read_only_tools_is_reached_through_mcp() {
         client.end().await;
         world.gateway.shutdown().await;
     }
-    // Otherwise nothing was tried.
+    // Ensures that the property was exercised.
     assert!(reached > 500 && refused > 1_000, "{reached} reached, {refused} refused");
 }

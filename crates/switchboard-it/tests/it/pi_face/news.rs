@@ -1,4 +1,4 @@
-//! What Pi is told unasked: another status, and what a person should know.
+//! Notifications to Pi: a changed status, and messages for the user.
 
 use serde_json::{Value, json};
 use switchboard_it::client::Client;
@@ -7,7 +7,7 @@ use switchboard_it::program::Installed;
 use super::{asked, pi, three_servers};
 use crate::PROGRAMS;
 
-/// Reads until a notification says what is wanted.
+/// Reads until a notification of `method` matches.
 async fn told(client: &mut Client, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     loop {
         let frame = client.next().await;
@@ -28,13 +28,13 @@ async fn a_client_that_asked_for_the_status_hears_when_it_is_another_one() {
     asked(&mut client, "connect", json!({ "server": "notes" })).await;
     let up = told(&mut client, STATUS, |status| status["connected"] == 1).await;
     assert_eq!(up["tools"], 5);
-    // The same object, with nothing left out.
+    // The notification has the same fields as the response.
     let keys = |status: &Value| status.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&up), keys(&first));
     asked(&mut client, "disconnect", json!({ "server": "notes" })).await;
     told(&mut client, STATUS, |status| status["connected"] == 0).await;
 
-    // Files and settings are part of it.
+    // Changed files and settings change the status, too.
     let one = json!({ "a": { "command": "a" } });
     let config = json!({ "mcpServers": one, "settings": { "mcpFooterStatus": "compact" } });
     installed.write("switchboard/mcp.json", &config.to_string());
@@ -75,14 +75,14 @@ async fn what_serve_has_to_say_comes_as_notices() {
     let text = second["text"].as_str().unwrap();
     assert!(text.starts_with("cannot use the server `broken`"), "{text}");
 
-    // A file that breaks while it is followed.
+    // A configuration file becomes invalid while `serve` runs.
     installed.write("switchboard/mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": 7 } } }");
     let (client, third) = said(client).await;
     let text = third["text"].as_str().unwrap();
     assert!(text.ends_with("is wrong: what stands there does not count"), "{text}");
     let ended = client.end().await;
     assert!(!ended.stderr.contains("Auto-connected"), "{}", ended.stderr);
-    // The same with the notice turned off.
+    // The same with `notifyOnStartupConnect` turned off.
     installed
         .write("switchboard/mcp.json", r#"{ "settings": { "notifyOnStartupConnect": false } }"#);
     let (_, first) = said(pi(&installed, &[]).await).await;

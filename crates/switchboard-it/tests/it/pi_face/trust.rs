@@ -1,4 +1,4 @@
-//! A project's servers in Pi's own dialog: what is shown is what is approved, and nothing else is.
+//! Trusting a project's servers in a dialog of Pi: only the definition that was shown is approved.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use switchboard_it::program::Installed;
 use super::asked;
 use crate::PROGRAMS;
 
-/// A project with a server; the user's file turns off what would run by itself.
+/// A project with a server; the user's file turns off the first listing.
 fn project() -> (Installed, PathBuf) {
     let installed =
         Installed::with(PROGRAMS, r#"{ "mcpServers": {}, "settings": { "firstListing": false } }"#);
@@ -58,7 +58,7 @@ async fn what_was_shown_can_be_approved_and_used_at_once() {
     let shown = pending(&mut client).await;
     let [local] = &shown[..] else { panic!("{shown:?}") };
     assert_eq!((&local["server"], &local["changed"]), (&json!("local"), &json!(false)));
-    // To the letter what the command line shows.
+    // The same text that the command line shows.
     let mut command = installed.command();
     let output = command.current_dir(&project).args(["trust", "local"]).output().await.unwrap();
     let printed = String::from_utf8(output.stderr).unwrap();
@@ -70,7 +70,7 @@ async fn what_was_shown_can_be_approved_and_used_at_once() {
     assert_eq!(connected, "✓ local: connected, 1 tool");
     assert_eq!(pending(&mut client).await, Vec::<Value>::new());
 
-    // Once more there is nothing to approve.
+    // A second approval finds nothing pending.
     let again = trust(&mut client, "local", &local["hash"]).await;
     assert!(again.starts_with("-32602 `local` does not wait for approval"), "{again}");
 }
@@ -88,7 +88,7 @@ async fn nothing_else_can_be_approved() {
         );
     };
     two("first");
-    // Somebody else was shown it.
+    // Only another client was shown the definition.
     let mut other = pi_in(&installed, &project).await;
     let elsewhere = pending(&mut other).await;
     let mut client = pi_in(&installed, &project).await;
@@ -105,7 +105,7 @@ async fn nothing_else_can_be_approved() {
     let unknown = trust(&mut client, "three\u{1b}[2J", &shown[0]["hash"]).await;
     assert!(unknown.starts_with("-32602 `three` does not wait for approval"), "{unknown}");
 
-    // What is written now is not what was shown.
+    // The definition changed since it was shown.
     two("second");
     let changed = trust(&mut client, "one", &shown[0]["hash"]).await;
     assert!(changed.starts_with("-32602 `one` has changed since it was shown"), "{changed}");
@@ -129,7 +129,7 @@ async fn an_approval_holds_for_one_project() {
     fs::copy(project.join(".mcp.json"), copy.join(".mcp.json")).unwrap();
     let mut there = pi_in(&installed, &copy).await;
     let here = pending(&mut there).await;
-    assert_eq!(here.len(), 1, "the same definition waits elsewhere");
+    assert_eq!(here.len(), 1, "the same definition is pending in the other project");
     let refused = trust(&mut there, "local", &shown[0]["hash"]).await;
     assert!(refused.starts_with("-32602 this definition of `local` was not shown"), "{refused}");
 }
@@ -152,11 +152,11 @@ async fn a_definition_shows_what_it_would_hide_and_a_changed_one_says_so() {
     let text = shown[0]["text"].as_str().unwrap();
     assert!(text.contains("changed since you approved it"), "{text}");
     assert!(text.contains(r"\u{1b}]0;x\u{7}\u{202e}\u{200b}\r\n"), "{text}");
-    assert!(text.contains(&"x".repeat(8_000)), "it is shown whole");
+    assert!(text.contains(&"x".repeat(8_000)), "it is shown in full");
     let plain = |c: char| c == '\n' || !c.is_control() && !matches!(c, '\u{202e}' | '\u{200b}');
     assert!(text.chars().all(plain), "{text:?}");
     assert!(text.len() < 64 * 1024, "{} bytes", text.len());
-    // One that nobody can be asked to read is no server at all.
+    // A definition too long to be shown is rejected.
     let huge = json!({ "command": "fixture-server", "args": ["x".repeat(30_000)] });
     write(&project, &[("local", huge)]);
     assert_eq!(pending(&mut client).await, Vec::<Value>::new());
