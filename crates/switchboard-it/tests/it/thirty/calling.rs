@@ -1,4 +1,4 @@
-//! What a call takes and what it gives back.
+//! Arguments and results of calls.
 
 use std::fs;
 
