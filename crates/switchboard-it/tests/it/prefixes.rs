@@ -220,7 +220,11 @@ async fn name_that_a_client_was_shown_ends_with_the_server_that_now_owns_it() {
     world.apply(&config(json!({ "evil": evil, "github": github })));
     pass(std::time::Duration::from_millis(1)).await;
     client.ask("tools/call", call).await;
-    assert_eq!(world.fixture("evil").ledger().calls.len(), 1, "the prefix is github's now");
+    assert_eq!(
+        world.fixture("evil").ledger().calls.len(),
+        1,
+        "the call reached the old owner of the prefix"
+    );
 }
 
 #[tokio::test]

@@ -210,7 +210,7 @@ async fn a_second_start_lists_and_searches_with_no_process() {
         let ran = installed.run(command.iter().copied()).await;
         assert!(ran.code == Some(0) && ran.stdout.contains("demo"), "{ran:?}");
     }
-    assert_eq!(installed.spawned().len(), 1, "nothing was started again");
+    assert_eq!(installed.spawned().len(), 1, "a server was started again");
 }
 
 #[tokio::test]
@@ -338,5 +338,5 @@ async fn a_server_that_is_stopped_can_say_its_last_words() {
     installed.write("switchboard/mcp.json", &config.to_string());
     let ran = installed.run(["connect", "demo"]).await;
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(said.exists(), "its output was closed before it ended");
+    assert!(said.exists(), "its stdout was closed before it ended");
 }

@@ -87,7 +87,7 @@ async fn a_model_begins_a_sign_in_and_brings_the_answer() {
     let status = host.client.mcp(json!({})).await;
     assert!(status.contains("⚠ tracker (needs sign-in"), "{status}");
     let url = host.begin().await;
-    assert_eq!(host.begin().await, url, "the sign-in that was begun goes on");
+    assert_eq!(host.begin().await, url, "the pending sign-in was not reused");
     let back = redirect_of(&url).await.unwrap();
     let stray = host.complete(json!({ "redirectUrl": back.replace("state=", "state=x") })).await;
     assert!(stray.contains("this is not the answer to the sign-in that was begun"), "{stray}");

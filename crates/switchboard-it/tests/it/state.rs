@@ -151,9 +151,9 @@ async fn results_of_a_killed_gateway_are_gone_after_the_next_command() {
     let pid = rustix::process::Pid::from_raw(killed.pid().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     killed.ended().await;
-    assert_eq!(sessions(), 2, "a killed gateway cannot remove it");
+    assert_eq!(sessions(), 2, "the results of a killed gateway are gone too early");
     assert_eq!(installed.run(["status"]).await.code, Some(0));
-    assert_eq!(sessions(), 1, "the other session goes on");
+    assert_eq!(sessions(), 1, "expected only the results of the running gateway");
     alive.end().await;
     assert_eq!(sessions(), 0);
 }

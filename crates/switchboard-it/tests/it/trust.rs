@@ -109,7 +109,7 @@ async fn an_approved_server_is_started_and_a_changed_one_is_pending_again() {
     project.approve(&pending[0]);
     let answer = project.use_it().await;
     assert!(answer.starts_with("connect_failed"), "{answer}");
-    assert!(project.canary().exists(), "approved, so it ran");
+    assert!(project.canary().exists(), "the approved server did not start");
 
     for (script, args) in [(TOUCHES, r#", "--more""#), ("touch canary # changed\n", "")] {
         fs::remove_file(project.canary()).ok();
@@ -135,7 +135,10 @@ async fn a_script_in_the_servers_own_folder_is_part_of_what_is_approved() {
     fs::write(project.folder.join(".mcp.json"), config).unwrap();
     let (_, _, pending) = project.open();
     project.approve(&pending[0]);
-    assert!(project.use_it().await.starts_with("connect_failed"), "approved, so it ran");
+    assert!(
+        project.use_it().await.starts_with("connect_failed"),
+        "the approved server did not start"
+    );
     fs::write(below.join("run.sh"), "touch canary # changed\n").unwrap();
     assert!(project.use_it().await.starts_with("trust_required"));
 }

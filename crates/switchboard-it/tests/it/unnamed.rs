@@ -240,7 +240,7 @@ async fn hosts_see_what_was_called_before_its_answer() {
         assert_eq!(texts, blocks.iter().collect::<Vec<_>>());
         let tool = &result["_meta"]["switchboard/details"]["tool"];
         let expected = if host == HostKind::Pi { json!("fill_pond") } else { Value::Null };
-        assert_eq!(*tool, expected, "details are for Pi alone");
+        assert_eq!(*tool, expected, "details are for Pi only");
         let id =
             client.call(json!({ "search": "weather forecast", "args": { "city": "Oslo" } })).await;
         let answer = client.answer_to(&id).await;

@@ -44,12 +44,12 @@ impl Spawner for Watched {
 }
 
 impl Victim {
-    /// In the setup, `{AS}` is the origin of the authorization server, `{MCP}` that of the MCP server.
+    /// In the setup, `{AS}` is the origin of the authorization server, `{MCP}` of the MCP server.
     async fn of(setup: &Value, names: impl Names + 'static) -> Victim {
         let authority = Authority::start(Setup::default()).await;
         let (issuer, server) = (authority.issuer(), origin(&authority));
         let setup = setup.to_string().replace("{AS}", &issuer).replace("{MCP}", &server);
-        let setup: Setup = serde_json::from_str(&setup).expect("a test's setup");
+        let setup: Setup = serde_json::from_str(&setup).expect("the setup of the test is valid");
         authority.alter(|before| *before = setup);
         let config = json!({ "mcpServers": { "tracker": { "url": authority.mcp_url() } } });
         let home = Home::new();
