@@ -1,4 +1,4 @@
-//! What only real processes show: starts, crashes, ends, memory, environment.
+//! Behaviour that needs real processes: start, crash, shutdown, memory, environment.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const MIB: u64 = 1024 * 1024;
 
 const ECHO: &str = "[[tools]]\nname = 'echo'\n";
 
-/// As ECHO, and answers to no polite way of ending.
+/// As ECHO, but ignores the end of its input and SIGTERM.
 const STUBBORN: &str =
     "[faults]\nignore_eof = true\nignore_sigterm = true\n[[tools]]\nname = 'echo'\n";
 
@@ -70,7 +70,7 @@ async fn a_crash_fails_its_call_at_once_and_the_next_call_starts_the_server_agai
         let found = client.mcp(json!({ "search": "ends the server" })).await;
         assert!(found.starts_with("demo_crash()"), "{found}");
     }
-    // Two cores that do something else must not fail the build, so the best of three counts.
+    // The best of three counts, because other work on the machine must not fail the test.
     assert!(fastest < Duration::from_millis(200), "the failure took {fastest:?}");
 }
 
@@ -81,7 +81,7 @@ async fn a_server_that_is_killed_during_a_call_says_by_what() {
     for (signal, name) in [(Signal::KILL, "signal 9"), (Signal::ABORT, "signal 6")] {
         assert_eq!(client.mcp(echo("here")).await, "here");
         let waiting = client.call(json!({ "tool": "demo_wait" })).await;
-        // Answered after the wait was sent on the same pipe.
+        // This response comes after the server received `wait` on the same pipe.
         assert_eq!(client.mcp(echo("there")).await, "there");
         send_signal(*installed.spawned().last().unwrap(), signal);
         let failure = text(&client.answer_to(&waiting).await);
@@ -90,50 +90,50 @@ async fn a_server_that_is_killed_during_a_call_says_by_what() {
     assert_eq!(client.mcp(echo("back")).await, "back");
 }
 
-/// How a host gets rid of us.
+/// How a host ends the gateway.
 #[derive(Debug, Clone, Copy)]
 enum Farewell {
     EndOfInput,
     Signal(Signal),
 }
 
-async fn check_farewell(script: &'static str, farewell: Farewell) {
+async fn check_shutdown(script: &'static str, trigger: Farewell) {
     let installed = Installed::with_fixture(PROGRAMS, "demo", script);
     let mut client = installed.connect(json!({})).await;
     assert_eq!(client.mcp(echo("here")).await, "here");
     let spawned = installed.spawned();
     assert!(!spawned.is_empty() && spawned.iter().all(|pid| is_alive(*pid)));
-    let ended = match farewell {
+    let ended = match trigger {
         Farewell::EndOfInput => client.end().await,
         Farewell::Signal(signal) => {
             send_signal(client.pid(), signal);
             client.ended().await
         }
     };
-    assert_eq!(ended.code, Some(0), "{farewell:?}");
-    // Whoever was killed may need a moment to go.
+    assert_eq!(ended.code, Some(0), "{trigger:?}");
+    // A killed process may take a moment to disappear.
     until_gone(&spawned).await;
 }
 
 #[tokio::test]
 async fn nothing_is_left_however_we_are_told_to_go() {
-    let mut farewells = JoinSet::new();
+    let mut checks = JoinSet::new();
     for script in [ECHO, STUBBORN, PARENT] {
-        for farewell in [
+        for trigger in [
             Farewell::EndOfInput,
             Farewell::Signal(Signal::INT),
             Farewell::Signal(Signal::TERM),
             Farewell::Signal(Signal::HUP),
         ] {
-            farewells.spawn(check_farewell(script, farewell));
+            checks.spawn(check_shutdown(script, trigger));
         }
     }
-    while let Some(checked) = farewells.join_next().await {
+    while let Some(checked) = checks.join_next().await {
         checked.unwrap();
     }
 }
 
-/// How often a process holds its standard input: the reader has a handle of its own.
+/// The number of handles to its standard input that a process has; the reader has its own.
 fn input_handles(pid: u32) -> usize {
     let handles = format!("/proc/{pid}/fd");
     let target = |name: &std::path::Path| std::fs::read_link(name).ok();
@@ -142,7 +142,7 @@ fn input_handles(pid: u32) -> usize {
     all.filter(|handle| target(&handle.path()) == input).count()
 }
 
-/// The input has ended and a call still runs: whoever asks to stop then does not wait for it.
+/// The input has ended and a call still runs: a signal ends the gateway without waiting for it.
 #[tokio::test]
 async fn a_signal_cuts_the_wait_after_the_end_of_input_short() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
@@ -151,12 +151,12 @@ async fn a_signal_cuts_the_wait_after_the_end_of_input_short() {
     client.call(json!({ "tool": "demo_wait" })).await;
     let pid = client.pid();
     let ending = tokio::spawn(client.end());
-    until("the input was read to its end", || input_handles(pid) == 1).await;
+    until("the input is read to its end", || input_handles(pid) == 1).await;
     let asked = Instant::now();
     send_signal(pid, Signal::TERM);
     let ended = ending.await.unwrap();
     assert_eq!(ended.code, Some(0));
-    assert!(asked.elapsed() < Duration::from_secs(20), "waited for the call all the same");
+    assert!(asked.elapsed() < Duration::from_secs(20), "the gateway waited for the running call");
     until_gone(&installed.spawned()).await;
 }
 
@@ -171,11 +171,11 @@ async fn an_interrupted_command_leaves_nothing() {
     until_gone(&installed.spawned()).await;
 }
 
-/// The keeper of the server waits in its place.
+/// The keeper, not the command, waits for the server to end.
 #[tokio::test]
 async fn a_command_ends_before_a_server_that_ignores_the_end_of_its_input() {
     let mut outlived = false;
-    // A machine that stood still for seconds shows nothing.
+    // Three tries, because on a stalled machine the server may end before the check.
     for _ in 0..3 {
         let installed = Installed::with_fixture(PROGRAMS, "demo", STUBBORN);
         assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
@@ -210,7 +210,7 @@ async fn a_second_start_lists_and_searches_with_no_process() {
         let ran = installed.run(command.iter().copied()).await;
         assert!(ran.code == Some(0) && ran.stdout.contains("demo"), "{ran:?}");
     }
-    assert_eq!(installed.spawned().len(), 1, "nothing was started again");
+    assert_eq!(installed.spawned().len(), 1, "a server was started again");
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn a_server_gets_its_arguments_to_the_byte_and_no_more_environment_than_it
     assert!(!installed.home().join("pwned").exists());
 }
 
-/// By how much the peak of the gateway's memory grows while it answers.
+/// The response, and the growth of the gateway's peak memory during the request.
 async fn growth(client: &mut Client, arguments: Value) -> (String, u64) {
     assert_eq!(client.mcp(echo("warm")).await, "warm");
     let before = peak_memory(client.pid());
@@ -338,5 +338,5 @@ async fn a_server_that_is_stopped_can_say_its_last_words() {
     installed.write("switchboard/mcp.json", &config.to_string());
     let ran = installed.run(["connect", "demo"]).await;
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(said.exists(), "its output was closed before it ended");
+    assert!(said.exists(), "its stdout was closed before it ended");
 }

@@ -1,4 +1,4 @@
-//! What whoever is asked to trust a server gets to see, and what stays trusted.
+//! `switchboard trust`: the definition that the user sees, and the approvals that stay valid.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use switchboard_it::terminal;
 
 use crate::PROGRAMS;
 
-/// A home that is a project, too, with one server under `mcpServers`.
+/// A home directory that is also a project, with these servers.
 fn project(servers: &str) -> Installed {
     let installed = Installed::bare(PROGRAMS);
     write(&installed, servers);
@@ -23,7 +23,7 @@ async fn run(installed: &Installed, line: &str) -> Ran {
     installed.run(line.split(' ')).await
 }
 
-/// What is said on standard error, and the exit code.
+/// The transcript of a command: exit code, stdout and stderr.
 async fn said(installed: &Installed, line: &str) -> String {
     let ran = run(installed, line).await;
     ran.transcript(installed.home()).replace("switchboard-dup", "switchboard")
@@ -107,7 +107,7 @@ async fn what_changed_after_an_approval_is_said_to_have_changed() {
         let shown = said(&installed, line).await;
         assert!(shown.contains(expected), "{line}: {shown}");
     }
-    // An approval that was taken back is none.
+    // A revoked approval is treated as never given.
     assert_eq!(run(&installed, "untrust local").await.code, Some(0));
     assert!(said(&installed, "call local_x").await.contains("was not approved"));
 }
@@ -116,7 +116,7 @@ async fn what_changed_after_an_approval_is_said_to_have_changed() {
 async fn turning_a_server_off_and_on_asks_for_no_new_approval() {
     let installed = project(r#""local": { "command": "sh", "args": ["run.sh"] }"#);
     installed.write("run.sh", "true\n");
-    // Off before it is trusted.
+    // Disabled before it is trusted.
     assert_eq!(run(&installed, "disable local").await.code, Some(0));
     assert_eq!(status(&installed, "local").await, "⊘ local (disabled)");
     let screen = trust(&installed, "local").await;
@@ -124,7 +124,7 @@ async fn turning_a_server_off_and_on_asks_for_no_new_approval() {
     assert_eq!(status(&installed, "local").await, "⊘ local (disabled)");
     assert_eq!(run(&installed, "enable local").await.code, Some(0));
     assert_eq!(status(&installed, "local").await, "○ local (not connected)");
-    // Off after it was trusted, by a file of the project and by the user's.
+    // Disabled after it was trusted, by a project file and by the user's file.
     for (file, shown) in [(".switchboard/mcp.json", "⊘"), ("switchboard/mcp.json", "⊘")] {
         installed.write(file, r#"{ "mcpServers": { "local": { "disabled": true } } }"#);
         assert_eq!(status(&installed, "local").await, format!("{shown} local (disabled)"));
@@ -173,11 +173,11 @@ async fn a_projects_server_is_trusted_where_a_person_typed_it() {
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(shown.screen.contains("`typed` is trusted in this project"), "{}", shown.screen);
     assert_eq!(status(&installed, "typed").await, "○ typed (not connected)");
-    // Nobody was there to read this one.
+    // Without a terminal the server stays pending.
     let ran = run(&installed, "add --scope project piped ./bin/srv").await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(status(&installed, "piped").await.starts_with("⚠ piped (pending"));
-    // The typed one is what it was when it was typed.
+    // The trust covers the program as it was when the server was added.
     installed.write("bin/srv", "#!/bin/sh\n# changed\n");
     assert!(status(&installed, "typed").await.starts_with("⚠ typed (pending"));
 }

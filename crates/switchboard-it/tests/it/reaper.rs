@@ -1,4 +1,4 @@
-//! Nothing outlives a gateway, whoever is killed, and at whatever moment.
+//! No process outlives a gateway, whichever process is killed and whenever.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +42,7 @@ async fn servers_end_with_their_reaper_and_the_next_call_has_new_ones() {
     until_gone(&before).await;
     assert_eq!(call(&mut client, 0, "again").await, "again");
     assert_eq!(call(&mut client, 1, "new").await, "new");
-    assert_eq!(grove.having(Role::Reaper).len(), 1, "there is a new one");
+    assert_eq!(grove.having(Role::Reaper).len(), 1, "a new reaper was started");
     grove.end(client, Victims::Gateway).await;
 }
 
@@ -83,7 +83,7 @@ async fn a_server_that_is_stopped_takes_its_daemon_along_and_nobody_elses() {
     };
     until("both trees are up", || first.len() >= 3 && second().len() >= 3).await;
     let second = second();
-    // Its server is stopped, and the gateway goes on.
+    // The gateway stops the first server and continues.
     grove.plant(1..2);
     until_gone(&first).await;
     assert!(second.iter().all(|pid| is_alive(*pid)));
@@ -108,7 +108,7 @@ async fn signals_that_are_meant_for_the_gateway_leave_its_servers_to_it() {
     grove.end(client, Victims::Gateway).await;
 }
 
-/// What `ps` shows.
+/// The process name that `ps` shows.
 fn shown_name(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().trim().to_owned()
 }
@@ -139,13 +139,13 @@ async fn a_name_alone_makes_no_reaper() {
     }
 }
 
-/// What the descriptors of a process lead to.
+/// The targets of the open descriptors of a process.
 fn open_files(pid: u32) -> BTreeSet<PathBuf> {
     let listed = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     listed.filter_map(|entry| fs::read_link(entry.path()).ok()).collect()
 }
 
-/// The host waits for the end of our output, or of something else that it gave us.
+/// A host may wait until all copies of a descriptor that it passed to the gateway are closed.
 #[tokio::test]
 async fn nobody_but_the_gateway_holds_what_its_host_gave_it() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
@@ -166,7 +166,7 @@ async fn nobody_but_the_gateway_holds_what_its_host_gave_it() {
     grove.end(client, Victims::Gateway).await;
 }
 
-/// `sh` in the place of the program.
+/// `/bin/sh` with the environment that the program would get.
 pub(crate) fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
     let program = installed.command();
     #[expect(clippy::disallowed_methods, reason = "a host, which no Spawner may own")]
@@ -178,7 +178,7 @@ pub(crate) fn shell(installed: &Installed, script: &str) -> tokio::process::Comm
     shell
 }
 
-/// Says nothing where a test may have no file systems of its own.
+/// Passes without a check if the test cannot mount file systems.
 #[tokio::test]
 async fn without_a_table_of_processes_servers_run_all_the_same() {
     let config =
@@ -200,7 +200,7 @@ async fn without_a_table_of_processes_servers_run_all_the_same() {
 #[tokio::test]
 async fn a_server_has_its_three_streams_and_no_other_descriptor() {
     let installed = Installed::bare(PROGRAMS);
-    // What `ls` opens to look is the fourth.
+    // Descriptor 3 is the directory that `ls` itself opens.
     let listing = "exec ls /proc/self/fd >open";
     let entry = json!({ "command": "sh", "args": ["-c", listing] });
     let config = json!({ "mcpServers": { "s": entry } });
@@ -223,7 +223,7 @@ async fn a_program_that_cannot_be_started_says_why() {
     };
     check("nowhere-to-be-found", "the program `nowhere-to-be-found` was not found").await;
     check("./no-program", "ermission denied").await;
-    // Enough to run, and too few for another three pipes.
+    // Enough descriptors to run, but too few for three more pipes.
     let command = format!("ulimit -n 14; exec '{}' connect s", PROGRAMS.switchboard);
     let ran = shell(&installed, &command).output().await.unwrap();
     let said = String::from_utf8_lossy(&ran.stderr);
@@ -233,7 +233,7 @@ async fn a_program_that_cannot_be_started_says_why() {
 #[tokio::test]
 async fn twenty_servers_that_ignore_everything_are_stopped_at_the_same_time() {
     let took = Grove::new(PROGRAMS, 20, Helper::Session, Temper::Stubborn).close(20).await;
-    // One after the other they would take 80 s. How long it takes on a quiet machine, the soak says.
+    // One after the other takes 80 s. The soak test measures the time on an idle machine.
     assert!(took < Duration::from_secs(20), "took {took:?}");
 }
 
@@ -242,12 +242,12 @@ async fn no_command_leaves_a_process_behind() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Obedient);
     for command in COMMANDS {
         grove.installed.run(command.iter().copied()).await;
-        // The gateway waited for the last of them; what the kernel has left to do takes a moment.
+        // The gateway has waited for all of them; the kernel may take a moment to remove them.
         until(&format!("{command:?} left nothing"), || grove.processes().is_empty()).await;
     }
 }
 
-/// The paths of all commands that have none below them.
+/// The paths of all commands without subcommands.
 fn leaves(command: &clap::Command, path: &[&str]) -> Vec<Vec<String>> {
     let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
     let mut found: Vec<Vec<String>> =

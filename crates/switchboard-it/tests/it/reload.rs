@@ -1,4 +1,4 @@
-//! A configuration that changes while the gateway runs.
+//! Configuration changes while the gateway runs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn two(a: &str) -> String {
     )
 }
 
-/// Both servers connected, and a call to `a` that waits.
+/// Both servers are connected, and a call to `a` is in flight.
 async fn busy() -> (Arc<World>, tokio::task::JoinHandle<String>) {
     let world = Arc::new(World::with(&two("")).script("tools", TOOLS).start());
     for server in ["a", "b"] {
@@ -59,7 +59,7 @@ async fn a_changed_server_starts_anew_after_the_calls_in_flight_and_no_other_doe
     let calling = Arc::clone(&world);
     let next = tokio::spawn(async move { calling.call("a_echo", json!({ "text": "new" })).await });
     pass(Duration::from_secs(5)).await;
-    assert!(!next.is_finished(), "there is one connection at a time");
+    assert!(!next.is_finished(), "a second connection was opened");
     assert_eq!(world.fixture("a").ledger().connections, 1);
     assert!(world.ask("{}").await.contains("○ a (3 tools, connecting)"));
     world.fixture("a").release();
@@ -76,12 +76,16 @@ async fn a_server_that_goes_finishes_its_calls_and_takes_no_new_one() {
     world.apply(&two(r#", "disabled": true"#));
     let refused = world.ask(r#"{ "tool": "a_echo", "args": { "text": "hi" } }"#).await;
     assert!(refused.starts_with("server_disabled"), "{refused}");
-    assert_eq!(world.fixture("a").ledger().open, 1, "its last call is still running");
+    assert_eq!(
+        world.fixture("a").ledger().open,
+        1,
+        "the connection was closed during its last call"
+    );
     world.fixture("a").release();
     assert_eq!(waiting.await.unwrap(), "released");
     world.fixture("a").until(|ledger| ledger.open == 0).await;
     assert_eq!(world.fixture("b").ledger().connections, 1);
-    // And it can come back.
+    // It can be enabled again.
     world.apply(&two(""));
     assert_eq!(world.call("a_echo", json!({ "text": "back" })).await.unwrap(), "back");
 }
@@ -100,13 +104,13 @@ async fn what_changes_nothing_about_the_way_to_a_server_leaves_its_connection() 
     let (world, _waiting) = busy().await;
     let catalogs = world.gateway.watch();
     world.apply(&two(r#", "approveTools": ["echo"]"#));
-    assert!(!catalogs.has_changed().unwrap(), "nothing is published anew");
+    assert!(!catalogs.has_changed().unwrap(), "a new catalog was published");
     let refused = world.ask(r#"{ "tool": "a_echo", "args": { "text": "hi" } }"#).await;
-    assert!(refused.starts_with("approval_required"), "the new rule holds: {refused}");
+    assert!(refused.starts_with("approval_required"), "the new rule does not apply: {refused}");
     assert_eq!(world.fixture("a").ledger().connections, 1);
 }
 
-/// A project whose files are followed; nothing in it is ever started.
+/// A gateway that follows the files of a project; no server of it is ever started.
 struct Followed {
     home: Home,
     gateway: Gateway,
@@ -170,7 +174,7 @@ async fn what_is_saved_in_a_file_is_applied() {
     followed.write("switchboard/mcp.json", &user(&format!("{ONE}, {TWO}")));
     assert_eq!(followed.next().await, ["○ one (not connected)", "○ two (not connected)"]);
     fs::remove_file(followed.home.path().join("switchboard/mcp.json")).unwrap();
-    // With the file its settings are gone, too: what is new is listed at once.
+    // `firstListing: false` is gone with the file, so the new server is listed at once.
     assert_eq!(followed.next().await, ["✓ demo (6 tools)"]);
     followed.gateway.shutdown().await;
 }
@@ -221,10 +225,10 @@ async fn a_gateway_that_is_dropped_is_followed_no_more() {
     let followed = Followed::start(&user(ONE));
     let mut catalogs = followed.gateway.watch();
     drop(followed);
-    assert!(catalogs.changed().await.is_err(), "nobody is left who could publish");
+    assert!(catalogs.changed().await.is_err(), "the watch channel stays open");
 }
 
-/// What the real program does, from the first server to the last.
+/// The same with the real program and real servers.
 #[tokio::test]
 async fn serve_applies_what_is_saved_without_a_restart() {
     let installed = Installed::bare(PROGRAMS);
@@ -284,7 +288,7 @@ async fn removed_server_that_ignores_sigterm_is_killed() {
     client.end().await;
 }
 
-/// Without a descriptor no file can be read, which says nothing about what stands in them.
+/// Without free descriptors no file can be opened, but the configuration has not changed.
 #[tokio::test]
 async fn gateway_without_descriptors_keeps_its_rules_and_reads_again() {
     let installed = Installed::bare(PROGRAMS);
@@ -320,7 +324,7 @@ async fn gateway_without_descriptors_keeps_its_rules_and_reads_again() {
     client.end().await;
 }
 
-/// Asks for the status until it has `part`.
+/// Requests the status until it contains `part`.
 pub(crate) async fn status_with(client: &mut Client, part: &str) -> String {
     let mut status = String::new();
     let asking = async {
@@ -329,6 +333,6 @@ pub(crate) async fn status_with(client: &mut Client, part: &str) -> String {
         }
     };
     let told = tokio::time::timeout(Duration::from_secs(40), asking).await;
-    assert!(told.is_ok(), "it never says {part}: {status}");
+    assert!(told.is_ok(), "the status never contains {part}: {status}");
     status
 }

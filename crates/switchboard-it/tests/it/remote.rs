@@ -1,4 +1,4 @@
-//! Servers at a URL: called, told, cancelled and closed over every transport of HTTP.
+//! Servers at a URL: calls, notifications, cancellation and shutdown over each HTTP transport.
 
 mod headers;
 mod programs;
@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::PROGRAMS;
 
-/// The script, served in this form.
+/// The fixture script, with responses in this form: `json`, `events` or `legacy`.
 pub(crate) fn served(form: &str, script: &str) -> String {
     let everything = match script {
         "everything" => include_str!("../../scripts/everything.toml"),
@@ -33,7 +33,7 @@ pub(crate) fn served(form: &str, script: &str) -> String {
     format!("{everything}\n[http]\nform = '{form}'\n")
 }
 
-/// A gateway with one server, `far`, at the address of the fixture. `more` are further fields.
+/// A gateway with one server, `far`, at the URL of the fixture; `more` has further fields.
 pub(crate) fn world(fixture: &HttpFixture, more: &str) -> World {
     let url = fixture.url();
     let entry = format!(r#"{{ "url": "{url}"{more} }}"#);
@@ -43,7 +43,7 @@ pub(crate) fn world(fixture: &HttpFixture, more: &str) -> World {
     .start()
 }
 
-/// Calls `far_echo` so many times at once; the answers by number.
+/// Makes `count` concurrent calls of `far_echo`; the results with their numbers.
 pub(crate) async fn at_once(
     world: &Arc<World>,
     count: usize,
@@ -78,7 +78,7 @@ async fn a_server_at_a_url_is_called_whatever_form_its_answers_have() {
     }
 }
 
-/// Every name is this machine.
+/// Resolves every hostname to the loopback address.
 struct Here;
 
 impl Names for Here {
@@ -104,7 +104,7 @@ async fn what_is_sent_says_which_session_and_revision_it_belongs_to() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let world = world(&fixture, "");
     world.call("far_echo", json!({ "text": "hello" })).await.unwrap();
-    // The stream for what the server tells unasked is opened beside everything else.
+    // The stream for unsolicited messages is opened concurrently.
     fixture.until(|seen| seen.iter().any(|request| request.method == "GET")).await;
     world.shut_down().await;
     let mut seen: Vec<String> = fixture
@@ -116,7 +116,7 @@ async fn what_is_sent_says_which_session_and_revision_it_belongs_to() {
             format!("{} | {} | {session} | {revision}", request.what(), header("accept"))
         })
         .collect();
-    // Lists are asked for side by side with the stream.
+    // List requests run concurrently with the stream, so their order varies.
     seen[3..].sort();
     insta::assert_snapshot!(seen.join("\n"), @r#"
     server/discover | application/json, text/event-stream | - | 2026-07-28
@@ -180,7 +180,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled_and_the_connection_goes_on() 
         let world = world(&fixture, "");
         let waiting = world.call("far_wait", json!({}));
         tokio::select! {
-            outcome = waiting => panic!("{form}: it was answered: {outcome:?}"),
+            outcome = waiting => panic!("{form}: the call has a result: {outcome:?}"),
             _ = fixture.state().call_started(1) => {}
         }
         let ledger = fixture.state().until(|ledger| ledger.running == 0).await;

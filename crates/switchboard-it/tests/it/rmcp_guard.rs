@@ -1,5 +1,5 @@
-//! Where the SDK lets documents of a server lead to. Ours is `auth/net`; this says what would be
-//! different if we relied on the SDK.
+//! Addresses to which the rmcp SDK follows a server's OAuth metadata. Switchboard has its own check
+//! in `auth/net`; this test shows the difference.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use rmcp::transport::auth::AuthorizationManager;
 use serde_json::json;
 use switchboard_it::network::{Canaries, within};
 
-/// A server with a public address, which says that this is where to sign in.
+/// A server with a public address; its metadata names the authorization server.
 const SERVER: [u8; 4] = [9, 9, 9, 9];
 
 const AUTHORITIES: &[&str] = &[
@@ -36,7 +36,7 @@ const AUTHORITIES: &[&str] = &[
     "http://[64:ff9b:1::1]",
     "http://224.0.0.1",
     "http://[ff02::1]",
-    // What follows is asked, and would not be by us.
+    // The SDK sends requests to these; Switchboard does not.
     "http://168.63.129.16",
     "http://192.0.0.192",
     "http://192.0.2.1",
@@ -64,7 +64,7 @@ fn the_sdk_knows_addresses_of_version_6_and_lets_more_through_than_we_do() {
         let manager = runtime.block_on(manager());
         let lines = AUTHORITIES.iter().map(|authority| {
             *named.lock().unwrap() = authority;
-            // No authority answers, wherever it is.
+            // No authorization server responds at any address.
             assert!(runtime.block_on(manager.resolve_metadata()).is_err());
             let mut seen = canaries.seen();
             assert!(seen.contains(&SERVER.into()), "its document was not read: {authority}");
@@ -119,7 +119,7 @@ async fn manager() -> AuthorizationManager {
     AuthorizationManager::new("http://9.9.9.9/mcp").await.unwrap()
 }
 
-/// The document of the server, which names this authority; nothing from anybody else.
+/// The resource metadata of the server, which names this authority; 404 for all else.
 fn document(address: IpAddr, path: &str, authority: &str) -> String {
     if address != IpAddr::from(SERVER) || path != "/.well-known/oauth-protected-resource/mcp" {
         return "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"

@@ -1,5 +1,5 @@
-//! Another implementation of the protocol on the other side: rmcp as our client, and as a server
-//! behind us. All code that rmcp is generic over stands here, because it compiles slowly.
+//! Interoperability with the rmcp SDK, as a client and as a server. All code with rmcp generics is
+//! in this file, because it compiles slowly.
 
 use std::pin::Pin;
 use std::process::Stdio;
@@ -27,7 +27,7 @@ use tokio::process::Child;
 
 use crate::PROGRAMS;
 
-/// A client whose user says yes once.
+/// A client whose user answers each elicitation with `once`.
 struct Approver;
 
 impl ClientHandler for Approver {
@@ -81,7 +81,7 @@ async fn an_rmcp_client_uses_everything_over_http() {
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
     );
     let server = installed.serve_http().await;
-    // Its client has no cryptography of its own, in one build with ours.
+    // In this build the rmcp client has no default crypto provider.
     let _installed_before =
         tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let transport = StreamableHttpClientTransport::from_config(
@@ -120,7 +120,7 @@ async fn uses_everything(client: &RunningService<RoleClient, Approver>) {
     client.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap();
 }
 
-/// A server by rmcp with one tool and one resource.
+/// An rmcp server with one tool and one resource.
 #[derive(Clone)]
 struct Adder;
 
@@ -182,7 +182,7 @@ impl InProcess for Adder {
     fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let server = self.clone();
         Box::pin(async move {
-            // A client that leaves during the handshake is no concern of this server.
+            // A client may disconnect during the handshake.
             if let Ok(running) = ServiceExt::serve(server, (end.reader, end.writer)).await {
                 let _ended = running.waiting().await;
             }
@@ -260,7 +260,7 @@ async fn an_rmcp_server_works_behind_us() {
 
 const CONFORMANCE_SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
 
-/// The server of the official SDK at a URL, for as long as the child lives.
+/// The server of the official SDK at a URL, until the child is dropped.
 #[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
 async fn at_a_url() -> (String, Child) {
     let mut command = tokio::process::Command::new(CONFORMANCE_SERVER);
@@ -269,7 +269,7 @@ async fn at_a_url() -> (String, Child) {
     (said.next_line().await.unwrap().unwrap(), child)
 }
 
-/// It speaks both eras, and its questions come as answers only in the stateless one.
+/// The server supports both eras; only the stateless one returns its requests inside responses.
 #[tokio::test]
 async fn an_rmcp_server_without_sessions_asks_a_client_that_has_one() {
     let (url, _child) = at_a_url().await;

@@ -1,6 +1,6 @@
-//! Plays every story in `scenarios/` through every face that it names.
+//! Plays every scenario in `scenarios/` through every face that it names.
 //!
-//! `UPDATE_EXPECT=1` writes what happened on the first face of a story into its file instead.
+//! `UPDATE_EXPECT=1` writes the transcript of the first face into the file instead.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn check<F: Face>(face: &str, runtime: &Runtime) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(played > 0, "no story is for {face}");
+    assert!(played > 0, "no scenario names the face {face}");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn every_story_comes_true_in_the_library() {
     check::<Library>("library", &runtime);
 }
 
-/// With real processes time is real, too.
+/// Real processes need the real clock.
 fn real_time() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }

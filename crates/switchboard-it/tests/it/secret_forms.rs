@@ -1,4 +1,4 @@
-//! Forms that ask for a secret: the user reads which server asks, before anything else.
+//! Elicitation forms that request a secret start with a warning that names the server.
 
 use serde_json::{Value, json};
 use switchboard_it::client::Client;
@@ -59,7 +59,7 @@ fn world((field, title, description, message): Form, era: &str) -> World {
     World::with(config).script("kit", &script).start()
 }
 
-/// What the client is asked when it calls the tool, and what the call comes to.
+/// The message of the elicitation during a tool call, and the response to the call.
 async fn asked(client: &mut Client, offer: &Offer) -> (Option<String>, Value) {
     let params = match offer {
         Offer::Mirror(_) => json!({ "name": "ask", "arguments": {} }),

@@ -1,4 +1,4 @@
-//! What a definition may read: variables, places, and the output of commands.
+//! Values that a definition may use: variables, directories, and the output of commands.
 
 use std::fs;
 

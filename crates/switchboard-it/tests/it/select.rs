@@ -1,5 +1,5 @@
-//! Filters over results: what they give, what becomes of a call whose filter fails, and that no
-//! filter hurts the gateway or sees more than the result.
+//! jq filters in `select`: their output, calls whose filter fails, and the isolation of filters
+//! from the gateway.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ async fn a_filter_that_is_none_calls_nothing_and_one_that_fails_keeps_what_was_c
         assert!(said.starts_with("bad_filter: `select` "), "{said}");
         assert!(said.len() < 300, "{}", said.len());
     }
-    assert_eq!(count(&mut client, ".").await, "1", "none of them was called");
+    assert_eq!(count(&mut client, ".").await, "1", "an invalid filter made a call");
     let said = count(&mut client, ".a").await;
     let id = stored_id(&said).unwrap().to_owned();
     assert_eq!(
@@ -140,7 +140,7 @@ async fn a_filter_that_is_none_calls_nothing_and_one_that_fails_keeps_what_was_c
     );
     let again = client.mcp(json!({ "result": id, "select": ".a" })).await;
     assert!(again.starts_with("bad_filter: ") && again.contains(&id), "{again}");
-    assert_eq!(count(&mut client, ".").await, "3", "and nothing was called again");
+    assert_eq!(count(&mut client, ".").await, "3", "a stored result was called again");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn an_image_is_shown_beside_a_filter_that_fails() {
 #[tokio::test]
 async fn a_result_that_cannot_be_kept_is_shown_where_a_filter_fails() {
     let installed = installed();
-    // No directory can be made where a file is.
+    // A file in place of the directory, so that results cannot be stored.
     installed.write("switchboard/cache/results", "in the way");
     let ran = installed.run(["call", "kit_issues", "--select", ".issues.title"]).await;
     assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -283,7 +283,7 @@ async fn no_filter_holds_up_or_fills_the_gateway() {
     let mut client = installed.connect(json!({})).await;
     assert_eq!(echoed(&mut client, "[1]", ".[0]").await, "1");
     let before = peak_memory(client.pid());
-    // What stops some of them depends on how busy the machine is.
+    // Which limit stops some of them depends on the load of the machine.
     let (slow, hungry, any) = ("`select` was not done after", "`select` went too deep, or", "");
     let hostile = [
         ("range(infinite)", any),
@@ -300,14 +300,14 @@ async fn no_filter_holds_up_or_fills_the_gateway() {
         let call = json!({ "tool": "kit_echo", "args": { "text": "1" }, "select": select });
         asked.push((select, why, client.call(call).await));
     }
-    // Others are served meanwhile.
+    // Other calls are served meanwhile.
     assert!(client.mcp(json!({ "tool": "kit_echo", "args": { "text": "hi" } })).await == "hi");
     for (select, why, id) in asked {
         let said = text(&client.answer_to(&id).await);
         assert!(said.starts_with("bad_filter: `select` "), "{select}: {said}");
         assert!(said.contains(why) && said.contains("Kept as result: "), "{select}: {said}");
     }
-    // The parser recurses: whether its stack is enough for this is the business of its process.
+    // The parser recurses; a stack overflow may end only the filter's own process.
     for deep in
         [format!("{}1", "-".repeat(8_000)), format!("{}1{}", "(".repeat(4_000), ")".repeat(4_000))]
     {
@@ -362,7 +362,7 @@ async fn a_filter_ends_with_its_gateway() {
         let running = children(gateway).into_iter();
         running.filter(|pid| name_of(*pid) == "switchboard-select").collect::<Vec<_>>()
     };
-    // The first one only reads the filter, which takes no time.
+    // The first process only parses the filter, which takes no time.
     let computes = |pid: &u32| processor_time(*pid) > Some(Duration::from_millis(100));
     until("the filter runs", || filters().iter().any(computes)).await;
     let running = filters();
@@ -374,7 +374,10 @@ async fn a_filter_ends_with_its_gateway() {
         !running.iter().any(|pid| is_alive(*pid))
     })
     .await;
-    assert!(computed < Duration::from_secs(1), "its own limit of 2 s ended it: {computed:?}");
+    assert!(
+        computed < Duration::from_secs(1),
+        "the filter ran until its own limit of 2 s: {computed:?}"
+    );
 }
 
 fn name_of(pid: u32) -> String {
@@ -426,11 +429,11 @@ async fn a_long_json_is_compact_has_head_and_tail_and_is_read_on_whatever_the_fa
             read.push_str(body);
             next = foot.split_once("next offset: ").map(|(_, at)| at.replace(']', ""));
         }
-        assert!(read == compact, "{flags:?}: all of it can be read");
+        assert!(read == compact, "{flags:?}: the pages differ from the stored result");
     }
 }
 
-/// The test itself is a program that does not begin with `run_if_asked`.
+/// The test is itself a program whose `main` does not begin with `run_if_asked`.
 #[tokio::test]
 async fn a_program_that_cannot_run_filters_says_so_and_calls_nothing() {
     let world = World::of("demo", "everything").start();

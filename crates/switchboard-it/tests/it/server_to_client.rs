@@ -1,4 +1,4 @@
-//! What servers ask of their clients and tell them reaches the session that it belongs to.
+//! Server-to-client requests and notifications reach the session that they belong to.
 
 use std::time::Duration;
 
@@ -40,17 +40,17 @@ async fn each_session_answers_for_itself_over_a_connection_of_its_own() {
     let world = World::of("kit", "everything").start();
     let (one, asked_one) = session(&world.gateway, Some(roots("one")));
     let (two, asked_two) = session(&world.gateway, Some(roots("two")));
-    // Nobody knows yet that this server asks; the only caller is the one who is meant.
+    // It is not known yet that this server sends requests; they go to the only caller.
     assert!(call(&one, "kit_ask_roots").await.contains("file:///one"));
     let (first, second) = tokio::join!(call(&one, "kit_ask_roots"), call(&two, "kit_ask_roots"));
     assert!(first.contains("file:///one"), "{first}");
     assert!(second.contains("file:///two"), "{second}");
     assert_eq!(asked_one.asked().len(), 2);
     assert_eq!(asked_two.asked().len(), 1);
-    // One that all shared until it was known, and one for each session.
+    // One shared connection before that was known, and one for each session.
     assert_eq!(world.fixture("kit").ledger().connections, 3);
     world.fixture("kit").until(|ledger| ledger.open == 2).await;
-    // Told to each is what its own client can do.
+    // Each connection declares the capabilities of its own client.
     let initializes = world.fixture("kit").ledger().initializes;
     assert_eq!(initializes[1]["capabilities"], json!({ "roots": {} }));
     drop(one);

@@ -1,4 +1,4 @@
-//! The guided first run: what is answered with yes is written, and nothing else is.
+//! `switchboard setup` and interactive `connect`: only confirmed changes are written.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,11 +11,11 @@ use crate::PROGRAMS;
 
 const CURSOR: &str = r#"{ "mcpServers": { "notes": { "command": "notes-mcp" } } }"#;
 
-/// A machine with Cursor, and a program that is not configured yet.
+/// A machine with Cursor, and a server program that is not configured yet.
 struct Desk {
     installed: Installed,
     file: PathBuf,
-    /// The command line of the program.
+    /// The command line of the server program.
     program: String,
 }
 
@@ -35,7 +35,7 @@ impl Desk {
 
     async fn type_into(&self, command: &str, answers: &[&str]) -> Shown {
         let mut program = self.installed.command();
-        // `install` writes the name of the program, which has to be found by it.
+        // `install` writes the program's bare name, so it must be in `PATH`.
         let fixtures = Path::new(PROGRAMS.fixture_server).parent().unwrap().display();
         let bin = self.installed.home().join("bin");
         let path = format!("{}:{fixtures}:/usr/bin:/bin", bin.display());
@@ -52,9 +52,9 @@ impl Desk {
 
 #[tokio::test]
 async fn a_setup_imports_and_adds_what_was_agreed_to() {
-    let desk = Desk::new();
-    let answers = ["y", "y", "", "words", &desk.program, "HOME", "", "y", "y"];
-    let shown = desk.type_into("setup", &answers).await;
+    let machine = Desk::new();
+    let answers = ["y", "y", "", "words", &machine.program, "HOME", "", "y", "y"];
+    let shown = machine.type_into("setup", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     for part in [
         "notes  stdio",
@@ -67,7 +67,7 @@ async fn a_setup_imports_and_adds_what_was_agreed_to() {
     ] {
         assert!(shown.screen.contains(part), "{part} is not in {}", shown.screen);
     }
-    insta::assert_snapshot!(desk.text().unwrap(), @r#"
+    insta::assert_snapshot!(machine.text().unwrap(), @r#"
     {
       "$schema": "./mcp.schema.json",
       "imports": ["cursor"],
@@ -82,55 +82,59 @@ async fn a_setup_imports_and_adds_what_was_agreed_to() {
       }
     }
     "#);
-    let mut program = desk.installed.command();
+    let mut program = machine.installed.command();
     let shown = terminal::run(program.args(["tools", "words"]), "").await;
     assert!(shown.screen.contains("words_shout"), "{}", shown.screen);
-    assert_eq!(desk.installed.spawned().len(), 1, "what was tried is known");
+    assert_eq!(
+        machine.installed.spawned().len(),
+        1,
+        "the listing of the connection test was not cached"
+    );
 }
 
 #[tokio::test]
 async fn whoever_leaves_a_question_leaves_everything_as_it_was_before() {
-    let desk = Desk::new();
-    let answers = ["y", "y", "", "words", &desk.program, "", "", "y"];
+    let machine = Desk::new();
+    let answers = ["y", "y", "", "words", &machine.program, "", "", "y"];
     for given in 0..answers.len() {
-        fs::remove_file(&desk.file).ok();
-        let shown = desk.type_into("setup", &answers[..given]).await;
+        fs::remove_file(&machine.file).ok();
+        let shown = machine.type_into("setup", &answers[..given]).await;
         assert_eq!(shown.code, Some(130), "after {given}: {}", shown.screen);
         let said = if given < 1 { "nothing was written" } else { "nothing more was written" };
         assert!(shown.screen.contains(&format!("stopped, {said}")), "{}", shown.screen);
         let imported =
             "{\n  \"$schema\": \"./mcp.schema.json\",\n  \"imports\": [\"cursor\"]\n}\n".to_owned();
-        assert_eq!(desk.text(), (given >= 1).then_some(imported), "after {given}");
+        assert_eq!(machine.text(), (given >= 1).then_some(imported), "after {given}");
     }
-    fs::remove_file(&desk.file).ok();
-    let mut program = desk.installed.command();
+    fs::remove_file(&machine.file).ok();
+    let mut program = machine.installed.command();
     let shown = terminal::interrupt(program.arg("setup"), "", "Use the servers of").await;
     assert_eq!(shown.code, Some(130), "{}", shown.screen);
-    assert_eq!(desk.text(), None);
+    assert_eq!(machine.text(), None);
 }
 
 #[tokio::test]
 async fn a_no_writes_nothing() {
-    let desk = Desk::new();
+    let machine = Desk::new();
     for answers in [
         ["n", "n", "n"].as_slice(),
         &["", "", ""],
-        &["n", "y", "", "words", &desk.program, "", "", "n", "n"],
+        &["n", "y", "", "words", &machine.program, "", "", "n", "n"],
         &["n", "y", "", "broken", "no-such-program", "", "", "n", "n"],
     ] {
-        let shown = desk.type_into("setup", answers).await;
-        assert_eq!((shown.code, desk.text()), (Some(0), None), "{}", shown.screen);
+        let shown = machine.type_into("setup", answers).await;
+        assert_eq!((shown.code, machine.text()), (Some(0), None), "{}", shown.screen);
     }
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_connect_can_be_kept() {
-    let desk = Desk::new();
+    let machine = Desk::new();
     let answers = ["", "later", "no-such-program", "", "", "k", "y"];
-    let shown = desk.type_into("connect", &answers).await;
+    let shown = machine.type_into("connect", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(shown.screen.contains("`no-such-program` was not found"), "{}", shown.screen);
-    insta::assert_snapshot!(desk.text().unwrap(), @r#"
+    insta::assert_snapshot!(machine.text().unwrap(), @r#"
     {
       "$schema": "./mcp.schema.json",
       "mcpServers": {
@@ -140,38 +144,40 @@ async fn a_server_that_does_not_connect_can_be_kept() {
       }
     }
     "#);
-    let shown = desk.type_into("connect", &["", "dropped", "no-such-program", "", "", "n"]).await;
+    let shown =
+        machine.type_into("connect", &["", "dropped", "no-such-program", "", "", "n"]).await;
     assert_eq!(shown.code, Some(5), "{}", shown.screen);
     let answers = ["", "later", "sooner", "x ${NO_SUCH}", "", "", "n"];
-    let shown = desk.type_into("connect", &answers).await;
+    let shown = machine.type_into("connect", &answers).await;
     assert_eq!(shown.code, Some(2), "{}", shown.screen);
     let taken = "warning: a server is called `later` already: choose another name";
     assert!(shown.screen.contains(taken), "{}", shown.screen);
     let remedy = "hint: set the environment variable `NO_SUCH`";
     assert!(shown.screen.contains(remedy), "{}", shown.screen);
-    assert!(!desk.text().unwrap().contains("dropped"));
+    assert!(!machine.text().unwrap().contains("dropped"));
 }
 
 #[tokio::test]
 async fn a_server_for_the_project_is_trusted_by_whoever_typed_it() {
-    let desk = Desk::new();
-    let shown = desk.type_into("connect", &["", "words", &desk.program, "", "project", "y"]).await;
+    let machine = Desk::new();
+    let shown =
+        machine.type_into("connect", &["", "words", &machine.program, "", "project", "y"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(shown.screen.contains("`words` is trusted in this project"), "{}", shown.screen);
-    assert_eq!(desk.text(), None);
-    let ran = desk.installed.run(["tools", "words"]).await;
+    assert_eq!(machine.text(), None);
+    let ran = machine.installed.run(["tools", "words"]).await;
     assert!(ran.stdout.contains("words_shout"), "{ran:?}");
 }
 
 #[tokio::test]
 async fn without_a_terminal_nothing_is_asked() {
-    let desk = Desk::new();
+    let machine = Desk::new();
     for command in ["setup", "connect"] {
-        let ran = desk.installed.run_with_input([command], "y\ny\ny\n").await;
-        assert_eq!((ran.code, desk.text()), (Some(2), None), "{ran:?}");
+        let ran = machine.installed.run_with_input([command], "y\ny\ny\n").await;
+        assert_eq!((ran.code, machine.text()), (Some(2), None), "{ran:?}");
     }
-    let ran = desk.installed.run(["setup"]).await;
-    insta::assert_snapshot!(ran.transcript(desk.installed.home()), @r"
+    let ran = machine.installed.run(["setup"]).await;
+    insta::assert_snapshot!(ran.transcript(machine.installed.home()), @r"
     exit 2
     --- stdout
     --- stderr
@@ -179,8 +185,8 @@ async fn without_a_terminal_nothing_is_asked() {
 
     hint: use what other hosts have with `switchboard import`, or add a server with `switchboard add`
     ");
-    let ran = desk.installed.run(["connect"]).await;
-    insta::assert_snapshot!(ran.transcript(desk.installed.home()), @r"
+    let ran = machine.installed.run(["connect"]).await;
+    insta::assert_snapshot!(ran.transcript(machine.installed.home()), @r"
     exit 2
     --- stdout
     --- stderr
@@ -192,141 +198,145 @@ async fn without_a_terminal_nothing_is_asked() {
 
 #[tokio::test]
 async fn a_file_that_does_not_parse_is_said_before_anything_is_asked() {
-    let desk = Desk::new();
-    desk.installed.write("switchboard/mcp.json", "{ oops");
-    let shown = desk.type_into("setup", &["y", "y"]).await;
+    let machine = Desk::new();
+    machine.installed.write("switchboard/mcp.json", "{ oops");
+    let shown = machine.type_into("setup", &["y", "y"]).await;
     assert_eq!(shown.code, Some(2), "{}", shown.screen);
     assert!(!shown.screen.contains("Use the servers"), "{}", shown.screen);
-    assert_eq!(desk.text().unwrap(), "{ oops");
+    assert_eq!(machine.text().unwrap(), "{ oops");
 }
 
 #[tokio::test]
 async fn command_line_that_does_not_work_can_be_corrected() {
-    let desk = Desk::new();
-    let answers = ["", "words", "no-such-program", "", "", "c", &desk.program, "", "", "y"];
-    let shown = desk.type_into("connect", &answers).await;
+    let machine = Desk::new();
+    let answers = ["", "words", "no-such-program", "", "", "c", &machine.program, "", "", "y"];
+    let shown = machine.type_into("connect", &answers).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     for part in ["`no-such-program` was not found", "What now?", "`words` works: 1 tool"] {
         assert!(shown.screen.contains(part), "{part} is not in {}", shown.screen);
     }
-    assert!(!desk.text().unwrap().contains("no-such-program"));
+    assert!(!machine.text().unwrap().contains("no-such-program"));
 }
 
 #[tokio::test]
 async fn json_is_pasted_into_the_first_question() {
-    let desk = Desk::new();
-    let words: Vec<&str> = desk.program.split(' ').collect();
+    let machine = Desk::new();
+    let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');
     let json = format!(
         "{{\n  \"mcpServers\": {{\n    \"pasted\": {{ \"command\": \"fixture-server\",\n      \
          \"args\": [{script:?}] }}\n  }}\n}}"
     );
-    let shown = desk.type_into("connect", &[&json, "", "y"]).await;
+    let shown = machine.type_into("connect", &[&json, "", "y"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
     assert!(shown.screen.contains("`pasted` works: 1 tool"), "{}", shown.screen);
-    assert!(desk.text().unwrap().contains("\"pasted\""));
-    // One without a name is asked for it.
+    assert!(machine.text().unwrap().contains("\"pasted\""));
+    // For JSON without a name, the name is requested.
     let nameless = format!("{{ \"command\": \"fixture-server\", \"args\": [{script:?}] }}");
-    let shown = desk.type_into("connect", &[&nameless, "named", "", "y"]).await;
+    let shown = machine.type_into("connect", &[&nameless, "named", "", "y"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
-    assert!(desk.text().unwrap().contains("\"named\""));
+    assert!(machine.text().unwrap().contains("\"named\""));
 }
 
 #[tokio::test]
 async fn json_pasted_at_the_yes_or_no_question_is_a_server() {
-    let desk = Desk::new();
-    let words: Vec<&str> = desk.program.split(' ').collect();
+    let machine = Desk::new();
+    let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');
     let json =
         format!("{{ \"pasted\": {{ \"command\": \"fixture-server\", \"args\": [{script:?}] }} }}");
-    let shown = desk.type_into("setup", &["n", &json, "", "y", "n"]).await;
+    let shown = machine.type_into("setup", &["n", &json, "", "y", "n"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.screen);
-    assert!(desk.text().unwrap().contains("\"pasted\""), "{}", shown.screen);
+    assert!(machine.text().unwrap().contains("\"pasted\""), "{}", shown.screen);
 }
 
 #[tokio::test]
 async fn new_file_of_the_user_has_a_schema_beside_it() {
-    let desk = Desk::new();
-    desk.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
-    let text = desk.text().unwrap();
+    let machine = Desk::new();
+    machine.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
+    let text = machine.text().unwrap();
     assert!(text.starts_with("{\n  \"$schema\": \"./mcp.schema.json\",\n"), "{text}");
-    let beside = desk.file.with_file_name("mcp.schema.json");
+    let beside = machine.file.with_file_name("mcp.schema.json");
     let schema = fs::read_to_string(&beside).unwrap();
-    let printed = desk.installed.run(["config", "schema"]).await;
+    let printed = machine.installed.run(["config", "schema"]).await;
     assert_eq!(schema, printed.stdout);
-    // The schema of another version is replaced, and one that the file does not refer to is not.
-    desk.installed.write("switchboard/mcp.schema.json", "{}");
-    desk.installed.run(["disable", "words"]).await;
+    // The schema of another version is replaced, unless the file does not refer to it.
+    machine.installed.write("switchboard/mcp.schema.json", "{}");
+    machine.installed.run(["disable", "words"]).await;
     assert_eq!(fs::read_to_string(&beside).unwrap(), schema);
-    desk.installed.write("switchboard/mcp.json", "{}");
-    desk.installed.write("switchboard/mcp.schema.json", "{}");
-    desk.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
+    machine.installed.write("switchboard/mcp.json", "{}");
+    machine.installed.write("switchboard/mcp.schema.json", "{}");
+    machine.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
     assert_eq!(fs::read_to_string(&beside).unwrap(), "{}");
 }
 
 #[tokio::test]
 async fn added_server_is_tried_and_the_next_step_is_said() {
-    let desk = Desk::new();
-    let words: Vec<&str> = desk.program.split(' ').collect();
+    let machine = Desk::new();
+    let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');
-    let ran = desk.installed.run(["add", "words", "fixture-server", script]).await;
+    let ran = machine.installed.run(["add", "words", "fixture-server", script]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("`words` works: 1 tool"), "{ran:?}");
     assert!(ran.stderr.contains("next: see them with `switchboard tools words`"), "{ran:?}");
-    let ran = desk.installed.run(["add", "broken", "no-such-program"]).await;
+    let ran = machine.installed.run(["add", "broken", "no-such-program"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("`broken` is configured, but it does not work yet"), "{ran:?}");
     assert!(ran.stderr.contains("`no-such-program` was not found"), "{ran:?}");
     assert!(ran.stderr.contains("`switchboard remove broken`"), "{ran:?}");
     let pasted = r#"{ "command": "no-such-program --with words" }"#;
-    let ran = desk.installed.run(["add", "--no-check", "split", "--json", pasted]).await;
+    let ran = machine.installed.run(["add", "--no-check", "split", "--json", pasted]).await;
     assert!(!ran.stderr.contains("does not work"), "{ran:?}");
-    assert!(desk.text().unwrap().contains(r#""args": ["--with", "words"]"#), "{:?}", desk.text());
+    assert!(
+        machine.text().unwrap().contains(r#""args": ["--with", "words"]"#),
+        "{:?}",
+        machine.text()
+    );
 }
 
 #[tokio::test]
 async fn one_key_is_set_and_a_wrong_value_is_refused() {
-    let desk = Desk::new();
-    desk.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
-    let ran = desk.installed.run(["config", "set", "toolPrefix", "short"]).await;
+    let machine = Desk::new();
+    machine.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
+    let ran = machine.installed.run(["config", "set", "toolPrefix", "short"]).await;
     assert!(ran.stderr.contains("`toolPrefix` is set"), "{ran:?}");
     let env = ["config", "set", "--server", "words", "env.LOG", "debug"];
-    let ran = desk.installed.run(env).await;
+    let ran = machine.installed.run(env).await;
     assert!(ran.stderr.contains("`env.LOG` of `words` is set"), "{ran:?}");
-    let text = desk.text().unwrap();
+    let text = machine.text().unwrap();
     assert!(text.contains(r#""toolPrefix": "short""#) && text.contains(r#""LOG": "debug""#));
     for (line, said) in [
         ("config set toolPrefix shorter", "must be"),
         ("config set toolPrefx short", "did you mean `toolPrefix`"),
         ("config set --server word env.A b", "did you mean `words`"),
     ] {
-        let ran = desk.installed.run(line.split(' ')).await;
+        let ran = machine.installed.run(line.split(' ')).await;
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(said), "{said}: {ran:?}");
     }
-    assert_eq!(desk.text().unwrap(), text);
-    let ran = desk.installed.run(["config", "set", "toolPrefix", "--unset"]).await;
+    assert_eq!(machine.text().unwrap(), text);
+    let ran = machine.installed.run(["config", "set", "toolPrefix", "--unset"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!desk.text().unwrap().contains("toolPrefix"));
+    assert!(!machine.text().unwrap().contains("toolPrefix"));
 }
 
 #[tokio::test]
 async fn editor_opens_the_file_and_mistakes_are_said_afterwards() {
-    let desk = Desk::new();
-    let editor = desk.installed.write("editor.sh", "#!/bin/sh\necho \"$1\" > \"$2\"\n");
+    let machine = Desk::new();
+    let editor = machine.installed.write("editor.sh", "#!/bin/sh\necho \"$1\" > \"$2\"\n");
     let line = |text: &str| format!("sh {} '{text}'", editor.display());
     let edit = |text: &str| {
-        let mut command = desk.installed.command();
+        let mut command = machine.installed.command();
         command.args(["config", "edit"]).env("EDITOR", line(text)).env_remove("VISUAL");
         command
     };
     let good = r#"{ "settings": { "maxTools": 5 } }"#;
     let ran = edit(good).output().await.unwrap();
     assert!(ran.status.success(), "{ran:?}");
-    assert_eq!(desk.text().unwrap().trim(), good);
+    assert_eq!(machine.text().unwrap().trim(), good);
     let ran = edit("{ half").output().await.unwrap();
     assert_eq!(ran.status.code(), Some(2), "{ran:?}");
-    let mut command = desk.installed.command();
+    let mut command = machine.installed.command();
     command.args(["config", "edit"]).env("EDITOR", "no-such-editor").env_remove("VISUAL");
     let ran = command.output().await.unwrap();
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();

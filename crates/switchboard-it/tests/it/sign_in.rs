@@ -1,4 +1,4 @@
-//! Signing in from the command line, as a program does it and as a person does.
+//! `switchboard auth` and `logout`, used by programs and by users.
 
 mod accounts;
 mod far;
@@ -22,7 +22,7 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::PROGRAMS;
 
-/// The files of a home that hold tokens.
+/// The files of a home directory that contain tokens.
 pub(crate) fn files_with_tokens(installed: &Installed) -> Vec<PathBuf> {
     let folder = installed.home().join("switchboard/state/tokens");
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -31,7 +31,7 @@ pub(crate) fn files_with_tokens(installed: &Installed) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A user with one server, `tracker`, that wants to know who is asking.
+/// A user with one server, `tracker`, that requires authentication.
 struct Desk {
     authority: Authority,
     installed: Installed,
@@ -41,9 +41,9 @@ impl Desk {
     async fn with(setup: Setup) -> Desk {
         let authority = Authority::start(setup).await;
         let installed = Installed::bare(PROGRAMS);
-        let desk = Desk { authority, installed };
-        desk.configure(json!({}));
-        desk
+        let user = Desk { authority, installed };
+        user.configure(json!({}));
+        user
     }
 
     fn configure(&self, settings: Value) {
@@ -62,7 +62,7 @@ impl Desk {
         command
     }
 
-    /// A command whose lines are read while it runs.
+    /// Starts a command whose output is read while it runs.
     fn start(&self, line: &str) -> Running {
         let mut command = self.command(line);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -79,12 +79,12 @@ impl Desk {
         self.run("call tracker_echo text=hello").await
     }
 
-    /// The files that hold tokens.
+    /// The files that contain tokens.
     fn tokens(&self) -> Vec<PathBuf> {
         files_with_tokens(&self.installed)
     }
 
-    /// What is said, without what differs from run to run.
+    /// The output, without the parts that differ from run to run.
     fn neutral(&self, text: &str) -> String {
         let text = text.replace(&self.authority.issuer(), "[ISSUER]");
         let text = text.replace(&*self.installed.home().to_string_lossy(), "[HOME]");
@@ -111,7 +111,7 @@ impl Running {
         stdin.write_all(format!("{text}\n").as_bytes()).await.unwrap();
     }
 
-    /// Its exit code, what else it printed, and what it said.
+    /// The exit code, the rest of stdout, and stderr.
     async fn ended(mut self) -> Ran {
         let mut stdout = String::new();
         while let Some(line) = self.stdout.next_line().await.unwrap() {
@@ -126,19 +126,19 @@ impl Running {
 
 #[tokio::test]
 async fn without_a_terminal_the_address_is_a_line_and_the_visit_ends_the_wait() {
-    let desk = Desk::with(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
-    let refused = desk.call().await;
+    let user = Desk::with(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
+    let refused = user.call().await;
     assert_eq!(refused.code, Some(3), "{refused:?}");
     assert!(
         refused.stderr.contains("hint: sign in with `switchboard auth tracker`"),
         "{refused:?}"
     );
-    let mut auth = desk.start("auth tracker");
+    let mut auth = user.start("auth tracker");
     let url = auth.line().await;
-    assert!(url.starts_with(&format!("{}/authorize?", desk.authority.issuer())), "{url}");
+    assert!(url.starts_with(&format!("{}/authorize?", user.authority.issuer())), "{url}");
     assert_eq!(visit(&url).await, 200);
     let ended = auth.ended().await;
-    insta::assert_snapshot!(desk.neutral(&ended.transcript(desk.installed.home())), @r"
+    insta::assert_snapshot!(user.neutral(&ended.transcript(user.installed.home())), @r"
     exit 0
     --- stdout
     --- stderr
@@ -149,34 +149,34 @@ async fn without_a_terminal_the_address_is_a_line_and_the_visit_ends_the_wait() 
       kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
-    let called = desk.call().await;
+    let called = user.call().await;
     assert_eq!((called.code, called.stdout.as_str()), (Some(0), "hello\n"), "{called:?}");
-    assert_eq!(desk.authority.ledger().now().sign_ins, 1);
+    assert_eq!(user.authority.ledger().now().sign_ins, 1);
 }
 
 #[tokio::test]
 async fn a_program_reads_what_to_open_and_who_is_signed_in_as_json() {
-    let desk = Desk::with(Setup::default()).await;
-    let mut auth = desk.start("auth tracker --json");
+    let user = Desk::with(Setup::default()).await;
+    let mut auth = user.start("auth tracker --json");
     let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
     assert_eq!(begun["server"], "tracker");
     assert_eq!(visit(begun["url"].as_str().unwrap()).await, 200);
     let done: Value = serde_json::from_str(&auth.line().await).unwrap();
-    let expected = json!({ "server": "tracker", "issuer": desk.authority.issuer() });
+    let expected = json!({ "server": "tracker", "issuer": user.authority.issuer() });
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&done[name], value);
     }
     assert_eq!((&done["renewable"], &done["kept"]), (&json!(true), &json!("file")), "{done}");
     assert!(done["expiresAt"].as_u64().is_some_and(|at| at > 1_700_000_000), "{done}");
-    assert_eq!(json!([done["path"]]), json!(desk.tokens()), "{done}");
+    assert_eq!(json!([done["path"]]), json!(user.tokens()), "{done}");
     let ended = auth.ended().await;
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
 }
 
 #[tokio::test]
 async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
-    let desk = Desk::with(Setup::default()).await;
-    let mut auth = desk.start("auth tracker --paste");
+    let user = Desk::with(Setup::default()).await;
+    let mut auth = user.start("auth tracker --paste");
     let url = auth.line().await;
     let back = redirect_of(&url).await.unwrap();
     let (stray, _) = back.split_once("&state=").unwrap();
@@ -185,7 +185,7 @@ async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
     }
     auth.paste(&back).await;
     let ended = auth.ended().await;
-    insta::assert_snapshot!(desk.neutral(&ended.transcript(desk.installed.home())), @r"
+    insta::assert_snapshot!(user.neutral(&ended.transcript(user.installed.home())), @r"
     exit 0
     --- stdout
     --- stderr
@@ -199,31 +199,31 @@ async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
       kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
-    assert_eq!(desk.call().await.code, Some(0));
+    assert_eq!(user.call().await.code, Some(0));
 }
 
 #[tokio::test]
 async fn what_is_pasted_while_the_tokens_are_fetched_loses_nothing() {
-    let desk = Desk::with(Setup::default()).await;
-    let mut auth = desk.start("auth tracker --paste");
+    let user = Desk::with(Setup::default()).await;
+    let mut auth = user.start("auth tracker --paste");
     let url = auth.line().await;
     let back = redirect_of(&url).await.unwrap();
-    desk.authority.alter(|setup| setup.delay_ms = 1_000);
+    user.authority.alter(|setup| setup.delay_ms = 1_000);
     assert_eq!(get(&back).await.head.status, 200);
-    desk.authority.ledger().until(|record| record.count(Endpoint::Token) == 1).await;
+    user.authority.ledger().until(|record| record.count(Endpoint::Token) == 1).await;
     auth.paste(&back).await;
     let ended = auth.ended().await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(desk.authority.ledger().now().sign_ins, 1);
+    assert_eq!(user.authority.ledger().now().sign_ins, 1);
 }
 
 #[tokio::test]
 async fn whoever_is_refused_at_the_authority_is_not_signed_in() {
-    let desk = Desk::with(Setup { consent: Consent::Denied, ..Setup::default() }).await;
-    let mut auth = desk.start("auth tracker");
+    let user = Desk::with(Setup { consent: Consent::Denied, ..Setup::default() }).await;
+    let mut auth = user.start("auth tracker");
     visit(&auth.line().await).await;
     let ended = auth.ended().await;
-    insta::assert_snapshot!(ended.transcript(desk.installed.home()), @r"
+    insta::assert_snapshot!(ended.transcript(user.installed.home()), @r"
     exit 3
     --- stdout
     --- stderr
@@ -234,9 +234,9 @@ async fn whoever_is_refused_at_the_authority_is_not_signed_in() {
 
     hint: sign in with `switchboard auth tracker`
     ");
-    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
-    // The same, brought by hand.
-    let mut auth = desk.start("auth tracker --paste --json");
+    assert_eq!(user.tokens(), Vec::<PathBuf>::new());
+    // The same callback address, pasted.
+    let mut auth = user.start("auth tracker --paste --json");
     let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
     auth.paste(&redirect_of(begun["url"].as_str().unwrap()).await.unwrap()).await;
     let ended = auth.ended().await;
@@ -247,47 +247,47 @@ async fn whoever_is_refused_at_the_authority_is_not_signed_in() {
 
 #[tokio::test]
 async fn a_device_is_approved_elsewhere() {
-    let desk = Desk::with(Setup::default()).await;
-    let mut auth = desk.start("auth tracker --device");
+    let user = Desk::with(Setup::default()).await;
+    let mut auth = user.start("auth tracker --device");
     let (url, code) = (auth.line().await, auth.line().await);
-    assert!(url.starts_with(&desk.authority.issuer()), "{url}");
-    assert!(desk.authority.answer_device(&code, Consent::Given), "{code}");
+    assert!(url.starts_with(&user.authority.issuer()), "{url}");
+    assert!(user.authority.answer_device(&code, Consent::Given), "{code}");
     let ended = auth.ended().await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("enter this code there:"), "{ended:?}");
-    assert_eq!(desk.call().await.code, Some(0));
-    let mut auth = desk.start("auth tracker --device --json");
+    assert_eq!(user.call().await.code, Some(0));
+    let mut auth = user.start("auth tracker --device --json");
     let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
     let code = begun["userCode"].as_str().unwrap();
-    assert!(desk.authority.answer_device(code, Consent::Denied), "{begun}");
+    assert!(user.authority.answer_device(code, Consent::Denied), "{begun}");
     assert_eq!(auth.ended().await.code, Some(3));
 }
 
 #[tokio::test]
 async fn whoever_signs_out_leaves_no_token_here_and_none_that_holds() {
-    let desk = Desk::with(Setup::default()).await;
-    let mut auth = desk.start("auth tracker");
+    let user = Desk::with(Setup::default()).await;
+    let mut auth = user.start("auth tracker");
     visit(&auth.line().await).await;
     assert_eq!(auth.ended().await.code, Some(0));
-    assert_eq!(desk.tokens().len(), 1);
-    let out = desk.run("logout tracker").await;
+    assert_eq!(user.tokens().len(), 1);
+    let out = user.run("logout tracker").await;
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""), "{out:?}");
     assert_eq!(out.stderr, "signed out of `tracker`; its tokens hold no more\n");
-    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
-    let record = desk.authority.ledger().now();
+    assert_eq!(user.tokens(), Vec::<PathBuf>::new());
+    let record = user.authority.ledger().now();
     assert_eq!((record.count(Endpoint::Revoke), record.revocations), (1, 1));
-    assert_eq!(desk.call().await.code, Some(3));
-    let again = desk.run("logout tracker").await;
+    assert_eq!(user.call().await.code, Some(3));
+    let again = user.run("logout tracker").await;
     assert_eq!((again.code, &*again.stderr), (Some(0), "nobody is signed in to `tracker`\n"));
 }
 
 #[tokio::test]
 async fn where_nobody_can_sign_in_it_is_said_and_nothing_is_asked() {
-    let desk = Desk::with(Setup::default()).await;
+    let user = Desk::with(Setup::default()).await;
     for line in ["auth plain", "logout plain"] {
-        let ran = desk.run(line).await;
+        let ran = user.run(line).await;
         insta::allow_duplicates! {
-            insta::assert_snapshot!(ran.transcript(desk.installed.home()), @r"
+            insta::assert_snapshot!(ran.transcript(user.installed.home()), @r"
             exit 2
             --- stdout
             --- stderr
@@ -295,16 +295,16 @@ async fn where_nobody_can_sign_in_it_is_said_and_nothing_is_asked() {
             ");
         }
     }
-    let ran = desk.run("auth trakcer").await;
+    let ran = user.run("auth trakcer").await;
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("did you mean `tracker`?"), "{ran:?}");
-    let ran = desk.run("auth tracker --paste --device").await;
+    let ran = user.run("auth tracker --paste --device").await;
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    desk.authority.alter(|setup| {
+    user.authority.alter(|setup| {
         setup.metadata.fields =
             Map::from_iter([("device_authorization_endpoint".into(), Value::Null)]);
     });
-    let ran = desk.run("auth tracker --device").await;
+    let ran = user.run("auth tracker --device").await;
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains("has no sign-in by another device"), "{ran:?}");
 }
@@ -326,10 +326,10 @@ async fn a_server_that_lets_everybody_in_has_no_sign_in() {
 
 #[tokio::test]
 async fn whoever_comes_second_waits_and_is_signed_in_too() {
-    let desk = Desk::with(Setup::default()).await;
-    let mut first = desk.start("auth tracker");
+    let user = Desk::with(Setup::default()).await;
+    let mut first = user.start("auth tracker");
     let url = first.line().await;
-    let mut second = desk.start("auth tracker");
+    let mut second = user.start("auth tracker");
     let mut said = BufReader::new(second.child.stderr.take().unwrap()).lines();
     let note = said.next_line().await.unwrap().unwrap();
     assert_eq!(note, "note: another process is signing in to `tracker`; waiting for it");
@@ -337,5 +337,5 @@ async fn whoever_comes_second_waits_and_is_signed_in_too() {
     assert_eq!(first.ended().await.code, Some(0));
     assert_eq!(second.stdout.next_line().await.unwrap(), None);
     assert_eq!(second.child.wait().await.unwrap().code(), Some(0));
-    assert_eq!(desk.authority.ledger().now().sign_ins, 1);
+    assert_eq!(user.authority.ledger().now().sign_ins, 1);
 }

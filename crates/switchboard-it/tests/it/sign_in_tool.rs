@@ -1,5 +1,5 @@
-//! Signing in through the `mcp` tool, with clients of every kind, and with what an older installation
-//! left.
+//! Sign-in through the `mcp` tool, with every kind of OAuth client registration, and with tokens of
+//! an older installation.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::PROGRAMS;
 
 const NEWEST: &str = "2025-11-25";
 
-/// A host whose one server, `tracker`, wants to know who is asking.
+/// A host with one server, `tracker`, that requires authentication.
 struct Served {
     authority: Authority,
     installed: Installed,
@@ -60,7 +60,7 @@ async fn connected(installed: &Installed) -> Client {
     client
 }
 
-/// An authority that knows one client, which says in one way who it is.
+/// An authorization server that knows one client, with one token endpoint auth method.
 fn knowing(id: &str, secret: Option<&str>, method: AuthMethod) -> Setup {
     let mut setup = Setup::default();
     let methods = json!([json!(method)]);
@@ -70,7 +70,7 @@ fn knowing(id: &str, secret: Option<&str>, method: AuthMethod) -> Setup {
     setup
 }
 
-/// The one address in a text.
+/// The only URL in a text.
 fn link_in(text: &str) -> &str {
     let start = text.find("http").unwrap_or_else(|| panic!("no address in: {text}"));
     text[start..].split_whitespace().next().unwrap()
@@ -87,7 +87,7 @@ async fn a_model_begins_a_sign_in_and_brings_the_answer() {
     let status = host.client.mcp(json!({})).await;
     assert!(status.contains("⚠ tracker (needs sign-in"), "{status}");
     let url = host.begin().await;
-    assert_eq!(host.begin().await, url, "the sign-in that was begun goes on");
+    assert_eq!(host.begin().await, url, "the pending sign-in was not reused");
     let back = redirect_of(&url).await.unwrap();
     let stray = host.complete(json!({ "redirectUrl": back.replace("state=", "state=x") })).await;
     assert!(stray.contains("this is not the answer to the sign-in that was begun"), "{stray}");
@@ -107,7 +107,7 @@ async fn a_browser_that_comes_back_signs_in_without_a_word() {
     assert_eq!(visit(&url).await, 200);
     let ledger = host.authority.ledger();
     ledger.until(|record| record.count(Endpoint::Token) == 1).await;
-    // The answer is on its way; every question takes a while by itself.
+    // The token response is in flight; each call gives it time to arrive.
     for _ in 0..1_000 {
         if host.echo().await == "hello" {
             return;

@@ -1,4 +1,4 @@
-//! Slips in configurations and requests: taken for what they mean, or named for what they are.
+//! Small mistakes in configurations and requests: repaired if the meaning is clear, else reported.
 
 use serde_json::{Value, json};
 use switchboard_it::harness::World;
@@ -25,7 +25,7 @@ async fn entry_with_a_mistake_is_named_as_such() {
     }
     let doctor = installed.run(["doctor", "g"]).await;
     assert!(doctor.stderr.contains("error: the entry of `g` is refused"), "{}", doctor.stderr);
-    // It is unknown once it is gone.
+    // A removed entry is reported as unknown.
     installed.write("switchboard/mcp.json", "{}");
     let ran = installed.run(["connect", "g"]).await;
     assert!(ran.stderr.contains("error: no server is named `g`"), "{}", ran.stderr);

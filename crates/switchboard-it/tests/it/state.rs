@@ -1,4 +1,4 @@
-//! A disk that is full and places that cannot be used: everything works from memory.
+//! Full disks and unwritable directories: everything works from memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn installed() -> Installed {
     installed
 }
 
-/// Uses what would be written down, more than once.
+/// Uses every feature that writes files, more than once; returns the warnings.
 async fn use_everything(mut client: Client) -> Vec<String> {
     client.initialize("2025-11-25", json!({})).await;
     for _ in 0..3 {
@@ -61,7 +61,7 @@ fn files_below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Where nothing can be written: no file may have a single byte.
+/// A full disk: a resource limit allows only empty files.
 fn full(installed: &Installed, command: &str) -> tokio::process::Command {
     let program = PROGRAMS.switchboard;
     shell(installed, &format!("trap '' XFSZ; ulimit -f 0; exec '{program}' {command}"))
@@ -89,7 +89,7 @@ async fn a_full_disk_costs_no_answer_and_no_file_that_was_good() {
     use_everything(installed.serve(&[])).await;
     let before = files_below(&home);
     assert!(before.keys().any(|file| file.extension().is_some_and(|kind| kind == "listing")));
-    // What is kept of the server would have to be written anew.
+    // The changed listing of the server would have to be written.
     installed.write("demo.toml", &format!("{TOOLS}[[tools]]\nname = 'more'\n"));
 
     use_everything(Client::start(&mut full(&installed, "serve"))).await;
@@ -97,7 +97,7 @@ async fn a_full_disk_costs_no_answer_and_no_file_that_was_good() {
     for command in ["add other true", "disable demo", "allow demo_echo", "pins accept demo"] {
         full(&installed, command).output().await.unwrap();
         let mut after = files_below(&home);
-        // Locks are empty, and stay.
+        // Empty lock files may stay.
         after.retain(|file, _| {
             before.contains_key(file) || file.extension().is_none_or(|kind| kind != "lock")
         });
@@ -151,9 +151,9 @@ async fn results_of_a_killed_gateway_are_gone_after_the_next_command() {
     let pid = rustix::process::Pid::from_raw(killed.pid().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     killed.ended().await;
-    assert_eq!(sessions(), 2, "a killed gateway cannot remove it");
+    assert_eq!(sessions(), 2, "the results of a killed gateway are gone too early");
     assert_eq!(installed.run(["status"]).await.code, Some(0));
-    assert_eq!(sessions(), 1, "the other session goes on");
+    assert_eq!(sessions(), 1, "expected only the results of the running gateway");
     alive.end().await;
     assert_eq!(sessions(), 0);
 }

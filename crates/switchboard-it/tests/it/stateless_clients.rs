@@ -1,6 +1,6 @@
-//! Clients of the stateless revision, over stdio and HTTP, in front of servers of the older era:
-//! what a server asks in the middle of a call comes as a result, and the call goes on with the
-//! answer.
+//! Clients of the stateless revision, over stdio and HTTP, with session-based servers: a
+//! server-to-client request during a call becomes an `input_required` result, and the call
+//! continues with the client's response.
 
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
@@ -43,7 +43,7 @@ fn mcp(arguments: &Value, capabilities: &Value) -> Value {
     json!({ "name": "mcp", "arguments": arguments, "_meta": meta(capabilities) })
 }
 
-/// The same request once more, with what was asked for.
+/// The retry of a request, with the response to its input request.
 fn again(first: &Value, asked: &Value, answer: &Value) -> Value {
     let key = asked["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
     let mut params = first.clone();
@@ -52,7 +52,7 @@ fn again(first: &Value, asked: &Value, answer: &Value) -> Value {
     params
 }
 
-/// What each topic asks for, and what a client answers.
+/// For each kind of server-to-client request: the tool, the method, and the client's response.
 fn topics() -> [(&'static str, &'static str, Value); 3] {
     [
         ("ask_roots", "roots/list", json!({ "roots": [{ "uri": "file:///mine" }] })),
@@ -69,7 +69,7 @@ fn topics() -> [(&'static str, &'static str, Value); 3] {
     ]
 }
 
-/// A client that says with every request all that there is to know.
+/// A stateless HTTP client, which sends all metadata with each request.
 struct Stateless {
     client: HttpClient,
     last_id: u64,
@@ -124,7 +124,7 @@ async fn over_stdio_a_server_of_the_older_era_asks_by_results() {
         assert_eq!(done["result"]["resultType"], "complete", "{done}");
         assert!(text(&done).contains("mine"), "{done}");
     }
-    // The same process still opens with the older era's greeting.
+    // The same process also accepts `initialize` of the session-based revisions.
     let removed = client.ask("ping", json!({ "_meta": meta(&json!({})) })).await;
     assert_eq!(removed["error"]["code"], -32601);
     client.initialize("2025-11-25", json!({})).await;
@@ -142,7 +142,7 @@ async fn over_http_a_server_of_the_older_era_asks_by_results() {
         let asked = client.ask("tools/call", &first).await["result"].clone();
         let question = asked["inputRequests"].as_object().unwrap().values().next().unwrap();
         assert_eq!(question["method"], method, "{asked}");
-        // Another connection brings the answer: nothing but the state leads back.
+        // Another connection sends the response: only `requestState` identifies the call.
         let mut other = Stateless::at(&served).await;
         let done = other.ask("tools/call", &again(&first, &asked, &answer)).await;
         assert!(text(&done).contains("mine"), "{done}");
@@ -162,7 +162,7 @@ async fn what_a_request_does_not_declare_is_not_asked_of_its_client() {
     served.stop().await;
 }
 
-/// Some servers offer their tools by what the client can do, and learn that only at the start.
+/// Some servers choose their tools by the client capabilities, which they get only at initialize.
 #[tokio::test]
 async fn an_older_server_is_told_of_all_that_some_request_may_offer() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
@@ -177,7 +177,7 @@ async fn an_older_server_is_told_of_all_that_some_request_may_offer() {
         let declared: Vec<&String> = declared.keys().collect();
         assert_eq!(declared, ["roots", "sampling", "elicitation"], "{initializes:?}");
     }
-    assert_eq!(initializes.len(), 2, "one for all, and one of its own once it was known to ask");
+    assert_eq!(initializes.len(), 2, "expected one shared and one private connection");
     served.stop().await;
 }
 
@@ -195,7 +195,7 @@ async fn questions_that_nobody_answers_are_in_nobodys_way() {
     }
     let echo = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &json!({}));
     assert_eq!(text(&client.ask("tools/call", &echo).await), "hi");
-    // Each leads back to its own call.
+    // Each state belongs to its own call.
     for (number, asked) in left.iter().enumerate().rev() {
         let answer = json!({ "roots": [{ "uri": format!("file:///{number}") }] });
         let done = client.ask("tools/call", &again(&ask, asked, &answer)).await;
@@ -209,7 +209,7 @@ async fn calls_at_the_same_time_each_get_their_own_question() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ASKING);
     let mut client = installed.serve(&[]);
     let ask = mcp(&json!({ "tool": "demo_ask_roots" }), &everything());
-    // From now on it is known that this server asks.
+    // From now on it is known that this server sends requests.
     let asked = client.ask("tools/call", ask.clone()).await["result"].clone();
     let answer = json!({ "roots": [] });
     client.ask("tools/call", again(&ask, &asked, &answer)).await;
@@ -219,7 +219,7 @@ async fn calls_at_the_same_time_each_get_their_own_question() {
     }
     for (number, id) in ids.iter().enumerate() {
         let asked = client.answer_to(id).await["result"].clone();
-        let questions = asked["inputRequests"].as_object().expect("a question for each");
+        let questions = asked["inputRequests"].as_object().expect("each call has an input request");
         assert_eq!(questions.len(), 1, "{asked}");
         let answer = json!({ "roots": [{ "uri": format!("file:///{number}") }] });
         let done = client.ask("tools/call", again(&ask, &asked, &answer)).await;
@@ -275,7 +275,7 @@ async fn an_approval_holds_for_one_call_where_nobody_knows_who_asks_next() {
     let longer = json!({ "action": "accept", "content": { "decision": "session" } });
     let refused = client.ask("tools/call", &again(&first, &asked, &longer)).await;
     assert!(text(&refused).starts_with("approval_denied"), "{refused}");
-    // Without elicitation there is nobody to ask.
+    // Without elicitation the user cannot be asked.
     let mute = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &json!({}));
     let refused = client.ask("tools/call", &mute).await;
     assert!(text(&refused).starts_with("approval_required"), "{refused}");
@@ -309,7 +309,7 @@ async fn a_state_that_is_made_up_or_used_or_from_elsewhere_is_refused() {
     elsewhere.stop().await;
 
     assert!(text(&client.ask("tools/call", &retry).await).contains("mine"));
-    assert_eq!(code(&client.ask("tools/call", &retry).await), -32602, "it was used");
+    assert_eq!(code(&client.ask("tools/call", &retry).await), -32602, "a used state was accepted");
     served.stop().await;
 }
 
@@ -393,7 +393,7 @@ const HANGING: &str = "[[tools]]\nname = 'hang'\nbehaviour = 'wait'\n";
 
 #[tokio::test]
 async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
-    // Nothing is listed before the client says so.
+    // The server is not listed before the client connects it.
     let config = r#"{
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo.toml"] } },
         "settings": { "firstListing": false }
@@ -415,7 +415,7 @@ async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
     let heard = client.next().await;
     assert_eq!(heard["method"], "notifications/prompts/list_changed", "{heard}");
     assert_eq!(heard["params"]["_meta"][tag], listening);
-    // The end of the client is the end of its listening, with an answer.
+    // At the end of the client's input, its subscription request gets a response.
     let ended = client.end().await;
     assert_eq!(ended.code, Some(0));
     let answer = ended.frames.iter().find(|frame| frame["id"] == listening).expect("an answer");
@@ -424,7 +424,7 @@ async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
 
 const LISTED: &str = "[[tools]]\nname = 'echo'\n[[prompts]]\nname = 'greet'\nmessages = []\n";
 
-/// A client that only reads what it needs.
+/// Log messages are sent only for requests that set a log level.
 #[tokio::test]
 async fn a_log_line_comes_only_to_whom_it_is_wanted_by() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", LOGGING);
@@ -439,7 +439,7 @@ async fn a_log_line_comes_only_to_whom_it_is_wanted_by() {
     assert_eq!(line["method"], "notifications/message", "{line}");
     client.answer_to(&id).await;
     let ended: Vec<Value> = end(client).await;
-    assert_eq!(ended, Vec::<Value>::new(), "nothing else was said");
+    assert_eq!(ended, Vec::<Value>::new(), "an unexpected message was sent");
 }
 
 const LOGGING: &str = "[[tools]]\nname = 'log'\nbehaviour = 'log'\n";

@@ -1,4 +1,4 @@
-//! `switchboard serve` over real pipes: what an MCP client sends, what it gets, and nothing else.
+//! `switchboard serve` over real pipes: requests of MCP clients and the exact responses.
 
 use serde_json::{Value, json};
 use switchboard::tool_card;
@@ -7,11 +7,11 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// Everything that a well-behaved server has, under the name `demo`.
+/// One server, `demo`, with every feature of MCP.
 const EVERYTHING: &str =
     r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
 
-/// A client, and the home without which no server starts.
+/// A client, and its installation, which must outlive it.
 async fn client_of_everything() -> (Client, Installed) {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     (installed.connect(json!({})).await, installed)
@@ -130,7 +130,7 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
       19 {"code":-32602,"message":"unknown_resource: no connected server lists the resource `file:///no`"}
     "#);
 
-    // None of these asks for anything.
+    // None of these gets a response.
     for silent in [
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/unheard-of","params":{}}"#,
@@ -157,7 +157,7 @@ async fn an_id_comes_back_as_it_was_sent() {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes(),
             )
             .await;
-        // The handshake's own answer was read already.
+        // The response to `initialize` was read before.
         assert_eq!(
             client.line().await,
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n")
@@ -177,7 +177,7 @@ async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
     let refused = client.next().await;
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("twice"), &json!(-32600)));
 
-    // A release counts for waits that have started, so it is repeated until the first one has.
+    // A release affects only calls that have started, so it is repeated until the first one has.
     let first = loop {
         client.send(&call(json!("release"), json!({ "tool": "demo_release" }))).await;
         let frame = client.next().await;
@@ -212,7 +212,7 @@ name = 'ledger'
 behaviour = 'ledger'
 ";
 
-/// Asks the fixture how it stands until `wanted` holds.
+/// Polls the fixture's ledger until `wanted` is true.
 async fn until_ledger(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..1_000 {
         let ledger = client.mcp(json!({ "tool": "demo_ledger" })).await;
@@ -221,7 +221,7 @@ async fn until_ledger(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> V
             return ledger;
         }
     }
-    panic!("the fixture never came to that");
+    panic!("the ledger never matched");
 }
 
 #[tokio::test]

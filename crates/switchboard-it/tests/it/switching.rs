@@ -1,4 +1,4 @@
-//! Servers that are turned off, turned on again, and taken away while they are off.
+//! Servers that are disabled, enabled again, and removed while they are disabled.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ const SHARED: &str = r#"{ "mcpServers": { "files": { "command": "files-mcp" } } 
 const USER: &str = "switchboard/mcp.json";
 const OURS_IN_THE_PROJECT: &str = ".switchboard/mcp.json";
 
-/// Every configuration file below the home.
+/// All configuration files below the home directory.
 fn files(home: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     for file in [USER, OURS_IN_THE_PROJECT, ".mcp.json", ".agents/mcp.json"] {

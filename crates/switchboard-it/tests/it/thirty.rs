@@ -1,5 +1,5 @@
-//! The thirty behaviours that users of the older adapter for Pi rely on, each as one test of the
-//! face that a host sees.
+//! The thirty behaviours that users of the older adapter for Pi rely on, tested through the tools
+//! that a host sees.
 
 mod calling;
 mod configuration;
@@ -20,8 +20,8 @@ use switchboard_it::harness::{Setup, World, filtered};
 use switchboard_it::program::Installed;
 use switchboard_it::scenario::{Step, Story, fits};
 
-/// Asks `mcp` each line `>>> {…}` in turn. Below it stands what comes: after `[error]` if it is
-/// flagged as one; a line `...` is any number of lines.
+/// Calls `mcp` with each line `>>> {…}` in turn. The expected text follows, after `[error]` if the
+/// result is an error; a line `...` matches any number of lines.
 async fn check(client: &mut Client, dialogue: &str) {
     let margin = dialogue.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let margin = margin.len() - margin.trim_start().len();
@@ -30,17 +30,17 @@ async fn check(client: &mut Client, dialogue: &str) {
     let mut told = Story::parse(&format!("# told\nfaces: stdio\n{text}")).unwrap();
     let mut right = true;
     for step in &mut told.steps {
-        let Step::Ask { arguments, answer } = step else { panic!("no question: {step:?}") };
+        let Step::Ask { arguments, answer } = step else { panic!("not a call of mcp: {step:?}") };
         let seen = said(client, serde_json::from_str(arguments).unwrap()).await;
         if !fits(answer, &seen) {
             right = false;
             *answer = seen;
         }
     }
-    assert!(right, "it went otherwise:\n{}", told.text());
+    assert!(right, "the dialogue differs:\n{}", told.text());
 }
 
-/// What `mcp` says to this, without what differs from run to run.
+/// The response of `mcp`, without the parts that differ from run to run.
 async fn said(client: &mut Client, arguments: Value) -> String {
     let id = client.call(arguments).await;
     let answer = client.answer_to(&id).await;
@@ -48,7 +48,7 @@ async fn said(client: &mut Client, arguments: Value) -> String {
     format!("{flag}{}", filtered(text(&answer).trim()))
 }
 
-/// An entry for a program that acts `script` and notes its start.
+/// An entry for the fixture server with this script, which logs its start.
 fn acting(installed: &Installed, script: &str, more: Value) -> Value {
     let args = json!([script, "--spawn-log", installed.spawn_log()]);
     let mut entry = json!({ "command": "fixture-server", "args": args });
@@ -56,14 +56,14 @@ fn acting(installed: &Installed, script: &str, more: Value) -> Value {
     entry
 }
 
-/// A configuration whose servers nobody lists unasked.
+/// A configuration whose servers are not listed before they are used.
 fn config(servers: Map<String, Value>, settings: Value) -> String {
     let mut all = json!({ "firstListing": false });
     all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
     json!({ "mcpServers": servers, "settings": all }).to_string()
 }
 
-/// One server in process, `demo`, with these fields and this script.
+/// One in-process server, `demo`, with these fields and this script.
 fn one(fields: Value, script: &str) -> Setup {
     let mut entry = json!({ "command": "fixture-server", "args": [script] });
     entry.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -76,7 +76,7 @@ fn names(answer: &Value) -> Vec<String> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The tests of the thirty behaviours, as they stand in the files beside this one.
+/// The names of the tests of the thirty behaviours, read from the source files.
 fn written() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/thirty");
     let files = fs::read_dir(folder).unwrap().map(|file| fs::read_to_string(file.unwrap().path()));

@@ -1,5 +1,5 @@
-//! Tokens that a user gives: taken in unseen, kept where they should be, sent to one address, and
-//! shown nowhere.
+//! Tokens that a user sets: read without echo, stored in the keyring or a file, sent to one URL,
+//! and shown nowhere.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,11 +18,11 @@ use crate::remote::served;
 
 const CANARY: &str = "canary-4711";
 
-/// A user with one server, `far`, whose token is kept.
+/// A user with one server, `far`, whose token is stored.
 struct User {
     installed: Installed,
     fixture: HttpFixture,
-    /// Besides the usual ones.
+    /// An additional environment variable.
     variable: (&'static str, String),
 }
 
@@ -64,7 +64,7 @@ impl User {
         self.run("call far_echo text=hello", "").await
     }
 
-    /// Where the status says that tokens are.
+    /// The storage places that `token status` reports.
     async fn places(&self) -> Vec<String> {
         let ran = self.run("token status far --json", "").await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -73,7 +73,7 @@ impl User {
         tokens.iter().map(|token| token["kept"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The values of the header that says who asks, each once.
+    /// The values of the `Authorization` header, without consecutive duplicates.
     fn shown_to_server(&self) -> Vec<String> {
         let requests = self.fixture.requests();
         let headers =
@@ -130,7 +130,7 @@ async fn a_token_lies_in_the_keyring_where_there_is_one() {
     assert_eq!(user.places().await, ["keyring"]);
     assert_eq!(user.call().await.code, Some(0));
     assert_eq!(user.shown_to_server(), [format!("Bearer {CANARY}")]);
-    // Another one takes its place.
+    // A new token replaces it.
     user.run("token set far", "other").await;
     assert_eq!(keyring.secrets(), [("switchboard".to_owned(), "other".to_owned())]);
     user.run("token remove far", "").await;
@@ -200,7 +200,7 @@ async fn a_token_goes_to_the_address_that_it_was_given_for() {
     user.installed.write("switchboard/mcp.json", &config);
     assert_eq!(user.call().await.code, Some(3));
     assert!(elsewhere.requests().is_empty());
-    // What no server has any more can be taken back by its address.
+    // A token whose server is gone can be removed by its URL.
     let status = user.run("token status", "").await;
     assert!(status.stdout.starts_with("(no server) "), "{status:?}");
     let removed = user.run(&format!("token remove {}", user.fixture.url()), "").await;

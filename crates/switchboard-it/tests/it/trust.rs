@@ -1,4 +1,4 @@
-//! A project's servers never run before the user has approved exactly what would run.
+//! Servers of a project run only after the user has approved their exact definition.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use switchboard::trust::TrustStore;
 use switchboard::{Gateway, Headless, Session, explain, render, request};
 use switchboard_it::harness::Home;
 
-/// A project in a home of its own. Its server would leave a file behind.
+/// A project in its own home directory. Its server creates a canary file when it runs.
 struct Project {
     home: Home,
     folder: PathBuf,
@@ -54,7 +54,7 @@ impl Project {
         store.approve(&pending.hash, &pending.name, &self.folder).unwrap();
     }
 
-    /// Tries everything that could start the server; says how the last try went.
+    /// Tries everything that could start the server; returns the last response.
     async fn use_it(&self) -> String {
         let (gateway, session, _) = self.open();
         gateway.list_missing(|_, _, _| {}).await;
@@ -74,7 +74,7 @@ impl Project {
     }
 }
 
-/// What a model gets for the arguments of one `mcp` call.
+/// The text that a model gets for one `mcp` call.
 async fn ask(session: &Session, arguments: &str) -> String {
     let parsed = request::parse(serde_json::from_str(arguments).unwrap());
     let outcome = match parsed.map_err(explain::request_error) {
@@ -109,7 +109,7 @@ async fn an_approved_server_is_started_and_a_changed_one_is_pending_again() {
     project.approve(&pending[0]);
     let answer = project.use_it().await;
     assert!(answer.starts_with("connect_failed"), "{answer}");
-    assert!(project.canary().exists(), "approved, so it ran");
+    assert!(project.canary().exists(), "the approved server did not start");
 
     for (script, args) in [(TOUCHES, r#", "--more""#), ("touch canary # changed\n", "")] {
         fs::remove_file(project.canary()).ok();
@@ -118,7 +118,10 @@ async fn an_approved_server_is_started_and_a_changed_one_is_pending_again() {
         assert!(!project.canary().exists());
     }
     project.write(TOUCHES, "");
-    assert!(project.use_it().await.starts_with("connect_failed"), "what was approved still is");
+    assert!(
+        project.use_it().await.starts_with("connect_failed"),
+        "the approval of the original definition was lost"
+    );
 }
 
 #[tokio::test]
@@ -132,7 +135,10 @@ async fn a_script_in_the_servers_own_folder_is_part_of_what_is_approved() {
     fs::write(project.folder.join(".mcp.json"), config).unwrap();
     let (_, _, pending) = project.open();
     project.approve(&pending[0]);
-    assert!(project.use_it().await.starts_with("connect_failed"), "approved, so it ran");
+    assert!(
+        project.use_it().await.starts_with("connect_failed"),
+        "the approved server did not start"
+    );
     fs::write(below.join("run.sh"), "touch canary # changed\n").unwrap();
     assert!(project.use_it().await.starts_with("trust_required"));
 }
@@ -185,7 +191,7 @@ async fn a_script_that_changes_while_the_gateway_runs_does_not_start() {
     project.approve(&pending[0]);
     let (gateway, session, _) = project.open();
     project.write("touch canary # changed\n", "");
-    // The second one meets the backoff of the first, which changes nothing.
+    // The second call comes within the backoff of the first, with the same result.
     for _ in 0..2 {
         let answer = ask(&session, r#"{ "tool": "local_echo" }"#).await;
         assert!(answer.starts_with("trust_required"), "{answer}");

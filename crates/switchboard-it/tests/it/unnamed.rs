@@ -1,11 +1,11 @@
-//! Tools that are called although nobody named them, and those that are not.
+//! Calls of tools that the client did not name exactly: by a search or a misspelt name.
 
 use serde_json::{Value, json};
 use switchboard_it::client::text;
 use switchboard_it::harness::{Home, Setup, World};
 use switchboard_server::HostKind;
 
-/// Tools that have no word in common, so that a search means one of them or none.
+/// Tools without a common word, so that a search matches one of them or none.
 const GARDEN: &str = r#"
     [[tools]]
     name = "lookup_weather"
@@ -49,7 +49,7 @@ async fn listed(setup: Setup) -> World {
     world
 }
 
-/// Asks for something; the answer begins with `expected`, and what reached the server is `called`.
+/// Sends a request; checks the start of the response and the calls that reached the server.
 async fn check(settings: &str, request: Value, expected: &str, called: &[(&str, Value)]) {
     let world = listed(garden(settings)).await;
     let answer = world.ask(&request.to_string()).await;
@@ -91,7 +91,7 @@ async fn a_search_calls_nothing_where_that_could_be_wrong() {
          garden_lookup_weather(city: string, days?: integer)",
     )
     .await;
-    // Its schema would take any argument, but this one is that of another tool.
+    // The schema allows additional arguments, but `street` belongs to another tool.
     let strange = forecast(json!({ "city": "Oslo", "street": "x" }));
     refused("", strange, "the arguments do not fit: `street` is not a parameter").await;
     let letter = json!({ "search": "paper envelope", "args": { "street": "x" } });
@@ -107,7 +107,7 @@ async fn a_search_calls_nothing_where_that_could_be_wrong() {
     refused(off, forecast(json!({ "city": "Oslo" })), "searches call nothing here").await;
 }
 
-/// Tools that a search for paint finds alike.
+/// Tools that match a search for paint equally well.
 const PAINTS: &str = r#"
     [[tools]]
     name = "find_paint"
@@ -187,14 +187,14 @@ async fn the_gates_of_every_call_stand_before_one_that_a_search_means() {
     }
 }
 
-/// A tool is called unnamed for what it declares, so another declaration is another tool.
+/// A search calls a tool because of its declared hints, so a changed declaration needs a new call.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_changed_while_it_was_connected_is_not_called() {
     let home = Home::new();
     listed(garden("").home(home.clone())).await.shut_down().await;
     let world = garden("").home(home.clone()).start();
     let request = r#"{ "search": "weather forecast", "args": { "city": "Oslo" } }"#;
-    assert!(world.ask(request).await.starts_with(FORECAST), "it is known without a connection");
+    assert!(world.ask(request).await.starts_with(FORECAST), "the cached listing was not used");
     world.shut_down().await;
     let writes = GARDEN.replacen("readOnlyHint = true", "readOnlyHint = false", 1);
     let world = World::of("garden", "garden").script("garden", &writes).home(home).start();
@@ -240,7 +240,7 @@ async fn hosts_see_what_was_called_before_its_answer() {
         assert_eq!(texts, blocks.iter().collect::<Vec<_>>());
         let tool = &result["_meta"]["switchboard/details"]["tool"];
         let expected = if host == HostKind::Pi { json!("fill_pond") } else { Value::Null };
-        assert_eq!(*tool, expected, "details are for Pi alone");
+        assert_eq!(*tool, expected, "details are for Pi only");
         let id =
             client.call(json!({ "search": "weather forecast", "args": { "city": "Oslo" } })).await;
         let answer = client.answer_to(&id).await;
@@ -307,7 +307,7 @@ async fn denied_name_that_no_tool_has_calls_no_similar_tool() {
     check(denied, search, "Not called: `garden_lokup_weather` matches the `deny` rule", &[]).await;
 }
 
-/// A program means what it says.
+/// Calls through the library need the exact name.
 #[tokio::test(start_paused = true)]
 async fn a_program_that_errs_in_a_name_is_told_so() {
     let world = listed(garden("")).await;

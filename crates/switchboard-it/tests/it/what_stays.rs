@@ -1,4 +1,4 @@
-//! What a client said once holds for connections that come later: log levels and subscriptions.
+//! Log levels and subscriptions of a client also apply to later connections.
 
 use serde_json::{Value, json};
 use switchboard::log_level::LogLevel;
@@ -30,7 +30,11 @@ async fn a_log_level_holds_for_servers_that_connect_later_and_again() {
     let world = World::of("kit", "everything").start();
     let session = &world.session;
     session.set_log_level(LogLevel::Error, &session.caller()).await;
-    assert_eq!(world.fixture("kit").ledger().connections, 0, "nothing is started for it");
+    assert_eq!(
+        world.fixture("kit").ledger().connections,
+        0,
+        "setting the log level started the server"
+    );
     for connections in 1..=2 {
         world.call("kit_count", json!({})).await.unwrap();
         let ledger = world.fixture("kit").ledger();
@@ -100,7 +104,7 @@ async fn a_subscription_follows_its_server_to_another_definition() {
         } } }"#,
     );
     world.fixture("kit").until(|ledger| subscriptions(ledger) == 2).await;
-    // It does not hold the old connection.
+    // The subscription does not keep the old connection open.
     world.fixture("kit").until(|ledger| ledger.open == 1).await;
 }
 

@@ -1,4 +1,4 @@
-//! Many processes that change the same files, some of which are killed.
+//! Concurrent updates of the same files by processes that are killed at random.
 
 use switchboard_it::storm::{Storm, rage};
 

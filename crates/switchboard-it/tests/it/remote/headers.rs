@@ -1,4 +1,4 @@
-//! What an entry says of headers and tokens is sent, to its server alone, and shown nowhere.
+//! Headers and tokens of an entry are sent to its server only, and shown nowhere.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use switchboard_it::program::Installed;
 use super::{served, world};
 use crate::PROGRAMS;
 
-/// What the fixture sees of `watched` headers when the entry has these fields.
+/// The `watched` headers of each request if the entry has these fields.
 async fn seen(fields: Value, watched: &[&str]) -> Vec<BTreeMap<String, String>> {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let mut entry = fields;
@@ -62,7 +62,7 @@ async fn every_way_to_say_who_is_asking_becomes_a_header_of_every_request() {
     check(json!({ "auth": key }), &[("x-one", "canary")]).await;
 }
 
-/// The tokens that a server sees during one call if they come from this script, each once.
+/// The distinct tokens that a server receives during one call if this script prints them.
 async fn asked_for(ttl: &str, script: &str) -> Vec<String> {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let entry = json!({ "url": fixture.url(), "bearerToken": "!/bin/sh token.sh" });
@@ -81,7 +81,7 @@ async fn asked_for(ttl: &str, script: &str) -> Vec<String> {
     tokens
 }
 
-/// Says how often it was asked.
+/// Prints the number of times that it has run.
 const COUNTED: &str = "echo >> asked; echo $(wc -l < asked)";
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn an_old_token_is_used_where_there_is_no_new_one() {
     assert_eq!(asked_for("0", unusable).await, ["Bearer first"]);
 }
 
-/// Signs with the size of the question, so that it shows that there was one.
+/// Prints a header that depends on the method and body of the request.
 const SIGNER: &str = r#"read -r question; case "$question" in
   *'"version":1'*'"method":"POST"'*'"bodyBase64":"ey'*) echo '{"X-One":"post"}';;
   *'"method":"GET"'*|*'"method":"DELETE"'*) echo '{"X-One":"other"}';;

@@ -1,4 +1,4 @@
-//! What the program makes of its environment and of hidden commands, on its way to a URL.
+//! Proxies from the environment, and the hidden command `conformance-client`.
 
 use std::process::Output;
 
@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::served;
 use crate::PROGRAMS;
 
-/// Calls a server at `url` with `variable` in the environment.
+/// Calls a server at `url` with `variable` set to `proxy`.
 async fn called(url: &str, variable: &str, proxy: &str) -> Output {
     let config = json!({ "mcpServers": { "far": { "url": url } } });
     let installed = Installed::with(PROGRAMS, &config.to_string());

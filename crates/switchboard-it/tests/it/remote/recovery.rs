@@ -1,4 +1,4 @@
-//! What a server at a URL forgets, refuses for a while or breaks off is made good, once.
+//! Recovery from lost sessions, busy servers and broken responses; each request is retried once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn a_session_that_was_forgotten_is_followed_by_another_one_for_all_calls_a
         }
         let ledger = fixture.state().ledger();
         assert_eq!(ledger.initializes.len(), 2, "{form}");
-        assert_eq!(ledger.calls.len(), 101, "{form}: none is made twice");
+        assert_eq!(ledger.calls.len(), 101, "{form}: a call was made twice");
     }
 }
 
@@ -61,7 +61,7 @@ async fn calls_wait_for_a_server_that_restarts() {
     fixture.fall().await;
     let calling = at_once(&world, 100, |number| json!({ "text": number.to_string() }));
     let (answers, ()) = tokio::join!(calling, async {
-        // Calls have met the closed door by then.
+        // By then some calls were refused a connection.
         for _ in 0..2_000 {
             tokio::task::yield_now().await;
         }
@@ -108,7 +108,7 @@ async fn a_server_that_stays_away_is_told_as_such() {
     assert_eq!(world.call("far_echo", json!({ "text": "on" })).await.unwrap(), "on");
 }
 
-/// A server that is busy for the first calls.
+/// A server that answers the first calls with this status and `Retry-After`.
 async fn busy(status: u16, retry_after: &str, times: usize) -> HttpFixture {
     let canned = format!(
         "[[http.canned]]\nto = 'tools/call'\ntimes = {times}\nstatus = {status}\nheaders = {{ Retry-After = '{retry_after}' }}\n"
@@ -133,7 +133,7 @@ async fn a_server_that_is_busy_for_a_moment_is_waited_for() {
 
 #[tokio::test]
 async fn a_server_that_is_busy_for_long_is_told_with_the_time() {
-    // Half a minute is within the deadline of the call, and is not waited for either.
+    // 30 s is within the call's timeout, but is not waited for either.
     for (retry_after, least) in
         [("30", 10), ("3600", 3_000), ("Fri, 31 Dec 9999 23:59:59 GMT", 3_000)]
     {
@@ -148,7 +148,7 @@ async fn a_server_that_is_busy_for_long_is_told_with_the_time() {
             });
             assert!(wait.unwrap() > least, "{failure:?}");
         }
-        // Nothing was asked of it in between.
+        // The second call sent no request.
         assert_eq!(fixture.asked().iter().filter(|what| *what == "tools/call").count(), 1);
     }
     let fixture = busy(503, "soon", 1).await;
@@ -167,7 +167,7 @@ async fn a_server_that_stays_busy_is_asked_again_for_a_few_calls_only() {
     assert!((55..=75).contains(&sent), "{sent}");
 }
 
-/// Lets time go by at once, in the middle of real traffic.
+/// Advances the clock in the middle of real traffic.
 async fn later(seconds: u64) {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(seconds)).await;
@@ -198,12 +198,12 @@ async fn connections_that_died_while_nobody_used_them_cost_no_call() {
     let listened =
         |seen: &[SeenRequest]| seen.iter().filter(|request| request.method == "GET").count();
     for time in 1..=3 {
-        // Counting is no harmless thing: it would not be asked for twice.
+        // `count` is not read-only, so it is never sent twice.
         assert_eq!(world.call("far_count", json!({})).await.unwrap(), time.to_string());
         fixture.until(|seen| listened(seen) > 0).await;
         let before = listened(&fixture.requests());
         fixture.hang_up().await;
-        // Whoever listens again has noticed.
+        // A new GET shows that the client has noticed.
         fixture.until(|seen| listened(seen) > before).await;
     }
     assert_eq!(fixture.state().ledger().initializes.len(), 1);
@@ -220,14 +220,14 @@ async fn a_server_that_is_busy_is_not_dialled_before_its_time() {
     assert_eq!(fixture.asked(), ["server/discover"]);
 }
 
-/// Two steps and the answer.
+/// Sends two progress notifications before its result.
 const STEPS: &str = "
 [[tools]]
 name = 'steps'
 behaviour = { kind = 'slow', ms = 1, progress = 2 }
 ";
 
-/// The outcome of a call whose response breaks after so many bytes, for each number.
+/// The result of one call for each number of bytes after which its response is cut.
 async fn cut(
     world: &Arc<World>,
     bytes: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! Who is at the other end is checked before anything is said.
+//! TLS certificates are verified before any request is sent.
 
 use serde_json::json;
 use switchboard::failure::{Code, Failure};
@@ -7,7 +7,7 @@ use switchboard_it::harness::World;
 
 use super::served;
 
-/// The answer of a server at `url`, if certificates of this file are to be trusted.
+/// Calls `echo` of a server at `url` with this `caFile`.
 async fn echo(url: &str, ca_file: &str) -> Result<String, Failure> {
     let path = format!("{}/testdata/tls/{ca_file}", env!("CARGO_MANIFEST_DIR"));
     let entry = json!({ "url": url, "caFile": path, "bearerToken": "canary" });

@@ -1,4 +1,4 @@
-//! Addresses that do not answer as a server does: what is there is told, and nothing more is tried.
+//! URLs without a working MCP server: the failure describes the response, without further tries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{served, world};
 use crate::PROGRAMS;
 
-/// A server that gives this answer to everything.
+/// A server that sends this response to every request.
 fn canned(answer: &str) -> String {
     format!("{}[[http.canned]]\n{answer}\n", served("json", "everything"))
 }
@@ -100,14 +100,14 @@ async fn answers_with_another_id_before_ours_are_passed_over() {
 #[tokio::test]
 async fn an_address_that_cannot_be_reached_says_why() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
-    let nobody = fixture.url();
+    let closed = fixture.url();
     drop(fixture);
     let mut seen = Vec::new();
-    for url in [nobody.as_str(), "http://no..host/mcp", "http://[::1/mcp"] {
+    for url in [closed.as_str(), "http://no..host/mcp", "http://[::1/mcp"] {
         let config = json!({ "mcpServers": { "far": { "url": url } } }).to_string();
         let world = World::with(&config).start();
         let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
-        let text = failure.to_string().replace(nobody.trim_end_matches("/mcp"), "[ORIGIN]");
+        let text = failure.to_string().replace(closed.trim_end_matches("/mcp"), "[ORIGIN]");
         seen.push(format!("{}: {text}", failure.code));
     }
     insta::assert_snapshot!(seen.join("\n"), @r#"
@@ -185,11 +185,11 @@ async fn a_server_that_wants_a_sign_in_has_its_status_and_exit_code() {
     assert!(status.contains("⚠ far (needs sign-in)"), "{status}");
 }
 
-/// Pings that a server sends in the stream of one answer.
+/// Pings that a server sends in one response stream.
 const PINGS: usize = 5_000;
 
-/// A connection to a server that answers a call behind thousands of pings, and never says that it took
-/// an answer to one of them.
+/// A connection to a server that sends thousands of pings before the result of a call, and never
+/// acknowledges a response to one of them.
 async fn ping_by_the_thousand(stream: TcpStream, unanswered: Arc<AtomicUsize>) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {

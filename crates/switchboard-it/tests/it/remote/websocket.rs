@@ -1,4 +1,4 @@
-//! Servers over WebSocket: called, closed, and what is at an address that is none.
+//! Servers over WebSocket: calls, loss of the connection, and URLs without a WebSocket.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::{at_once, served};
 
-/// A gateway with one server, `far`, at this address. `more` are further fields.
+/// A gateway with one server, `far`, at this URL; `more` has further fields.
 fn world(url: &str, more: &str) -> World {
     World::with(&format!(r#"{{ "mcpServers": {{ "far": {{ "url": "{url}"{more} }} }} }}"#)).start()
 }
@@ -65,7 +65,7 @@ async fn an_answer_may_be_large_and_over_the_limit_it_fails_its_call() {
     let world = World::with(&config.to_string()).start();
     let failure = world.call("far_big", json!({ "bytes": 300_000 })).await.unwrap_err();
     assert_eq!(failure.code, Code::AnswerTooLarge, "{failure}");
-    // What is left of the answer cannot be skipped, so the next call is made over another connection.
+    // The rest of the message cannot be skipped, so the next call uses a new connection.
     assert_eq!(echo(&world).await.unwrap(), "hello");
     assert_eq!(fixture.state().ledger().connections, 3);
 }
@@ -137,10 +137,10 @@ async fn a_server_that_names_no_protocol_is_taken_at_ours_and_one_that_names_ano
     connect_failed: cannot use the server `far`: cannot connect: the server speaks another protocol than MCP over WebSocket
     Ask the user to correct `url`
     ");
-    assert_eq!(chat.state().ledger().methods, [""; 0], "nothing was said");
+    assert_eq!(chat.state().ledger().methods, [""; 0], "a message was sent");
 }
 
-/// A server that gives these bytes to whoever asks, and says no more.
+/// A server that answers each connection with these bytes and sends nothing else.
 async fn answering(bytes: &'static str) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/", listener.local_addr().unwrap());
@@ -173,7 +173,7 @@ async fn what_an_address_is_that_does_not_agree_stands_in_the_failure() {
         let url = fixture.url().replace("http://", "ws://");
         let failure = echo(&world(&url, "")).await.unwrap_err();
         seen.push(render::text::failure(&failure));
-        assert_eq!(fixture.asked(), ["GET"], "nothing is followed or tried twice");
+        assert_eq!(fixture.asked(), ["GET"], "a redirect was followed, or a request repeated");
     }
     let (url, _serving) = answering(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\

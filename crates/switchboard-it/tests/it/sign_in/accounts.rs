@@ -1,4 +1,4 @@
-//! Several accounts at one address, each with a sign-in of its own.
+//! Several accounts at one URL, each with its own sign-in.
 
 use std::fs;
 
@@ -7,17 +7,17 @@ use switchboard_it::authority::{Endpoint, Setup, visit};
 
 use super::Desk;
 
-/// A user with three entries at one address; `plain` names no account.
-async fn desk() -> Desk {
-    let desk = Desk::with(Setup::default()).await;
-    let url = desk.authority.mcp_url();
+/// A user with three entries at one URL; `plain` names no account.
+async fn user() -> Desk {
+    let user = Desk::with(Setup::default()).await;
+    let url = user.authority.mcp_url();
     let config = json!({ "mcpServers": {
         "plain": { "url": url },
         "work": { "url": url, "account": "work" },
         "home": { "url": url, "account": "home" },
     } });
-    desk.installed.write("switchboard/mcp.json", &config.to_string());
-    desk
+    user.installed.write("switchboard/mcp.json", &config.to_string());
+    user
 }
 
 impl Desk {
@@ -46,99 +46,99 @@ impl Desk {
 
 #[tokio::test]
 async fn signing_in_to_one_account_leaves_the_others_as_they_are() {
-    let desk = desk().await;
-    desk.sign_in_to("work").await;
-    assert_eq!(desk.signed_in().await, [false, true, false]);
-    desk.sign_in_to("home").await;
-    assert_eq!(desk.signed_in().await, [false, true, true]);
-    assert_eq!(desk.tokens().len(), 2);
-    desk.sign_in_to("plain").await;
-    assert_eq!(desk.signed_in().await, [true; 3]);
-    let out = desk.run("logout home").await;
+    let user = user().await;
+    user.sign_in_to("work").await;
+    assert_eq!(user.signed_in().await, [false, true, false]);
+    user.sign_in_to("home").await;
+    assert_eq!(user.signed_in().await, [false, true, true]);
+    assert_eq!(user.tokens().len(), 2);
+    user.sign_in_to("plain").await;
+    assert_eq!(user.signed_in().await, [true; 3]);
+    let out = user.run("logout home").await;
     assert_eq!(out.code, Some(0), "{out:?}");
-    assert_eq!(desk.signed_in().await, [true, true, false]);
-    // Renewed, each stays what it is.
-    desk.authority.expire_tokens();
-    assert_eq!(desk.signed_in().await, [true, true, false]);
-    let status = desk.run("token status --json").await;
+    assert_eq!(user.signed_in().await, [true, true, false]);
+    // A token refresh does not change which accounts are signed in.
+    user.authority.expire_tokens();
+    assert_eq!(user.signed_in().await, [true, true, false]);
+    let status = user.run("token status --json").await;
     let status: Value = serde_json::from_str(&status.stdout).unwrap();
     let accounts: Vec<&Value> =
         status["tokens"].as_array().unwrap().iter().map(|token| &token["account"]).collect();
     assert_eq!(accounts.len(), 2);
     assert!(accounts.contains(&&json!("work")) && accounts.contains(&&json!(null)), "{status}");
-    let status = desk.run("token status work").await;
+    let status = user.run("token status work").await;
     assert!(status.stdout.contains("(account work): sign-in"), "{status:?}");
 }
 
-/// The tokens of all requests to the server so far, as fingerprints.
-fn shown(desk: &Desk) -> Vec<Option<String>> {
-    let record = desk.authority.ledger().now();
+/// The token fingerprints of all requests to the server so far.
+fn shown(user: &Desk) -> Vec<Option<String>> {
+    let record = user.authority.ledger().now();
     record.to(Endpoint::Mcp).into_iter().map(|seen| seen.token.clone()).collect()
 }
 
 #[tokio::test]
 async fn sign_out_and_new_sign_in_reach_a_gateway_that_runs() {
-    let desk = desk().await;
-    desk.sign_in_to("plain").await;
-    let mut client = desk.installed.connect(json!({})).await;
+    let user = user().await;
+    user.sign_in_to("plain").await;
+    let mut client = user.installed.connect(json!({})).await;
     let call = json!({ "tool": "plain_echo", "args": { "text": "hi" } });
     assert_eq!(client.mcp(call.clone()).await, "hi");
-    let old = shown(&desk).pop().unwrap();
+    let old = shown(&user).pop().unwrap();
     assert!(old.is_some());
 
-    let out = desk.run("logout plain").await;
+    let out = user.run("logout plain").await;
     assert_eq!(out.code, Some(0), "{out:?}");
-    let before = shown(&desk).len();
+    let before = shown(&user).len();
     let found = client.mcp(json!({ "search": "echo", "server": "plain" })).await;
-    assert!(!found.contains("plain_echo"), "lists of the old sign-in: {found}");
+    assert!(!found.contains("plain_echo"), "listing of the old sign-in: {found}");
     let refused = client.mcp(call.clone()).await;
     assert!(refused.contains("sign_in_required"), "{refused}");
-    let after = shown(&desk).split_off(before);
+    let after = shown(&user).split_off(before);
     assert!(!after.contains(&old), "the old token was used: {after:?}");
 
-    desk.sign_in_to("plain").await;
+    user.sign_in_to("plain").await;
     assert_eq!(client.mcp(call).await, "hi");
-    assert_ne!(shown(&desk).pop().unwrap(), old);
+    assert_ne!(shown(&user).pop().unwrap(), old);
     client.end().await;
 }
 
 #[tokio::test]
 async fn sign_ins_of_an_older_version_are_those_of_entries_without_an_account() {
-    let desk = desk().await;
-    desk.sign_in_to("plain").await;
-    // What that version wrote.
-    let mut index: Value = serde_json::from_slice(&fs::read(desk.index()).unwrap()).unwrap();
+    let user = user().await;
+    user.sign_in_to("plain").await;
+    // The index in the format of that version.
+    let mut index: Value = serde_json::from_slice(&fs::read(user.index()).unwrap()).unwrap();
     let line = index["entries"][0].as_object_mut().unwrap();
     assert!(line.remove("identity").is_some());
     assert!(!line.contains_key("accountName"));
-    fs::write(desk.index(), index.to_string()).unwrap();
-    assert_eq!(desk.signed_in().await, [true, false, false]);
-    desk.authority.expire_tokens();
-    assert_eq!(desk.signed_in().await, [true, false, false]);
+    fs::write(user.index(), index.to_string()).unwrap();
+    assert_eq!(user.signed_in().await, [true, false, false]);
+    user.authority.expire_tokens();
+    assert_eq!(user.signed_in().await, [true, false, false]);
 }
 
 #[tokio::test]
 async fn lists_of_one_sign_in_are_not_shown_to_the_next() {
-    let desk = desk().await;
+    let user = user().await;
     let cached = async || {
-        let ran = desk.run("status --json").await;
+        let ran = user.run("status --json").await;
         let status: Value = serde_json::from_str(&ran.stdout).unwrap();
         let servers = status["servers"].as_array().unwrap().clone();
         let plain = servers.into_iter().find(|server| server["name"] == "plain").unwrap();
         plain["tools"].as_u64().is_some_and(|count| count > 0)
     };
-    desk.sign_in_to("plain").await;
+    user.sign_in_to("plain").await;
     assert!(!cached().await);
-    desk.signed_in().await;
+    user.signed_in().await;
     assert!(cached().await);
-    // A renewed token is the same sign-in.
-    desk.authority.expire_tokens();
-    desk.signed_in().await;
+    // A refreshed token belongs to the same sign-in.
+    user.authority.expire_tokens();
+    user.signed_in().await;
     assert!(cached().await);
-    desk.sign_in_to("plain").await;
+    user.sign_in_to("plain").await;
     assert!(!cached().await);
-    desk.signed_in().await;
+    user.signed_in().await;
     assert!(cached().await);
-    desk.run("logout plain").await;
+    user.run("logout plain").await;
     assert!(!cached().await);
 }

@@ -1,4 +1,4 @@
-//! A server, `far`, that an authority guards, and gateways that are signed in to it.
+//! A server, `far`, that requires sign-in at a test authority, and gateways that are signed in.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,28 +10,28 @@ use switchboard::failure::Failure;
 use switchboard_it::authority::{Authority, Record, visit};
 use switchboard_it::harness::{Home, World};
 
-/// One server, `far`, that the authority guards.
+/// A configuration with one server, `far`, that requires sign-in at this authority.
 pub(super) fn config(authority: &Authority) -> String {
     json!({ "mcpServers": { "far": { "url": authority.mcp_url() } } }).to_string()
 }
 
-/// A gateway in this home that nobody has signed in with.
+/// A gateway in this home directory, without a sign-in.
 pub(super) fn world_in(home: &Home, authority: &Authority) -> World {
     World::with(&config(authority)).home(home.clone()).start()
 }
 
-/// One that somebody has.
+/// A gateway that is signed in.
 pub(super) async fn world(authority: &Authority) -> World {
     let world = world_in(&Home::new(), authority);
     sign_in(&world).await;
     world
 }
 
-/// Signs in as a person with a browser does.
+/// Signs in with a browser.
 pub(super) async fn sign_in(world: &World) -> SignedIn {
     let far = world.gateway.usable("far").unwrap();
     let begun = world.gateway.sign_in(&far).await.unwrap().begin(Way::Page).await.unwrap();
-    let Begun::Page(mut pending) = begun else { panic!("somebody has to open a page") };
+    let Begun::Page(mut pending) = begun else { panic!("the sign-in needs no browser") };
     let link = pending.link().clone();
     let (status, signed_in) = tokio::join!(visit(link.as_str()), pending.finished());
     assert_eq!(status, 200);
@@ -42,13 +42,13 @@ pub(super) async fn echo(world: &World, text: &str) -> Result<String, Failure> {
     world.call("far_echo", json!({ "text": text })).await
 }
 
-/// Redemptions, replays and sign-ins.
+/// The counts of token refreshes, reused refresh tokens and sign-ins.
 pub(super) fn tally(authority: &Authority) -> [usize; 3] {
     let Record { redemptions, replays, sign_ins, .. } = authority.ledger().now();
     [redemptions, replays, sign_ins]
 }
 
-/// What is kept of all sign-ins below a home, by the name of the file; locks are empty.
+/// The stored sign-ins below a home directory, by file name, without the empty lock files.
 pub(super) fn kept(home: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(home.join("switchboard/state/tokens")).into_iter().flatten();
     let files = files.map(|file| file.unwrap().path()).filter(|path| path.is_file());

@@ -1,4 +1,4 @@
-//! The guide to signing in, done as it says: on a terminal, with a browser.
+//! The sign-in guide, followed step by step on a terminal with a browser.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use switchboard_it::terminal::Watched;
 use super::person::{WAITING, address, left, recorder};
 use super::*;
 
-/// Where the server and its authority are in the guide.
+/// URLs of the server and its authorization server in the guide.
 const SERVER: &str = "https://tracker.example/mcp";
 const ISSUER: &str = "https://login.tracker.example";
 
 const BLOCK: &str = "```console\n";
 
-/// Commands of `console` blocks, in order and in one home. `UPDATE_EXPECT=1` writes what happened
-/// into the page instead.
+/// Runs the commands of all `console` blocks in order. `UPDATE_EXPECT=1` writes the output into
+/// the page instead.
 #[tokio::test]
 async fn whoever_follows_the_guide_is_signed_in() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/sign-in.md");
     let text = fs::read_to_string(&page).unwrap();
-    let desk = Desk::with(Setup { scopes: vec!["issues".into()], ..Setup::default() }).await;
-    recorder(&desk);
+    let user = Desk::with(Setup { scopes: vec!["issues".into()], ..Setup::default() }).await;
+    recorder(&user);
     let mut seen = String::new();
     for (index, part) in text.split(BLOCK).enumerate() {
         if index == 0 {
@@ -31,7 +31,7 @@ async fn whoever_follows_the_guide_is_signed_in() {
         let (block, rest) = part.split_once("```").unwrap();
         seen.push_str(BLOCK);
         for command in block.lines().filter_map(|line| line.strip_prefix("$ switchboard ")) {
-            seen.push_str(&desk.follow(command).await);
+            seen.push_str(&user.follow(command).await);
         }
         seen.push_str("```");
         seen.push_str(rest);
@@ -41,12 +41,12 @@ async fn whoever_follows_the_guide_is_signed_in() {
     } else {
         assert_eq!(seen, text);
     }
-    let record = desk.authority.ledger().now();
-    assert_eq!((record.sign_ins, record.revocations), (1, 1), "the guide signs in, and out");
+    let record = user.authority.ledger().now();
+    assert_eq!((record.sign_ins, record.revocations), (1, 1), "the guide signs in and out once");
 }
 
 impl Desk {
-    /// Types a command of the guide, uses the browser where it is opened, and writes down what a
+    /// Types a command of the guide, uses the browser that it opens, and returns the text that a
     /// reader sees.
     async fn follow(&self, line: &str) -> String {
         let home = self.installed.home();

@@ -1,8 +1,7 @@
-//! Servers and authorities that mean harm: each is refused in clear words before anything is opened,
-//! started, kept, or asked of somebody else.
+//! Hostile servers and authorization servers: each is refused with a clear message before a page is
+//! opened, a program started, a token stored, or a request sent to a third party.
 //!
-//! All of it happens in a network where every address is this machine's, so that whoever would be
-//! asked is seen.
+//! The tests run in a network where every address belongs to this machine, so each request is seen.
 
 mod answers;
 mod documents;
@@ -24,7 +23,7 @@ use switchboard_it::authority::{Authority, Consent, Setup, visit};
 use switchboard_it::harness::{Home, read};
 use switchboard_it::network::{Canaries, within};
 
-/// A user with one server, which wants to know who is asking.
+/// A user with one server that requires authentication.
 struct Victim {
     authority: Authority,
     /// The origin of the authority.
@@ -34,7 +33,7 @@ struct Victim {
     started: Arc<AtomicUsize>,
 }
 
-/// Starts nothing, and counts what it was to start.
+/// Starts no program, and counts the attempts.
 struct Watched(Arc<AtomicUsize>);
 
 impl Spawner for Watched {
@@ -45,12 +44,12 @@ impl Spawner for Watched {
 }
 
 impl Victim {
-    /// In the setup, `{AS}` is the origin of the authority, and `{MCP}` that of the server.
+    /// In the setup, `{AS}` is the origin of the authorization server, `{MCP}` of the MCP server.
     async fn of(setup: &Value, names: impl Names + 'static) -> Victim {
         let authority = Authority::start(Setup::default()).await;
         let (issuer, server) = (authority.issuer(), origin(&authority));
         let setup = setup.to_string().replace("{AS}", &issuer).replace("{MCP}", &server);
-        let setup: Setup = serde_json::from_str(&setup).expect("a test's setup");
+        let setup: Setup = serde_json::from_str(&setup).expect("the setup of the test is valid");
         authority.alter(|before| *before = setup);
         let config = json!({ "mcpServers": { "tracker": { "url": authority.mcp_url() } } });
         let home = Home::new();
@@ -68,7 +67,7 @@ impl Victim {
         self.gateway.sign_in(&server).await?.begin(way).await
     }
 
-    /// Signs in as a user would: opens what there is to be opened.
+    /// Signs in like a user who opens every page.
     async fn sign_in(&self, way: Way) -> Result<SignedIn, Failure> {
         match self.begin(way).await? {
             Begun::Done(done) => Ok(done),
@@ -77,7 +76,7 @@ impl Victim {
         }
     }
 
-    /// The refusal as a user reads it, without what differs from run to run. Nothing came of it.
+    /// The error that the user reads, without varying parts; no program ran, no token was stored.
     fn refusal(&self, outcome: Result<SignedIn, Failure>) -> String {
         let failure = outcome.expect_err("it is refused");
         assert_eq!(self.started.load(Ordering::Relaxed), 0, "{failure}");
@@ -87,16 +86,16 @@ impl Victim {
         said.replace(&self.issuer, "{AS}").replace(&origin(&self.authority), "{MCP}")
     }
 
-    /// What there is in the folder of tokens, but for the files that processes take turns by.
+    /// The files in the token directory, without the lock files of processes.
     fn kept(&self) -> Vec<String> {
         let folder = self.home.path().join("switchboard/state/tokens");
-        let entries = fs::read_dir(folder).expect("turns are taken there");
+        let entries = fs::read_dir(folder).expect("the lock files are in this directory");
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| !name.ends_with(".turn")).collect()
     }
 }
 
-/// What comes of it when the user opens the page.
+/// The outcome when the user opens the page.
 async fn visited(pending: &mut Pending) -> Result<SignedIn, Failure> {
     let link = pending.link().to_string();
     let (signed_in, _) = tokio::join!(pending.finished(), visit(&link));
@@ -107,7 +106,7 @@ fn origin(authority: &Authority) -> String {
     authority.mcp_url().trim_end_matches("/mcp").to_owned()
 }
 
-/// Nobody has a name here.
+/// Resolves no hostname.
 struct Nameless;
 
 impl Names for Nameless {
@@ -116,7 +115,7 @@ impl Names for Nameless {
     }
 }
 
-/// A line for each row: what is said, and what comes of it.
+/// Two lines for each row: the name of the case and the resulting error.
 async fn table(rows: &[(&str, Way, Value)]) -> String {
     let mut lines = Vec::new();
     for (what, way, setup) in rows {
@@ -127,7 +126,7 @@ async fn table(rows: &[(&str, Way, Value)]) -> String {
     lines.join("\n")
 }
 
-/// Runs a test where every request to a stranger is seen; there is none.
+/// Runs a test in a network that records requests to other hosts, and checks that there are none.
 fn unseen<F: Future<Output = ()>>(module: &str, test: &str, body: impl FnOnce() -> F) {
     within(module, test, || {
         let canaries = Canaries::start(|_, _| String::new());
@@ -145,12 +144,12 @@ fn resource(field: &str, value: impl Into<Value>) -> Value {
     json!({ "resource": { "fields": { field: value.into() } } })
 }
 
-/// These bytes, as JSON.
+/// A response with these bytes and content type JSON.
 fn raw(body: &[u8]) -> Value {
     json!({ "raw": { "headers": [["content-type", "application/json"]], "body": body } })
 }
 
-/// Without this, the silence of the others would say nothing.
+/// The control for the other tests: without an attack, sign-in succeeds.
 #[tokio::test]
 async fn who_means_no_harm_is_signed_in_to() {
     for way in [Way::Page, Way::Device] {
@@ -161,7 +160,7 @@ async fn who_means_no_harm_is_signed_in_to() {
                 pending.finished().await.unwrap()
             }
             Begun::Page(mut pending) => visited(&mut pending).await.unwrap(),
-            Begun::Done(_) => panic!("nobody has signed in before"),
+            Begun::Done(_) => panic!("a new user is already signed in"),
         };
         assert_eq!(signed_in.issuer, victim.authority.issuer());
         assert!(!victim.kept().is_empty());

@@ -1,4 +1,4 @@
-//! Signing in on a terminal.
+//! Sign-in on a terminal.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -7,33 +7,33 @@ use switchboard_it::terminal::Watched;
 
 use super::*;
 
-/// A browser that is nothing but a note of what it was to open.
-pub(super) fn recorder(desk: &Desk) -> PathBuf {
-    let log = desk.installed.home().join("opened");
+/// Installs a fake browser that records the address that it is to open.
+pub(super) fn recorder(user: &Desk) -> PathBuf {
+    let log = user.installed.home().join("opened");
     let script = format!(
         "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > '{0}.part' && mv '{0}.part' '{0}'\n",
         log.display()
     );
-    let browser = desk.installed.write("browser", &script);
+    let browser = user.installed.write("browser", &script);
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
     log
 }
 
 impl Desk {
-    /// A command on a terminal of a desktop, with the recorder as its browser.
-    fn sit_down(&self, line: &str) -> Watched {
+    /// A command on a desktop terminal, with the recorder as its browser.
+    fn start_on_terminal(&self, line: &str) -> Watched {
         let browser = self.installed.home().join("browser");
         Watched::start(self.command(line).env("DISPLAY", ":0").env("BROWSER", browser))
     }
 }
 
-/// The address that stands alone on a line of the screen.
+/// The authorization address on its own line of the screen.
 pub(super) fn address(screen: &str) -> String {
     let mut lines = screen.lines().map(str::trim_end);
     lines.find(|line| line.contains("/authorize?")).expect("an address").to_owned()
 }
 
-/// What stays on the screen when all lines were drawn.
+/// The text that stays on the screen after redrawn lines are removed.
 pub(super) fn left(screen: &str) -> String {
     let lines = screen.replace("\r\n", "\n");
     let lines = lines.lines().map(|line| line.rsplit("\r\u{1b}[2K").next().unwrap_or_default());
@@ -44,16 +44,16 @@ pub(super) const WAITING: &str = "waiting for the browser";
 
 #[tokio::test]
 async fn a_browser_is_opened_at_the_address_that_is_shown() {
-    let desk = Desk::with(Setup::default()).await;
-    let log = recorder(&desk);
-    let mut shown = desk.sit_down("auth tracker");
+    let user = Desk::with(Setup::default()).await;
+    let log = recorder(&user);
+    let mut shown = user.start_on_terminal("auth tracker");
     let screen = shown.until(WAITING).await;
     let url = address(&screen);
     assert_eq!(fs::read_to_string(log).unwrap(), format!("1\n{url}\n"));
     assert_eq!(visit(&url).await, 200);
     let ended = shown.ended().await;
     assert_eq!(ended.code, Some(0), "{}", ended.screen);
-    insta::assert_snapshot!(desk.neutral(&left(&ended.screen)), @r"
+    insta::assert_snapshot!(user.neutral(&left(&ended.screen)), @r"
     To sign in to `tracker`, open this address:
     [ISSUER]/authorize?…
     It is opened in your browser
@@ -67,9 +67,9 @@ async fn a_browser_is_opened_at_the_address_that_is_shown() {
 
 #[tokio::test]
 async fn a_person_over_ssh_pastes_what_their_browser_shows() {
-    let desk = Desk::with(Setup::default()).await;
-    let log = recorder(&desk);
-    let mut command = desk.command("auth tracker");
+    let user = Desk::with(Setup::default()).await;
+    let log = recorder(&user);
+    let mut command = user.command("auth tracker");
     let mut shown = Watched::start(command.env("DISPLAY", ":0").env("SSH_CONNECTION", "a b c d"));
     let screen = shown.until(WAITING).await;
     assert!(screen.contains("No browser is opened: this is a session over SSH"), "{screen}");
@@ -77,69 +77,69 @@ async fn a_person_over_ssh_pastes_what_their_browser_shows() {
     assert!(!shown.modes().local_modes.contains(LocalModes::ECHO));
     shown.types("what is this\n");
     shown.until("warning: the answer has no code (still waiting)").await;
-    // Longer than a line of a terminal can be.
+    // Longer than the maximum line of a terminal in canonical mode.
     let long = format!("{back}&more={}", "x".repeat(5_000));
     shown.types(&long);
     shown.until(&format!("{} characters pasted; press Enter", long.len())).await;
     shown.types("\n");
     let ended = shown.ended().await;
     assert_eq!(ended.code, Some(0), "{}", ended.screen);
-    assert!(!ended.screen.contains("code="), "what was pasted is not shown: {}", ended.screen);
+    assert!(!ended.screen.contains("code="), "the pasted address was echoed: {}", ended.screen);
     assert!(!log.exists());
-    assert_eq!(desk.call().await.code, Some(0));
+    assert_eq!(user.call().await.code, Some(0));
 }
 
 #[tokio::test]
 async fn whoever_comes_second_sees_that_they_wait() {
-    let desk = Desk::with(Setup::default()).await;
-    let log = recorder(&desk);
-    let mut first = desk.start("auth tracker");
+    let user = Desk::with(Setup::default()).await;
+    let log = recorder(&user);
+    let mut first = user.start("auth tracker");
     let url = first.line().await;
-    let mut second = desk.sit_down("auth tracker");
+    let mut second = user.start_on_terminal("auth tracker");
     second.until("another process is signing in; waiting").await;
     assert_eq!(visit(&url).await, 200);
     let ended = second.ended().await;
     assert_eq!(ended.code, Some(0), "{}", ended.screen);
     assert!(left(&ended.screen).starts_with("Signed in to tracker at "), "{}", ended.screen);
-    assert!(!log.exists(), "one browser is enough");
+    assert!(!log.exists(), "the second process opened a browser");
     assert_eq!(first.ended().await.code, Some(0));
 }
 
 #[tokio::test]
 async fn whoever_leaves_leaves_nothing_behind() {
-    let desk = Desk::with(Setup::default()).await;
-    let log = recorder(&desk);
-    let mut shown = desk.sit_down("auth tracker --paste");
+    let user = Desk::with(Setup::default()).await;
+    let log = recorder(&user);
+    let mut shown = user.start_on_terminal("auth tracker --paste");
     shown.until("waiting for an address to be pasted").await;
     shown.interrupt();
     let ended = shown.ended().await;
     assert_eq!(ended.code, Some(130), "{}", ended.screen);
     assert!(shown.modes().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
-    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
+    assert_eq!(user.tokens(), Vec::<PathBuf>::new());
     assert!(!log.exists(), "a paste opens no browser");
-    // Nobody is in the way of the next one.
-    let mut auth = desk.start("auth tracker");
+    // The next sign-in is not blocked.
+    let mut auth = user.start("auth tracker");
     visit(&auth.line().await).await;
     assert_eq!(auth.ended().await.code, Some(0));
 }
 
 #[tokio::test]
 async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
-    let desk = Desk::with(Setup::default()).await;
-    recorder(&desk);
+    let user = Desk::with(Setup::default()).await;
+    recorder(&user);
     const CALL: &str = "call tracker_echo text=hello";
-    let ended = desk.sit_down(CALL).ended().await;
+    let ended = user.start_on_terminal(CALL).ended().await;
     assert_eq!(ended.code, Some(3), "{}", ended.screen);
     assert!(ended.screen.contains("hint: sign in with `switchboard auth tracker`"));
-    desk.configure(json!({ "autoAuth": true }));
-    // Never without a terminal.
-    assert_eq!(desk.call().await.code, Some(3));
-    let mut shown = desk.sit_down(CALL);
+    user.configure(json!({ "autoAuth": true }));
+    // Without a terminal, `autoAuth` has no effect.
+    assert_eq!(user.call().await.code, Some(3));
+    let mut shown = user.start_on_terminal(CALL);
     let url = address(&shown.until(WAITING).await);
     assert_eq!(visit(&url).await, 200);
     let ended = shown.ended().await;
     assert_eq!(ended.code, Some(0), "{}", ended.screen);
-    insta::assert_snapshot!(desk.neutral(&left(&ended.screen)), @r"
+    insta::assert_snapshot!(user.neutral(&left(&ended.screen)), @r"
     To sign in to `tracker`, open this address:
     [ISSUER]/authorize?…
     It is opened in your browser
@@ -151,11 +151,11 @@ async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
     ");
 }
 
-/// The same as through the engine (`hostile`), where it would do harm: with a browser at hand.
+/// As in `hostile`, but with the command line and a browser that could be opened.
 #[tokio::test]
 async fn no_browser_is_opened_at_what_an_authority_must_not_name() {
-    let desk = Desk::with(Setup::default()).await;
-    let log = recorder(&desk);
+    let user = Desk::with(Setup::default()).await;
+    let log = recorder(&user);
     for page in [
         "http://user$(calc)r:pass@127.0.0.1/authorize",
         "http://127.0.0.1/$(calc)",
@@ -168,14 +168,14 @@ async fn no_browser_is_opened_at_what_an_authority_must_not_name() {
         "--new-window=http://127.0.0.1/",
         "https:auth.example/authorize",
     ] {
-        desk.authority.alter(|setup| {
+        user.authority.alter(|setup| {
             setup.metadata.fields.insert("authorization_endpoint".to_owned(), page.into());
         });
-        let ended = desk.sit_down("auth tracker").ended().await;
+        let ended = user.start_on_terminal("auth tracker").ended().await;
         assert_eq!(ended.code, Some(3), "{page}: {}", ended.screen);
         let because = "its `authorization_endpoint` cannot be used";
         assert!(ended.screen.contains(because), "{page}: {}", ended.screen);
         assert!(!log.exists(), "{page}: {}", ended.screen);
     }
-    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
+    assert_eq!(user.tokens(), Vec::<PathBuf>::new());
 }

@@ -1,5 +1,5 @@
-//! Many processes with one sign-in: whoever is first renews it for all, and nobody spoils what
-//! another one was given.
+//! Many processes with one sign-in: the first refreshes the token for all, and no process
+//! overwrites newer tokens of another.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn of_many_processes_one_renews_a_token_that_ends() {
     assert_eq!(happened, (40, 0, 0, 1));
 }
 
-/// Somebody has signed in at the program's home.
+/// An installation that is signed in to `far`.
 async fn installed(authority: &Authority) -> Installed {
     let installed = Installed::with(PROGRAMS, &config(authority));
     let ended = installed.sign_in("far").await;
@@ -38,7 +38,7 @@ async fn installed(authority: &Authority) -> Installed {
     installed
 }
 
-/// Calls in so many processes at once, which all have to come back with what they were given.
+/// Makes one call in each of many concurrent processes; all must succeed.
 async fn call_at_once(installed: &Installed) {
     let calls = (0..CROWD).map(|number| async move {
         let ran = installed.run(["call", "far_echo", &format!("text={number}")]).await;
@@ -80,7 +80,9 @@ async fn many_processes_that_sign_in_at_once_open_one_page() {
     let begun =
         crowd.iter_mut().map(|process| process.line_unless_said("another process is signing in"));
     let links: Vec<String> = join_all(begun).await.into_iter().flatten().collect();
-    let [link] = links.as_slice() else { panic!("one of them asks: {links:?}") };
+    let [link] = links.as_slice() else {
+        panic!("not exactly one process printed a link: {links:?}")
+    };
     assert_eq!(visit(link.trim_end()).await, 200);
     for process in crowd {
         let ended = process.ended().await;
@@ -121,15 +123,14 @@ async fn whoever_slept_while_others_renewed_goes_on_from_what_they_were_given() 
         authority.expire_tokens();
         assert_eq!(echo(&other, "on").await.unwrap(), "on");
     }
-    // What the sleeper has is two behind, and what it finds has ended, too.
+    // The sleeper's token is two refreshes behind, and the stored token has expired, too.
     authority.expire_tokens();
     assert_eq!(echo(&sleeper, "awake").await.unwrap(), "awake");
     assert_eq!(echo(&other, "on").await.unwrap(), "on");
     assert_eq!(tally(&authority), [3, 0, 1]);
 }
 
-/// Somebody has signed in, and a call is under way whose renewal the authority has granted, and
-/// not answered yet.
+/// Holds back the response to the next token refresh; the future waits until it is granted.
 async fn granted(authority: &Authority) -> impl Future<Output = ()> {
     authority.alter(|setup| setup.token_answers.push_back(Manner::Late));
     authority.expire_tokens();
@@ -140,9 +141,9 @@ async fn granted(authority: &Authority) -> impl Future<Output = ()> {
     }
 }
 
-/// Lets the answer go when everybody else has come as far as they can.
+/// Releases the held response after all other tasks have run as far as they can.
 async fn release_last(authority: &Authority) {
-    // Time stands still while anybody has something to do.
+    // The paused clock advances only when all tasks are idle.
     tokio::time::pause();
     pass(Duration::from_secs(5)).await;
     authority.release();
@@ -185,7 +186,7 @@ async fn a_renewal_does_not_undo_the_sign_in_beside_it() {
     let renewing = world(&authority).await;
     let other = world_in(renewing.home(), &authority);
     assert_eq!(echo(&renewing, "before").await.unwrap(), "before");
-    // Only what comes of another sign-in is enough from now on.
+    // From now on only the token of a new sign-in has enough scope.
     authority.alter(|setup| {
         setup.scopes = vec!["write".to_owned()];
         setup.tool_scopes = BTreeMap::from([("echo".to_owned(), "write".to_owned())]);
@@ -199,7 +200,7 @@ async fn a_renewal_does_not_undo_the_sign_in_beside_it() {
         };
         tokio::join!(sign_in(&other), released);
     };
-    let (_whichever, ()) = tokio::join!(echo(&renewing, "either"), signing_in);
+    let (_either, ()) = tokio::join!(echo(&renewing, "either"), signing_in);
     let third = world_in(renewing.home(), &authority);
     assert_eq!(echo(&third, "after").await.unwrap(), "after");
     assert_eq!(echo(&renewing, "after").await.unwrap(), "after");
@@ -219,7 +220,7 @@ async fn a_renewal_does_not_bring_back_what_was_signed_out_beside_it() {
         let (forgotten, ()) = tokio::join!(account.forget(), release_last(&authority));
         assert_eq!(forgotten.unwrap(), Forgotten::Revoked);
     };
-    let (_whichever, ()) = tokio::join!(echo(&renewing, "either"), signing_out);
+    let (_either, ()) = tokio::join!(echo(&renewing, "either"), signing_out);
     let tokens = kept(renewing.home().path());
     assert!(tokens.keys().all(|name| !name.ends_with(".token")), "{:?}", tokens.keys());
     let failure = echo(&renewing, "after").await.unwrap_err();

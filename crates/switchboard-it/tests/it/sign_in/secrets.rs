@@ -1,5 +1,5 @@
-//! The secrets of a sign-in are where they are kept and nowhere else: not in what anybody says at
-//! any verbosity, and not in what a process shows while it runs or leaves when it crashes.
+//! The secrets of a sign-in are in the token store only: not in output at any verbosity, not in
+//! `/proc` of a running process, and not in files that a crash leaves.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,28 +18,28 @@ use tokio::process::Command;
 use super::far::config;
 use crate::PROGRAMS;
 
-/// Every token, code and secret of the authority begins with it.
+/// Prefix of every token, code and secret of the authority.
 const CANARY: &str = "CANARY4711";
 
-/// A program that says all it can, and everything that it and others like it said and showed.
+/// Runs programs with full logging, and records everything that they print or show.
 struct Witness {
     authority: Authority,
     installed: Installed,
-    heard: Vec<(String, Vec<u8>)>,
+    recorded: Vec<(String, Vec<u8>)>,
 }
 
 impl Witness {
     async fn new() -> Witness {
         let setup = Setup {
             canary: CANARY.to_owned(),
-            // So that there is a secret of the client, too.
+            // This registration also issues a client secret.
             registration: Registration::ExpiringSecret,
             ..Setup::default()
         };
         let authority = Authority::start(setup).await;
         let installed = Installed::with(PROGRAMS, &config(&authority));
         fs::create_dir(installed.home().join("tmp")).unwrap();
-        Witness { authority, installed, heard: Vec::new() }
+        Witness { authority, installed, recorded: Vec::new() }
     }
 
     fn command(&self, line: &str) -> Command {
@@ -53,15 +53,15 @@ impl Witness {
         command
     }
 
-    fn hears(&mut self, who: &str, what: impl Into<Vec<u8>>) {
-        self.heard.push((who.to_owned(), what.into()));
+    fn record(&mut self, who: &str, what: impl Into<Vec<u8>>) {
+        self.recorded.push((who.to_owned(), what.into()));
     }
 
-    /// Runs a command to its end; its exit code.
+    /// Runs a command and returns its exit code.
     async fn run(&mut self, line: &str) -> Option<i32> {
         let output = self.command(line).stdin(Stdio::null()).output().await.unwrap();
-        self.hears(&format!("stdout of {line}"), output.stdout);
-        self.hears(&format!("stderr of {line}"), output.stderr);
+        self.record(&format!("stdout of {line}"), output.stdout);
+        self.record(&format!("stderr of {line}"), output.stderr);
         output.status.code()
     }
 
@@ -69,15 +69,15 @@ impl Witness {
     async fn sign_in(&mut self) {
         let mut auth = Client::start(&mut self.command("auth far"));
         let link = auth.line().await;
-        self.looks_at(auth.pid());
-        self.hears("the link", link.clone());
+        self.record_process(auth.pid());
+        self.record("the link", link.clone());
         assert_eq!(visit(link.trim_end()).await, 200);
         let ended = auth.ended().await;
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        self.hears("stderr of auth", ended.stderr);
+        self.record("stderr of auth", ended.stderr);
     }
 
-    /// A client of `serve`.
+    /// Starts `serve` and connects a client.
     async fn serve(&self) -> Client {
         let mut client = Client::start(&mut self.command("serve"));
         client.initialize("2025-11-25", json!({})).await;
@@ -86,8 +86,8 @@ impl Witness {
 
     async fn ask(&mut self, client: &mut Client, arguments: Value) -> String {
         let answer = client.mcp(arguments).await;
-        self.looks_at(client.pid());
-        self.hears("an answer", answer.clone());
+        self.record_process(client.pid());
+        self.record("an answer", answer.clone());
         answer
     }
 
@@ -95,35 +95,35 @@ impl Witness {
         self.ask(client, json!({ "tool": "far_echo", "args": { "text": "heard" } })).await
     }
 
-    /// Ends a client's process by a signal.
-    async fn strikes(&mut self, client: Client, signal: Signal) {
+    /// Ends the process of a client by a signal, and records its output.
+    async fn end_by_signal(&mut self, client: Client, signal: Signal) {
         send_signal(client.pid(), signal);
         let ended = client.ended().await;
         assert_eq!(ended.code, None);
         assert!(ended.stderr.contains("TRACE"), "{}", ended.stderr);
-        self.hears("stderr of serve", ended.stderr);
-        self.hears("frames of serve", format!("{:?}", ended.frames));
+        self.record("stderr of serve", ended.stderr);
+        self.record("frames of serve", format!("{:?}", ended.frames));
     }
 
-    /// What everybody on this machine can see of a process, or whoever is the same user.
-    fn looks_at(&mut self, pid: u32) {
+    /// Records what other processes can read in `/proc` about a process and its children.
+    fn record_process(&mut self, pid: u32) {
         for pid in family(pid) {
             for file in ["cmdline", "environ"] {
                 // It may have ended meanwhile.
                 let shown = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-                self.hears(&format!("{file} of {pid}"), shown);
+                self.record(&format!("{file} of {pid}"), shown);
             }
         }
     }
 
-    /// Where a secret was heard of, and the files that have one.
-    fn found(&self) -> (Vec<&str>, Vec<PathBuf>) {
-        let heard = self.heard.iter().filter(|(_, what)| has_secret(what));
-        let heard = heard.map(|(who, _)| who.as_str()).collect();
+    /// The recorded outputs and the files that contain a secret.
+    fn leaks(&self) -> (Vec<&str>, Vec<PathBuf>) {
+        let outputs = self.recorded.iter().filter(|(_, what)| has_secret(what));
+        let outputs = outputs.map(|(who, _)| who.as_str()).collect();
         let home = self.installed.home();
         let files = files(home).into_iter().filter(|file| has_secret(&fs::read(file).unwrap()));
         let files = files.map(|file| file.strip_prefix(home).unwrap().to_owned()).collect();
-        (heard, files)
+        (outputs, files)
     }
 }
 
@@ -143,11 +143,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// As it is, or in base64, wherever it begins there.
+/// Whether the secret is in these bytes: as plain text, or in base64 at any alignment.
 fn has_secret(bytes: &[u8]) -> bool {
     let encoded = (0..3).map(|before| {
         let whole = STANDARD.encode(format!("{}{CANARY}", "x".repeat(before)));
-        // What stands at the ends depends on what is beside it.
+        // The characters at both ends depend on the neighbouring bytes.
         whole[4..whole.len() - 4].to_owned()
     });
     let mut spellings = encoded.chain([CANARY.to_owned()]);
@@ -168,7 +168,7 @@ fn a_secret_is_recognized_however_it_is_written() {
 
 #[tokio::test]
 async fn secrets_are_where_they_are_kept_and_nowhere_else() {
-    // What a crash may leave, it leaves.
+    // Allow core dumps, so that a crash leaves whatever it can.
     let most = getrlimit(Resource::Core).maximum;
     setrlimit(Resource::Core, Rlimit { current: most, maximum: most }).unwrap();
     let mut witness = Witness::new().await;
@@ -187,7 +187,7 @@ async fn secrets_are_where_they_are_kept_and_nowhere_else() {
     }
     paste(&mut witness, &mut client).await;
     assert_eq!(witness.echo(&mut client).await, "heard");
-    witness.strikes(client, Signal::ABORT).await;
+    witness.end_by_signal(client, Signal::ABORT).await;
 
     let mut client = witness.serve().await;
     witness.authority.expire_tokens();
@@ -195,24 +195,24 @@ async fn secrets_are_where_they_are_kept_and_nowhere_else() {
     let before = witness.authority.ledger().now().redemptions;
     client.call(json!({ "tool": "far_echo", "args": { "text": "lost" } })).await;
     witness.authority.ledger().until(|record| record.redemptions > before).await;
-    witness.strikes(client, Signal::KILL).await;
+    witness.end_by_signal(client, Signal::KILL).await;
 
-    // What was granted last is lost with that process, and the authority takes it for theft.
+    // The last refreshed token is lost with that process; the authority sees the old one as stolen.
     assert_eq!(witness.run("call far_echo text=heard").await, Some(3));
     witness.sign_in().await;
     for line in REPORTS {
         witness.run(line).await;
     }
-    let (heard, files) = witness.found();
-    assert_eq!(heard, [""; 0]);
+    let (outputs, files) = witness.leaks();
+    assert_eq!(outputs, [""; 0]);
     let kept = |file: &PathBuf| file.starts_with("switchboard/state/tokens");
     assert!(!files.is_empty() && files.iter().all(kept), "{files:?}");
 
     assert_eq!(witness.run("logout far").await, Some(0));
-    assert_eq!(witness.found(), (Vec::new(), Vec::new()));
+    assert_eq!(witness.leaks(), (Vec::new(), Vec::new()));
 }
 
-/// What tells about servers and their sign-ins.
+/// Commands that report on servers and their sign-ins.
 const REPORTS: [&str; 7] = [
     "config show",
     "config show --json",
@@ -223,7 +223,7 @@ const REPORTS: [&str; 7] = [
     "token status --json",
 ];
 
-/// Signs in through the client, with the address at which the browser ended: it has the code.
+/// Signs in through the client with the pasted callback address, which contains the code.
 async fn paste(witness: &mut Witness, client: &mut Client) {
     let answer = witness.ask(client, json!({ "action": "auth-start", "server": "far" })).await;
     let link = answer.split_whitespace().find(|word| word.starts_with("http")).unwrap();

@@ -1,5 +1,5 @@
-//! Authorities in trouble, tokens that end, and servers that want more: nothing is lost that may be
-//! good, and nothing is tried without end.
+//! Failing authorization servers, expired tokens and insufficient scopes: valid tokens are kept,
+//! and retries are bounded.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,19 +23,19 @@ use super::far::{echo, kept, sign_in, tally, world, world_in};
 use crate::PROGRAMS;
 use crate::remote::served;
 
-/// Whether a server is in use when the trouble begins.
+/// Whether the server is connected when the failure begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Server {
     Connected,
     NotYet,
 }
 
-/// A failure as a model sees it.
+/// The text of a failure for a model.
 fn told(failure: &Failure, authority: &Authority) -> String {
     render::text::failure(failure).replace(&authority.issuer(), "[ISSUER]")
 }
 
-/// Makes a call whose token has ended, while the authority is as it is now.
+/// Makes a call with an expired token, which must fail and keep the stored tokens.
 async fn fails(world: &World, authority: &Authority, server: Server) -> String {
     if server == Server::Connected {
         assert_eq!(echo(world, "before").await.unwrap(), "before");
@@ -48,7 +48,7 @@ async fn fails(world: &World, authority: &Authority, server: Server) -> String {
     told(&failure, authority)
 }
 
-/// Lets time go by, while nobody waits for anybody.
+/// Advances the clock while no request is pending.
 async fn later(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
@@ -59,7 +59,7 @@ async fn later(time: Duration) {
 async fn recovers(world: &World, authority: &Authority) {
     let mut outcome = echo(world, "again").await;
     if let Err(Failure { code: Code::Backoff, .. }) = &outcome {
-        // Nobody dials a server again at once.
+        // A failed server is dialled again only after a backoff.
         later(Duration::from_secs(2)).await;
         outcome = echo(world, "again").await;
     }
@@ -127,7 +127,7 @@ async fn an_authority_that_does_not_answer_costs_no_token_and_no_sign_in() {
         authority.alter(|setup| setup.token_answers = vec![Manner::Hang; 9].into());
         let waiting = async {
             authority.ledger().until(|record| record.refusals == 1).await;
-            // Nobody has anything to do now until it is given up.
+            // All tasks are idle until the timeout.
             tokio::time::pause();
         };
         let (told, ()) = tokio::join!(fails(&world, &authority, server), waiting);
@@ -156,7 +156,7 @@ async fn a_token_that_cannot_be_written_down_is_used_and_renewed_all_the_same() 
     fs::remove_dir(&lock).unwrap();
     authority.expire_tokens();
     assert_eq!(echo(&world, "on").await.unwrap(), "on");
-    // It is written down again, so that others go on from it.
+    // The token is stored again, so other processes can use it.
     let other = world_in(world.home(), &authority);
     authority.expire_tokens();
     assert_eq!(echo(&other, "on").await.unwrap(), "on");
@@ -179,7 +179,7 @@ async fn what_the_authority_definitely_does_not_take_any_more_needs_a_sign_in() 
             seen.push(told(&failure, &authority));
         }
         assert!(seen[0].contains("the sign-in has ended"), "{server:?}: {seen:?}");
-        // What is dead is shown once.
+        // The rejected refresh token is sent only once.
         assert_eq!(authority.ledger().now().refusals, 1, "{server:?}: {seen:?}");
         let status = world.ask("{}").await;
         let line = status.lines().find(|line| line.contains("far")).unwrap();
@@ -202,7 +202,7 @@ async fn a_strange_lifetime_is_no_reason_to_renew_without_end() {
             let text = call.to_string();
             assert_eq!(echo(&world, &text).await.unwrap(), text, "{expires_in:?}");
         }
-        // One that is said to be worth nothing is used for ten seconds.
+        // A token with a lifetime of zero is used for ten seconds.
         let most = usize::try_from(begun.elapsed().as_secs() / 10).unwrap() + 1;
         let [redemptions, replays, sign_ins] = tally(&authority);
         assert!(redemptions <= most, "{expires_in:?}: {redemptions}");
@@ -289,7 +289,7 @@ fn scoped(step_up: StepUp) -> Setup {
     }
 }
 
-/// The scopes of the last request for an authorization.
+/// The scopes of the last authorization request.
 fn asked(authority: &Authority) -> String {
     let record = authority.ledger().now();
     record.to(Endpoint::Authorize).last().unwrap().scope.clone().unwrap_or_default()
@@ -306,7 +306,7 @@ async fn a_server_that_wants_more_is_signed_in_to_for_all_of_it() {
     sign_in_required: the server answered with HTTP status 403: it wants a sign-in: it wants to be allowed more: `read write`
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
     "#);
-    // Another process than the one that heard of it signs in.
+    // Another process than the one that got the 403 signs in.
     let other = world_in(world.home(), &authority);
     sign_in(&other).await;
     assert_eq!(asked(&authority), "read write");
@@ -332,7 +332,7 @@ async fn a_server_that_never_has_enough_is_given_up() {
     Ask the user to correct `oauth.scope`
     ");
     assert_eq!(authority.ledger().now().sign_ins, 3);
-    // Everything else goes on.
+    // Other tools still work.
     assert_eq!(world.call("far_add", json!({ "a": 1, "b": 2 })).await.unwrap(), "3");
 }
 

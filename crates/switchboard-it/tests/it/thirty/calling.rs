@@ -1,4 +1,4 @@
-//! What a call takes and what it gives back.
+//! Arguments and results of calls.
 
 use std::fs;
 
@@ -106,7 +106,11 @@ async fn b09_what_went_wrong_is_flagged_and_said_with_the_expected_parameters() 
     )
     .await;
     let id = client.call(json!({ "tool": "demo_fail" })).await;
-    assert_eq!(client.answer_to(&id).await["result"]["_meta"], Value::Null, "for Pi alone");
+    assert_eq!(
+        client.answer_to(&id).await["result"]["_meta"],
+        Value::Null,
+        "details are for Pi only"
+    );
 }
 
 #[tokio::test(start_paused = true)]

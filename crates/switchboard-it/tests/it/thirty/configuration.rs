@@ -1,4 +1,4 @@
-//! Which files count, and what their entries leave out.
+//! Precedence of configuration files, credentials of endpoints, and excluded tools.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use super::sign_in::link_in;
 use super::{acting, check, config, names, said};
 use crate::PROGRAMS;
 
-/// Every file that has servers, the lowest first; those of a project last.
+/// All files with servers, lowest precedence first; the files of a project are last.
 const FILES: [&str; 8] = [
     ".config/mcp/mcp.json",
     ".agents/mcp.json",
@@ -28,7 +28,7 @@ const OF_THE_USER: usize = 5;
 #[tokio::test]
 async fn b04_files_are_layers_the_later_wins_field_by_field_and_a_broken_one_is_skipped() {
     let installed = Installed::bare(PROGRAMS);
-    // The lowest says what to start, with comments and a comma too many; the others one field.
+    // The lowest file has the command, comments and trailing commas; the others set one field.
     let args = json!(["everything"]);
     let lowest = format!(
         "{{ // The team's tools.\n \"mcp-servers\": {{ \"kit\": {{ \"command\": \"fixture-server\", \"args\": {args},\n \"env\": {{ \"LAYER\": \"0\" }}, }}, }}, }}"
@@ -53,7 +53,7 @@ async fn b04_files_are_layers_the_later_wins_field_by_field_and_a_broken_one_is_
         }
     }
 
-    // One that other programs use, too, and that held no rules: your own would stop every call.
+    // A shared file without rules. A malformed file of the user's own would stop every call.
     installed.write(FILES[1], "{ \"mcpServers\": { \"lost\": ] }");
     let mut client = installed.connect(json!({})).await;
     check(
@@ -99,7 +99,7 @@ async fn b05_whoever_changes_the_address_inherits_no_credentials() {
         assert!(!sent.into_iter().any(|value| value.contains("canary")), "{secret}");
     }
 
-    // Another way to reach it, likewise.
+    // The same if `command` replaces `url`.
     let installed = Installed::bare(PROGRAMS);
     let below = json!({ "url": near.url(), "headers": { "X": "canary" }, "oauth": { "clientId": "known" } });
     installed.write(FILES[3], &json!({ "mcpServers": { "kit": below } }).to_string());
@@ -112,7 +112,7 @@ async fn b05_whoever_changes_the_address_inherits_no_credentials() {
         assert_eq!(kit.get(gone), None, "{kit:?}");
     }
 
-    // Nor does a client that one authority knows come to another.
+    // A client id is not inherited by another authorization server.
     let authority = Authority::start(Setup::default()).await;
     let installed = Installed::bare(PROGRAMS);
     let below = json!({ "url": near.url(), "oauth": { "clientId": "known" } });

@@ -1,4 +1,4 @@
-//! What there is, and what a model finds of it: status, search and the cache.
+//! Status, search, descriptions and the cache.
 
 use serde_json::{Map, Value, json};
 use switchboard_it::harness::World;
@@ -42,7 +42,7 @@ async fn b01_the_status_is_a_header_and_a_line_a_server_and_connects_nothing() {
         "#,
     )
     .await;
-    assert_eq!(installed.spawned(), before, "a status starts nothing");
+    assert_eq!(installed.spawned(), before, "a status request started a server");
     check(
         &mut client,
         r#"

@@ -1,4 +1,4 @@
-//! What the host of a model takes part in: its tools, its user, its prompts.
+//! Features that the host takes part in: direct tools, approvals, prompts and elicitation.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ name = "greet"
 messages = []
 "#;
 
-/// A user who has these servers, each with [`TOOLS`] and listed before.
+/// An installation with these servers, each with [`TOOLS`] and a cached listing.
 async fn installed(servers: &[(&str, Value)], settings: Value) -> Installed {
     let installed = Installed::bare(PROGRAMS);
     installed.write("tools.toml", TOOLS);
@@ -55,7 +55,7 @@ async fn listed(client: &mut Client) -> Vec<String> {
     names(&client.ask("tools/list", json!({})).await)
 }
 
-/// Waits until the client is told that a list changed.
+/// Waits for the notification that a list changed.
 async fn is_told(client: &mut Client, list: &str) {
     let method = format!("notifications/{list}/list_changed");
     while client.next().await["method"] != method.as_str() {}
@@ -77,7 +77,7 @@ async fn b25_chosen_tools_stand_beside_mcp_with_their_own_schemas_and_follow_cha
     let before = installed.spawned();
     let mut client = installed.connect(json!({})).await;
     let answer = client.ask("tools/list", json!({})).await;
-    // A name that is taken for one of ours is left out; `mcp__` is the prefix of others.
+    // A tool named `mcp` is left out, because the name is ours; `mcp__x` is not.
     let first = [
         "mcp",
         "all_zoom",
@@ -93,7 +93,7 @@ async fn b25_chosen_tools_stand_beside_mcp_with_their_own_schemas_and_follow_cha
         "type": "object", "properties": { "by": { "type": "number" } }, "required": ["by"],
     });
     assert_eq!(answer["result"]["tools"][1]["inputSchema"], schema);
-    assert_eq!(installed.spawned(), before, "from the cache alone");
+    assert_eq!(installed.spawned(), before, "a server was started");
     client.mcp(json!({ "search": "zoom", "server": "seek" })).await;
     is_told(&mut client, "tools").await;
     assert_eq!(listed(&mut client).await.last().unwrap(), "seek_zoom");
@@ -104,7 +104,7 @@ async fn b25_chosen_tools_stand_beside_mcp_with_their_own_schemas_and_follow_cha
     assert!(listed(&mut client).await.contains(&"all_late".to_owned()));
     client.end().await;
 
-    // A variable beats the files.
+    // The environment variable takes precedence over the files.
     for (list, expected) in [
         (
             "rest/zoom, one",
@@ -157,7 +157,7 @@ async fn b26_a_list_that_changed_is_known_without_another_connection() {
         let name = answer["result"][list][1]["name"].as_str().unwrap();
         assert_eq!(name.strip_prefix("demo_").unwrap_or(name), "late", "{answer}");
     }
-    // The lists come one by one.
+    // The changed lists are fetched one by one.
     let found = ["demo_late", "demo_read_late"];
     while {
         let page = client.mcp(json!({ "search": "late" })).await;
@@ -186,7 +186,7 @@ async fn b28_what_needs_a_yes_needs_it_on_every_path_and_nobody_is_no() {
     let direct = json!({ "name": "demo_zoom", "arguments": { "by": 1 } });
     let read = json!({ "tool": "demo_read_map" });
 
-    // Nobody can be asked.
+    // The client does not support elicitation.
     let world = gated();
     let mut client = world.client(json!({})).await;
     for arguments in [&zoom, &read] {
@@ -196,7 +196,7 @@ async fn b28_what_needs_a_yes_needs_it_on_every_path_and_nobody_is_no() {
     let refused = client.ask("tools/call", direct.clone()).await;
     assert!(text(&refused).starts_with("approval_required"), "{refused}");
     assert_eq!(world.fixture("demo").ledger().calls, []);
-    // The word of a server's own entry beats the setting.
+    // The entry of a server takes precedence over the setting.
     assert_eq!(said(&mut client, json!({ "tool": "free_grow" })).await, "added late");
 
     for (answers, asked) in

@@ -1,4 +1,4 @@
-//! How long servers and calls last, and what is said when they end.
+//! Lifetimes of servers, calls and the cache, and the messages at their end.
 
 use std::fs;
 use std::path::Path;
@@ -67,11 +67,11 @@ async fn b13_the_modes_that_keep_a_server_check_on_it_and_bring_it_back() {
     let keep = |mode: &str| json!({ "lifecycle": mode });
     let world = one(keep("keep-alive"), "everything").start();
     pass(5 * MINUTE).await;
-    assert_eq!((open(&world), pings(&world)), (1, 10), "a check every half minute");
+    assert_eq!((open(&world), pings(&world)), (1, 10), "expected one ping every 30 s");
     world.client(json!({})).await.mcp(json!({ "tool": "demo_crash" })).await;
     pass(5 * MINUTE).await;
     let ledger = world.fixture("demo").ledger();
-    assert_eq!((ledger.connections, ledger.open), (2, 1), "it is brought back");
+    assert_eq!((ledger.connections, ledger.open), (2, 1), "the server was not reconnected");
 
     let world = one(keep("keep-alive"), "broken").script("broken", BROKEN).start();
     let tries = || world.fixture("demo").ledger().connections;
@@ -89,7 +89,7 @@ async fn b13_the_modes_that_keep_a_server_check_on_it_and_bring_it_back() {
 
     let world = one(keep("lazy-keep-alive"), "everything").start();
     pass(MINUTE).await;
-    assert_eq!(open(&world), 0, "it waits for its first use");
+    assert_eq!(open(&world), 0, "the server was started before its first use");
     assert_eq!(echo(&mut world.client(json!({})).await).await, "hi");
     pass(60 * MINUTE).await;
     assert_eq!(open(&world), 1);
@@ -98,13 +98,13 @@ async fn b13_the_modes_that_keep_a_server_check_on_it_and_bring_it_back() {
     let world = one(keep("eager"), "everything").start();
     world.fixture("demo").until(|ledger| ledger.open == 1).await;
     pass(60 * MINUTE).await;
-    assert_eq!((open(&world), pings(&world)), (1, 0), "started at once, and left alone");
+    assert_eq!((open(&world), pings(&world)), (1, 0), "expected an immediate start and no pings");
 }
 
 #[tokio::test(start_paused = true)]
 async fn b14_after_a_failure_calls_wait_their_time_and_an_explicit_connect_does_not() {
     let setup = World::of("demo", "late");
-    // The first dial greets the server twice, for it does not know yet how.
+    // The first dial starts the server twice, because its era is not known yet.
     let setup = (0..7).fold(setup, |setup, _| setup.script("late", BROKEN));
     let world = setup.script("late", ECHO).start();
     let mut client = world.client(json!({})).await;
@@ -132,7 +132,7 @@ async fn b14_after_a_failure_calls_wait_their_time_and_an_explicit_connect_does_
         "#,
     )
     .await;
-    assert_eq!(world.fixture("demo").ledger().connections, 7, "a refusal dials nothing");
+    assert_eq!(world.fixture("demo").ledger().connections, 7, "a refused call dialled the server");
     check(
         &mut client,
         r#"
@@ -144,7 +144,7 @@ async fn b14_after_a_failure_calls_wait_their_time_and_an_explicit_connect_does_
     .await;
 }
 
-/// Makes a listing so many days older.
+/// Makes a cached listing older by this many days.
 fn age(file: &Path, days: u64) {
     let bytes = fs::read(file).unwrap();
     let header = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\n').next().unwrap());
@@ -186,7 +186,7 @@ async fn b20_the_cache_has_own_names_is_bound_to_the_definition_and_expires() {
 
 #[tokio::test(start_paused = true)]
 async fn stale_listing_is_used_and_refreshed_once_it_is_a_day_old() {
-    // What SDKs write where an author says nothing about `ttlMs`.
+    // SDKs send a `ttlMs` of 0 if the author sets none.
     let stale = "[server]\nera = 'modern'\nttl_ms = 0\n[[tools]]\nname = 'echo'\n";
     let start = |home: Home| World::of("brief", "brief").script("brief", stale).home(home).start();
     let world = start(Home::new());

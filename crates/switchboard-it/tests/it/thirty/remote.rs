@@ -1,4 +1,4 @@
-//! Servers at a URL: how they are reached, and what they are shown.
+//! Servers at a URL: transports, lost sessions and credentials.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ async fn echo(client: &mut Client) -> String {
     said(client, json!({ "tool": "far_echo", "args": { "text": "hi" } })).await
 }
 
-/// A server that gives this status to whatever is sent to its own address.
+/// A server that answers the first request to its URL with this status.
 async fn answering(status: u16, form: &str) -> HttpFixture {
     let mut script = served(form, "everything");
     for method in ["server/discover", "initialize"] {
@@ -56,11 +56,15 @@ async fn b15_the_older_transport_is_tried_where_it_may_help_and_a_lost_session_i
     fixture.forget_sessions();
     assert_eq!(echo(&mut client).await, "hi");
     let ledger = fixture.state().ledger();
-    assert_eq!((ledger.initializes.len(), ledger.calls.len()), (2, 2), "once, and no call twice");
+    assert_eq!(
+        (ledger.initializes.len(), ledger.calls.len()),
+        (2, 2),
+        "expected one new session and no repeated call"
+    );
     world.shut_down().await;
 }
 
-/// What stands in an entry, and what its server is shown.
+/// Fields of an entry, and the headers that its server receives.
 fn shown() -> Vec<(Value, Vec<(&'static str, &'static str)>)> {
     let bearer = vec![("authorization", "Bearer canary")];
     vec![

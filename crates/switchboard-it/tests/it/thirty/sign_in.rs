@@ -1,4 +1,4 @@
-//! Signing in to servers that want to know who is asking.
+//! Sign-in to servers that require authentication.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,13 +16,13 @@ use super::{check, said};
 use crate::PROGRAMS;
 use crate::sign_in::files_with_tokens;
 
-/// The one address in a text.
+/// The only URL in a text.
 pub(super) fn link_in(text: &str) -> &str {
     let start = text.find("http").unwrap_or_else(|| panic!("no address in: {text}"));
     text[start..].split_whitespace().next().unwrap()
 }
 
-/// A host whose one server, `tracker`, wants to know who is asking.
+/// A host with one server, `tracker`, that requires authentication.
 struct Desk {
     authority: Authority,
     installed: Installed,
@@ -52,7 +52,7 @@ impl Desk {
         said(&mut self.client, action).await
     }
 
-    /// The files that hold tokens.
+    /// The files that contain tokens.
     fn tokens(&self) -> Vec<PathBuf> {
         files_with_tokens(&self.installed)
     }
@@ -67,7 +67,7 @@ fn configure(installed: &Installed, url: &str, more: Value) {
     installed.write("switchboard/mcp.json", &config.to_string());
 }
 
-/// An authority that knows one client and registers nobody.
+/// An authorization server that knows one client and registers no others.
 fn knowing(id: &str, secret: Option<&str>, method: AuthMethod) -> Setup {
     let (id, secret) = (id.to_owned(), secret.map(str::to_owned));
     let clients = vec![KnownClient { id, secret, method, redirect_uris: Vec::new() }];
@@ -79,9 +79,9 @@ fn knowing(id: &str, secret: Option<&str>, method: AuthMethod) -> Setup {
 
 #[tokio::test]
 async fn b17_a_sign_in_finds_its_authority_registers_and_is_renewed_by_itself() {
-    let mut desk = Desk::with(Setup::default(), json!({})).await;
+    let mut host = Desk::with(Setup::default(), json!({})).await;
     check(
-        &mut desk.client,
+        &mut host.client,
         r#"
         >>> { "tool": "tracker_echo", "args": { "text": "hi" } }
         [error]
@@ -95,20 +95,20 @@ async fn b17_a_sign_in_finds_its_authority_registers_and_is_renewed_by_itself() 
         "#,
     )
     .await;
-    let url = desk.begin().await;
+    let url = host.begin().await;
     for part in ["code_challenge_method=S256", "state=", "redirect_uri=http%3A%2F%2F127.0.0.1"] {
         assert!(url.contains(part), "{url}");
     }
     let back = redirect_of(&url).await.unwrap();
     assert_ne!(visit(&back.replace("state=", "state=x")).await, 200, "another state is refused");
     assert_eq!(visit(&back).await, 200);
-    desk.authority.ledger().until(|record| record.count(Endpoint::Token) == 1).await;
-    // The tokens are on their way; every question takes a while by itself.
-    while desk.echo().await != "hi" {}
-    desk.authority.expire_tokens();
-    // They may still be on their way to where they are kept; the record says that they are renewed.
-    while desk.echo().await != "hi" {}
-    let record = desk.authority.ledger().now();
+    host.authority.ledger().until(|record| record.count(Endpoint::Token) == 1).await;
+    // The token response is in flight; each call gives it time to arrive.
+    while host.echo().await != "hi" {}
+    host.authority.expire_tokens();
+    // The new tokens may not be stored yet; the record shows below that they were refreshed.
+    while host.echo().await != "hi" {}
+    let record = host.authority.ledger().now();
     for endpoint in [Endpoint::ResourceMetadata, Endpoint::Metadata, Endpoint::Register] {
         assert!(record.count(endpoint) > 0, "{endpoint:?}");
     }
@@ -129,24 +129,24 @@ async fn b17_a_client_can_be_known_be_a_machine_or_be_a_document() {
             json!({ "clientMetadataUrl": document }),
         ),
     ] {
-        let mut desk = Desk::with(setup, json!({ "oauth": oauth })).await;
-        let back = redirect_of(&desk.begin().await).await.unwrap();
-        desk.complete(json!({ "redirectUrl": back })).await;
-        assert_eq!(desk.echo().await, "hi", "{oauth}");
-        assert_eq!(desk.authority.ledger().now().count(Endpoint::Register), 0, "{oauth}");
+        let mut host = Desk::with(setup, json!({ "oauth": oauth })).await;
+        let back = redirect_of(&host.begin().await).await.unwrap();
+        host.complete(json!({ "redirectUrl": back })).await;
+        assert_eq!(host.echo().await, "hi", "{oauth}");
+        assert_eq!(host.authority.ledger().now().count(Endpoint::Register), 0, "{oauth}");
     }
     let oauth = json!({
         "grantType": "client_credentials", "clientId": "machine", "clientSecret": "s3cret",
     });
     let machine = knowing("machine", Some("s3cret"), AuthMethod::Post);
-    let mut desk = Desk::with(machine, json!({ "oauth": oauth })).await;
-    assert_eq!(desk.echo().await, "hi");
-    assert_eq!(desk.authority.ledger().now().visits, 0, "no browser");
+    let mut host = Desk::with(machine, json!({ "oauth": oauth })).await;
+    assert_eq!(host.echo().await, "hi");
+    assert_eq!(host.authority.ledger().now().visits, 0, "no browser");
 
-    // Whoever says what to show as a sign-in is not asked for one; other headers are no such word.
+    // An `Authorization` header in the entry replaces the sign-in; other headers do not.
     for (header, asked) in [("Authorization", false), ("X-Team", true)] {
-        let mut desk = Desk::with(Setup::default(), json!({ "headers": { header: "x" } })).await;
-        let refused = desk.echo().await;
+        let mut host = Desk::with(Setup::default(), json!({ "headers": { header: "x" } })).await;
+        let refused = host.echo().await;
         assert!(refused.contains("HTTP status 401"), "{refused}");
         assert_eq!(refused.contains("auth-start"), asked, "{header}: {refused}");
     }
@@ -154,8 +154,8 @@ async fn b17_a_client_can_be_known_be_a_machine_or_be_a_document() {
 
 #[tokio::test]
 async fn b18_a_sign_in_is_completed_by_hand_with_the_address_that_the_browser_ended_at() {
-    let mut desk = Desk::with(Setup::default(), json!({})).await;
-    let url = desk.begin().await;
+    let mut host = Desk::with(Setup::default(), json!({})).await;
+    let url = host.begin().await;
     let back = redirect_of(&url).await.unwrap();
     let code = back.split(['?', '&']).find_map(|part| part.strip_prefix("code=")).unwrap();
     for (wrong, why) in [
@@ -167,46 +167,46 @@ async fn b18_a_sign_in_is_completed_by_hand_with_the_address_that_the_browser_en
         (json!({ "redirectUrl": url }), "has no code"),
         (json!({}), "redirectUrl"),
     ] {
-        let refused = desk.complete(wrong.clone()).await;
+        let refused = host.complete(wrong.clone()).await;
         assert!(refused.starts_with("[error]\n") && refused.contains(why), "{wrong}: {refused}");
     }
-    let done = desk.complete(json!({ "redirectUrl": back })).await;
+    let done = host.complete(json!({ "redirectUrl": back })).await;
     assert_eq!(done, "Signed in to `tracker`");
-    assert_eq!(desk.echo().await, "hi");
+    assert_eq!(host.echo().await, "hi");
 
-    let mut desk = Desk::with(Setup { iss: Iss::Wrong, ..Setup::default() }, json!({})).await;
-    let back = redirect_of(&desk.begin().await).await.unwrap();
-    let refused = desk.complete(json!({ "redirectUrl": back })).await;
+    let mut host = Desk::with(Setup { iss: Iss::Wrong, ..Setup::default() }, json!({})).await;
+    let back = redirect_of(&host.begin().await).await.unwrap();
+    let refused = host.complete(json!({ "redirectUrl": back })).await;
     assert!(refused.contains("from another authority than the one that was asked"), "{refused}");
-    assert_eq!(desk.authority.ledger().now().count(Endpoint::Token), 0);
+    assert_eq!(host.authority.ledger().now().count(Endpoint::Token), 0);
 }
 
 #[tokio::test]
 async fn b19_tokens_are_for_one_address_for_their_owner_alone_and_gone_after_a_logout() {
-    let mut desk = Desk::with(Setup::default(), json!({})).await;
-    let back = redirect_of(&desk.begin().await).await.unwrap();
-    desk.complete(json!({ "redirectUrl": back })).await;
-    assert_eq!(desk.echo().await, "hi");
-    let [file] = &desk.tokens()[..] else { panic!("{:?}", desk.tokens()) };
+    let mut host = Desk::with(Setup::default(), json!({})).await;
+    let back = redirect_of(&host.begin().await).await.unwrap();
+    host.complete(json!({ "redirectUrl": back })).await;
+    assert_eq!(host.echo().await, "hi");
+    let [file] = &host.tokens()[..] else { panic!("{:?}", host.tokens()) };
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(file), mode(file.parent().unwrap())), (0o600, 0o700));
 
-    // The same name at another address is another server.
+    // The same name with another URL is another server.
     let other = HttpFixture::start("[http]\nrequired = { Authorization = 'x' }\n").await;
-    configure(&desk.installed, &other.url(), json!({}));
-    let mut client = desk.installed.connect(json!({})).await;
+    configure(&host.installed, &other.url(), json!({}));
+    let mut client = host.installed.connect(json!({})).await;
     let refused = said(&mut client, json!({ "connect": "tracker" })).await;
     assert!(refused.starts_with("[error]\nsign_in_required"), "{refused}");
     assert!(other.requests().iter().all(|request| request.header("authorization").is_none()));
     client.end().await;
 
-    configure(&desk.installed, &desk.authority.mcp_url(), json!({}));
-    let mut client = desk.installed.connect(json!({})).await;
+    configure(&host.installed, &host.authority.mcp_url(), json!({}));
+    let mut client = host.installed.connect(json!({})).await;
     let echo = json!({ "tool": "tracker_echo", "args": { "text": "hi" } });
-    assert_eq!(said(&mut client, echo.clone()).await, "hi", "nobody signs in again");
-    assert_eq!(desk.installed.run(["logout", "tracker"]).await.code, Some(0));
-    assert_eq!(desk.tokens(), Vec::<PathBuf>::new());
-    assert_eq!(desk.authority.ledger().now().revocations, 1);
+    assert_eq!(said(&mut client, echo.clone()).await, "hi", "a new sign-in was required");
+    assert_eq!(host.installed.run(["logout", "tracker"]).await.code, Some(0));
+    assert_eq!(host.tokens(), Vec::<PathBuf>::new());
+    assert_eq!(host.authority.ledger().now().revocations, 1);
     let refused = said(&mut client, echo).await;
     assert!(refused.starts_with("[error]\nsign_in_required"), "{refused}");
     client.end().await;

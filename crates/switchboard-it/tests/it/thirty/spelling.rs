@@ -1,4 +1,4 @@
-//! What tools are called.
+//! Tool names: prefixes and spellings.
 
 use serde_json::json;
 use switchboard_it::harness::World;
@@ -21,7 +21,7 @@ async fn b11_a_name_has_the_prefix_that_was_chosen_and_is_found_in_every_spellin
     ];
     for (mode, names) in modes {
         let entry = json!({ "command": "fixture-server", "args": ["cam"], "toolPrefix": mode });
-        // The server's own word beats the setting.
+        // The entry of the server takes precedence over the setting.
         let settings = json!({ "toolPrefix": if mode == "none" { "mcp" } else { "none" } });
         let config = json!({ "settings": settings, "mcpServers": { "cam-mcp": entry } });
         let world = World::with(&config.to_string()).script("cam", script).start();

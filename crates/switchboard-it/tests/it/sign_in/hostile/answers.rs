@@ -1,4 +1,4 @@
-//! What authorities answer, and what browsers come back with.
+//! Responses of authorization servers, and callbacks of browsers.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ fn what_comes_back_is_from_whom_it_was_asked() {
     });
 }
 
-/// The clock stands still until the authority has been asked; then it moves on by itself.
+/// The clock is paused once the authorization server has the token request, and then auto-advances.
 #[tokio::test]
 async fn a_device_is_not_waited_for_longer_than_it_has() {
     let fields = json!({ "interval": 1_000_000_000_000_u64, "expires_in": 60 });
@@ -96,7 +96,7 @@ async fn a_device_is_not_waited_for_longer_than_it_has() {
     assert!(said.ends_with("nobody signed in at the other device in time"), "{said}");
 }
 
-/// Somebody else answers in place of the authority.
+/// An attacker forges the callback of the authorization server.
 #[tokio::test]
 async fn an_answer_that_was_tampered_with_is_none() {
     type Tamper = fn(&str) -> String;
@@ -118,7 +118,7 @@ async fn an_answer_that_was_tampered_with_is_none() {
         let outcome = pending.complete(&change(&back)).await;
         lines.push(format!("{what}\n    {}", victim.refusal(outcome)));
         if what.contains("state") {
-            // It was not for us, so the right one is still good.
+            // A callback with another state is ignored, so the right one still works.
             pending.complete(&back).await.unwrap();
         }
     }

@@ -1,4 +1,4 @@
-//! What servers and authorities publish.
+//! Metadata documents of servers and authorization servers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::*;
 fn no_page_is_opened_that_a_browser_must_not_see() {
     unseen(module_path!(), "no_page_is_opened_that_a_browser_must_not_see", || async {
         let long = format!("{{AS}}/{}", "a".repeat(9 * 1024));
-        // Fits, but not with what we add.
+        // Within the length limit, but not with the query that we add.
         let full = format!("{{AS}}/{}", "a".repeat(8 * 1024 - 100));
         let pages = [
             "{AS}/authorize;calc",
@@ -67,7 +67,7 @@ fn no_page_is_opened_that_a_browser_must_not_see() {
     });
 }
 
-/// What nobody may be sent to on behalf of a server on this machine.
+/// Internal addresses that metadata must not name.
 const INTERNAL: [&str; 22] = [
     "http://10.0.0.1",
     "https://10.0.0.1",
@@ -104,7 +104,7 @@ const FIELDS: [&str; 5] = [
 #[test]
 fn no_endpoint_and_no_issuer_is_at_an_internal_address() {
     unseen(module_path!(), "no_endpoint_and_no_issuer_is_at_an_internal_address", || async {
-        // Which field it is makes no difference to which addresses are refused.
+        // All fields share one check, so each address is tried in one field only.
         for (address, field) in INTERNAL.iter().zip(FIELDS.iter().cycle()) {
             let victim = Victim::of(&metadata(field, format!("{address}/x")), Nameless).await;
             let said = victim.refusal(victim.sign_in(Way::Page).await);
@@ -208,7 +208,7 @@ fn what_an_authority_says_of_itself_has_to_be_whole_and_its_own() {
     });
 }
 
-/// The server names an issuer with a path, and that is who it says it is.
+/// The server names an issuer with a path; the metadata of this path names `issuer`.
 fn tenant(issuer: &str) -> Value {
     json!({
         "tenant": "/tenant",
@@ -217,19 +217,19 @@ fn tenant(issuer: &str) -> Value {
     })
 }
 
-/// So many levels, each of one field.
+/// JSON with this many nested objects of one field.
 fn nested(levels: usize) -> String {
     format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels))
 }
 
-/// A JSON object of 200,000 bytes in a few hundred.
+/// A gzip bomb: a JSON object of 200,000 bytes, compressed to a few hundred.
 fn bomb() -> Vec<u8> {
     let hex = include_str!("bomb.hex").trim();
     let pairs = hex.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
     pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
-/// The clock stands still until the authority has been asked; then it moves on by itself.
+/// The clock is paused once the request for the document has arrived, and then auto-advances.
 #[tokio::test]
 async fn who_never_answers_is_given_up_in_five_seconds() {
     for (document, endpoint) in

@@ -1,14 +1,14 @@
-//! Names that stand for addresses which nobody may be sent to, for good or from the second look on.
+//! Hostnames that resolve to internal addresses, at once or from the second lookup on.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::*;
 
-/// What names stand for.
+/// A resolver with fixed answers.
 struct Book(Mutex<BTreeMap<&'static str, Answers>>);
 
-/// The addresses of a name, look-up by look-up; the last answer stays.
+/// The addresses of a hostname for each lookup; the last answer repeats.
 type Answers = Vec<Vec<&'static str>>;
 
 impl Book {
@@ -68,7 +68,7 @@ fn a_name_that_changes_what_it_stands_for_is_looked_at_each_time() {
         runtime.block_on(async {
             let setup = resource("authorization_servers", json!(["https://rebinding.example"]));
             let victim = Victim::of(&setup, Book::new()).await;
-            // Whoever is at the first address hangs up.
+            // The host at the first address closes the connection.
             let first = victim.refusal(victim.sign_in(Way::Page).await);
             assert!(first.contains("no answer from `https://rebinding.example`"), "{first}");
             assert_eq!(canaries.seen(), [IpAddr::from([9, 9, 9, 9])]);
