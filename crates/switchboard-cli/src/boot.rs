@@ -1,6 +1,7 @@
 //! From the global flags to a gateway, and back to a clean end: no server outlives the command.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard::capabilities::CapabilitySet;
@@ -11,7 +12,7 @@ use switchboard::edit::Editor;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::install::Installer;
 use switchboard::load::{self, LoadOptions, Loaded};
-use switchboard::paths::Paths;
+use switchboard::paths::{self, Paths};
 use switchboard::render::words::clean_line;
 use switchboard::{Environment, Gateway, GatewayBuilder};
 
@@ -34,8 +35,7 @@ pub(crate) struct App {
     pub(crate) paths: Paths,
     /// The directory that the command was typed in; files on the command line are relative to it.
     pub(crate) typed_in: PathBuf,
-    /// Replaces the user's own configuration file.
-    config: Option<PathBuf>,
+    load_options: LoadOptions,
 }
 
 /// What was said beforehand about the servers that a command uses.
@@ -72,6 +72,14 @@ struct NoDirectory {
 }
 
 #[derive(Debug, thiserror::Error)]
+#[error("cannot read the pipe `{}`", path.display())]
+struct UnreadPipe {
+    path: PathBuf,
+    #[source]
+    cause: std::io::Error,
+}
+
+#[derive(Debug, thiserror::Error)]
 #[error("cannot read `{}`, line {line}, column {column}", path.display())]
 struct BrokenConfig {
     path: PathBuf,
@@ -92,8 +100,16 @@ impl App {
             Failure::new(Code::BadRequest, subject, NoDirectory { path: project, cause })
         })?;
         let config = globals.config.as_deref().map(|path| typed_in.join(path));
+        let piped = config.as_deref().and_then(paths::read_pipe).transpose();
+        let piped = piped.map_err(|cause| {
+            let path = config.clone().unwrap_or_default();
+            let subject = Subject::Config { path: path.display().to_string() };
+            Failure::new(Code::Config, subject, UnreadPipe { path, cause })
+        })?;
+        let load_options =
+            LoadOptions { config, piped: piped.map(Arc::from), project: environment.cwd.clone() };
         let paths = Paths::of(&environment);
-        Ok(App { printer, environment, paths, typed_in, config })
+        Ok(App { printer, environment, paths, typed_in, load_options })
     }
 
     /// What reads the files and the standard input that a command line names.
@@ -114,21 +130,26 @@ impl App {
 
     /// Reads the configuration without a word about it.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
-        load::load(&self.environment, &self.paths, &self.load_options()).map_err(not_loaded)
+        load::load(&self.environment, &self.paths, &self.load_options).map_err(not_loaded)
     }
 
     /// Looks at what other hosts have.
     pub(crate) fn discover(&self) -> Result<Discovery, Failure> {
-        discover(&self.environment, &self.paths, &self.load_options()).map_err(not_loaded)
+        discover(&self.environment, &self.paths, &self.load_options).map_err(not_loaded)
     }
 
     pub(crate) fn load_options(&self) -> LoadOptions {
-        LoadOptions { config: self.config.clone(), project: self.environment.cwd.clone() }
+        self.load_options.clone()
     }
 
     /// Reads the configuration; what is wrong with it is said on standard error.
     pub(crate) fn load_and_warn(&self) -> Result<Loaded, Failure> {
         let loaded = self.load()?;
+        self.warn_about(&loaded);
+        Ok(loaded)
+    }
+
+    fn warn_about(&self, loaded: &Loaded) {
         let problems = loaded.config.diagnostics.iter().filter(|found| found.level != Level::Note);
         for diagnostic in problems {
             self.printer.note(&diagnostic_line(diagnostic, self.printer.err));
@@ -136,20 +157,26 @@ impl App {
         if let Some(problem) = &loaded.trust_problem {
             self.printer.warn(&clean_line(&problem.to_string(), 500));
         }
+    }
+
+    /// Reads the configuration with warnings. A file of `--config` that cannot be parsed is an error.
+    pub(crate) fn load_strictly(&self) -> Result<Loaded, Failure> {
+        let loaded = self.load()?;
+        self.check_named_config(&loaded)?;
+        self.warn_about(&loaded);
         Ok(loaded)
     }
 
-    /// A file that was named on the command line is needed: if it does not read, nothing is done.
-    pub(crate) fn check_named_config(&self) -> Result<(), Failure> {
-        let Some(path) = &self.config else { return Ok(()) };
+    fn check_named_config(&self, loaded: &Loaded) -> Result<(), Failure> {
+        let Some(path) = &self.load_options.config else { return Ok(()) };
         let named = path.to_string_lossy();
         let broken = |diagnostic: &Diagnostic| {
             diagnostic.kind.spoils_the_file() && diagnostic.path.as_deref() == Some(&*named)
         };
-        match self.load()?.config.diagnostics.into_iter().find(broken) {
+        match loaded.config.diagnostics.iter().find(|found| broken(found)) {
             None => Ok(()),
             Some(diagnostic) => {
-                let Diagnostic { line, column, kind, .. } = diagnostic;
+                let Diagnostic { line, column, kind, .. } = diagnostic.clone();
                 let subject = Subject::Config { path: named.clone().into_owned() };
                 let cause = BrokenConfig { path: path.clone(), line, column, kind };
                 Err(Failure::new(Code::Config, subject, cause))
@@ -177,8 +204,7 @@ impl App {
         terms: Terms,
         command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
     ) -> Outcome {
-        self.check_named_config()?;
-        let config = self.load_and_warn()?.config;
+        let config = self.load_strictly()?.config;
         let user_file = self.paths.user_config();
         let is_broken = config.diagnostics.iter().any(|found| {
             found.kind.spoils_the_file() && found.path.as_deref().map(Path::new) == Some(&user_file)

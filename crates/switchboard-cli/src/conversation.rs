@@ -9,7 +9,7 @@ use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::name::ServerName;
 use switchboard::render::words::{list, plural};
 use switchboard::render::{json, remedy};
-use switchboard::reply::{Description, Reply, ServerLine, Stage, Underway};
+use switchboard::reply::{Description, Reply, Stage, Underway};
 use switchboard::request::{PageRequest, Request};
 use switchboard::{Progress, Session};
 use tokio::time::{Instant, interval_at};
@@ -66,7 +66,7 @@ impl<'a> Conversation<'a> {
         work: impl Future<Output = T>,
     ) -> T {
         if self.app.printer.is_watched() {
-            let stage = async || match self.connecting().await {
+            let stage = async || match self.connecting() {
                 Some(connecting) => connecting,
                 None => doing().await,
             };
@@ -77,14 +77,14 @@ impl<'a> Conversation<'a> {
         loop {
             tokio::select! {
                 outcome = &mut work => return outcome,
-                _ = looks.tick() => self.note_connects().await,
+                _ = looks.tick() => self.note_connects(),
             }
         }
     }
 
     /// `installing a, connecting to b and c`.
-    async fn connecting(&self) -> Option<String> {
-        let underway = self.underway().await;
+    fn connecting(&self) -> Option<String> {
+        let underway = self.session.connecting();
         let at = |stage: Stage, doing: &str| {
             let names = underway.iter().filter(|(_, underway)| underway.stage == stage);
             let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
@@ -95,8 +95,8 @@ impl<'a> Conversation<'a> {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    async fn note_connects(&self) {
-        for (server, Underway { stage, since }) in self.underway().await {
+    fn note_connects(&self) {
+        for (server, Underway { stage, since }) in self.session.connecting() {
             let (after, clause) = match stage {
                 Stage::Installing => (INSTALLS, "is being installed first"),
                 Stage::Starting => (STARTS, "is still starting"),
@@ -105,14 +105,6 @@ impl<'a> Conversation<'a> {
                 self.app.printer.note(&format!("note: the server `{server}` {clause}"));
             }
         }
-    }
-
-    async fn underway(&self) -> Vec<(ServerName, Underway)> {
-        let Ok(Reply::Status(overview)) = self.session.handle(Request::Status).await else {
-            return Vec::new();
-        };
-        let underway = |line: ServerLine| Some((line.name, line.underway?));
-        overview.servers.into_iter().filter_map(underway).collect()
     }
 
     /// Lists what was never listed: one server, or all of them unless the settings forbid it. Gives

@@ -198,7 +198,7 @@ impl World {
     }
 
     fn options(&self) -> LoadOptions {
-        LoadOptions { config: None, project: self.home.clone() }
+        LoadOptions { project: self.home.clone(), ..LoadOptions::default() }
     }
 
     /// The whole user file, which parses at any time.

@@ -1,6 +1,7 @@
 //! Reads the configuration files of a user and a project, lowest layer first.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use switchboard_core::config::diagnostic::{Diagnostic, DiagnosticKind};
 use switchboard_core::config::hosts::Host;
@@ -19,12 +20,21 @@ use crate::sources::{self, Candidate};
 use crate::trust::{self, Coverage, Scripts, TrustError, TrustStore, coverage};
 
 /// What to load.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// Replaces the user's own files.
     pub config: Option<PathBuf>,
+    /// The bytes of `config` if it is a pipe, which can be read only once.
+    pub piped: Option<Arc<[u8]>>,
     /// The project's directory: the working directory of the environment that it is loaded with.
     pub project: PathBuf,
+}
+
+impl LoadOptions {
+    /// The bytes of the file at `path`, if they were read from a pipe.
+    fn piped_as(&self, path: &Path) -> Option<&[u8]> {
+        self.piped.as_deref().filter(|_| self.config.as_deref() == Some(path))
+    }
 }
 
 /// A configuration, and what there is to say about the files that it came from.
@@ -218,7 +228,10 @@ pub(crate) struct Gathered {
 impl Gathered {
     fn gather(&mut self, candidate: Candidate, options: &LoadOptions, earlier: Earlier<'_>) {
         let Earlier { last_good, known } = earlier;
-        let mut layer = candidate.read(&options.project);
+        let mut layer = match options.piped_as(&candidate.path) {
+            Some(bytes) => Some(candidate.parse(bytes.to_vec(), &options.project)),
+            None => candidate.read(&options.project),
+        };
         // Only a file that can be seen to be missing takes its rules along.
         let had_rules =
             candidate.is_the_users() && known.had_rules(&candidate.path.to_string_lossy());

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -292,6 +292,13 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
 
 fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+}
+
+/// Reads a pipe to its end; `None` if `path` is not a pipe. Only for a path that the user typed:
+/// the read waits for the writer.
+pub fn read_pipe(path: &Path) -> Option<io::Result<Vec<u8>>> {
+    let is_pipe = fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo());
+    is_pipe.then(|| read_all(File::open(path)?))
 }
 
 /// Reads a whole regular file; `None` if there is none.

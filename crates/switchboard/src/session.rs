@@ -11,7 +11,7 @@ use switchboard_core::content::ResultForm;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::host_profile::HostProfile;
 use switchboard_core::name::ServerName;
-use switchboard_core::reply::{Overview, Reply};
+use switchboard_core::reply::{Overview, Reply, Underway};
 use switchboard_core::request::Request;
 
 use crate::call;
@@ -197,6 +197,14 @@ impl Session {
         if let Some(upstream) = self.find_upstream(server) {
             upstream.disconnect().await;
         }
+    }
+
+    /// The servers that connect at the moment.
+    pub fn connecting(&self) -> Vec<(ServerName, Underway)> {
+        let catalog = self.catalog();
+        let underway =
+            |name: &ServerName| Some((name.clone(), self.find_upstream(name)?.underway()?));
+        catalog.shelves().filter_map(|(name, _)| underway(name)).collect()
     }
 
     /// How it goes with all servers.

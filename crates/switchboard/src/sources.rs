@@ -117,7 +117,6 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
 impl Candidate {
     /// Reads the file as what it is; `None` means that there is none.
     pub(crate) fn read(&self, project: &Path) -> Option<Layer> {
-        let source = self.source();
         let unreadable = |reason: &str| Some(self.unreadable(reason));
         let bytes = match paths::read(&self.path) {
             Ok(Some(bytes)) => bytes,
@@ -127,16 +126,22 @@ impl Candidate {
             Ok(None) => return None,
             Err(error) => return unreadable(&error.to_string()),
         };
-        // A rule with characters in the place of others would be another rule.
+        Some(self.parse(bytes, project))
+    }
+
+    /// The layer of a file with these bytes.
+    pub(crate) fn parse(&self, bytes: Vec<u8>, project: &Path) -> Layer {
+        // A replacement character would change the rule that contains it.
         let Ok(text) = String::from_utf8(bytes) else {
-            return unreadable("it is not UTF-8");
+            return self.unreadable("it is not UTF-8");
         };
+        let source = self.source();
         let file = match self.form {
             Form::Ours => parse::parse(&text, &source),
             Form::PiServers => pi_servers::parse(&text, &source),
             Form::Host(host) => hosts::parse(host, &text, &source, &project.to_string_lossy()),
         };
-        Some(Layer { source, file })
+        Layer { source, file }
     }
 
     /// The layer of a file that is there and cannot be read.

@@ -75,8 +75,7 @@ pub(super) async fn with(
     wanted: &Wanted,
     command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
 ) -> Outcome {
-    app.check_named_config()?;
-    let config = app.load_and_warn()?.config;
+    let config = app.load_strictly()?.config;
     let mut settings = config.settings.clone();
     settings.tool_prefix = ToolPrefix::None;
     // A person typed it.

@@ -89,8 +89,7 @@ enum Origins {
 }
 
 fn show(app: &App, origins: Origins, format: Format) -> Outcome {
-    app.check_named_config()?;
-    let loaded = app.load_and_warn()?;
+    let loaded = app.load_strictly()?;
     let shown = show::config(&loaded.config);
     if format.json {
         app.printer.json(&shown)?;

@@ -74,7 +74,7 @@ impl Machine {
 
     fn load(&self, last_good: &LastGood) -> Loaded {
         let environment = self.home.environment();
-        let options = LoadOptions { config: None, project: environment.cwd.clone() };
+        let options = LoadOptions { project: environment.cwd.clone(), ..LoadOptions::default() };
         load_again(&environment, &Paths::of(&environment), &options, last_good).unwrap()
     }
 

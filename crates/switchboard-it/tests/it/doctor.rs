@@ -171,7 +171,7 @@ fn what_a_variable_holds_is_not_shown() {
         home.path(),
     );
     let paths = Paths::of(&environment);
-    let options = LoadOptions { config: None, project: home.path().to_owned() };
+    let options = LoadOptions { project: home.path().to_owned(), ..LoadOptions::default() };
     let loaded = load(&environment, &paths, &options).unwrap();
     let found = doctor::examine(&environment, &paths, &loaded);
     let told = |finding: &Finding| format!("{} {:?}\n", finding.fault, finding.hints());

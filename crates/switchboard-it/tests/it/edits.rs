@@ -477,7 +477,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
         fs::create_dir(home.path().join(".switchboard")).unwrap();
         fs::write(home.path().join(".switchboard/mcp.json"), text).unwrap();
     }
-    let options = LoadOptions { config: None, project: home.path().to_path_buf() };
+    let options = LoadOptions { project: home.path().to_path_buf(), ..LoadOptions::default() };
     let editor = Editor::new(&environment, &paths, options.clone());
     let entry = serde_json::json!({ "command": "local-mcp" }).as_object().cloned().unwrap();
     let typed = [NewServer { name: ServerName::new("local").unwrap(), entry }];

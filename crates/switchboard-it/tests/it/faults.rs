@@ -220,7 +220,7 @@ async fn a_machine_without_room_for_a_process_is_told_as_such_and_asked_again() 
     let config = json!({ "mcpServers": { "demo": entry } }).to_string();
     fs::write(home.path().join("switchboard/mcp.json"), config).unwrap();
     let environment = home.environment();
-    let options = LoadOptions { config: None, project: home.path().to_owned() };
+    let options = LoadOptions { project: home.path().to_owned(), ..LoadOptions::default() };
     let config = load(&environment, &Paths::of(&environment), &options).unwrap().config;
     let crowded = Crowded { refusals: AtomicUsize::new(1) };
     let gateway = Gateway::builder(environment).config(config).spawner(crowded).build();

@@ -424,7 +424,7 @@ async fn a_long_installation_goes_on_without_those_who_asked() {
     let config = r#"{ "mcpServers": { "it": { "command": "uvx", "args": ["server"] } } }"#;
     fs::write(home.path().join("switchboard/mcp.json"), config).unwrap();
     let environment = home.environment();
-    let options = LoadOptions { config: None, project: home.path().to_owned() };
+    let options = LoadOptions { project: home.path().to_owned(), ..LoadOptions::default() };
     let config = load(&environment, &Paths::of(&environment), &options).unwrap().config;
     let slow = Slow { home: home.clone(), go_on: Arc::default() };
     let gateway = Gateway::builder(environment).config(config).spawner(slow.clone()).build();

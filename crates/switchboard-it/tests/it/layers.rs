@@ -164,7 +164,7 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
     let variables =
         [("HOME", &*home.to_string_lossy()), ("SWITCHBOARD_HOME", &*own.to_string_lossy())];
     let environment = Environment::made_of(variables, &fixture.project);
-    let options = LoadOptions { config: None, project: fixture.project.clone() };
+    let options = LoadOptions { project: fixture.project.clone(), ..LoadOptions::default() };
     let found = discover(&environment, &Paths::of(&environment), &options).unwrap();
     let mut lines = Vec::new();
     for host in &found.hosts {
@@ -217,7 +217,7 @@ async fn a_listed_server_connects_at_the_start_only_if_it_is_enabled() {
     let mut environment = home.environment();
     environment.cwd.clone_from(&project);
     let paths = Paths::of(&environment);
-    let options = LoadOptions { config: None, project: project.clone() };
+    let options = LoadOptions { project: project.clone(), ..LoadOptions::default() };
     let store = TrustStore::at(paths.trust());
     for pending in load(&environment, &paths, &options).unwrap().config.pending {
         store.approve(&pending.hash, &pending.name, &project).unwrap();

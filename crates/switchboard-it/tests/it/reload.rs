@@ -125,7 +125,7 @@ impl Followed {
         fs::create_dir_all(home.path().join("switchboard")).unwrap();
         fs::write(home.path().join("switchboard/mcp.json"), config).unwrap();
         let environment = home.environment();
-        let options = LoadOptions { config: None, project: environment.cwd.clone() };
+        let options = LoadOptions { project: environment.cwd.clone(), ..LoadOptions::default() };
         let loaded = load(&environment, &Paths::of(&environment), &options).unwrap();
         let gateway = Gateway::builder(environment).config(loaded.config).demo_if_empty().build();
         gateway.follow(options, loaded.good);
@@ -211,7 +211,7 @@ async fn what_the_user_approves_elsewhere_is_seen_and_so_is_what_they_take_back(
     assert_eq!(followed.next().await, ["○ one (not connected)", pending]);
     let environment = followed.home.environment();
     let (paths, project): (_, PathBuf) = (Paths::of(&environment), environment.cwd.clone());
-    let options = LoadOptions { config: None, project: project.clone() };
+    let options = LoadOptions { project: project.clone(), ..LoadOptions::default() };
     let loaded = load(&environment, &paths, &options).unwrap();
     let store = TrustStore::at(paths.trust());
     store.approve(&loaded.config.pending[0].hash, "theirs", &project).unwrap();

@@ -101,7 +101,7 @@ async fn a_command_that_nobody_waits_for_any_longer_is_ended_with_all_that_it_st
     let paths = Paths::of(&environment);
     fs::create_dir_all(&paths.config).unwrap();
     fs::write(paths.user_config(), config).unwrap();
-    let options = LoadOptions { config: None, project: environment.cwd.clone() };
+    let options = LoadOptions { project: environment.cwd.clone(), ..LoadOptions::default() };
     let config = load(&environment, &paths, &options).unwrap().config;
     let gateway = Gateway::builder(environment).config(config).build();
     let session = gateway.session(Headless);

@@ -41,7 +41,7 @@ impl Project {
         let mut environment = self.home.environment();
         environment.cwd.clone_from(&self.folder);
         let paths = Paths::of(&environment);
-        let options = LoadOptions { config: None, project: self.folder.clone() };
+        let options = LoadOptions { project: self.folder.clone(), ..LoadOptions::default() };
         let loaded = load(&environment, &paths, &options).unwrap();
         let pending = loaded.config.pending.clone();
         let gateway = Gateway::builder(environment).config(loaded.config).build();

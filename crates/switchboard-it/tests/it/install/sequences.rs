@@ -110,7 +110,7 @@ impl World {
         let mut environment = Environment::made_of(variables, home);
         environment.program = Some("/opt/switchboard".into());
         let locations = Paths::of(&environment);
-        let options = LoadOptions { config: None, project: home.into() };
+        let options = LoadOptions { project: home.into(), ..LoadOptions::default() };
         let installer = Installer::new(&environment, &locations, options, &[]);
         let plan = match operation {
             Operation::Install => installer.install(site.target, Servers::Stay),
