@@ -1,4 +1,4 @@
-//! What is asked about a new server, and what the answers mean.
+//! The questions about a new server, and the parsing of the answers.
 
 use switchboard::config::snippet::{self, SnippetError};
 use switchboard::config::transport::is_address;
@@ -8,7 +8,7 @@ use switchboard::name::{NameError, ServerName};
 use super::super::edit::shown;
 use crate::args::edit::{Add, Kind, Scope};
 
-/// JSON that is longer is not pasted into a question.
+/// Longer JSON is refused.
 const LONGEST_JSON: usize = 64 * 1024;
 
 /// The questions about a server, and the answers so far.
@@ -21,9 +21,9 @@ pub(super) struct Form<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Field {
     Transport,
-    /// More lines of JSON that is being pasted.
+    /// More lines of a JSON text that is being pasted.
     Json,
-    /// Of a server that was pasted without one.
+    /// The name for a pasted server that has none.
     NameOfJson,
     Name,
     CommandLine,
@@ -32,16 +32,16 @@ enum Field {
     Scope,
 }
 
-/// One question, and what can be typed.
+/// One question, with its possible answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) text: &'static str,
     pub(super) choices: &'static str,
-    /// Whether what was typed already belongs to the answer.
-    pub(super) goes_on: bool,
+    /// Whether input that was typed before belongs to the answer.
+    pub(super) continues: bool,
 }
 
-/// An answer that leads to the same question again.
+/// An invalid answer, after which the question is repeated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadAnswer {
     #[error("that is none of {choices}")]
@@ -99,11 +99,11 @@ impl<'a> Form<'a> {
             }
             Field::Scope => ("Whose file does it go to?", "[user, project; Enter: user]"),
         };
-        let goes_on = matches!(self.next, Some(Field::Json));
-        Some(Question { text, choices, goes_on })
+        let continues = matches!(self.next, Some(Field::Json));
+        Some(Question { text, choices, continues })
     }
 
-    /// Takes the answer to [`Form::question`].
+    /// Parses the answer to [`Form::question`].
     pub(super) fn answer(&mut self, typed: &str) -> Result<(), BadAnswer> {
         let Some(field) = self.next else { return Ok(()) };
         let typed = typed.trim();
@@ -183,7 +183,7 @@ impl<'a> Form<'a> {
         Ok(name.as_str().to_owned())
     }
 
-    /// What is asked once a line of JSON was pasted: more of it, as long as something is open.
+    /// The next question after a line of pasted JSON: more of it, while a bracket or quote is open.
     fn next_after_json(&mut self) -> Result<Option<Field>, BadAnswer> {
         let text = self.add.json.as_deref().unwrap_or_default();
         match snippet::read(text, None) {
@@ -200,7 +200,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Asks again for what a server that did not work is reached by.
+    /// Asks for the endpoint again after a failed connection.
     pub(super) fn correct(&mut self) {
         self.next = Some(match self.add.transport {
             _ if self.add.json.take().is_some() => Field::Transport,
@@ -209,13 +209,13 @@ impl<'a> Form<'a> {
         });
     }
 
-    /// What the answers come to: the same as words on the command line.
+    /// The answers, in the form of command line arguments.
     pub(super) fn filled(&self) -> &Add {
         &self.add
     }
 }
 
-/// Whether it begins a server that is pasted, in place of a word.
+/// Whether the answer begins a pasted JSON text.
 pub(super) fn is_json(typed: &str) -> bool {
     typed.trim_start().starts_with(['{', '"'])
 }
@@ -242,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    /// The dialogue that these answers lead to, and what comes of it.
+    /// The questions and answers of a dialogue, and the resulting arguments.
     fn told(answers: &[&str]) -> String {
         let is_taken = |name: &ServerName| name.as_str() == "taken";
         let (mut form, mut out) = (Form::new(&is_taken), String::new());

@@ -131,7 +131,7 @@ async fn rules_of_the_user_hold_for_ad_hoc_servers() {
     error: `delete_everything` needs the user's approval
       caused by: there is nobody to ask
 
-    hint: say yes on a terminal, or beforehand with `--yes`
+    hint: approve it on a terminal, or in advance with `--yes`
     "#);
     assert!(told("call delete_everything --yes").await.starts_with("exit 0"));
 }
