@@ -9,7 +9,7 @@ use switchboard::Environment;
 use switchboard::sign_in::link::Link;
 
 /// How long to wait for a browser to fail. One that still runs then counts as opened.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
 /// Starts the browser of this user.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl<'e> Browser<'e> {
         } else {
             System::Unix
         };
-        Browser { system, environment, patience: PATIENCE }
+        Browser { system, environment, patience: FAILURE_WAIT }
     }
 
     /// Opens the browser, which keeps running when this program ends.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use crate::printer::Printer;
 
 /// Work that ends sooner shows no spinner.
-const PATIENCE: Duration = Duration::from_millis(300);
+const SHOW_AFTER: Duration = Duration::from_millis(300);
 
 const STEP: Duration = Duration::from_millis(100);
 const FRAMES: [char; 4] = ['◐', '◓', '◑', '◒'];
@@ -39,7 +39,7 @@ impl Spinner {
             return work.await;
         }
         let began = Instant::now();
-        let mut ticks = interval_at(began + PATIENCE, STEP);
+        let mut ticks = interval_at(began + SHOW_AFTER, STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut frames = FRAMES.iter().cycle();
         let mut line = Line { spinner: self, drawn: false };

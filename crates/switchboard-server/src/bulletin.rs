@@ -13,7 +13,7 @@ use switchboard_wire::{Id, Peer};
 const EARLY: usize = 64;
 
 /// Resources that one client may subscribe to.
-const MOST_RESOURCES: usize = 256;
+const MAX_RESOURCES: usize = 256;
 
 /// The notifications that a client subscribes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -36,7 +36,7 @@ fn is_false(value: &bool) -> bool {
 
 impl Filter {
     pub(crate) fn bounded(mut self) -> Filter {
-        self.resource_subscriptions.truncate(MOST_RESOURCES);
+        self.resource_subscriptions.truncate(MAX_RESOURCES);
         self.resource_subscriptions.sort_unstable();
         self.resource_subscriptions.dedup();
         self

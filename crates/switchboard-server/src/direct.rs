@@ -27,10 +27,10 @@ use crate::service::Offer;
 pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
 /// From this number on, direct tools cause a warning.
-const MANY: usize = 75;
+const WARN_FROM: usize = 75;
 
 /// The most tools that the searches of one client add to its list.
-const MOST_FOUND: usize = 1_000;
+const MAX_FOUND: usize = 1_000;
 
 /// The tools of one client.
 pub(crate) struct Direct {
@@ -118,7 +118,7 @@ impl Direct {
     /// See [`warning_of_many`].
     pub(crate) fn warning_of_many(&self, gateway: &Gateway) -> Option<String> {
         let beside = self.present(gateway, &BTreeSet::new()).tools.len();
-        let wanted = gateway.settings().warn_on_large_direct_tools && beside >= MANY;
+        let wanted = gateway.settings().warn_on_large_direct_tools && beside >= WARN_FROM;
         wanted.then(|| {
             format!(
                 "{beside} tools are listed beside `mcp`, and the model reads them with every request; \
@@ -185,7 +185,7 @@ impl Direct {
         for hit in &page.hits {
             let wanted = catalog.direct_tools_of(&hit.line.server, &self.otherwise);
             if *wanted == DirectTools::Search
-                && state.found.len() < MOST_FOUND
+                && state.found.len() < MAX_FOUND
                 && let Ok(tool) = ToolName::new(&hit.line.tool)
             {
                 state.found.insert(ToolId { server: hit.line.server.clone(), tool });

@@ -157,7 +157,7 @@ async fn pass_on(
                 session.ask_foreign(server, foreign, passed.params, caller).await
             }
             (None, None) => {
-                return Err(RpcError::new(METHOD_NOT_FOUND, "this method is not passed on"));
+                return Err(RpcError::new(METHOD_NOT_FOUND, "this method is not forwarded"));
             }
         },
     };

@@ -258,7 +258,8 @@ impl Parking {
         }
         let place = places.remove(state);
         drop(places);
-        let mut rounds = place.map(|place| place.rounds).expect("it was there a moment ago");
+        let mut rounds =
+            place.map(|place| place.rounds).expect("the lock is held since the lookup");
         rounds.take(answers);
         Ok(rounds)
     }

@@ -66,7 +66,7 @@ impl AdHoc {
     }
 }
 
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// `30`, `30s`, `500ms`, `2m`, `1h`.
 fn time(text: &str) -> Result<Duration, String> {
@@ -81,7 +81,7 @@ fn time(text: &str) -> Result<Duration, String> {
     };
     let number: u64 = number.parse().map_err(|_| "a time begins with a number".to_owned())?;
     let time = Duration::from_millis(number.saturating_mul(milliseconds));
-    if time.is_zero() || time > LONGEST {
+    if time.is_zero() || time > MAX_TIMEOUT {
         return Err("a time is at least 1ms and at most 24h".to_owned());
     }
     Ok(time)

@@ -25,9 +25,9 @@ enum UsageError {
     Quote(#[source] OpenQuote),
     #[error("`--stdio` needs a program")]
     NoProgram,
-    #[error("`--stdio` takes a program; an address goes with `--url`")]
+    #[error("`--stdio` takes a program; a URL goes with `--url`")]
     NotAProgram,
-    #[error("`--url` takes an address; a program goes with `--stdio`")]
+    #[error("`--url` takes a URL; a program goes with `--stdio`")]
     NotAnAddress,
     #[error("the server cannot be used")]
     Definition(#[source] DiagnosticKind),

@@ -25,13 +25,13 @@ const LARGEST_SNIPPET: u64 = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 enum UsageError {
-    #[error("`--transport {kind}` needs an address")]
+    #[error("`--transport {kind}` needs a URL")]
     NotAnAddress { kind: &'static str },
-    #[error("`--transport stdio` needs a program, not an address")]
+    #[error("`--transport stdio` needs a program, not a URL")]
     NotAProgram,
-    #[error("an address takes no arguments")]
+    #[error("a URL takes no arguments")]
     ArgumentsOfAnAddress,
-    #[error("an address takes `--header`, not `--env`")]
+    #[error("a URL takes `--header`, not `--env`")]
     VariablesOfAnAddress,
     #[error("a program takes `--env`, not `--header`")]
     HeadersOfAProgram,
@@ -126,7 +126,7 @@ pub(super) fn trust_what_was_typed(
 }
 
 /// Keys of other programs that allow tools without approval. A pasted snippet does not grant that.
-const GRANTS: &[&str] = &["autoApprove", "alwaysAllow"];
+const APPROVAL_KEYS: &[&str] = &["autoApprove", "alwaysAllow"];
 
 pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
     let Some(json) = &add.json else {
@@ -152,7 +152,7 @@ pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
 
 fn warn_of_ignored(app: &App, keys: &[String]) {
     let (grants, unsupported): (Vec<&String>, Vec<&String>) =
-        keys.iter().partition(|key| GRANTS.contains(&key.as_str()));
+        keys.iter().partition(|key| APPROVAL_KEYS.contains(&key.as_str()));
     let named = |keys: &[&String]| {
         let keys: Vec<String> =
             keys.iter().map(|key| format!("`{}`", clean_line(key, 100))).collect();

@@ -77,7 +77,7 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
                 printer.note(&format!("no more: {} in all", thousands(total)));
             }
             _ if page.fit == Fit::Weak && page.offset == 0 => {
-                printer.note("nothing fits well; other words may find more");
+                printer.note("no close match; try other words");
             }
             _ => {}
         }

@@ -20,7 +20,7 @@ use crate::report::Outcome;
 use crate::sign_in;
 
 /// Progress steps that may wait to be shown.
-const STEPS: usize = 16;
+const QUEUED_STEPS: usize = 16;
 
 pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
     let save = Destination::check(talk.app, call.printed.save.as_deref(), &call.tool)?;
@@ -98,7 +98,7 @@ async fn call_and_watch(
     if !talk.app.printer.is_watched() {
         return talk.ask(Request::Call(request), &doing).await;
     }
-    let (sender, steps) = mpsc::channel(STEPS);
+    let (sender, steps) = mpsc::channel(QUEUED_STEPS);
     let progress: Progress = Some(sender);
     let state = RefCell::new((steps, doing.clone()));
     let stage = async || {

@@ -12,7 +12,7 @@ use switchboard::failure::{Code, Failure, Subject};
 use crate::boot::App;
 
 /// The most files with the same stem in a directory.
-const MOST_ALIKE: usize = 10_000;
+const MAX_SAME_STEM: usize = 10_000;
 
 /// The most characters of a file's stem.
 const LONGEST_STEM: usize = 64;
@@ -128,7 +128,7 @@ impl Destination {
 /// `name.png`, or the first of `name-2.png`, `name-3.png` and so on that is free.
 fn free(directory: &Path, stem: &str, extension: &str) -> Result<(File, PathBuf), SaveError> {
     let mut path = directory.join(format!("{stem}.{extension}"));
-    for number in 2..MOST_ALIKE {
+    for number in 2..MAX_SAME_STEM {
         match create(&path) {
             Err(SaveError::Exists { .. }) => {
                 path = directory.join(format!("{stem}-{number}.{extension}"));

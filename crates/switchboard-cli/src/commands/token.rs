@@ -23,16 +23,16 @@ const ADDRESS: usize = 500;
 const NAMES: usize = 4;
 
 /// Longer than any token, in bytes.
-const LONGEST: u64 = 64 * 1024;
+const MAX_TOKEN_BYTES: u64 = 64 * 1024;
 
 /// The longest line that a terminal passes on; it drops the rest silently.
-const LONGEST_LINE: usize = 4095;
+const MAX_TERMINAL_LINE: usize = 4095;
 
 #[derive(Debug, thiserror::Error)]
 enum TokenInputError {
     #[error("no token was given")]
     Empty,
-    #[error("the token is not text, or too long to be one")]
+    #[error("the token is not text, or is too long")]
     NoToken,
     #[error("the token is too long to be typed: give it on standard input")]
     TooLongToType,
@@ -78,7 +78,7 @@ async fn set(on: &Conversation<'_>, server: &str) -> Outcome {
 async fn typed(mut dialogue: Dialogue, server: &str) -> Result<Secret, Stop> {
     let server = dialogue.printer.err.name(clean_line(server, NAME)).to_string();
     let token = dialogue.ask_unseen(&format!("Token of {server}:")).await?;
-    if token.expose().len() >= LONGEST_LINE {
+    if token.expose().len() >= MAX_TERMINAL_LINE {
         return Err(TokenInputError::TooLongToType.into());
     }
     given(token)
@@ -89,10 +89,10 @@ async fn piped(printer: Printer) -> Result<Secret, Stop> {
     let _unseen = printer.hide_typing().ok();
     let reading = tokio::task::spawn_blocking(|| {
         let mut text = String::new();
-        io::stdin().take(LONGEST + 1).read_to_string(&mut text).map(|_| Secret::new(text))
+        io::stdin().take(MAX_TOKEN_BYTES + 1).read_to_string(&mut text).map(|_| Secret::new(text))
     });
     match reading.await {
-        Ok(Ok(text)) if text.expose().len() as u64 <= LONGEST => given(text),
+        Ok(Ok(text)) if text.expose().len() as u64 <= MAX_TOKEN_BYTES => given(text),
         Ok(Ok(_) | Err(_)) => Err(TokenInputError::NoToken.into()),
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }

@@ -238,9 +238,9 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
     error: the definition of `x` cannot be used
       caused by: the `url` of server `x` must begin with http://, https://, sse://, ws:// or wss://
     $ add x --transport http x-mcp
-    error: `--transport http` needs an address
+    error: `--transport http` needs a URL
     $ add x https://x --env A=b
-    error: an address takes `--header`, not `--env`
+    error: a URL takes `--header`, not `--env`
     $ add x x-mcp --header A: b
     error: a program takes `--env`, not `--header`
     $ add --scope project --json { "x": { "command": "x", "inheritEnv": true } }

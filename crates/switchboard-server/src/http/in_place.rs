@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// The most polls in a row; then other tasks run.
-const TURNS: usize = 16;
+const MAX_POLLS: usize = 16;
 
 /// The future is being polled.
 const POLLED: u8 = 1;
@@ -47,7 +47,7 @@ impl InPlace {
     ) -> Poll<F::Output> {
         self.tracker.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(cx.waker());
         let state = &self.tracker.state;
-        for _ in 0..TURNS {
+        for _ in 0..MAX_POLLS {
             state.swap(POLLED, Ordering::AcqRel);
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&self.waker))
             {
@@ -117,8 +117,8 @@ mod tests {
     fn what_wakes_itself_goes_on_at_once_and_not_for_ever() {
         check(0, (true, 0));
         check(1, (true, 0));
-        check(TURNS - 1, (true, 0));
-        check(TURNS, (false, 1));
+        check(MAX_POLLS - 1, (true, 0));
+        check(MAX_POLLS, (false, 1));
         check(1_000, (false, 1));
     }
 

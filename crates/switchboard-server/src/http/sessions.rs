@@ -25,7 +25,7 @@ const MOST: usize = 256;
 const FORGOTTEN: Duration = Duration::from_secs(30 * 60);
 
 /// How long sessions may take to end.
-const ENDING: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) struct Sessions {
     gateway: Gateway,
@@ -156,7 +156,7 @@ impl Sessions {
         ending.join_all().await;
         lock(&self.common).drain().for_each(|(_, talk)| talk.end());
         self.running.close();
-        if tokio::time::timeout(ENDING, self.running.wait()).await.is_err() {
+        if tokio::time::timeout(END_TIMEOUT, self.running.wait()).await.is_err() {
             tracing::warn!("some sessions did not end in time");
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
 /// The arguments in two lines: every name, and of each value as much as there is room for.
 struct Summary {
     text: String,
-    /// Nothing was left out.
+    /// False if anything was cut or cleaned.
     is_whole: bool,
 }
 

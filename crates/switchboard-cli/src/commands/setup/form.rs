@@ -56,12 +56,12 @@ pub(super) enum BadAnswer {
     Snippet(SnippetError),
     #[error("a program is needed")]
     NoProgram,
-    #[error("that is an address, not a program")]
+    #[error("that is a URL, not a program")]
     NotAProgram,
-    #[error("an address begins with `https://` or the like")]
+    #[error("a URL begins with a scheme, such as `https://`")]
     NotAnAddress,
     #[error(
-        "only the names of variables, with spaces between them: the values stay where they are"
+        "enter only the names of variables, separated by spaces: each value is read from the environment"
     )]
     NotNames,
 }
@@ -87,17 +87,17 @@ impl<'a> Form<'a> {
     pub(super) fn question(&self) -> Option<Question> {
         let (text, choices) = match self.next? {
             Field::Transport => (
-                "How is the server reached?",
+                "Which transport does it use?",
                 "[stdio, http, sse, or its JSON from a README; Enter: stdio]",
             ),
             Field::Json => ("", "…"),
-            Field::NameOfJson | Field::Name => ("What is it called here?", ""),
+            Field::NameOfJson | Field::Name => ("What is its name?", ""),
             Field::CommandLine => ("What is its command line?", "[quotes work, no shell]"),
-            Field::Address => ("What is its address?", ""),
+            Field::Address => ("What is its URL?", ""),
             Field::Variables => {
                 ("Which environment variables does it need?", "[names; Enter: none]")
             }
-            Field::Scope => ("Whose file does it go to?", "[user, project; Enter: user]"),
+            Field::Scope => ("Which file does it go to?", "[user, project; Enter: user]"),
         };
         let continues = matches!(self.next, Some(Field::Json));
         Some(Question { text, choices, continues })
@@ -264,11 +264,11 @@ mod tests {
     #[test]
     fn a_program_is_asked_for_with_its_variables() {
         insta::assert_snapshot!(told(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
-        How is the server reached?
-        What is it called here? files
+        Which transport does it use?
+        What is its name? files
         What is its command line? npx -y 'my files' ~/notes
         Which environment variables does it need? A B_2
-        Whose file does it go to?
+        Which file does it go to?
         ["files", "npx", "-y", "my files", "~/notes"] Some(Stdio) ["A", "B_2"] User None
         "#);
     }
@@ -276,10 +276,10 @@ mod tests {
     #[test]
     fn an_address_has_no_variables() {
         insta::assert_snapshot!(told(&["http", "web", "https://web.example/mcp", "project"]), @r#"
-        How is the server reached? http
-        What is it called here? web
-        What is its address? https://web.example/mcp
-        Whose file does it go to? project
+        Which transport does it use? http
+        What is its name? web
+        What is its URL? https://web.example/mcp
+        Which file does it go to? project
         ["web", "https://web.example/mcp"] Some(Http) [] Project None
         "#);
     }
@@ -289,27 +289,27 @@ mod tests {
         insta::assert_snapshot!(told(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"
-        How is the server reached? smoke (that is none of stdio, http and sse)
-        How is the server reached? stdio
-        What is it called here?  (the name is empty)
-        What is it called here? taken (a server is called `taken` already: choose another name)
-        What is it called here? x
+        Which transport does it use? smoke (that is none of stdio, http and sse)
+        Which transport does it use? stdio
+        What is its name?  (the name is empty)
+        What is its name? taken (a server is called `taken` already: choose another name)
+        What is its name? x
         What is its command line?  (a program is needed)
         What is its command line? 'open (a quote is not closed)
-        What is its command line? https://x (that is an address, not a program)
+        What is its command line? https://x (that is a URL, not a program)
         What is its command line? x
-        Which environment variables does it need? A=secret (only the names of variables, with spaces between them: the values stay where they are)
+        Which environment variables does it need? A=secret (enter only the names of variables, separated by spaces: each value is read from the environment)
         Which environment variables does it need? A
-        Whose file does it go to? moon (that is none of user and project)
-        Whose file does it go to? user
+        Which file does it go to? moon (that is none of user and project)
+        Which file does it go to? user
         ["x", "x"] Some(Stdio) ["A"] User None
         "#);
         insta::assert_snapshot!(told(&["sse", "x", "not an address", "https://x"]), @r#"
-        How is the server reached? sse
-        What is it called here? x
-        What is its address? not an address (an address begins with `https://` or the like)
-        What is its address? https://x
-        ["x", "https://x"] Some(Sse) [] User Some("Whose file does it go to?")
+        Which transport does it use? sse
+        What is its name? x
+        What is its URL? not an address (a URL begins with a scheme, such as `https://`)
+        What is its URL? https://x
+        ["x", "https://x"] Some(Sse) [] User Some("Which file does it go to?")
         "#);
     }
 }

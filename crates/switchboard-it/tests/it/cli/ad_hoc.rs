@@ -160,13 +160,13 @@ async fn mistakes_about_ad_hoc_servers_are_pointed_at() {
     exit 2
     --- stdout
     --- stderr
-    error: `--stdio` takes a program; an address goes with `--url`
+    error: `--stdio` takes a program; a URL goes with `--url`
     "#);
     insta::assert_snapshot!(told("tools --url fixture-server").await, @r#"
     exit 2
     --- stdout
     --- stderr
-    error: `--url` takes an address; a program goes with `--stdio`
+    error: `--url` takes a URL; a program goes with `--stdio`
     "#);
     insta::assert_snapshot!(told("tools --url http://127.0.0.1:1/mcp?key=secret").await, @r#"
     exit 5
