@@ -34,7 +34,7 @@ pub(crate) struct Calls {
     unanswered: Arc<Mutex<Unanswered>>,
 }
 
-/// The code that removes a request from this map must answer it.
+/// The code that removes a request from this map must answer it, or drop it if it was cancelled.
 #[derive(Debug, Default)]
 struct Unanswered {
     accepted: u64,

@@ -36,12 +36,12 @@ pub(crate) struct Words(mpsc::Sender<Word>);
 
 #[derive(Debug)]
 enum Word {
-    Ask(Ask),
-    Say { method: String, params: String },
+    Request(InputRequest),
+    Notification { method: String, params: String },
 }
 
 #[derive(Debug)]
-struct Ask {
+struct InputRequest {
     topic: Topic,
     /// The key that the server gave the request.
     key: Option<String>,
@@ -58,14 +58,14 @@ impl Words {
         params: String,
     ) -> Result<Raw, RequestError> {
         let (answer, answered) = oneshot::channel();
-        let ask = Ask { topic, key: key.map(str::to_owned), params, answer };
-        self.0.send(Word::Ask(ask)).await.map_err(|_| RequestError::NotSent)?;
+        let ask = InputRequest { topic, key: key.map(str::to_owned), params, answer };
+        self.0.send(Word::Request(ask)).await.map_err(|_| RequestError::NotSent)?;
         answered.await.map_err(|_| RequestError::Closed)
     }
 
     /// Sends a notification, which may be lost.
     pub(crate) fn say(&self, method: &str, params: &str) {
-        let word = Word::Say { method: method.to_owned(), params: params.to_owned() };
+        let word = Word::Notification { method: method.to_owned(), params: params.to_owned() };
         let _lost_when_full = self.0.try_send(word);
     }
 }
@@ -87,7 +87,7 @@ pub(crate) struct Rounds {
 /// A request that the client has not answered.
 struct Open {
     key: String,
-    ask: Ask,
+    ask: InputRequest,
 }
 
 /// How one request of a call ends.
@@ -146,8 +146,8 @@ impl Rounds {
 
     fn deliver(&mut self, word: Word, client: &Peer) {
         match word {
-            Word::Say { method, params } => client.try_notify(&method, &params),
-            Word::Ask(ask) => {
+            Word::Notification { method, params } => client.try_notify(&method, &params),
+            Word::Request(ask) => {
                 // Only keys that the server chose are known before the request.
                 let given = ask.key.as_deref().and_then(|key| self.given.take(key));
                 match given {
@@ -159,7 +159,7 @@ impl Rounds {
     }
 
     /// A key that no open request has.
-    fn free_key(&self, ask: &Ask) -> String {
+    fn free_key(&self, ask: &InputRequest) -> String {
         let ours = (1..).map(|number| format!("{}-{number}", ask.topic.ability()));
         let mut keys = ask.key.clone().into_iter().chain(ours);
         let free = |key: &String| !self.open.iter().any(|open| open.key == *key);

@@ -39,7 +39,8 @@ pub enum HostKind {
     Any,
     /// The user named the host with `--host`; takes precedence over `clientInfo`.
     Named(&'static HostProfile),
-    /// The Pi extension: it may also send requests on behalf of its user, without approval.
+    /// The Pi extension: it may also send requests on behalf of its user. When it disconnects, its
+    /// requests are aborted without an answer.
     Pi,
 }
 

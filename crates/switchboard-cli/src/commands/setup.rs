@@ -183,7 +183,7 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> O
             let text = format!("{} {choices}", question.text);
             let answer = match typed.take() {
                 Some(answer) => answer,
-                None if question.goes_on => dialogue.ask_more(text.trim()).await?,
+                None if question.continues => dialogue.ask_more(text.trim()).await?,
                 None => dialogue.ask(text.trim_end()).await?,
             };
             if let Err(problem) = form.answer(&answer) {

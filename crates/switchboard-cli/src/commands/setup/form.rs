@@ -60,9 +60,7 @@ pub(super) enum BadAnswer {
     NotAProgram,
     #[error("a URL begins with a scheme, such as `https://`")]
     NotAnAddress,
-    #[error(
-        "enter only the names of variables, separated by spaces: each value is read from the environment"
-    )]
+    #[error("enter names of variables, separated by spaces: their values are read at each start")]
     NotNames,
 }
 
@@ -298,7 +296,7 @@ mod tests {
         What is its command line? 'open (a quote is not closed)
         What is its command line? https://x (that is a URL, not a program)
         What is its command line? x
-        Which environment variables does it need? A=secret (enter only the names of variables, separated by spaces: each value is read from the environment)
+        Which environment variables does it need? A=secret (enter names of variables, separated by spaces: their values are read at each start)
         Which environment variables does it need? A
         Which file does it go to? moon (that is none of user and project)
         Which file does it go to? user
