@@ -1,34 +1,34 @@
-// Where the program `switchboard` is.
+// Finds the program `switchboard`.
 
 import { accessSync, constants, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The first that is there: named by the user, of our own package, what installed us, in PATH. */
+/** The first that exists: SWITCHBOARD_BIN, the npm package, the program that installed this extension, PATH. */
 export function findProgram(env: NodeJS.ProcessEnv = process.env): string {
   const named = env.SWITCHBOARD_BIN;
   if (named && isProgram(named)) return named;
   const trouble = "Switchboard cannot start: ";
-  if (named) throw new Error(`${trouble}SWITCHBOARD_BIN is \`${named}\`, which is no program that can be run`);
+  if (named) throw new Error(`${trouble}SWITCHBOARD_BIN is \`${named}\`, which is not an executable program`);
   const folders = (env.PATH ?? "").split(delimiter).filter(isAbsolute);
   const places = [tried(ofPackage), tried(ofInstaller), ...folders.map((folder) => join(folder, "switchboard"))];
   const found = places.find((place) => typeof place === "string" && isProgram(place));
   if (found !== undefined) return found;
-  throw new Error(`${trouble}no program \`switchboard\` is in PATH; install it, or name it in SWITCHBOARD_BIN`);
+  throw new Error(`${trouble}\`switchboard\` is not in PATH; install it, or set SWITCHBOARD_BIN to its path`);
 }
 
 function isProgram(path: string): boolean {
   return tried(() => accessSync(path, constants.X_OK) ?? true) === true;
 }
 
-/** npm installs the package of this platform beside ours. */
+/** npm installs the package for this platform beside this one. */
 function ofPackage(): string {
   const { resolve } = createRequire(import.meta.url);
   return join(resolve(`@pi-switchboard/${process.platform}-${process.arch}/package.json`), "../bin/switchboard");
 }
 
-/** `switchboard install pi` writes down which program it was. */
+/** `switchboard install pi` records its own path. */
 function ofInstaller(): string {
   return JSON.parse(readFileSync(join(dirname(fileURLToPath(import.meta.url)), "binary.json"), "utf8")).path;
 }

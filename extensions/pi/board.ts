@@ -1,32 +1,32 @@
-// One session of Pi: the program behind it, what it lists, and what it tells the user.
+// One session of Pi: the program `switchboard`, its tools and prompts, and its messages for the user.
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 
 import { findProgram } from "./binary.ts";
 import { Dialogs } from "./dialogs.ts";
-import { type Ear, type Json, Link, type Patience } from "./link.ts";
+import { type LinkHandler, type Json, Link, type RequestOptions } from "./link.ts";
 import { plain } from "./render.ts";
 import { Tools } from "./tools.ts";
 import { askTrust } from "./trust.ts";
 
 const REVISION = "2025-11-25";
-/** How long a request to the model may wait for the list of tools, which needs no server. */
+/** How long a request to the model may wait for the list of tools, which connects no server. */
 const LISTING_MS = 5_000;
-/** How long the program may take to say what it has, on a machine that is busy. */
+/** How long the program may take to start, on a busy machine. */
 const START_MS = 30_000;
-const GRAVE = ["error", "critical", "alert", "emergency"];
+const SEVERE = ["error", "critical", "alert", "emergency"];
 type Level = "info" | "warning" | "error";
-/** What becomes of a line that the user typed. */
+/** How Pi continues with a line that the user typed. */
 type Typed = { action: "transform"; text: string } | { action: "handled" } | undefined;
 
-export class Board implements Ear {
+export class Board implements LinkHandler {
   readonly tools: Tools;
-  /** As the program told it last. */
+  /** The last status from the program. */
   status: Json = { servers: [] };
   readonly dialogs = new Dialogs();
-  /** Whoever is asked something is asked here. */
+  /** The context for dialogs and messages. */
   ctx!: ExtensionContext;
-  /** From its start; what it lists comes later. */
+  /** Set when the program is started; its tools are listed later. */
   private link: Link | undefined;
   private started: Promise<Link> | undefined;
   private prompts: Json[] = [];
@@ -38,13 +38,13 @@ export class Board implements Ear {
     this.tools = new Tools(pi, this);
   }
 
-  /** Nothing waits for it. Pi may say twice that a session started. */
+  /** Runs in the background. Pi may send `session_start` twice. */
   begin(ctx: ExtensionContext, reason: string): void {
     this.ctx = ctx;
     if (this.started === undefined) this.again(() => this.greet(reason));
   }
 
-  /** Only the list of tools is waited for, not a server; and not for long. */
+  /** Waits briefly for the list of tools, and for no server. */
   async beforeRequest(ctx: ExtensionContext): Promise<void> {
     this.ctx = ctx;
     const late = new Promise<void>((resolve) => setTimeout(resolve, LISTING_MS).unref());
@@ -57,27 +57,27 @@ export class Board implements Ear {
     await this.link?.close();
   }
 
-  /** What the program answers; it is started first if it does not run. */
-  async ask(method: string, params: Json, patience?: Patience): Promise<any> {
-    return (await this.connected()).request(method, params, patience);
+  /** Sends a request to the program, which is started if necessary. */
+  async ask(method: string, params: Json, options?: RequestOptions): Promise<any> {
+    return (await this.connected()).request(method, params, options);
   }
 
-  /** To the user: on the screen, or, without one, where a shell shows it. */
+  /** Shows a message to the user: on the screen, or on standard error without one. */
   say(text: string | undefined, level: Level = "info", ctx: ExtensionContext = this.ctx): void {
     if (this.over || !text) return;
     if (ctx.hasUI) ctx.ui.notify(plain(text), level);
     else process.stderr.write(`${plain(text)}\n`);
   }
 
-  /** What goes wrong in a command is said. */
+  /** Reports the failure of a command to the user. */
   async reporting(ctx: ExtensionContext, work: () => Promise<void>): Promise<void> {
     this.ctx = ctx;
     await work().catch((error) => this.say(error.message, "error", ctx));
   }
 
-  /** A prompt that was typed before Pi knew it as a command, as in `pi -p`. */
+  /** A prompt command that was typed before Pi knew it, as with `pi -p`. */
   async promptTyped({ text, source }: Json, ctx: ExtensionContext): Promise<Typed> {
-    // What a server's own prompt says is not typed.
+    // Text from a server's prompt is not a command of the user.
     const [, command, line] = (source !== "extension" && /^\/(mcp__\S+)\s*([^]*)$/.exec(text)) || [];
     if (command === undefined) return undefined;
     let typed: Typed = { action: "handled" };
@@ -96,12 +96,12 @@ export class Board implements Ear {
     if (this.over) return;
     if (method === "notifications/switchboard/status") this.show(params);
     else if (method === "notifications/switchboard/notice") this.say(params.text, params.level);
-    else if (method === "notifications/message") this.hear(params);
+    else if (method === "notifications/message") this.showLog(params);
     else if (method.endsWith("/tools/list_changed")) this.again(async (link) => this.tools.take(await list(link)));
     else if (method.endsWith("/prompts/list_changed")) this.again((link) => this.learnPrompts(link));
   }
 
-  /** The next request starts it anew. */
+  /** The next request starts the program again. */
   lost(link: Link, why: string): void {
     if (this.link !== link || this.over) return;
     this.link = this.started = undefined;
@@ -109,9 +109,9 @@ export class Board implements Ear {
     this.complain(new Error(why));
   }
 
-  /** What servers log, if it is grave or somebody wanted to hear it. */
-  private hear({ level, logger, data }: Json): void {
-    const wanted = GRAVE.includes(level) || /\/handler-\d+$/.test(logger);
+  /** Shows log messages of servers that are severe, or that the user's handler requested. */
+  private showLog({ level, logger, data }: Json): void {
+    const wanted = SEVERE.includes(level) || /\/handler-\d+$/.test(logger);
     const text = typeof data === "string" ? data : JSON.stringify(data ?? null);
     if (wanted) this.say(`${logger}: ${text.slice(0, 500)}`, "warning");
   }
@@ -130,7 +130,7 @@ export class Board implements Ear {
     if (this.over) throw new Error("the session has ended");
     const link = new Link(findProgram(), ["serve", "--host", "pi"], this.ctx.cwd, this);
     this.link = link;
-    // Where nobody can be asked, each question is refused: what servers list must not depend on it.
+    // Declared in every mode, because listings must not depend on it; without a UI, requests are refused.
     const capabilities = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } };
     const who = { protocolVersion: REVISION, capabilities, clientInfo: { name: "pi", version: "0" } };
     const signal = AbortSignal.timeout(START_MS);
@@ -138,12 +138,12 @@ export class Board implements Ear {
     link.notify("notifications/initialized");
     const [tools] = await Promise.all([list(link, signal), hello]);
     if (!this.over) this.tools.take(tools);
-    this.again((link) => this.lookAround(link));
+    this.again((link) => this.loadState(link));
     return link;
   }
 
-  /** Whatever is known of the last program is known of this one, and heard from it. */
-  private async lookAround(link: Link): Promise<void> {
+  /** Requests the status and prompts, and so subscribes to their changes. */
+  private async loadState(link: Link): Promise<void> {
     this.show(await link.request("switchboard/status"));
     await this.learnPrompts(link);
   }
@@ -169,14 +169,14 @@ export class Board implements Ear {
     }
   }
 
-  /** Nobody waits for it. */
+  /** Runs in the background. */
   private again(work: (link: Link) => Promise<void>): void {
     this.connected().then(work).catch(this.complain);
   }
 
   private readonly complain = (error: Error): void => this.say(`MCP: ${error.message}`, "error");
 
-  /** The servers that there are, or those in some state. */
+  /** The names of all servers, or of those with a matching status. */
   names(fits = (_status: string): boolean => true): string[] {
     return this.status.servers.filter((one: Json) => fits(one.status)).map((one: Json) => one.name);
   }

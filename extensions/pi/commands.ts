@@ -1,4 +1,4 @@
-// `/mcp` and `/mcp-auth`: what the running program answers, and commands of its command line.
+// `/mcp` and `/mcp-auth`: requests to the running program, and commands of its command line.
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -13,11 +13,11 @@ import { askTrust } from "./trust.ts";
 
 type Work = (words: string[], ctx: ExtensionContext) => Promise<void>;
 type Child = ChildProcessWithoutNullStreams;
-type Talk = (line: string, child: Child) => Promise<void>;
+type OnFirstLine = (line: string, child: Child) => Promise<void>;
 
 /** Commands of the command line that need no terminal. */
 const SHELL = "add remove enable disable logout allow deny untrust import doctor describe instructions logs".split(" ");
-/** Commands after which a server is named. */
+/** Commands that take the name of a server. */
 const NAMING = /^(tools|connect|reconnect|disconnect|trust|untrust|remove|enable|disable|logout|instructions|logs)\s+$/;
 
 export function registerCommands(pi: ExtensionAPI, board: Board): void {
@@ -67,18 +67,18 @@ function worksOf(board: Board): Record<string, Work> {
 }
 
 function items(words: string[], prefix: string) {
-  // What is typed already would cost another Enter.
+  // A complete word is not offered: accepting it would cost another Enter.
   const fitting = words.filter((word) => word.startsWith(prefix) && word !== prefix);
   return fitting.length === 0 ? null : fitting.map((word) => ({ value: word, label: word }));
 }
 
-/** Options that are none of ours are those of the program that is added. */
+/** Unknown options belong to the program that is added, so `--` is inserted before them. */
 function asCommand([name = "", ...words]: string[]): string[] {
   const ours = /^(?!-)|^--(env|header|scope|transport|replace|json)\b|^--$/;
   return words.includes("--") || words.every((word) => ours.test(word)) ? [name, ...words] : [name, "--", ...words];
 }
 
-/** Words as in a shell, with quotes and backslashes and nothing else. */
+/** Splits words as a shell does, with quotes and backslashes only. */
 function wordsOf(line: string): string[] {
   const words = line.match(/(?:\\.|"(?:\\.|[^"\\])*"|'[^']*'|[^\s"'\\])+/gs) ?? [];
   const quoted = /\\(.)|"((?:\\.|[^"\\])*)"|'([^']*)'/gs;
@@ -87,8 +87,8 @@ function wordsOf(line: string): string[] {
   return words.map((word) => word.replace(quoted, unquote));
 }
 
-/** What a command printed; its failure is an error. `talk` hears its first line while it runs. */
-async function run(words: string[], board: Board, ctx: ExtensionContext, talk?: Talk): Promise<string> {
+/** Runs a command and returns its output; a failure is thrown. `onFirstLine` gets its first line while it runs. */
+async function run(words: string[], board: Board, ctx: ExtensionContext, onFirstLine?: OnFirstLine): Promise<string> {
   const options = { cwd: ctx.cwd, stdio: "pipe", signal: board.ending.signal } as const;
   const child = spawn(findProgram(), ["--color", "never", ...words], options);
   child.stdin.on("error", () => {});
@@ -96,10 +96,10 @@ async function run(words: string[], board: Board, ctx: ExtensionContext, talk?: 
   const hear = (text: string) => (said += text);
   child.stderr.setEncoding("utf8").on("data", hear);
   child.stdout.setEncoding("utf8").on("data", hear);
-  if (talk === undefined) child.stdin.end();
-  else createInterface(child.stdout).once("line", (line) => void talk(line, child).catch(() => child.kill()));
+  if (onFirstLine === undefined) child.stdin.end();
+  else createInterface(child.stdout).once("line", (line) => void onFirstLine(line, child).catch(() => child.kill()));
   const code = await new Promise((resolve, reject) => child.on("close", resolve).on("error", reject));
-  // Remedies in the words of Pi.
+  // Replaces commands in hints by the commands of Pi.
   const here = (_all: string, command: string) => (command === "auth" ? "`/mcp-auth" : `\`/mcp ${command}`);
   const text = said.trim().replace(/`switchboard (?!token|setup)(\w+)/g, here);
   if (code === 0 || words[0] === "doctor") return text;
@@ -116,7 +116,7 @@ async function signIn(named: string | undefined, board: Board, ctx: ExtensionCon
   const server = choose ? await board.dialogs.inTurn(ctx, (ui) => ui.select("Sign in to", waiting)) : named;
   if (server === undefined) throw new Error("Name the server: /mcp-auth SERVER");
   const over = new AbortController();
-  const talk = async (url: string, child: Child) => {
+  const onFirstLine = async (url: string, child: Child) => {
     board.say(`To sign in to ${server}, open this address:\n${url}`);
     if (!ctx.hasUI) return;
     if (ctx.mode === "tui") openPage(url);
@@ -125,12 +125,12 @@ async function signIn(named: string | undefined, board: Board, ctx: ExtensionCon
     if (pasted) child.stdin.write(`${pasted}\n`);
     else if (!over.signal.aborted) child.kill("SIGINT");
   };
-  await run(["auth", server, "--paste"], board, ctx, talk).finally(() => over.abort());
+  await run(["auth", server, "--paste"], board, ctx, onFirstLine).finally(() => over.abort());
   board.say(`Signed in to ${server}.`);
   await connect(board, server, true);
 }
 
-/** What is chosen is done; a new server can always be added. */
+/** Runs the action that the user chooses; adding a server is always offered. */
 async function choose(title: string, works: [string, () => Promise<void>][], board: Board, ctx: ExtensionContext) {
   const all = new Map([...works, ["Add a server …", () => addServer(board, ctx)]]);
   const chosen = await board.dialogs.inTurn(ctx, (ui) => ui.select(title, [...all.keys()]));
@@ -154,7 +154,7 @@ async function setup(board: Board, ctx: ExtensionContext): Promise<void> {
 async function addServer(board: Board, ctx: ExtensionContext): Promise<void> {
   const [endpoint, name] = await board.dialogs.inTurn(ctx, async (ui) => {
     const endpoint = await ui.input("Its address (https://…), or the command that starts it (npx -y …)", "");
-    return [endpoint, endpoint && (await ui.input("What it is called here (letters, digits, - and _)", ""))];
+    return [endpoint, endpoint && (await ui.input("Its name (letters, digits, - and _)", ""))];
   });
   if (!endpoint || !name) return;
   const words = /^\w+:\/\//.test(endpoint) ? [endpoint] : ["--", ...wordsOf(endpoint)];

@@ -1,4 +1,4 @@
-// What servers, and the program itself, ask of the user and of the model: Pi's own dialogs, one after the other.
+// Requests of servers and of the program to the user and the model: Pi's own dialogs, one after the other.
 
 import { spawn } from "node:child_process";
 import { basename } from "node:path";
@@ -10,15 +10,15 @@ import { fill } from "./form.ts";
 import { type Json, RpcError } from "./link.ts";
 import { fitting, plain } from "./render.ts";
 
-/** What a client answers whose user says no to sampling. */
+/** The MCP error code for sampling that the user refuses. */
 const REFUSED = -1;
 const METHOD_NOT_FOUND = -32601;
 
-/** Dialogs in which text of servers is nothing but text. */
+/** Dialogs in which control characters of servers are removed. */
 export interface Ui {
   select(title: string, options: string[]): Promise<string | undefined>;
   input(title: string, hint: string): Promise<string | undefined>;
-  /** Enter alone is a no: a dialog may come up while the user types. */
+  /** Enter alone declines: a dialog may appear while the user types. */
   agrees(title: string, text: string, yes: string): Promise<boolean>;
 }
 
@@ -28,8 +28,8 @@ export class Dialogs {
   /** Two dialogs at once would hide each other. */
   inTurn<T>(ctx: ExtensionContext, ask: (ui: Ui) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const asked = this.turn.then(() => {
-      if (!ctx.hasUI) throw new RpcError(REFUSED, "nobody can be asked in this mode of Pi");
-      if (signal?.aborted) throw new RpcError(REFUSED, "the question was taken back");
+      if (!ctx.hasUI) throw new RpcError(REFUSED, "the user cannot be asked in this mode of Pi");
+      if (signal?.aborted) throw new RpcError(REFUSED, "the question was cancelled");
       return ask(uiOf(ctx, signal));
     });
     this.turn = asked.catch(() => {});
@@ -48,7 +48,7 @@ export class Dialogs {
       case "sampling/createMessage":
         return this.inTurn(ctx, (ui) => sample(params, ui, asker ?? "A server", ctx, signal), signal);
       default:
-        throw new RpcError(METHOD_NOT_FOUND, `\`${method}\` is not offered here`);
+        throw new RpcError(METHOD_NOT_FOUND, `\`${method}\` is not supported`);
     }
   }
 }
@@ -71,24 +71,24 @@ async function visit({ message, url }: Json, ui: Ui): Promise<Json> {
   return { action: chosen === undefined ? "cancel" : chosen === "Decline" ? "decline" : "accept" };
 }
 
-/** The address is one argument of a program, never text for a shell; the program saw to it that it is a web page. */
+/** Passes the URL as one argument, never to a shell; the program has checked that it is a web page. */
 export function openPage(url: string): void {
   if (!/^https?:\/\//.test(url)) return;
   const openers: Record<string, string[]> = { darwin: ["open"], win32: ["rundll32", "url.dll,FileProtocolHandler"] };
   const [program, ...args] = openers[process.platform] ?? [process.env.BROWSER || "xdg-open"];
   const opener = spawn(program, [...args, url], { stdio: "ignore", detached: true });
-  // Without a browser the address is on the screen still.
+  // Without a browser, the user can still read the URL on the screen.
   opener.on("error", () => {});
   opener.unref();
 }
 
-/** Both ways are shown: what goes to the model, and what goes back to the server. */
+/** The user approves both directions: the request to the model, and the response to the server. */
 async function sample(params: Json, ui: Ui, asker: string, ctx: ExtensionContext, signal: AbortSignal): Promise<Json> {
   const model = ctx.model;
   if (model === undefined) throw new RpcError(REFUSED, "no model is chosen in Pi");
   const messages = params.messages.map(toPi);
   const wanted = [params.systemPrompt, ...params.messages.map(shown)].filter(Boolean).join("\n\n");
-  const asks = await ui.agrees(`${asker} wants to ask your model (${model.id}):`, wanted, "Ask it");
+  const asks = await ui.agrees(`${asker} requests a completion of your model (${model.id}):`, wanted, "Ask it");
   if (!asks) throw new RpcError(REFUSED, "the user declined the request to the model");
   const { maxTokens, temperature, systemPrompt } = params;
   const sent = { systemPrompt, messages };

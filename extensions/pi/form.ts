@@ -1,22 +1,22 @@
-// A form of a server, filled in field by field.
+// The form of an elicitation, filled in field by field.
 
 import type { Ui } from "./dialogs.ts";
 import type { Json } from "./link.ts";
 
-/** What a dialog that was closed comes to. */
+/** Thrown when the user closes a dialog. */
 class Cancelled extends Error {}
 type Choice = [words: string, value: unknown];
 const DONE: Choice = ["(done)", Symbol("done")];
 const BOOLEAN = [{ const: false, title: "No" }, { const: true, title: "Yes" }];
 const OMIT: Choice = ["(leave it out)", undefined];
 
-/** What the user decides; `asker` is the server, unless the program itself asks. */
+/** The user's response; `asker` is the server, or undefined if the program itself asks. */
 export async function fill(form: Json, ui: Ui, asker: string | undefined): Promise<Json> {
   const schema = form.requestedSchema ?? {};
   const names = Object.keys(schema.properties ?? {});
   const filling = new Filling(schema, ui, asker);
   try {
-    // A choice of the program's own needs no form around it.
+    // A single choice from the program itself is one dialog.
     const choices = asker === undefined && names.length === 1 ? choicesOf(schema.properties[names[0]]) : undefined;
     if (choices) return { action: "accept", content: { [names[0]]: await filling.pick(form.message, choices) } };
     if (!(await filling.pick(form.message, [["Decline", false], ["Continue", true]]))) return { action: "decline" };
@@ -36,7 +36,7 @@ export async function fill(form: Json, ui: Ui, asker: string | undefined): Promi
 class Filling {
   constructor(private readonly schema: Json, private readonly ui: Ui, private readonly asker?: string) {}
 
-  /** The value of a field, or nothing. Each question says whose it is. */
+  /** The value of a field, if any. Each question names its server. */
   async ask(name: string): Promise<unknown> {
     const field: Json = this.schema.properties[name];
     const optional = !this.schema.required?.includes(name);
@@ -58,7 +58,7 @@ class Filling {
 
   async pick(title: string, choices: Choice[]): Promise<unknown> {
     const words = choices.map(([words]) => words);
-    // What reads alike is told apart.
+    // Equal labels get a number.
     const shown = words.map((word, at) => (words.indexOf(word) === at ? word : `${word} (${at + 1})`));
     const chosen = choices[shown.indexOf((await this.ui.select(title, shown)) ?? "")];
     if (chosen === undefined) throw new Cancelled();
@@ -79,17 +79,17 @@ class Filling {
   }
 }
 
-/** What can be chosen, if the field is a choice: in all the ways that revisions of MCP have for it. */
+/** The choices of a field, in each form that a revision of MCP defines; undefined if it has none. */
 function choicesOf(field: Json): Choice[] | undefined {
   const named: Json[] | undefined = field.oneOf ?? field.anyOf;
   const plain = field.enum?.map((value: unknown, at: number) => ({ const: value, title: field.enumNames?.[at] }));
   const all: Json[] | undefined = field.type === "boolean" ? BOOLEAN : (named ?? plain);
   const choices = all?.map((one): Choice => [`${one.title ?? one.const}`, one.const]);
-  // What is usual comes first.
+  // The default comes first.
   return choices?.toSorted((one, other) => Number(other[1] === field.default) - Number(one[1] === field.default));
 }
 
-/** The server checks what it gets; this spares the user a round. */
+/** The server validates too; this check saves the user a round trip. */
 function faultOf(value: string | number, field: Json): string | undefined {
   const isNumber = typeof value === "number";
   const size = isNumber ? value : value.length;

@@ -1,4 +1,4 @@
-// Every MCP server behind one small tool. Pi calls us, `switchboard serve --host pi` decides; this translates.
+// The extension of Pi: translates between Pi and `switchboard serve --host pi`, which decides.
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 

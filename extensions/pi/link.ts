@@ -1,15 +1,15 @@
-// The program as a child process: JSON-RPC, a message a line, over its standard streams.
+// The program as a child process: JSON-RPC over its standard streams, one message per line.
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 
 export type Json = Record<string, any>;
 
-/** What the program asks and tells. */
-export interface Ear {
+/** Handles requests and notifications of the program. */
+export interface LinkHandler {
   request(method: string, params: Json, signal: AbortSignal): Promise<unknown>;
   notice(method: string, params: Json): void;
-  /** It ended although nobody closed it; `why` is what it said last. */
+  /** The program ended unexpectedly; `why` is its last output. */
   lost(link: Link, why: string): void;
 }
 
@@ -19,25 +19,25 @@ export class RpcError extends Error {
   }
 }
 
-export interface Patience {
+export interface RequestOptions {
   signal?: AbortSignal;
   progress?: (params: Json) => void;
 }
 
-interface Waiting extends Patience {
+interface PendingRequest extends RequestOptions {
   resolve(result: any): void;
   reject(error: Error): void;
 }
 
 const INTERNAL_ERROR = -32603;
-/** How long the program may take to end by itself, and after it was told to. */
+/** How long the program may take to exit by itself, and again after SIGTERM. */
 const GRACE_MS = 3_000;
-/** What is kept of what it writes to standard error. */
-const SAID = 4_000;
+/** Characters of its standard error that are kept. */
+const STDERR_CHARS = 4_000;
 
 export class Link {
   private readonly child: ChildProcessWithoutNullStreams;
-  private readonly waiting = new Map<number, Waiting>();
+  private readonly waiting = new Map<number, PendingRequest>();
   private readonly asked = new Map<string | number, AbortController>();
   private readonly ended: Promise<void>;
   private rest = "";
@@ -45,12 +45,12 @@ export class Link {
   private last = 0;
   private closed = false;
 
-  constructor(program: string, args: string[], cwd: string, private readonly ear: Ear) {
+  constructor(program: string, args: string[], cwd: string, private readonly handler: LinkHandler) {
     this.child = spawn(program, args, { cwd, stdio: "pipe" });
     this.child.stdout.setEncoding("utf8").on("data", (text: string) => this.read(text));
-    const hear = (text: string) => (this.said = (this.said + text).slice(-SAID));
+    const hear = (text: string) => (this.said = (this.said + text).slice(-STDERR_CHARS));
     this.child.stderr.setEncoding("utf8").on("data", hear);
-    // A program that ended takes no more; its end is told below.
+    // Writing to an exited program fails; its exit is handled below.
     this.child.stdin.on("error", () => {});
     this.ended = new Promise((resolve) => {
       this.child.on("error", (error) => this.end(error.message, resolve));
@@ -59,7 +59,7 @@ export class Link {
     this.hold(false);
   }
 
-  request(method: string, params: Json = {}, { signal, progress }: Patience = {}): Promise<any> {
+  request(method: string, params: Json = {}, { signal, progress }: RequestOptions = {}): Promise<any> {
     if (this.closed) return Promise.reject(new Error("the program `switchboard` has ended"));
     if (signal?.aborted) return Promise.reject(aborted(signal));
     const id = ++this.last;
@@ -83,7 +83,7 @@ export class Link {
     this.write({ method, params });
   }
 
-  /** Ends the program: by the end of its input, and by a signal if that is not enough. */
+  /** Ends the program: closes its input, then sends signals if it does not exit. */
   async close(): Promise<void> {
     this.closed = true;
     this.child.stdin.end();
@@ -94,7 +94,7 @@ export class Link {
     }
   }
 
-  /** Pi ends when nothing holds it; only what is waited for does. */
+  /** The child process keeps Pi running only while a request is in flight. */
   private hold(on: boolean): void {
     const held = [this.child, ...(this.child.stdio as unknown as Socket[])];
     for (const one of held) one?.[on ? "ref" : "unref"]?.();
@@ -112,7 +112,7 @@ export class Link {
       try {
         this.take(JSON.parse(line));
       } catch (error) {
-        // Nothing that is said may end Pi; whoever waits for an answer hears of the end.
+        // An unreadable message must not crash Pi; requests in flight fail when the program exits.
         this.said += `\nunreadable: ${(error as Error).message}`;
         this.child.kill();
       }
@@ -131,7 +131,7 @@ export class Link {
     } else if (method === "notifications/cancelled") {
       this.asked.get(params?.requestId)?.abort();
     } else {
-      this.ear.notice(method, params ?? {});
+      this.handler.notice(method, params ?? {});
     }
   }
 
@@ -139,7 +139,7 @@ export class Link {
     const controller = new AbortController();
     this.asked.set(id, controller);
     try {
-      this.write({ id, result: await this.ear.request(method, params, controller.signal) });
+      this.write({ id, result: await this.handler.request(method, params, controller.signal) });
     } catch (error) {
       const code = error instanceof RpcError ? error.code : INTERNAL_ERROR;
       this.write({ id, error: { code, message: (error as Error).message } });
@@ -154,7 +154,7 @@ export class Link {
     const why = `the program \`switchboard\` has ended: ${this.said.trim() || how}`;
     for (const waiting of this.waiting.values()) waiting.reject(new Error(why));
     for (const controller of this.asked.values()) controller.abort();
-    if (lost) this.ear.lost(this, why);
+    if (lost) this.handler.lost(this, why);
     done();
   }
 }

@@ -1,10 +1,10 @@
-// How calls and results look in Pi's terminal: a line each, and all of it when expanded.
+// Calls and results in Pi's terminal: one line each, and in full when expanded.
 
 import { stripVTControlCharacters } from "node:util";
 
 import type { Json } from "./link.ts";
 
-/** What Pi draws. */
+/** A component of Pi's terminal UI. */
 type Component = { render(width: number): string[]; invalidate(): void };
 
 export function renderCall(tool: Json, args: Json = {}, theme: any, context: any): Component {
@@ -33,43 +33,43 @@ export function renderResult(result: any, how: any, theme: any, { lines: shown =
   });
 }
 
-/** What the one tool is asked for, in the words of a call. */
+/** The arguments of `mcp` as one line, such as the tool and its arguments. */
 function mode({ tool, args, ...rest }: Json): string {
   const others = Object.keys(rest).length > 0 ? JSON.stringify(rest) : "";
   if (tool === undefined) return others || "status";
   return [tool, args && (typeof args === "string" ? args : JSON.stringify(args)), others].filter(Boolean).join(" ");
 }
 
-/** Drawn again only for another width. */
+/** A component that caches its rows for one width. */
 function lines(draw: (width: number) => string[]): Component {
   let drawn: { width: number; rows: string[] } | undefined;
   const render = (width: number) => (drawn?.width === width ? drawn : (drawn = { width, rows: draw(width) })).rows;
   return { render, invalidate: () => (drawn = undefined) };
 }
 
-/** What servers say moves no cursor and colours nothing. */
+/** Text of servers without control characters and escape sequences. */
 export function plain(text: string): string {
   const visible = stripVTControlCharacters(text).replaceAll("\t", "  ");
   return visible.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (c) => (c === "\n" ? c : "\ufffd"));
 }
 
-/** How a text ends that is not all there. */
+/** The end of a text that was cut. */
 export const CUT = "(not all of it fits)";
-/** As much of a dialog's text as leaves room for its choices: what is not seen is not agreed to. */
+/** Cuts the text of a dialog so that its choices stay visible; a cut text must not be approved. */
 export function fitting(text: string, mode: string): string {
   const { rows, columns } = mode === "tui" ? process.stdout : { rows: 400, columns: 400 };
   const [lines, room] = [wrapped(text, (columns ?? 80) - 6), Math.max((rows ?? 24) - 14, 4)];
   return lines.length > room ? [...lines.slice(0, room), CUT].join("\n") : plain(text);
 }
 
-/** Rather too many than too few: what is wider than the terminal would break its lines. */
+/** An upper bound of the columns: a line wider than the terminal would break the layout. */
 function columns(text: string): number {
   let sum = 0;
   for (const c of text) sum += c < "\u0300" ? 1 : 2;
   return sum;
 }
 
-/** At most so many columns, with a mark where something is missing. */
+/** One line of at most `room` columns; a cut line ends with `…`. */
 function cut(text: string, room: number): string {
   const line = plain(text).replaceAll("\n", " ");
   if (columns(line) <= room) return line;

@@ -1,4 +1,4 @@
-// The tools that the program lists, as tools of Pi.
+// Registers the tools that the program lists as tools of Pi.
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 
@@ -8,14 +8,14 @@ import type { Json } from "./link.ts";
 import { renderCall, renderResult } from "./render.ts";
 
 export class Tools {
-  /** As Pi has them. */
+  /** The registered tools as JSON, by name. */
   private readonly known = new Map<string, string>();
-  /** The calls whose results are errors: Pi before 0.99 takes that from an event only. */
+  /** Ids of calls with an error result: Pi before 0.99 takes `isError` only from an event. */
   private readonly failed = new Set<string>();
 
   constructor(private readonly pi: ExtensionAPI, private readonly board: Board) {}
 
-  /** Registers what is new. What Pi has stays as it is, for the prompt cache, until the user asks (`renew`). */
+  /** Registers new tools. Registered ones stay unchanged for the prompt cache, unless `renew` is set. */
   take(list: Json[], renew = false): void {
     for (const tool of list) {
       const known = this.known.get(tool.name);
@@ -32,7 +32,7 @@ export class Tools {
   }
 
   private register(tool: Json): void {
-    // What Pi or another extension has under that name stays what it is; `mcp` finds ours.
+    // A tool of Pi or another extension keeps its name; ours is still reached through `mcp`.
     const taken = !this.known.has(tool.name) && this.pi.getAllTools().some(({ name }) => name === tool.name);
     if (taken) return;
     this.known.set(tool.name, JSON.stringify(tool));
@@ -61,7 +61,7 @@ export class Tools {
   }
 }
 
-/** Some models write an object or a list as JSON in a string, which Pi would refuse before the program sees it. */
+/** Parses objects and arrays that a model wrote as JSON strings, which Pi would refuse. */
 function unquoted(args: any, schema: Json): unknown {
   const quoted = ([name, value]: [string, unknown]) =>
     typeof value === "string" && ["object", "array"].includes(schema.properties?.[name]?.type);

@@ -1,4 +1,4 @@
-// The servers that a project brings: shown to the letter, approved by the user alone.
+// Pending servers of a project: the exact definition is shown, and only the user approves it.
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 
@@ -6,7 +6,7 @@ import type { Board } from "./board.ts";
 import type { Json } from "./link.ts";
 import { CUT, fitting } from "./render.ts";
 
-/** Asks for each server that waits, or for one. */
+/** Asks about each pending server, or about one. */
 export async function askTrust(board: Board, ctx: ExtensionContext, server?: string): Promise<void> {
   const { pending } = await board.ask("switchboard/pending", {});
   const meant: Json[] = pending.filter((one: Json) => server === undefined || one.server === server);
@@ -18,7 +18,7 @@ export async function askTrust(board: Board, ctx: ExtensionContext, server?: str
   }
   for (const { server, hash, changed, text } of meant) {
     const title = `Trust the ${changed ? "changed " : ""}server ${server} of this project?`;
-    // Nobody approves half a definition.
+    // A definition that was cut cannot be approved.
     if (fitting(`${title}\n\n${text}`, ctx.mode).endsWith(CUT))
       board.say(`${server} is too long to be shown here; look at it with \`switchboard trust\` in a shell.`);
     else if (await board.dialogs.inTurn(ctx, (ui) => ui.agrees(title, text, "Trust it")))

@@ -33,7 +33,7 @@ use self::token::Token;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) globals: Globals,
-    /// Of the status, if there is no command.
+    /// Applies to the status, if there is no command.
     #[command(flatten)]
     pub(crate) format: Format,
     #[command(subcommand)]
@@ -41,25 +41,26 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What shall be done. An option of the status goes with no other command.
-    pub(crate) fn wanted(self) -> Result<(Globals, Command), clap::Error> {
+    /// The command to run. Options of the status are not valid before another command.
+    pub(crate) fn resolved(self) -> Result<(Globals, Command), clap::Error> {
         let Cli { globals, format, command } = self;
         match command {
-            None => {
-                Ok((globals, Command::Talk(Talk::Status(Status { format, ..Status::default() }))))
-            }
+            None => Ok((
+                globals,
+                Command::Server(ServerCommand::Status(Status { format, ..Status::default() })),
+            )),
             Some(_) if format.json => Err(Cli::command().error(
                 ErrorKind::ArgumentConflict,
-                "`--json` goes after the command whose answer it is about",
+                "`--json` must follow the command that it applies to",
             )),
             Some(command) => Ok((globals, command)),
         }
     }
 
-    /// Whether a command line that cannot be understood wants its answer in JSON.
+    /// Whether an invalid command line requests JSON output.
     pub(crate) fn wants_json(args: &[OsString]) -> bool {
         let given = Cli::command().ignore_errors(true).try_get_matches_from(args);
-        // There it is a snippet.
+        // The `--json` of `add` takes a snippet.
         let adds = given.is_ok_and(|given| given.subcommand_name() == Some("add"));
         let options = args.iter().take_while(|arg| *arg != "--");
         !adds && options.into_iter().any(|arg| arg == "--json")
@@ -90,10 +91,10 @@ pub(crate) enum Color {
     Never,
 }
 
-/// How a reading command answers.
+/// The output format of a reading command.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Format {
-    /// Answer in JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -101,7 +102,7 @@ pub(crate) struct Format {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the `mcp` tool to a host on standard input and output, or to many over HTTP
-    #[command(after_help = "Over HTTP every client has to show the bearer token that \
+    #[command(after_help = "Over HTTP every client must send the bearer token that \
         `switchboard status --http-token` prints.\n\n\
         Examples:\n  switchboard serve --toolset direct\n  switchboard serve --http\n  \
         switchboard serve --http 127.0.0.1:9000\n\n\
@@ -109,17 +110,17 @@ pub(crate) enum Command {
         { \"mcpServers\": { \"switchboard\": { \"command\": \"switchboard\", \"args\": [\"serve\"] } } }")]
     Serve(Serve),
     #[command(flatten)]
-    Talk(Talk),
-    /// Say what would go wrong with the servers, and what to do about it
+    Server(ServerCommand),
+    /// Check the configuration and the servers, and suggest fixes
     #[command(
-        after_help = "Starts nothing unless `--connect` says so. Exits with 1 if something is wrong.\n\n\
+        after_help = "Starts nothing without `--connect`. Exits with 1 if there is a problem.\n\n\
         Examples:\n  switchboard doctor\n  switchboard doctor github --connect"
     )]
     Doctor(Doctor),
     /// Connect a server afresh, list its tools and close it again
     #[command(
-        after_help = "The connection ends with the command; what was listed stays known. Without \
-        a name, a terminal is asked for a server to add.\n\n\
+        after_help = "The connection ends with the command; its listing stays cached. Without \
+        a name, asks on the terminal for a server to add.\n\n\
         Example:\n  switchboard connect github"
     )]
     Connect {
@@ -128,23 +129,23 @@ pub(crate) enum Command {
         #[command(flatten)]
         format: Format,
     },
-    /// Be asked what to import and which server to add, step by step
+    /// Choose interactively what to import and which server to add
     #[command(after_help = "Each change is shown first, and only a `y` writes it.\n\n\
         Example:\n  switchboard setup")]
     Setup,
     /// Take a short tour on the built-in server
     Demo,
-    /// Look at the servers of this project and approve them, one by one
+    /// Review the servers of this project and approve them, one by one
     #[command(after_help = "Example:\n  switchboard trust github")]
     Trust {
         /// Only these
         #[arg(value_name = "SERVER")]
         servers: Vec<String>,
-        // Known only so that whoever tries it is told why it does nothing.
+        // Accepted only to explain why it has no effect.
         #[arg(long, hide = true)]
         yes: bool,
     },
-    /// Take back the approval of servers of this project
+    /// Revoke the approval of servers of this project
     #[command(after_help = "Example:\n  switchboard untrust github")]
     Untrust {
         #[arg(value_name = "SERVER", required = true)]
@@ -152,24 +153,24 @@ pub(crate) enum Command {
     },
     #[command(flatten)]
     Edit(Edit),
-    /// Put Switchboard into the configuration of a host
+    /// Add Switchboard to the configuration of a host
     #[command(
-        after_help = "What changes is shown first. `uninstall` takes it back to the byte.\n\n\
+        after_help = "Changes are shown first. `uninstall` restores the files byte for byte.\n\n\
         Examples:\n  switchboard install claude-code\n  \
         switchboard install codex --move --dry-run\n  switchboard install pi"
     )]
     Install(Install),
-    /// Take Switchboard out of a host, and give back what was moved
+    /// Remove Switchboard from a host, and restore the servers that were moved
     #[command(after_help = "Example:\n  switchboard uninstall claude-code")]
     Uninstall {
         /// The host
         #[arg(value_parser = HostName)]
         host: String,
-        /// Change the files without a question
+        /// Change the files without confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// Look at the configuration files
+    /// Show, check and change the configuration files
     Config {
         #[command(subcommand)]
         command: Config,
@@ -187,25 +188,21 @@ pub(crate) enum Command {
     },
 }
 
-/// The commands that talk to servers.
+/// The commands that use servers.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Talk {
-    /// Show all servers; connects nothing unless `--check` says so
-    #[command(
-        after_help = "Tokens are estimated, usually within 3 %, from what was listed before. \
+pub(crate) enum ServerCommand {
+    /// Show all servers; connects nothing without `--check`
+    #[command(after_help = "Tokens are estimated, usually within 3 %, from cached listings. \
         `--check` exits with 5 if a server failed.\n\n\
         Examples:\n  switchboard status\n  switchboard status --check\n  \
-        switchboard status --tokens --json\n  switchboard status --http-token"
-    )]
+        switchboard status --tokens --json\n  switchboard status --http-token")]
     Status(Status),
-    /// Send one request to a server and print its answer as it came
-    #[command(
-        after_help = "For people who write servers. A tool call needs the approval that any call \
-        needs. Exits with 1 if the server answers with an error.\n\n\
+    /// Send one request to a server and print the raw response
+    #[command(after_help = "For server authors. A tool call needs the same approval as any other \
+        call. Exits with 1 if the server answers with an error.\n\n\
         Examples:\n  switchboard inspect demo\n  switchboard inspect demo tools/list\n  \
         switchboard inspect demo tools/call '{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}'\n  \
-        switchboard inspect -vvv demo ping"
-    )]
+        switchboard inspect -vvv demo ping")]
     Inspect(Inspect),
     /// List the tools of all servers, or of one
     #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json\n  \
@@ -222,7 +219,7 @@ pub(crate) enum Talk {
     #[command(after_help = "Examples:\n  switchboard search create issue\n  \
         switchboard search --regex '^list_' --server github")]
     Search(Search),
-    /// Show what a tool does and takes
+    /// Describe a tool and its parameters
     #[command(after_help = "Example:\n  switchboard describe demo_add")]
     Describe {
         /// Its name, with or without the prefix of its server
@@ -235,7 +232,7 @@ pub(crate) enum Talk {
         #[command(flatten)]
         format: Format,
     },
-    /// Show what a server says about its own use
+    /// Show the instructions of a server
     #[command(after_help = "Example:\n  switchboard instructions github")]
     Instructions {
         /// Its name
@@ -259,16 +256,15 @@ pub(crate) enum Talk {
     /// Sign in to a server at a URL
     #[command(
         after_help = "Prints the address to open, opens it in the browser if this is a terminal \
-        that has one, and waits for up to ten minutes until somebody signed in there. Where the \
-        browser is on another machine, it ends at a page that it cannot load: the address of that \
-        page can be pasted.\n\n\
+        that has one, and waits up to ten minutes for the sign-in. If the browser is on \
+        another machine, it ends at a page that does not load: paste the address of that page.\n\n\
         Without a terminal the address is a line on standard output. With `--json` there are two \
-        lines: what to open, and who is signed in.\n\n\
+        lines: the URL to open, and the result of the sign-in.\n\n\
         Examples:\n  switchboard auth tracker\n  switchboard auth tracker --paste\n  \
         switchboard auth tracker --device"
     )]
     Auth(Auth),
-    /// Sign out of a server: its authority is told, and its tokens are removed
+    /// Sign out of a server: revoke its tokens and remove them
     #[command(after_help = "Example:\n  switchboard logout tracker")]
     Logout {
         /// Its name
@@ -289,7 +285,7 @@ pub(crate) enum Talk {
         Examples:\n  switchboard read demo://notes\n  \
         switchboard read file:///logo.png > logo.png")]
     Read {
-        /// Its address, as `switchboard resources` shows it
+        /// Its URI, as `switchboard resources` shows it
         uri: String,
         /// Ask this server, even if it does not list the resource
         #[arg(long)]
@@ -325,7 +321,7 @@ pub(crate) enum Talk {
         #[command(flatten)]
         printed: Printed,
     },
-    /// Say what there is to disconnect: nothing, between two commands
+    /// List connections that can be closed; none outlasts a command
     #[command(
         after_help = "Each command starts the servers that it needs and stops them when it ends.\n\n\
         Example:\n  switchboard disconnect github"
@@ -346,15 +342,15 @@ pub(crate) enum Talk {
         #[command(flatten)]
         format: Format,
     },
-    /// Keep tokens for servers at a URL
+    /// Store bearer tokens for servers at a URL
     Token {
         #[command(subcommand)]
         command: Token,
     },
-    /// Show which tools are not what was accepted, and how they differ
+    /// Show which tools changed since they were pinned, and how
     #[command(
         args_conflicts_with_subcommands = true,
-        after_help = "The first listing of a server is what is accepted. Connects nothing.\n\n\
+        after_help = "The first listing of a server is pinned automatically. Connects nothing.\n\n\
         Examples:\n  switchboard pins\n  switchboard pins github --json\n  \
         switchboard pins accept github create_issue"
     )]
@@ -371,10 +367,10 @@ pub(crate) enum Talk {
     Logs {
         /// Only this server
         server: Option<String>,
-        /// Go on as lines are written
+        /// Continue as lines are written
         #[arg(short, long)]
         follow: bool,
-        /// How many of the last lines
+        /// Number of lines from the end
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         lines: usize,
     },
@@ -394,13 +390,13 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// What the tool should do; any word counts
+    /// Words that describe the tool; any of them may match
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
-    /// How many hits at most
+    /// Maximum number of hits
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
-    /// How many hits to skip
+    /// Number of hits to skip
     #[arg(long, default_value_t = 0)]
     pub(crate) offset: usize,
     /// Take the words as a regular expression over names and descriptions
@@ -419,10 +415,10 @@ pub(crate) struct Search {
 pub(crate) struct Auth {
     /// Its name
     pub(crate) server: String,
-    /// Open no browser, and take the address that the browser ends at
+    /// Open no browser; paste the address that the browser ends at
     #[arg(long, conflicts_with = "device")]
     pub(crate) paste: bool,
-    /// Sign in at another device, with a short code, where the authority offers that
+    /// Sign in on another device with a short code, if the authorization server supports it
     #[arg(long)]
     pub(crate) device: bool,
     #[command(flatten)]
@@ -431,7 +427,7 @@ pub(crate) struct Auth {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Pins {
-    /// Accept the tools of a server as they were listed last
+    /// Pin the tools of a server as last listed
     #[command(after_help = "Examples:\n  switchboard pins accept github\n  \
         switchboard pins accept github create_issue list_issues")]
     Accept {
@@ -444,10 +440,10 @@ pub(crate) enum Pins {
 }
 
 impl Command {
-    /// How failures are to be told, too.
+    /// The output format, which also applies to failures.
     pub(crate) fn format(&self) -> Format {
         match self {
-            Command::Talk(talk) => talk.format(),
+            Command::Server(talk) => talk.format(),
             Command::Config {
                 command:
                     Config::Path { format } | Config::Show { format, .. } | Config::Check { format },
@@ -469,49 +465,53 @@ impl Command {
     }
 }
 
-impl Talk {
-    /// The server that stands in no configuration, if one was given.
+impl ServerCommand {
+    /// The ad-hoc server of the command, if there is one.
     pub(crate) fn ad_hoc(&self) -> Option<&AdHoc> {
         match self {
-            Talk::Tools { ad_hoc, .. }
-            | Talk::Search(Search { ad_hoc, .. })
-            | Talk::Describe { ad_hoc, .. }
-            | Talk::Call(Call { ad_hoc, .. })
-            | Talk::Resources { ad_hoc, .. }
-            | Talk::Read { ad_hoc, .. }
-            | Talk::Prompts { ad_hoc, .. }
-            | Talk::Prompt { ad_hoc, .. } => Some(ad_hoc).filter(|ad_hoc| ad_hoc.is_given()),
-            Talk::Status(_)
-            | Talk::Inspect(_)
-            | Talk::Instructions { .. }
-            | Talk::Auth(_)
-            | Talk::Logout { .. }
-            | Talk::Disconnect { .. }
-            | Talk::Reconnect { .. }
-            | Talk::Token { .. }
-            | Talk::Pins { .. }
-            | Talk::Logs { .. } => None,
+            ServerCommand::Tools { ad_hoc, .. }
+            | ServerCommand::Search(Search { ad_hoc, .. })
+            | ServerCommand::Describe { ad_hoc, .. }
+            | ServerCommand::Call(Call { ad_hoc, .. })
+            | ServerCommand::Resources { ad_hoc, .. }
+            | ServerCommand::Read { ad_hoc, .. }
+            | ServerCommand::Prompts { ad_hoc, .. }
+            | ServerCommand::Prompt { ad_hoc, .. } => {
+                Some(ad_hoc).filter(|ad_hoc| ad_hoc.is_given())
+            }
+            ServerCommand::Status(_)
+            | ServerCommand::Inspect(_)
+            | ServerCommand::Instructions { .. }
+            | ServerCommand::Auth(_)
+            | ServerCommand::Logout { .. }
+            | ServerCommand::Disconnect { .. }
+            | ServerCommand::Reconnect { .. }
+            | ServerCommand::Token { .. }
+            | ServerCommand::Pins { .. }
+            | ServerCommand::Logs { .. } => None,
         }
     }
 
     fn format(&self) -> Format {
         match self {
-            Talk::Status(Status { format, .. })
-            | Talk::Inspect(Inspect { format, .. })
-            | Talk::Tools { format, .. }
-            | Talk::Search(Search { format, .. })
-            | Talk::Describe { format, .. }
-            | Talk::Instructions { format, .. }
-            | Talk::Auth(Auth { format, .. })
-            | Talk::Resources { format, .. }
-            | Talk::Prompts { format, .. }
-            | Talk::Pins { format, .. }
-            | Talk::Reconnect { format, .. } => *format,
-            Talk::Call(Call { printed, .. })
-            | Talk::Read { printed, .. }
-            | Talk::Prompt { printed, .. } => printed.format,
-            Talk::Token { command } => command.format(),
-            Talk::Logout { .. } | Talk::Disconnect { .. } | Talk::Logs { .. } => Format::default(),
+            ServerCommand::Status(Status { format, .. })
+            | ServerCommand::Inspect(Inspect { format, .. })
+            | ServerCommand::Tools { format, .. }
+            | ServerCommand::Search(Search { format, .. })
+            | ServerCommand::Describe { format, .. }
+            | ServerCommand::Instructions { format, .. }
+            | ServerCommand::Auth(Auth { format, .. })
+            | ServerCommand::Resources { format, .. }
+            | ServerCommand::Prompts { format, .. }
+            | ServerCommand::Pins { format, .. }
+            | ServerCommand::Reconnect { format, .. } => *format,
+            ServerCommand::Call(Call { printed, .. })
+            | ServerCommand::Read { printed, .. }
+            | ServerCommand::Prompt { printed, .. } => printed.format,
+            ServerCommand::Token { command } => command.format(),
+            ServerCommand::Logout { .. }
+            | ServerCommand::Disconnect { .. }
+            | ServerCommand::Logs { .. } => Format::default(),
         }
     }
 }

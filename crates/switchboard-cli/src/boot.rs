@@ -1,4 +1,4 @@
-//! From the global flags to a gateway, and back to a clean end: no server outlives the command.
+//! From the global flags to a gateway and its shutdown: no server outlives the command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::signals::Signals;
 use crate::spinner::Spinner;
 use crate::style::Palette;
 
-/// What every command starts from.
+/// The state that every command starts with.
 pub(crate) struct App {
     pub(crate) printer: Printer,
     pub(crate) environment: Environment,
@@ -38,11 +38,11 @@ pub(crate) struct App {
     load_options: LoadOptions,
 }
 
-/// What was said beforehand about the servers that a command uses.
+/// Options for the servers that a command uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) consent: Consent,
-    /// Replaces what the configuration says.
+    /// Takes precedence over the configuration.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl Terms {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot work in `{}`", path.display())]
+#[error("cannot use `{}` as the working directory", path.display())]
 struct NoDirectory {
     path: PathBuf,
     #[source]
@@ -94,7 +94,7 @@ impl App {
         let mut environment = Environment::of_process();
         let typed_in = environment.cwd.clone();
         let project = globals.cwd.as_deref().map_or(typed_in.clone(), |cwd| typed_in.join(cwd));
-        // One project has one path, so that an approval is found again.
+        // One canonical path for each project, so that its approvals are found again.
         environment.cwd = project.canonicalize().map_err(|cause| {
             let subject = Subject::Config { path: project.display().to_string() };
             Failure::new(Code::BadRequest, subject, NoDirectory { path: project, cause })
@@ -112,28 +112,28 @@ impl App {
         Ok(App { printer, environment, paths, typed_in, load_options })
     }
 
-    /// What reads the files and the standard input that a command line names.
+    /// Reads the files and the standard input that a command line names.
     pub(crate) fn input(&self) -> Input {
         Input::new(&self.typed_in, self.environment.home())
     }
 
-    /// What changes the configuration files.
+    /// Edits the configuration files.
     pub(crate) fn editor(&self) -> Editor<'_> {
         Editor::new(&self.environment, &self.paths, self.load_options())
     }
 
-    /// What changes the files of hosts.
+    /// Edits the files of hosts.
     pub(crate) fn installer(&self) -> Installer<'_> {
         let (environment, paths) = (&self.environment, &self.paths);
         Installer::new(environment, paths, self.load_options(), extension::FILES)
     }
 
-    /// Reads the configuration without a word about it.
+    /// Reads the configuration without printing warnings.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         load::load(&self.environment, &self.paths, &self.load_options).map_err(not_loaded)
     }
 
-    /// Looks at what other hosts have.
+    /// Reads the configurations of other hosts.
     pub(crate) fn discover(&self) -> Result<Discovery, Failure> {
         discover(&self.environment, &self.paths, &self.load_options).map_err(not_loaded)
     }
@@ -142,7 +142,7 @@ impl App {
         self.load_options.clone()
     }
 
-    /// Reads the configuration; what is wrong with it is said on standard error.
+    /// Reads the configuration, and prints its problems on standard error.
     pub(crate) fn load_and_warn(&self) -> Result<Loaded, Failure> {
         let loaded = self.load()?;
         self.warn_about(&loaded);
@@ -167,6 +167,7 @@ impl App {
         Ok(loaded)
     }
 
+    /// Fails if the file of `--config` cannot be parsed.
     fn check_named_config(&self, loaded: &Loaded) -> Result<(), Failure> {
         let Some(path) = &self.load_options.config else { return Ok(()) };
         let named = path.to_string_lossy();
@@ -189,16 +190,15 @@ impl App {
         self.gateway_of(config).demo_if_empty()
     }
 
-    /// A gateway with the servers of this configuration and no others. All commands offer servers the
-    /// same capabilities on a terminal, and the same without one, so that what one command lists, the
-    /// next can call.
+    /// A gateway with the servers of this configuration only. Capabilities depend only on whether
+    /// there is a terminal, so that one command can call what another has listed.
     pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
         let gateway = Gateway::builder(self.environment.clone()).config(config);
         gateway.capabilities(capabilities(self.printer))
     }
 
-    /// Opens a session for one command. Servers start only when it uses them, and all are stopped
-    /// when it ends, however it ends.
+    /// Opens a session for one command. Servers start on demand, and all are stopped when it ends,
+    /// however it ends.
     pub(crate) async fn with_session(
         &self,
         terms: Terms,
@@ -237,7 +237,7 @@ impl App {
     }
 }
 
-/// A command that found nothing, or not all, because the user's file cannot be parsed.
+/// The outcome of a command that may lack servers because the user's file cannot be parsed.
 fn without_the_users_file(outcome: Outcome) -> Outcome {
     match outcome {
         Ok(Exit::Done) => Ok(Exit::Usage),
@@ -249,7 +249,7 @@ fn without_the_users_file(outcome: Outcome) -> Outcome {
     }
 }
 
-/// What servers are offered: where somebody can be asked, what a person can answer.
+/// The client capabilities that are offered to servers: more if the user can be asked.
 pub(crate) fn capabilities(printer: Printer) -> CapabilitySet {
     if printer.can_ask() { CapabilitySet::TERMINAL } else { CapabilitySet::NONE }
 }

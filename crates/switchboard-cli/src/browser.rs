@@ -1,5 +1,5 @@
-//! Opens the user's browser at an address: as one argument, without a shell, and only where somebody
-//! sees it.
+//! Opens the user's browser at a URL: as one argument, without a shell, and only if there is a
+//! display.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use switchboard::Environment;
 use switchboard::sign_in::link::Link;
 
-/// How long a browser may take to fail. One that still runs then is taken to be open.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait for a browser to fail. One that still runs then counts as opened.
+const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
-/// The way to the browser of this user.
+/// Starts the browser of this user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Browser<'e> {
     system: System,
@@ -21,21 +21,21 @@ pub(crate) struct Browser<'e> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum System {
-    /// Linux, and whatever else has a display server.
+    /// Linux, and other systems with a display server.
     Unix,
     MacOs,
     Windows,
 }
 
-/// Why nothing was opened.
+/// Why the browser was not opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotOpened {
     #[error("this is a session over SSH, and the browser is elsewhere")]
     Remote,
-    #[error("there is no display here")]
+    #[error("there is no display (`DISPLAY` and `WAYLAND_DISPLAY` are not set)")]
     NoDisplay,
-    #[error("this is not an address of the web")]
-    NotOfTheWeb,
+    #[error("this is not an HTTP URL")]
+    NotHttp,
     #[error("cannot start `{program}`")]
     NotStarted {
         program: String,
@@ -55,10 +55,10 @@ impl<'e> Browser<'e> {
         } else {
             System::Unix
         };
-        Browser { system, environment, patience: PATIENCE }
+        Browser { system, environment, patience: FAILURE_WAIT }
     }
 
-    /// Opens the browser, which stays when this program ends.
+    /// Opens the browser, which keeps running when this program ends.
     pub(crate) async fn open(&self, link: &Link) -> Result<(), NotOpened> {
         let Words { program, args } = self.words(link.as_str())?;
         let not_started = |cause| NotOpened::NotStarted { program: program.clone(), cause };
@@ -70,14 +70,14 @@ impl<'e> Browser<'e> {
         }
     }
 
-    /// What is started for an address.
+    /// The command line for a URL.
     fn words(&self, address: &str) -> Result<Words, NotOpened> {
         if self.environment.variable("SSH_CONNECTION").is_some() {
             return Err(NotOpened::Remote);
         }
-        // Nothing else could be read as an option, a file or a command.
+        // A URL with another scheme could be taken for an option, a file or a command.
         if !address.starts_with("https://") && !address.starts_with("http://") {
-            return Err(NotOpened::NotOfTheWeb);
+            return Err(NotOpened::NotHttp);
         }
         let (program, before) = match self.system {
             System::Unix if !self.has_display() => return Err(NotOpened::NoDisplay),
@@ -93,18 +93,18 @@ impl<'e> Browser<'e> {
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| self.environment.variable(name).is_some())
     }
 
-    /// The program that `BROWSER` names. By custom it can be a list, a command line or a template,
-    /// too: those are left to `xdg-open`.
+    /// The program in `BROWSER`. Lists, command lines and templates are valid there too, but are
+    /// left to `xdg-open`.
     fn preferred(&self) -> Option<&'e str> {
         let name = self.environment.variable("BROWSER")?;
         let is_plain = !name.starts_with('-')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._+/".contains(c))
-            // A relative path would be one of whatever directory this is.
+            // A relative path would depend on the current directory.
             && (name.starts_with('/') || !name.contains('/'));
         is_plain.then_some(name)
     }
 
-    /// In a process group of its own, so that Ctrl-C is not for it, and outside of any project.
+    /// In a process group of its own, so that Ctrl-C does not end it, and outside of any project.
     #[expect(clippy::disallowed_methods, reason = "a browser is to outlive this program")]
     fn start(&self, program: &str, args: &[String]) -> io::Result<tokio::process::Child> {
         tokio::process::Command::new(program)
@@ -120,7 +120,7 @@ impl<'e> Browser<'e> {
     }
 }
 
-/// A command line, word by word.
+/// A command line: program and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Words {
     program: String,

@@ -1,4 +1,4 @@
-//! Arguments of a call as people type them: `key=value` typed by the tool's schema, and JSON.
+//! Parses the arguments of a call: `key=value` typed by the tool's schema, and JSON.
 
 mod source;
 
@@ -13,7 +13,7 @@ use switchboard::schema::{self, List, Word};
 
 pub(crate) use self::source::{Input, Source};
 
-/// Why arguments cannot be read.
+/// Why arguments cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgsError {
     #[error("`{word}` is not of the form `key=value`")]
@@ -59,7 +59,7 @@ impl From<ArgsError> for Failure {
 }
 
 impl ArgsError {
-    /// The same with the argument that it is about.
+    /// Adds the key of the argument to the error.
     fn of(self, key: &str) -> ArgsError {
         match self {
             ArgsError::File { .. } => {
@@ -70,21 +70,21 @@ impl ArgsError {
     }
 }
 
-/// A word of the command line, split at its `=`.
+/// An argument of the command line, split at its `=`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair<V> {
     key: String,
     value: V,
 }
 
-/// What stands behind the `=`.
+/// The text after the `=`, before it is read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Typed {
     source: Source,
     form: Form,
 }
 
-/// How a value is to be read.
+/// How a value is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// `key=text`: the schema says what it is.
@@ -93,7 +93,7 @@ enum Form {
     Json,
 }
 
-/// A value that was read.
+/// A value, read from its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
     /// On the command line.
@@ -103,7 +103,7 @@ pub(crate) enum Given {
     Json(Exact),
 }
 
-/// Splits the words; what a key's value means is left to the schema.
+/// Splits the arguments; their values are interpreted later, by the schema.
 pub(crate) fn pairs(words: &[String]) -> Result<Vec<Pair<Typed>>, ArgsError> {
     words.iter().map(|word| pair(word)).collect()
 }
@@ -152,7 +152,7 @@ pub(crate) fn params(text: &str) -> Result<Args, ArgsError> {
     Args::parse(text).map_err(ArgsError::Params)
 }
 
-/// Lays the pairs over `base`, each value as the tool's input schema has it.
+/// Adds the pairs to `base`, each value with the type that the tool's input schema declares.
 pub(crate) fn typed(
     mut base: Args,
     pairs: Vec<Pair<Given>>,
@@ -185,7 +185,7 @@ fn single(key: &str, value: Given, schema: &Value) -> Result<Exact, ArgsError> {
         Given::Text(text) => return Ok(value_of(text, schema::word(schema, key))),
         Given::Word(text) => value_of(text, schema::word(schema, key)),
     };
-    // It would become a list of one text otherwise.
+    // The argument check would turn it into a list with one string.
     let is_joined = matches!(value.value(), Value::String(text) if text.contains(','));
     if is_joined && matches!(schema::list(schema, key), List::Required(_)) {
         return Err(ArgsError::Commas { key: key.to_owned() });
@@ -193,7 +193,7 @@ fn single(key: &str, value: Given, schema: &Value) -> Result<Exact, ArgsError> {
     Ok(value)
 }
 
-/// The list that a repeated key is.
+/// The list of all values of a repeated key.
 fn several(key: &str, values: Vec<Given>, schema: &Value) -> Result<Exact, ArgsError> {
     let item = match schema::list(schema, key) {
         List::Refused => return Err(ArgsError::Twice { key: key.to_owned() }),
@@ -206,7 +206,7 @@ fn several(key: &str, values: Vec<Given>, schema: &Value) -> Result<Exact, ArgsE
     Ok(values.into_iter().map(item).collect())
 }
 
-/// Arguments of a prompt are texts, whatever they look like.
+/// Arguments of a prompt are strings, whatever they look like.
 pub(crate) fn texts(words: &[String], input: &mut Input) -> Result<Args, ArgsError> {
     let mut texts = Map::new();
     for word in words {
@@ -225,10 +225,10 @@ pub(crate) fn texts(words: &[String], input: &mut Input) -> Result<Args, ArgsErr
 fn value_of(text: String, word: Word) -> Exact {
     let parsed = match word {
         Word::Text => None,
-        // What does not parse stays a text, and the check of the arguments points at it.
+        // A text that does not parse stays a string, so that the argument check reports it.
         Word::Json => Exact::parse(&text).ok(),
         Word::Anything => Exact::parse(&text).ok().filter(|exact| match exact.value() {
-            // Digits that a number would not keep are rather an id or a version.
+            // A number that would change when parsed is probably an id or a version.
             Value::Number(number) => number.to_string() == text,
             Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
             Value::Null | Value::String(_) => false,

@@ -1,4 +1,5 @@
-//! Completions for a shell: its script asks this program, which knows servers, tools and prompts.
+//! Shell completions: the script of the shell calls this program, which completes servers, tools
+//! and prompts.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,10 +20,10 @@ use crate::args::{Cli, Globals};
 use crate::boot::App;
 use crate::printer::Printer;
 
-/// Set by the script: the name of the shell that asks.
+/// Set by the script: the name of the shell.
 const VARIABLE: &str = "SWITCHBOARD_COMPLETE";
 
-/// What a shell has to run at its start. `program` is how it starts us.
+/// The script that a shell runs at its start. `program` is the command that starts this program.
 pub(crate) fn script(shell: Shell, program: &str) -> io::Result<Vec<u8>> {
     let mut script = Vec::new();
     if let Some(shell) = Shells::builtins().completer(&shell.to_string()) {
@@ -31,7 +32,7 @@ pub(crate) fn script(shell: Shell, program: &str) -> io::Result<Vec<u8>> {
     Ok(script)
 }
 
-/// The answer to a shell that asks for completions; `None` for every other command line.
+/// The completions for a shell; `None` for every other command line.
 pub(crate) fn answer(environment: &Environment, args: &[OsString]) -> Option<io::Result<Vec<u8>>> {
     let shells = Shells::builtins();
     let shell = shells.completer(environment.variable(VARIABLE)?)?;
@@ -45,15 +46,15 @@ fn complete(
     words: Vec<OsString>,
 ) -> io::Result<Vec<u8>> {
     let known = Known { words: words.clone(), names: OnceLock::new() };
-    let mut command = knowing(Cli::command(), &Arc::new(known));
+    let mut command = with_completions(Cli::command(), &Arc::new(known));
     command.build();
     let mut answer = Vec::new();
     shell.write_complete(&mut command, words, Some(&environment.cwd), &mut answer)?;
     Ok(answer)
 }
 
-/// The same command line; its arguments are completed by what is configured and was listed.
-fn knowing(command: clap::Command, known: &Arc<Known>) -> clap::Command {
+/// The same command line, with completions from the configuration and the cached listings.
+fn with_completions(command: clap::Command, known: &Arc<Known>) -> clap::Command {
     let is_prompt = command.get_name() == "prompt";
     let command = command.mut_args(|arg| {
         let names: fn(&Names) -> &BTreeSet<String> = match arg.get_id().as_str() {
@@ -65,7 +66,7 @@ fn knowing(command: clap::Command, known: &Arc<Known>) -> clap::Command {
         };
         completed_by(arg, known, names)
     });
-    command.mut_subcommands(|command| knowing(command, known))
+    command.mut_subcommands(|command| with_completions(command, known))
 }
 
 fn completed_by(arg: Arg, known: &Arc<Known>, names: fn(&Names) -> &BTreeSet<String>) -> Arg {
@@ -75,7 +76,7 @@ fn completed_by(arg: Arg, known: &Arc<Known>, names: fn(&Names) -> &BTreeSet<Str
     }))
 }
 
-/// What can be completed: looked up for arguments that need it, and once.
+/// The names for completion: looked up on first use.
 struct Known {
     words: Vec<OsString>,
     names: OnceLock<Names>,
@@ -84,7 +85,7 @@ struct Known {
 #[derive(Default)]
 struct Names {
     servers: BTreeSet<String>,
-    /// As they are shown.
+    /// Under their shown names.
     tools: BTreeSet<String>,
     /// As rules name them: `SERVER/TOOL`.
     patterns: BTreeSet<String>,
@@ -96,7 +97,7 @@ impl Known {
         self.names.get_or_init(|| self.look_up().unwrap_or_default())
     }
 
-    /// Nothing is started, and a configuration that cannot be read completes nothing.
+    /// Starts no server; an unreadable configuration gives no completions.
     fn look_up(&self) -> Option<Names> {
         let typed = Cli::command().ignore_errors(true).try_get_matches_from(&self.words).ok()?;
         let globals = Globals::from_arg_matches(&typed).ok()?;
@@ -104,7 +105,7 @@ impl Known {
         let config = app.load().ok()?.config;
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
         let mut names = Names::default();
-        // What commands listed on a terminal, and without one.
+        // Listings differ with the capabilities of a terminal and without one.
         for capabilities in [CapabilitySet::TERMINAL, CapabilitySet::NONE] {
             runtime.block_on(async {
                 let builder = app.gateway(config.clone()).capabilities(capabilities);
@@ -127,8 +128,8 @@ impl Names {
     }
 }
 
-/// Shells put candidates into the command line as they are: a name of a server's that would be read
-/// as more than a word is left out.
+/// Shells insert candidates unquoted, so names with characters that a shell could interpret are
+/// left out.
 fn plain(names: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     names.filter(move |name| !name.starts_with('-') && name.chars().all(is_plain))

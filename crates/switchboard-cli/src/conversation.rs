@@ -1,4 +1,4 @@
-//! One command's conversation with its servers: asks, shows that it waits, prints what comes.
+//! The session of one command: sends requests, shows progress, prints replies.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -20,13 +20,13 @@ use crate::report;
 use crate::show::{self, Look};
 use crate::spinner::Spinner;
 
-/// Everything on one page: a person can scroll.
+/// Everything on one page: the user can scroll.
 pub(crate) const ALL: PageRequest = PageRequest { offset: 0, limit: usize::MAX };
 
-/// How often is looked at what is waited for where nobody watches.
+/// Interval for checking connects without a terminal.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// An installation, and a start, that take longer are worth a line there.
+/// An installation or a start that takes longer gets a note.
 const INSTALLS: Duration = Duration::from_secs(2);
 const STARTS: Duration = Duration::from_secs(10);
 
@@ -34,7 +34,7 @@ pub(crate) struct Conversation<'a> {
     pub(crate) app: &'a App,
     pub(crate) session: Session,
     pub(crate) spinner: Spinner,
-    /// What was said of connects that take long.
+    /// Slow connects that got a note.
     noted: RefCell<BTreeSet<(ServerName, Stage)>>,
 }
 
@@ -43,12 +43,12 @@ impl<'a> Conversation<'a> {
         Conversation { app, session, spinner, noted: RefCell::default() }
     }
 
-    /// Asks; what takes long is shown as `doing`, or as the connects that it waits for.
+    /// Sends a request. A long wait is shown as `doing`, or as the connects that it waits for.
     pub(crate) async fn ask(&self, request: Request, doing: &str) -> Result<Reply, Failure> {
         self.wait(async || doing.to_owned(), self.session.handle(request)).await
     }
 
-    /// The same, with the steps that the server reports.
+    /// The same, with the progress that the server reports.
     pub(crate) async fn ask_with_progress(
         &self,
         request: Request,
@@ -59,7 +59,7 @@ impl<'a> Conversation<'a> {
         self.wait(doing, self.session.handle_as(request, caller)).await
     }
 
-    /// Does `work`, and does not keep silent about connects that it waits for.
+    /// Runs `work`, and shows the connects that it waits for.
     pub(crate) async fn wait<T>(
         &self,
         doing: impl AsyncFn() -> String,
@@ -107,8 +107,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Lists what was never listed: one server, or all of them unless the settings forbid it. Gives
-    /// why, if nothing at all is listed because all failed.
+    /// Lists servers that were never listed: one server, or all unless the settings forbid it.
+    /// Returns a failure if every server failed and nothing is listed.
     pub(crate) async fn list_unlisted(
         &self,
         server: Option<&str>,
@@ -125,7 +125,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// A server that fails is named and does not stop the others.
+    /// A server that fails is reported and does not stop the others.
     async fn list_missing(&self) -> Option<Failure> {
         let gateway = self.session.gateway();
         let left = Cell::new(gateway.catalog().not_listed_yet().len());
@@ -145,7 +145,7 @@ impl<'a> Conversation<'a> {
         failed.take().filter(|_| nothing)
     }
 
-    /// The tool that is meant. When nothing fits, servers that were never listed are listed first.
+    /// Describes a tool. If it is unknown, servers that were never listed are listed first.
     pub(crate) async fn describe(
         &self,
         tool: &str,
@@ -167,7 +167,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// The configured server that `name` means, usable or not.
+    /// The configured server with this name, usable or not.
     pub(crate) fn server(&self, name: &str) -> Result<ServerName, Failure> {
         self.session.gateway().catalog().server(name).map_err(|error| {
             let close = match &error {
@@ -189,7 +189,7 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Says which servers were not asked; those that failed were named already.
+    /// Names the servers that were not included; failed ones were reported already.
     pub(crate) fn mention(&self, not_listed: &[ServerName], pending: &[ServerName]) {
         let printer = self.app.printer;
         let tried = self.session.gateway().settings().first_listing;

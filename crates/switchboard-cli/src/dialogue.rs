@@ -1,4 +1,4 @@
-//! Questions that can be left: by Ctrl-C, or because nobody types any more.
+//! Questions to the user that end with Ctrl-C or the end of input.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::printer::{Printer, is_yes};
 use crate::report::Stop;
 use crate::signals::Signals;
 
-/// A person at a terminal who answers one question after the other.
+/// The user at a terminal, who answers one question after the other.
 pub(crate) struct Dialogue {
     pub(crate) printer: Printer,
     pub(crate) written: Written,
@@ -24,28 +24,28 @@ pub(crate) enum Written {
 }
 
 impl Dialogue {
-    /// `None` if nobody can be asked.
+    /// `None` if the user cannot be asked.
     pub(crate) fn open(printer: Printer) -> Option<Dialogue> {
         let written = Written::Nothing;
         printer.can_ask().then(|| Dialogue { printer, written, signals: Signals::listen() })
     }
 
-    /// Waits for a line that nobody shall see.
+    /// Reads a line without echo.
     pub(crate) async fn ask_unseen(&mut self, question: &str) -> Result<Secret, Stop> {
         let unseen = self.printer.hide_typing()?;
         let answer = self.ask(question).await.map(Secret::new);
         drop(unseen);
-        // The end of the line was not shown either.
+        // The end of the line was not echoed either.
         self.printer.note("");
         answer
     }
 
-    /// Waits for a line.
+    /// Reads a line; input typed before the question is dropped.
     pub(crate) async fn ask(&mut self, question: &str) -> Result<String, Stop> {
         self.line(question, Printer::ask_unless_over).await
     }
 
-    /// Waits for a line of something longer: what was typed before the question counts.
+    /// Reads a line of a longer text; input typed before the question is used.
     pub(crate) async fn ask_more(&mut self, question: &str) -> Result<String, Stop> {
         self.line(question, Printer::read_more).await
     }
@@ -72,7 +72,7 @@ impl Dialogue {
         }
     }
 
-    /// Whoever goes away wants to know what is left behind.
+    /// Tells the user whether anything was written.
     fn left(&self) -> Stop {
         self.printer.note(match self.written {
             Written::Nothing => "stopped, nothing was written",

@@ -1,4 +1,4 @@
-//! What a change did to a file, as a short unified diff without secrets.
+//! The change of a file, as a short unified diff without secrets.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(crate) fn of_host(edited: &Edited, target: Target, palette: Palette) -> Stri
     of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)
 }
 
-/// Masking keeps the lines, so a line is compared as it is and shown as it may be.
+/// Masking keeps the number of lines: lines are compared unmasked, and shown masked.
 fn of_masked(
     edited: &Edited,
     masked: (Option<String>, Option<String>),
@@ -47,7 +47,7 @@ fn of_masked(
     diff.postprocess_lines(&input);
     let changes: Vec<Hunk> = diff.hunks().collect();
     for hunk in grouped(&changes) {
-        let (old, new) = surroundings(hunk, &before, &after);
+        let (old, new) = with_context(hunk, &before, &after);
         let header = format!("@@ -{} +{} @@", range(&old), range(&new));
         let _ = writeln!(out, "{}", palette.aside(header));
         let mut next = new.start;
@@ -57,7 +57,7 @@ fn of_masked(
             }
         };
         for change in hunk {
-            let (removed, added) = (places(&change.before), places(&change.after));
+            let (removed, added) = (line_range(&change.before), line_range(&change.after));
             unchanged(&mut out, next..added.start);
             next = added.end;
             for line in removed {
@@ -72,28 +72,30 @@ fn of_masked(
     out
 }
 
-/// Changes whose surroundings touch belong to one hunk.
+/// Groups changes whose context overlaps into one hunk.
 fn grouped(changes: &[Hunk]) -> impl Iterator<Item = &[Hunk]> {
-    changes.chunk_by(|one, next| places(&next.after).start <= places(&one.after).end + 2 * CONTEXT)
+    changes.chunk_by(|one, next| {
+        line_range(&next.after).start <= line_range(&one.after).end + 2 * CONTEXT
+    })
 }
 
-/// The lines of a hunk, before and after, with those around its changes.
-fn surroundings(hunk: &[Hunk], before: &[&str], after: &[&str]) -> (Range<usize>, Range<usize>) {
+/// The lines of a hunk before and after the change, with context.
+fn with_context(hunk: &[Hunk], before: &[&str], after: &[&str]) -> (Range<usize>, Range<usize>) {
     let around = |part: fn(&Hunk) -> Range<usize>, lines: &[&str]| {
         let start = hunk.first().map_or(0, |change| part(change).start).saturating_sub(CONTEXT);
         let end = hunk.last().map_or(0, |change| part(change).end) + CONTEXT;
         start..end.min(lines.len())
     };
-    let old = around(|change| places(&change.before), before);
-    let new = around(|change| places(&change.after), after);
+    let old = around(|change| line_range(&change.before), before);
+    let new = around(|change| line_range(&change.after), after);
     (old, new)
 }
 
-fn places(lines: &Range<u32>) -> Range<usize> {
+fn line_range(lines: &Range<u32>) -> Range<usize> {
     lines.start as usize..lines.end as usize
 }
 
-/// As headers of hunks have it: counted from 1, and the line before where there is none.
+/// A range of a hunk header: counted from 1, or the line before an empty range.
 fn range(lines: &Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

@@ -1,20 +1,20 @@
-//! Exit codes: what a script may branch on.
+//! Exit statuses, which scripts may rely on.
 
 use std::process::ExitCode;
 
 use switchboard::failure::Code;
 
-/// How a command ended. A bug of ours ends with 101, as every panic does.
+/// How a command ended. A panic ends with 101.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
     /// The tool itself reported an error.
     ToolError,
-    /// `doctor` found something.
+    /// `doctor` found a problem.
     Faults,
-    /// Wrong usage, or a configuration that cannot be used.
+    /// Wrong usage, or an unusable configuration.
     Usage,
-    /// A server wants a sign-in.
+    /// A server requires sign-in.
     SignIn,
     /// Not approved, or not trusted.
     NotApproved,

@@ -1,4 +1,4 @@
-//! The package that Pi loads, in this program, so that both are of one version.
+//! The package for Pi, embedded in this program so that both have the same version.
 
 macro_rules! files {
     [$($name:literal),* $(,)?] => {

@@ -1,5 +1,4 @@
-//! The person at the terminal, who is asked before a call that a rule asks about, and on behalf of
-//! servers.
+//! The user at the terminal, who approves calls and answers server-to-client requests.
 
 use switchboard::approval::{Answer, Question, pattern_of};
 use switchboard::catalog::Kind;
@@ -16,10 +15,10 @@ use crate::report;
 use crate::server_question;
 use crate::spinner::Spinner;
 
-/// As much of the arguments as a question shows.
+/// Bytes of the arguments that a question shows.
 const SHOWN_BYTES: usize = 4 * 1024;
 
-/// Asks on the terminal; without one, nothing is approved.
+/// Asks at the terminal; without one, nothing is approved.
 pub(crate) struct Terminal {
     pub(crate) printer: Printer,
     pub(crate) spinner: Spinner,
@@ -34,11 +33,11 @@ impl Terminal {
     }
 }
 
-/// Who answers the questions.
+/// How approvals are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
     Ask,
-    /// `--yes` answered beforehand.
+    /// `--yes` approves in advance.
     Given,
 }
 
@@ -90,7 +89,7 @@ impl Host for Terminal {
 
 const CHOICES: &str = "[y = once, t = this tool, s = this server, while this command runs; N]";
 
-/// Anything but a clear yes is a no.
+/// Anything but a clear yes denies.
 fn answer_of(typed: &str) -> Answer {
     match typed {
         "y" | "Y" => Answer::Once,
@@ -119,7 +118,7 @@ fn described(question: &Question, printer: Printer) -> String {
     text
 }
 
-/// The arguments as the server gets them: cleaning alone would leave out characters of them.
+/// The arguments as the server gets them, with invisible characters escaped rather than removed.
 fn shown_arguments(args: &Args) -> String {
     let args = serde_json::to_string_pretty(args).unwrap_or_default();
     let args = visible_json(&args);

@@ -1,4 +1,4 @@
-//! Lines that somebody pastes while something else goes on: of any length, and unseen.
+//! Lines that are pasted while the command waits for something else: of any length, without echo.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
@@ -11,14 +11,14 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
 };
 
-/// What is longer is no line of a person's.
+/// A longer line is not input of a user.
 const LONGEST: usize = 64 * 1024;
 
-/// How often it is looked whether something was typed. A thread that waits for it could not be
-/// stopped, and would take the answer to a later question.
+/// Interval for polling the input. A thread that blocks on it could not be stopped, and would take
+/// the answer to a later question.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Standard input, read only as far as something is there.
+/// Standard input, read without blocking.
 pub(crate) struct Keyboard {
     phase: Phase,
     line: Vec<u8>,
@@ -40,8 +40,8 @@ impl Keyboard {
         Keyboard { phase: Phase::Open, line: Vec::new(), _unseen: unseen }
     }
 
-    /// Waits for the next line that says something; for ever, if there is none. May be dropped and
-    /// asked again. `typed` is told how much of it is there.
+    /// Waits for the next line that is not empty; for ever, if there is none. Cancel safe. `typed`
+    /// is set to the number of bytes read so far.
     pub(crate) async fn line(&mut self, typed: &Cell<usize>) -> String {
         loop {
             if let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
@@ -74,12 +74,12 @@ impl Keyboard {
         if self.line.len() > LONGEST {
             self.line.clear();
         }
-        // An input that never ends must not keep everything else waiting.
+        // An endless input must not starve other tasks.
         tokio::task::yield_now().await;
     }
 }
 
-/// Whoever touches the terminal from the background of a shell is stopped.
+/// A background process that reads the terminal would be stopped.
 fn is_in_background() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|front| front != getpgrp())
 }
@@ -90,8 +90,7 @@ fn is_ready() -> bool {
     matches!(poll(&mut input, Some(&Timespec::default())), Ok(1..))
 }
 
-/// While it lives, the terminal shows nothing of what is typed and passes it on at once: a terminal
-/// that waits for whole lines cuts them at 4,095 bytes.
+/// Turns off echo and line mode until dropped: in line mode, a terminal cuts lines at 4,095 bytes.
 struct Unseen {
     before: Termios,
 }
@@ -103,7 +102,7 @@ impl Unseen {
         modes.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
         modes.special_codes[SpecialCodeIndex::VMIN] = 1;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // What was typed before anybody was asked is no answer.
+        // Input typed before the question is dropped.
         tcsetattr(io::stdin(), OptionalActions::Flush, &modes).ok()?;
         Some(Unseen { before })
     }
@@ -111,7 +110,7 @@ impl Unseen {
 
 impl Drop for Unseen {
     fn drop(&mut self) {
-        // Nor is what was left half pasted a command for the shell.
+        // A half-pasted line must not reach the shell.
         let _gone = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
     }
 }

@@ -1,8 +1,8 @@
 //! The command line of Switchboard.
 //!
-//! [`run`] is the whole program. `args` says what can be typed, `commands` has a file for each
-//! group of commands, `boot` makes the gateway and stops it, `show` and `report` word what is
-//! printed, and `printer` prints it.
+//! [`run`] is the whole program. `args` defines the command line, `commands` has a file for each
+//! group of commands, `boot` makes the gateway and stops it, `show` and `report` word the output,
+//! and `printer` prints it.
 
 mod args;
 mod boot;
@@ -47,16 +47,16 @@ use crate::report::{Outcome, Stop};
 
 /// Runs one command line, the program's name included.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    leave_no_image();
+    disable_core_dumps();
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some(answer) = completion::answer(&Environment::of_process(), &args) {
         let printer = Printer::new(ColorChoice::Never);
         let printed = answer.and_then(|answer| printer.bytes(&answer));
         return if printed.is_ok() { Exit::Done } else { Exit::Usage }.into();
     }
-    let (globals, command) = match Cli::try_parse_from(&args).and_then(Cli::wanted) {
-        Ok(wanted) => wanted,
-        Err(error) => return not_understood(&error, &args).into(),
+    let (globals, command) = match Cli::try_parse_from(&args).and_then(Cli::resolved) {
+        Ok(resolved) => resolved,
+        Err(error) => return usage_error(&error, &args).into(),
     };
     let printer = Printer::new(match globals.color {
         Color::Auto => ColorChoice::Auto,
@@ -80,15 +80,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     conclude(outcome, format, printer).into()
 }
 
-/// Whether a host starts us that makes an empty variable of one that is not set.
+/// Whether the host that starts this process sets unset variables to empty strings.
 fn is_started_without_variables(command: &Command) -> bool {
     let Command::Serve(Serve { host: Some(host), .. }) = command else { return false };
     Target::from_word(host).is_some_and(Target::fills_in_variables)
 }
 
-/// A crash writes none of our memory to a disk: there are tokens in it. What we start inherits that,
-/// and may lift it for itself.
-fn leave_no_image() {
+/// Disables core dumps, because memory contains tokens. Child processes inherit the limit, and may
+/// raise it for themselves.
+fn disable_core_dumps() {
     let maximum = getrlimit(Resource::Core).maximum;
     let _at_worst_as_before = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum });
 }
@@ -99,15 +99,15 @@ struct NotUnderstood {
     clause: String,
 }
 
-/// Help that was asked for, or why nothing is done.
-fn not_understood(error: &clap::Error, args: &[OsString]) -> Exit {
+/// Prints the help that was requested, or why the command line is invalid.
+fn usage_error(error: &clap::Error, args: &[OsString]) -> Exit {
     let printer = Printer::new(ColorChoice::Auto);
     if !error.use_stderr() || !Cli::wants_json(args) {
         printer.usage(error, args);
         return if error.use_stderr() { Exit::Usage } else { Exit::Done };
     }
     let rendered = error.render().to_string();
-    // The rest says how to use the command, for a person.
+    // The rest is usage text for people.
     let clause = rendered.split("\n\n").next().unwrap_or_default();
     let clause = clause.trim_start_matches("error: ").trim().to_owned();
     let failure = Failure::new(Code::BadRequest, Subject::Request, NotUnderstood { clause });
@@ -119,12 +119,12 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// What the program exits with after a failure of this kind.
+/// The exit status after a failure with this code.
 pub fn exit_code(code: Code) -> u8 {
     Exit::from(code).number()
 }
 
-/// How many clients there are decides how many threads serve them.
+/// The number of threads, by the number of clients.
 #[derive(Clone, Copy)]
 enum Threads {
     One,
@@ -151,7 +151,7 @@ fn run_on_runtime(threads: Threads, command: impl Future<Output = Outcome>) -> O
     };
     let runtime = builder.enable_all().build()?;
     let outcome = runtime.block_on(command);
-    // A question that nobody answered must not keep the process.
+    // A blocked read of the terminal must not keep the process.
     runtime.shutdown_background();
     outcome
 }
@@ -160,7 +160,7 @@ fn conclude(outcome: Outcome, format: Format, printer: Printer) -> Exit {
     match outcome {
         Ok(exit) | Err(Stop::Left(exit)) => exit,
         Err(Stop::Failed(failure)) => fail(&failure, format, printer),
-        // Whoever read us has seen enough.
+        // The reader of the pipe has closed it.
         Err(Stop::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
         Err(Stop::Output(error)) => {
             printer

@@ -1,4 +1,4 @@
-//! What is logged, and where: levels by `-v`, on standard error, and messages in a file.
+//! Logging: levels by `-v` on standard error, and messages to the file of `--trace`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::args::Command;
 use crate::args::serve::Serve;
 
-/// A trace that is longer ends.
+/// The trace ends at this size.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub(crate) fn start(verbose: u8, command: &Command) -> Result<(), Failure> {
         _ => None,
     };
     let level = match (verbose, command) {
-        // A host keeps what a server writes to standard error, so serving warns unasked.
+        // Hosts store the standard error of MCP servers, so `serve` logs warnings by default.
         (0, Command::Serve(_)) => LevelFilter::WARN,
         (0, _) => LevelFilter::OFF,
         (1, _) => LevelFilter::INFO,
@@ -52,7 +52,7 @@ pub(crate) fn start(verbose: u8, command: &Command) -> Result<(), Failure> {
         .with_ansi(false)
         .with_target(false)
         .with_filter(
-            // Libraries log headers and payloads below that.
+            // Libraries log headers and payloads below this level.
             Targets::new()
                 .with_default(level.min(LevelFilter::WARN))
                 .with_target("switchboard", level)
@@ -98,7 +98,7 @@ struct Written {
 }
 
 impl Write for &TraceFile {
-    /// One line at a time. Lines that do not fit are left out, and the last line says so.
+    /// One line at a time. Lines beyond the limit are dropped, and the last line reports the limit.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.written >= MOST_BYTES {

@@ -11,19 +11,20 @@ use switchboard::render::words::clean_block;
 
 use crate::style::Palette;
 
-/// The terminal, or what stands in for it.
+/// The standard streams, and whether they are terminals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printer {
     /// The colours of standard output.
     pub(crate) out: Palette,
     /// The colours of standard error.
     pub(crate) err: Palette,
-    /// How wide a line of standard output should be.
+    /// The width of a line of standard output.
     pub(crate) columns: usize,
     out_is_terminal: bool,
     err_is_terminal: bool,
     in_is_terminal: bool,
-    /// Whether log lines come between, which a line that is redrawn would be mixed up with.
+    /// Whether log lines are written to standard error, which would mix with a line that is
+    /// redrawn.
     logs: bool,
 }
 
@@ -52,27 +53,27 @@ impl Printer {
         Printer { logs: true, ..self }
     }
 
-    /// Whether a line can be drawn over and over.
+    /// Whether a line can be redrawn.
     pub(crate) fn redraws(self) -> bool {
         self.err_is_terminal && !self.logs
     }
 
-    /// Whether someone reads standard output on a terminal.
+    /// Whether standard output is a terminal.
     pub(crate) fn is_read(self) -> bool {
         self.out_is_terminal
     }
 
-    /// Whether someone can be asked and can answer.
+    /// Whether the user can be asked.
     pub(crate) fn can_ask(self) -> bool {
         self.err_is_terminal && self.in_is_terminal
     }
 
-    /// Whether someone watches standard error.
+    /// Whether standard error is a terminal.
     pub(crate) fn is_watched(self) -> bool {
         self.err_is_terminal
     }
 
-    /// Prints our own text, whose foreign parts were made harmless.
+    /// Prints our own text, in which foreign text was escaped.
     pub(crate) fn text(self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -85,7 +86,7 @@ impl Printer {
         out.flush()
     }
 
-    /// Prints what a server sent: harmless on a terminal, to the byte into a file or a pipe.
+    /// Prints text of a server: escaped on a terminal, unchanged into a file or a pipe.
     pub(crate) fn foreign(self, text: &str) -> io::Result<()> {
         if self.out_is_terminal {
             self.text(&clean_block(text, usize::MAX))
@@ -99,7 +100,7 @@ impl Printer {
         !self.out_is_terminal
     }
 
-    /// Prints bytes and nothing else, for a program or a file.
+    /// Prints raw bytes, for a program or a file.
     pub(crate) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
@@ -110,15 +111,15 @@ impl Printer {
         self.foreign(&format!("{value:#}"))
     }
 
-    /// One of several values, on a line of its own.
+    /// Prints one of several values, on a line of its own.
     pub(crate) fn json_line(self, value: &Value) -> io::Result<()> {
         self.foreign(&value.to_string())
     }
 
-    /// Says something that is no data. A standard error that is gone is no reason to stop.
+    /// Prints a message on standard error; ignores that it is closed.
     pub(crate) fn note(self, text: &str) {
         let mut err = io::stderr().lock();
-        // In one piece: other programs write there, too.
+        // In one write, because other programs write there, too.
         let _gone = err.write_all(format!("{}\n", text.trim_end_matches('\n')).as_bytes());
     }
 
@@ -139,12 +140,12 @@ impl Printer {
 
     /// The same; `None` is the end of input.
     pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
-        // What was typed before the question was there is no answer to it.
+        // Input typed before the question is not an answer to it.
         let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
         self.read_more(question)
     }
 
-    /// The same; what was typed before counts.
+    /// The same; input typed before the question is kept.
     pub(crate) fn read_more(self, question: &str) -> io::Result<Option<String>> {
         let mut err = io::stderr().lock();
         err.write_all(format!("{question} ").as_bytes())?;
@@ -158,7 +159,7 @@ impl Printer {
         Ok(Some(answer.trim().to_owned()))
     }
 
-    /// From now on nothing that is typed is shown, until what is given back is dropped.
+    /// Turns off echo until the guard is dropped.
     pub(crate) fn hide_typing(self) -> io::Result<Unseen> {
         let before = rustix::termios::tcgetattr(io::stdin())?;
         let mut hidden = before.clone();
@@ -167,14 +168,14 @@ impl Printer {
         Ok(Unseen { before })
     }
 
-    /// Asks a question that only a `y` answers with yes.
+    /// Asks a question that only `y` answers with yes.
     pub(crate) async fn agrees(self, question: &str) -> bool {
         let question = self.yes_or_no(question);
         let answer = tokio::task::spawn_blocking(move || self.ask(&question)).await;
         matches!(answer, Ok(Ok(answer)) if is_yes(&answer))
     }
 
-    /// A question with the answers that it can have.
+    /// A question with its possible answers.
     pub(crate) fn yes_or_no(self, question: &str) -> String {
         format!("{question} {}", self.err.aside("[y/N]"))
     }
@@ -189,8 +190,8 @@ impl Printer {
     }
 }
 
-/// The words of an error of usage. It quotes arguments, and escape sequences of those cannot be told
-/// from its own colours: where an argument has a hidden character, it has no colours.
+/// The text of a usage error. It quotes arguments, whose escape sequences cannot be told from its
+/// own colours: if an argument has a hidden character, the text is printed without colours.
 fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
     let rendered = error.render();
     if args.iter().any(|arg| arg.to_string_lossy().contains(is_hidden)) {
@@ -202,7 +203,7 @@ fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
     }
 }
 
-/// A terminal that shows nothing of what is typed.
+/// Turns echo on again on drop.
 pub(crate) struct Unseen {
     before: Termios,
 }
@@ -218,7 +219,7 @@ pub(crate) fn is_yes(answer: &str) -> bool {
     answer.eq_ignore_ascii_case("y")
 }
 
-/// The width of the terminal; a file has room for what is worth reading in a list.
+/// The width of the terminal; a fixed width for a file or a pipe.
 fn columns() -> usize {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
@@ -238,7 +239,7 @@ mod tests {
         let check = |line: &[&str], expected: &str| {
             let args: Vec<OsString> =
                 ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();
-            let error = Cli::try_parse_from(&args).and_then(Cli::wanted).unwrap_err();
+            let error = Cli::try_parse_from(&args).and_then(Cli::resolved).unwrap_err();
             for palette in [Palette::Coloured, Palette::Plain] {
                 let told = usage(&error, &args, palette);
                 assert!(!told.replace('\n', "").contains(is_hidden), "{told:?}");

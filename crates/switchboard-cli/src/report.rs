@@ -1,4 +1,4 @@
-//! Failures as a person reads them: what went wrong, why, and what to type next.
+//! Failures as text for the terminal: what failed, why, and what to type next.
 
 use std::fmt::Write;
 
@@ -18,9 +18,9 @@ const LAST_LINE: usize = 200;
 #[derive(Debug)]
 pub(crate) enum Stop {
     Failed(Failure),
-    /// Nobody reads standard output any more, or it cannot be written.
+    /// Standard output is closed, or cannot be written.
     Output(std::io::Error),
-    /// Whoever was asked went away.
+    /// The user ended a dialogue.
     Left(Exit),
 }
 
@@ -58,17 +58,17 @@ pub(crate) fn text(failure: &Failure, palette: Palette) -> String {
     out
 }
 
-/// A remedy on a line of its own.
+/// A hint on a line of its own.
 pub(crate) fn hint(hint: &Hint, palette: Palette) -> String {
     format!("{} {}", palette.heading("hint:"), wording(hint, palette))
 }
 
-/// One line about a server that failed beside others: what went wrong, what it said last, and the
-/// command that tries again.
+/// One line about a failed server in a list: what failed, its last line on standard error, and the
+/// command that retries.
 pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     let mut line = clean_line(&failure.to_string(), MESSAGE).into_owned();
     let last = failure.hints.iter().find_map(|hint| match hint {
-        Hint::Stderr(lines) => lines.iter().rev().find(|line| says_something(line)),
+        Hint::Stderr(lines) => lines.iter().rev().find(|line| is_useful(line)),
         _ => None,
     });
     if let Some(last) = last {
@@ -85,12 +85,12 @@ pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     format!("{line}; {next}")
 }
 
-/// Whether a line of a server's log is worth a look: npm ends with the place of its own log.
-fn says_something(line: &str) -> bool {
+/// Whether a line of a server's log is useful: npm's last line is the path of its own log.
+fn is_useful(line: &str) -> bool {
     !line.trim().is_empty() && !line.contains("A complete log of this run")
 }
 
-/// A remedy in the verbs of the command line.
+/// A hint with the commands of this program.
 pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
     remedy::wording(hint, &palette)
 }
@@ -105,7 +105,7 @@ impl Speech for Palette {
     }
 
     fn say_yes(&self) -> String {
-        "say yes on a terminal, or beforehand with `--yes`".to_owned()
+        "approve it on a terminal, or in advance with `--yes`".to_owned()
     }
 }
 

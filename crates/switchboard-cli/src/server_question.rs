@@ -1,4 +1,4 @@
-//! What a server asks while a command runs (elicitation, sampling), answered by the person at the
+//! Elicitation and sampling requests of servers while a command runs, answered by the user at the
 //! terminal.
 
 mod form;
@@ -13,13 +13,13 @@ use switchboard_wire::{Raw, RpcError};
 use crate::printer::{Printer, is_yes};
 use form::Field;
 
-/// As much of a conversation as is shown.
+/// Bytes of a sampling conversation that are shown.
 const SHOWN: usize = 8 * 1024;
 
-/// The code of MCP for a request for sampling that its user refuses.
+/// The MCP error code for sampling that the user refuses.
 const REJECTED: i64 = -1;
 
-/// Asks, and gives the answer as MCP words it.
+/// Asks the user, and returns the result as MCP defines it.
 pub(crate) async fn ask(question: &ServerQuestion<'_>, printer: Printer) -> Result<Raw, RpcError> {
     let params = question.params.map_or("{}", Raw::as_str);
     let malformed = |_| RpcError::new(INVALID_PARAMS, "malformed parameters");
@@ -41,14 +41,14 @@ async fn elicit(
     printer.note(&signed_message(question.server, message, secret));
     if let Some(url) = params.get("url") {
         let url = url.as_str().filter(|url| is_web_page(url)).ok_or_else(|| {
-            RpcError::new(INVALID_PARAMS, "a question may lead to `https` and to this machine only")
+            RpcError::new(INVALID_PARAMS, "the URL must be `https` or lead to this machine")
         })?;
-        printer.note(&format!("It wants you to open: {}", printer.err.name(url)));
+        printer.note(&format!("The server asks you to open: {}", printer.err.name(url)));
         let done = confirm(printer, "Have you done so? [y = done, N = decline]").await;
         return Ok(done.map_or_else(cancelled, |done| decided(done, None)));
     }
     let fields = form::fields(params).ok_or_else(|| {
-        RpcError::new(INVALID_PARAMS, "the form has a field that cannot be asked on a terminal")
+        RpcError::new(INVALID_PARAMS, "the form has a field that a terminal does not support")
     })?;
     match confirm(printer, "Answer it? [y = answer, N = decline]").await {
         None => return Ok(cancelled()),
@@ -67,7 +67,7 @@ async fn elicit(
     Ok(decided(true, Some(content)))
 }
 
-/// Asks until the answer fits; `None` if nobody types any more.
+/// Asks until the answer is valid; `None` at the end of input.
 async fn ask_field(field: &Field, is_secret: bool, printer: Printer) -> Option<Option<Value>> {
     loop {
         let unseen = is_secret.then(|| printer.hide_typing());
@@ -89,7 +89,7 @@ async fn sample(
     printer: Printer,
 ) -> Result<Raw, RpcError> {
     let server = clean_line(question.server.as_str(), 200);
-    printer.note(&format!("The server `{server}` asks a model for an answer (sampling):"));
+    printer.note(&format!("The server `{server}` requests a completion of a model (sampling):"));
     printer.note(&clean_block(&conversation(params), SHOWN));
     let typed = line(printer, "Your answer instead of the model's [Enter = refuse]:".to_owned());
     match typed.await.filter(|typed| !typed.is_empty()) {
@@ -126,7 +126,7 @@ fn conversation(params: &Map<String, Value>) -> String {
     system.into_iter().chain(messages).collect::<Vec<_>>().join("\n")
 }
 
-/// `None` if nobody types any more.
+/// `None` at the end of input.
 async fn confirm(printer: Printer, asked: &str) -> Option<bool> {
     line(printer, asked.to_owned()).await.map(|typed| is_yes(&typed))
 }

@@ -1,4 +1,4 @@
-//! Replies as a person reads them.
+//! Replies as text for the terminal.
 
 pub(crate) mod account;
 pub(crate) mod status;
@@ -12,7 +12,7 @@ use switchboard::{catalog, render};
 
 use crate::style::Palette;
 
-/// Hits that are shown with signature and description; the others get a line.
+/// Hits with signature and description; the others get one line.
 const FULL_HITS: usize = 3;
 
 const NAME: usize = 100;
@@ -20,18 +20,18 @@ const LINE: usize = 100;
 const PARAGRAPH: usize = 300;
 const BLOCK: usize = 256 * 1024;
 
-/// Room for a description, however long the name is.
+/// Minimum characters for a description, however long the name is.
 const SOME_WORDS: usize = 30;
 
-/// How text is to look.
+/// The style of the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) palette: Palette,
-    /// How wide a line may be.
+    /// The maximum width of a line.
     pub(crate) columns: usize,
 }
 
-/// The text of a reply; an output is printed block by block elsewhere.
+/// The text of a reply; a call's output is printed elsewhere, block by block.
 pub(crate) fn reply(reply: &Reply, look: Look) -> String {
     let palette = look.palette;
     let mut out = String::new();
@@ -69,7 +69,7 @@ fn tools(out: &mut String, page: &ToolPage, look: Look) {
     }
 }
 
-/// What there is to say beside the tools themselves.
+/// Remarks about the page, such as denied tools and skipped definitions.
 pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
     let mut remarks = Vec::new();
     if page.tools.is_empty() {
@@ -91,7 +91,7 @@ pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
     remarks
 }
 
-/// One line of the terminal: the name whole, and of the description what fits.
+/// One line of the terminal: the whole name, and as much of the description as fits.
 fn tool_line(tool: &ToolLine, look: Look) -> String {
     let name = clean_line(&tool.shown, NAME);
     let mark = marks(tool, look.palette);

@@ -1,4 +1,4 @@
-//! Signs in with a person or a program: says what they have to open, and waits until they did.
+//! Signs in interactively or for a program: prints the URL to open, and waits for the sign-in.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -21,35 +21,35 @@ use crate::report::Stop;
 const NAME: usize = 100;
 const ADDRESS: usize = 500;
 
-/// How the user wants to sign in.
+/// The method of the sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// In a browser, which is opened if somebody sees it.
+    /// In a browser, which is opened if there is a display.
     Browser,
-    /// In a browser elsewhere, whose last address is pasted.
+    /// In a browser elsewhere, whose final URL is pasted.
     Paste,
-    /// At another device, with a code.
+    /// On another device, with a code.
     Device,
 }
 
-/// Where what has to be opened is told.
+/// Where the URL to open is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Told {
-    /// On standard output, which is for nothing else.
+    /// On standard output, which has no other use then.
     AsData(Format),
     /// On standard error, beside the result of a command.
     AsWords,
 }
 
-/// A sign-in of this command, to one server.
+/// The sign-in to one server during a command.
 pub(crate) struct Desk<'a> {
     on: &'a Conversation<'a>,
     server: &'a ServerName,
     told: Told,
 }
 
-/// Signs in to a server because a call needs it, where the user wants that and is there to do it;
-/// else gives the failure back.
+/// Signs in to a server because a call requires it, if the settings allow that and there is a
+/// terminal; otherwise returns the failure.
 pub(crate) async fn for_a_call(on: &Conversation<'_>, failure: Failure) -> Result<(), Stop> {
     let is_wanted = failure.code == Code::SignInRequired
         && on.session.gateway().settings().auto_auth
@@ -111,8 +111,8 @@ impl<'a> Desk<'a> {
         self.tell(&json!({ "server": self.server.as_str(), "url": url }), &[url])?;
         if manner == Manner::Browser && printer.can_ask() {
             match Browser::of(&self.on.app.environment).open(pending.link()).await {
-                Ok(()) => self.say("It is opened in your browser"),
-                Err(cause) => self.say(&format!("No browser is opened: {cause}")),
+                Ok(()) => self.say("Opened it in your browser"),
+                Err(cause) => self.say(&format!("The browser was not opened: {cause}")),
             }
         }
         let mut keyboard = None;
@@ -130,7 +130,7 @@ impl<'a> Desk<'a> {
         Ok(self.on.spinner.during(stage, answered).await?)
     }
 
-    /// Waits for the browser, and for what is pasted. What was pasted by mistake ends nothing.
+    /// Waits for the browser, or for the pasted URL. An invalid paste does not end the wait.
     async fn answered(
         &self,
         pending: &mut Pending,
@@ -170,7 +170,7 @@ impl<'a> Desk<'a> {
         Ok(self.on.spinner.during(stage, pending.finished()).await?)
     }
 
-    /// What has to be opened, each on a line of its own.
+    /// Prints the URL and the code to open, each on a line of its own.
     fn tell(&self, value: &Value, lines: &[&str]) -> std::io::Result<()> {
         let printer = self.on.app.printer;
         match self.told {
@@ -183,7 +183,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Words for a person; a program has asked for none.
+    /// Prints a message for the user, unless the output is JSON.
     fn say(&self, words: &str) {
         if !matches!(self.told, Told::AsData(Format { json: true })) {
             self.on.app.printer.note(words);
@@ -195,7 +195,7 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// To whom somebody is signed in now, as whom, and for how long.
+/// The result of a sign-in: server, authorization server, scopes, lifetime and storage.
 pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
     let SignedIn { server, issuer, scopes, renewable, .. } = signed_in;
     let palette = printer.err;
@@ -213,8 +213,8 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
         .expires
         .map(|expires| duration(expires.duration_since(SystemTime::now()).unwrap_or_default()));
     match (left, renewable) {
-        (Some(left), true) => line("token", &format!("holds for {left}, and is renewed by itself")),
-        (Some(left), false) => line("token", &format!("holds for {left}; then sign in again")),
+        (Some(left), true) => line("token", &format!("valid for {left}, refreshed automatically")),
+        (Some(left), false) => line("token", &format!("valid for {left}; then sign in again")),
         (None, _) => {}
     }
     match &signed_in.kept {
@@ -228,7 +228,7 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
     text
 }
 
-/// The name of the file says nothing to a person.
+/// The path of the folder; the file's name is an opaque id.
 fn file_in(path: &Path) -> String {
     let folder = path.parent().unwrap_or(path).to_string_lossy();
     format!("in a file in `{}`", clean_line(&folder, ADDRESS))

@@ -1,17 +1,17 @@
-//! The signals that ask this process to stop.
+//! The signals that stop this process.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Ctrl-C, a polite kill, and a terminal that was closed.
+/// SIGINT, SIGTERM and SIGHUP.
 pub(crate) struct Signals {
     kinds: [Option<Signal>; 3],
 }
 
 impl Signals {
-    /// From now on the signals are heard here, and nothing else happens by them.
+    /// Installs the handlers, which replace the default actions.
     pub(crate) fn listen() -> Signals {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        // Where a signal cannot be heard, it does what it always did.
+        // Without a handler, the signal keeps its default action.
         Signals { kinds: kinds.map(|kind| signal(kind).ok()) }
     }
 

@@ -1,4 +1,4 @@
-//! Shows on a terminal that something takes its time: the stage, and for how long.
+//! Shows on a terminal that a command is waiting: for what, and for how long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +9,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::printer::Printer;
 
-/// Work that ends sooner shows nothing.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Work that ends sooner shows no spinner.
+const SHOW_AFTER: Duration = Duration::from_millis(300);
 
 const STEP: Duration = Duration::from_millis(100);
 const FRAMES: [char; 4] = ['◐', '◓', '◑', '◒'];
@@ -20,7 +20,7 @@ const WIDTH: usize = 70;
 #[derive(Clone, Debug)]
 pub(crate) struct Spinner {
     printer: Printer,
-    /// Set while a question stands on the terminal.
+    /// Set while a question is on the terminal.
     hidden: Arc<AtomicBool>,
 }
 
@@ -29,7 +29,7 @@ impl Spinner {
         Spinner { printer, hidden: Arc::default() }
     }
 
-    /// Does `work`; while it lasts, says what `stage` says.
+    /// Runs `work`, and shows the text of `stage` meanwhile.
     pub(crate) async fn during<T>(
         &self,
         stage: impl AsyncFn() -> String,
@@ -39,7 +39,7 @@ impl Spinner {
             return work.await;
         }
         let began = Instant::now();
-        let mut ticks = interval_at(began + PATIENCE, STEP);
+        let mut ticks = interval_at(began + SHOW_AFTER, STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut frames = FRAMES.iter().cycle();
         let mut line = Line { spinner: self, drawn: false };
@@ -55,7 +55,7 @@ impl Spinner {
         }
     }
 
-    /// Takes the line away until the guard is dropped, so that a question can be asked.
+    /// Clears the line until the guard is dropped, so that a question can be asked.
     pub(crate) fn hide(&self) -> Hidden {
         self.hidden.store(true, Ordering::Relaxed);
         if self.printer.redraws() {
@@ -81,14 +81,14 @@ impl Spinner {
     }
 }
 
-/// While it lives, nothing is drawn.
+/// Hides the spinner until it is dropped.
 pub(crate) struct Hidden {
     spinner: Spinner,
     answered: bool,
 }
 
 impl Hidden {
-    /// The question was answered with Enter, so the cursor stands on a new line.
+    /// The question was answered with Enter, so the cursor is on a new line.
     pub(crate) fn answered(mut self) {
         self.answered = true;
     }
@@ -103,7 +103,7 @@ impl Drop for Hidden {
     }
 }
 
-/// What was drawn goes with the work, also when that is cancelled.
+/// Clears the drawn line on drop, also if the work is cancelled.
 struct Line<'s> {
     spinner: &'s Spinner,
     drawn: bool,

@@ -1,4 +1,4 @@
-//! The few colours of the output, each with one meaning.
+//! The colours of the output, each with one meaning.
 
 use std::fmt::{self, Display};
 
@@ -25,7 +25,7 @@ impl Palette {
         self.paint(AnsiColor::Cyan.on_default(), text)
     }
 
-    /// A command line, or something that is well.
+    /// A command line, or a success.
     pub(crate) fn command<T: Display>(self, text: T) -> Painted<T> {
         self.paint(AnsiColor::Green.on_default(), text)
     }

@@ -1,4 +1,4 @@
-//! Replies and failures as MCP results.
+//! Turns replies and failures into MCP results.
 
 use std::error::Error;
 
@@ -17,22 +17,22 @@ use switchboard_wire::{Raw, RpcError};
 
 /// The result of a request.
 pub(crate) enum Answer {
-    /// What a server gave, word for word, or what we wrote ourselves.
+    /// JSON of a server, unchanged, or of our own.
     Json(Raw),
-    /// What went wrong in a tool: a result that a model can read.
+    /// A failed call: a result that a model can read.
     Failure(Failure),
-    /// What a server gave, and a line of ours below it.
+    /// The output of a server, and a line of ours below it.
     Output(Box<Output>, Option<String>),
-    /// Words of ours, and the code of what went wrong.
+    /// A text of ours, with the code if it is an error.
     Text(String, Option<Code>),
 }
 
-/// For whom a result is written.
+/// The style of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultStyle {
-    /// Any host: it shows its model that something is an error, and gets nothing twice.
+    /// Any host: it marks errors for its model itself, and gets no `_meta` details.
     Plain,
-    /// The extension of Pi: the text of an error begins with its kind, and `_meta` has the details.
+    /// The Pi extension: the text of an error begins with its type, and `_meta` has the details.
     Pi,
 }
 
@@ -46,7 +46,7 @@ impl ResultStyle {
     }
 }
 
-/// What is said of an error of which its server says nothing.
+/// The text of an error result whose server gave no text.
 const UNKNOWN: &str = "Unknown error";
 
 impl Answer {
@@ -54,7 +54,7 @@ impl Answer {
         Answer::Json(Raw::from_json(json.into()))
     }
 
-    /// The size of what a server gave; more than what is written where parts went into files.
+    /// The size of the server's result; larger than the written one if blocks were saved to files.
     pub(crate) fn source_bytes(&self) -> usize {
         match self {
             Answer::Output(output, _) => output.content.raw().len(),
@@ -63,7 +63,7 @@ impl Answer {
         }
     }
 
-    /// Straight into the frame.
+    /// Writes the result into the frame.
     pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
         let start = out.len();
         match self {
@@ -76,7 +76,7 @@ impl Answer {
     }
 }
 
-/// A text of the `mcp` tool, as much of it as the host lets pass; `note` stands below.
+/// A text result of the `mcp` tool, cut to the host's limit; `note` stands below.
 pub(crate) async fn text(
     session: &Session,
     reply: &Reply,
@@ -88,14 +88,14 @@ pub(crate) async fn text(
         text.push_str("\n\n");
         text.push_str(&note);
     }
-    // A page of a stored result has its size already.
+    // A page of a stored result is cut already.
     if !matches!(reply, Reply::Stored { .. }) {
         text = session.fitted(text, form).await;
     }
     Answer::Text(text, None)
 }
 
-/// What went wrong in the `mcp` tool, as much of it as the host lets pass.
+/// An error result of the `mcp` tool, cut to the host's limit.
 pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm) -> Answer {
     let text = render::text::failure(&failure);
     if form.max_bytes.is_none_or(|most| text.len() <= most) {
@@ -104,7 +104,7 @@ pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm)
     Answer::Text(session.fitted(text, form).await, Some(failure.code))
 }
 
-/// Names the parameters that were passed over.
+/// Names the parameters that were ignored.
 pub(crate) fn note(ignored: &[&'static str]) -> Option<String> {
     if ignored.is_empty() {
         return None;
@@ -126,7 +126,7 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         }
         ResultStyle::Pi | ResultStyle::Plain => {
             let first = out.len() + 1;
-            // Straight into the frame: a large result is not copied once more.
+            // Written into the frame at once, to save a copy of a large result.
             output.content.write_content(out);
             if let Some(line) = guessed {
                 let rest = if out.ends_with("[]") { "" } else { "," };
@@ -155,8 +155,7 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
     out.push('}');
 }
 
-/// The result of the `mcp` tool for a failure: an error that a model can act upon, and what there
-/// is all the same.
+/// The error result of the `mcp` tool for a failure, with the blocks of `beside` after it.
 fn failure(
     out: &mut String,
     failure: &Failure,
@@ -186,7 +185,7 @@ fn failure(
     out.push('}');
 }
 
-/// Words of a tool of ours; with a code they are an error.
+/// A text result of our own; an error if there is a code.
 fn words(out: &mut String, text: &str, code: Option<Code>, style: ResultStyle) {
     let Some(code) = code else {
         text_result(out, text);
@@ -239,12 +238,12 @@ fn error_type(code: Code) -> ErrorType {
     }
 }
 
-/// A failure of a method that has no room for an error in its result.
+/// A failure of a method whose result cannot carry an error.
 pub(crate) fn protocol_error(failure: &Failure) -> RpcError {
     RpcError::new(protocol_code(failure), render::text::failure(failure))
 }
 
-/// The same for the eyes of the user of Pi.
+/// The same, worded for the user of Pi.
 pub(crate) fn error_for_pi(failure: &Failure) -> RpcError {
     RpcError::new(protocol_code(failure), render::pi::failure(failure))
 }
@@ -256,7 +255,7 @@ fn protocol_code(failure: &Failure) -> i64 {
     }
 }
 
-/// The error that a server answered with, if that is what went wrong.
+/// The JSON-RPC error of the server, if that caused the failure.
 pub(crate) fn servers_own_error(failure: &Failure) -> Option<RpcError> {
     let mut next: Option<&(dyn Error + 'static)> = Some(failure.cause.as_ref());
     while let Some(error) = next {
@@ -278,8 +277,8 @@ fn without_hidden_text(error: &RpcError) -> RpcError {
     RpcError { code: error.code, message, data: data.map(Raw::from_json) }
 }
 
-/// The data of such an error without the elicitations whose address may not be opened. Data that
-/// two clients could read in two ways is left out.
+/// The error data without elicitations whose URL may not be opened. Ambiguous data, such as
+/// duplicate keys, is left out.
 fn with_web_pages_only(data: String) -> Option<String> {
     let mut read = Args::parse(&data).ok()?;
     let pages = match read.values().get("elicitations")? {
@@ -297,12 +296,12 @@ fn with_web_pages_only(data: String) -> Option<String> {
     Some(read.to_string())
 }
 
-/// An error as its server wrote it, but for hidden text, or ours.
+/// The server's own error without hidden text, or else ours.
 pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
     servers_own_error(failure).unwrap_or_else(|| protocol_error(failure))
 }
 
-/// What a server gave, word for word.
+/// The server's result, unchanged.
 pub(crate) fn raw(reply: Reply) -> Answer {
     match reply {
         Reply::Output(output) => Answer::json(nesting::result(output.content.raw())),
@@ -330,7 +329,8 @@ fn text_block(text: &str) -> String {
     block
 }
 
-/// What Pi shows its user beside the text; any other host may give it to its model once more.
+/// `_meta` with details that Pi shows its user. Other hosts might pass them to the model, so they
+/// get none.
 fn meta(out: &mut String, style: ResultStyle, details: impl FnOnce(&mut String)) {
     if style == ResultStyle::Plain {
         return;

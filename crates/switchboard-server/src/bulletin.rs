@@ -1,5 +1,5 @@
-//! Changes, for clients that hear only of what they asked to hear of: each has a request open for
-//! as long as it listens, and what it is told bears that request's name.
+//! Change notifications for stateless clients: each subscribes with an open `subscriptions/listen`
+//! request, and every notification carries the id of that request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,13 +9,13 @@ use switchboard::exact::Args;
 use switchboard_wire::modern::meta;
 use switchboard_wire::{Id, Peer};
 
-/// News that may wait while a listener has not been told that it listens.
+/// Notifications that are queued until a subscription is acknowledged.
 const EARLY: usize = 64;
 
-/// Addresses that one listener may follow.
-const MOST_RESOURCES: usize = 256;
+/// Resources that one client may subscribe to.
+const MAX_RESOURCES: usize = 256;
 
-/// What a listener wants to hear of.
+/// The notifications that a client subscribes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Filter {
@@ -36,7 +36,7 @@ fn is_false(value: &bool) -> bool {
 
 impl Filter {
     pub(crate) fn bounded(mut self) -> Filter {
-        self.resource_subscriptions.truncate(MOST_RESOURCES);
+        self.resource_subscriptions.truncate(MAX_RESOURCES);
         self.resource_subscriptions.sort_unstable();
         self.resource_subscriptions.dedup();
         self
@@ -56,7 +56,7 @@ impl Filter {
     }
 }
 
-/// Where news are posted; cheap to clone.
+/// Distributes change notifications; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bulletin {
     readers: Arc<Mutex<Readers>>,
@@ -68,18 +68,18 @@ struct Readers {
     here: Vec<(u64, Arc<Reader>)>,
 }
 
-/// One who listens.
+/// A subscribed client.
 #[derive(Debug)]
 struct Reader {
     filter: Filter,
     client: Peer,
     /// The id of its request, as JSON.
     tag: Value,
-    /// What came before it was told that it listens; `None` from then on.
+    /// Notifications queued before the acknowledgement; `None` after it.
     early: Mutex<Option<Vec<(String, Args)>>>,
 }
 
-/// The place of a listener, until it is dropped.
+/// A subscription, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     bulletin: Bulletin,
@@ -88,7 +88,7 @@ pub(crate) struct Seat {
 }
 
 impl Bulletin {
-    /// Takes a place. Nothing is said before [`Seat::opened`].
+    /// Adds a subscription. Notifications are queued until [`Seat::opened`].
     pub(crate) fn sit(&self, filter: Filter, client: Peer, request: &Id) -> Seat {
         let early = Mutex::new(Some(Vec::new()));
         let reader = Arc::new(Reader { filter, client, tag: tag(request), early });
@@ -99,7 +99,7 @@ impl Bulletin {
         Seat { bulletin: self.clone(), number, reader }
     }
 
-    /// Tells everybody who wants to hear of it.
+    /// Sends a notification to all subscribers whose filter matches.
     pub(crate) fn post(&self, method: &str, params: &str) {
         let readers: Vec<_> = self.readers().here.iter().map(|(_, one)| Arc::clone(one)).collect();
         if readers.is_empty() {
@@ -112,7 +112,7 @@ impl Bulletin {
         }
     }
 
-    /// Whether somebody follows the resource.
+    /// Whether any subscriber follows the resource.
     pub(crate) fn is_followed(&self, uri: &str) -> bool {
         let follows =
             |reader: &Reader| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
@@ -129,7 +129,7 @@ impl Reader {
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *early {
             None => self.client.try_notify(method, &self.tagged(params)),
-            // What waits already stands for any number of the same.
+            // A queued notification stands for any number of equal ones.
             Some(waiting) => {
                 let news = (method.to_owned(), params.clone());
                 if waiting.len() < EARLY && !waiting.contains(&news) {
@@ -150,7 +150,7 @@ impl Reader {
 }
 
 impl Seat {
-    /// The listener has been told: what came meanwhile follows, and whatever comes from now on.
+    /// Sends the queued notifications, and later ones at once: the subscription is acknowledged.
     pub(crate) fn opened(&self) {
         let mut early = self.reader.early.lock().unwrap_or_else(PoisonError::into_inner);
         for (method, params) in early.take().into_iter().flatten() {
@@ -158,12 +158,12 @@ impl Seat {
         }
     }
 
-    /// Tells this listener alone.
+    /// Sends a notification to this subscriber alone.
     pub(crate) fn tell(&self, method: &str) {
         self.reader.tell(method, &Args::default());
     }
 
-    /// Hears nothing any more.
+    /// Removes the subscription.
     pub(crate) fn leave(&self) {
         self.bulletin.readers().here.retain(|(number, _)| *number != self.number);
     }
@@ -172,12 +172,12 @@ impl Seat {
         &self.reader.filter
     }
 
-    /// The first thing that a listener hears.
+    /// The parameters of the acknowledgement, which precedes all notifications.
     pub(crate) fn acknowledgement(&self) -> String {
         json!({ "notifications": self.filter(), "_meta": self.mark() }).to_string()
     }
 
-    /// What tells whose news something is.
+    /// The `_meta` that names the subscription of a notification.
     pub(crate) fn mark(&self) -> Value {
         json!({ meta::SUBSCRIPTION_ID: self.reader.tag })
     }

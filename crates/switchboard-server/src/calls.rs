@@ -1,5 +1,5 @@
-//! The requests of one client that were accepted and not answered yet: each is answered once, by
-//! whoever comes first, or given up because its client says so.
+//! Requests of one client that are in flight: each is answered exactly once, or dropped when the
+//! client cancels it.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,44 +17,45 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long calls may take to notice that they were given up.
+/// How long aborted calls may take to end.
 const GIVING_UP: Duration = Duration::from_secs(1);
 
 const IN_USE: &str = "a request with this id is in flight";
-const CUT_OFF: &str = "the session ended before this was answered; what it did is not known";
-const BROKEN: &str = "something went wrong in the gateway; what this did is not known";
+const CUT_OFF: &str =
+    "the session ended before the response; whether the request took effect is unknown";
+const BROKEN: &str = "internal error in the gateway; whether the request took effect is unknown";
 
 /// The requests of one client, each in a task of its own.
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,
-    /// Set when those who only listen have to go.
+    /// Cancelled when `subscriptions/listen` requests must end.
     closing: CancellationToken,
     unanswered: Arc<Mutex<Unanswered>>,
 }
 
-/// Whoever takes a request out of here settles it.
+/// The code that removes a request from this map must answer it, or drop it if it was cancelled.
 #[derive(Debug, Default)]
 struct Unanswered {
     accepted: u64,
     /// By the client's own id, to cancel them and to refuse an id that is in use.
     by_id: HashMap<Id, Call>,
-    /// Set when whatever comes is too late.
+    /// Set at the end: later requests are refused.
     over: bool,
 }
 
 #[derive(Debug)]
 struct Call {
-    /// Tells it from an earlier request with the same id.
+    /// Distinguishes the call from an earlier one with the same id.
     number: u64,
     /// Set as soon as it runs.
     task: Option<AbortHandle>,
-    /// Tells the asker what happened when nothing else does.
+    /// Where an error goes if the call ends without an answer.
     asker: Peer,
 }
 
-/// The right to settle one request. Its id can be used again as soon as this was taken, so at the
-/// latest when the client has the answer.
+/// The right to answer one request. Taking it frees the id, at the latest when the client has the
+/// answer.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     unanswered: Arc<Mutex<Unanswered>>,
@@ -77,7 +78,7 @@ impl Accepted {
 }
 
 impl Calls {
-    /// Takes the id of a request into use; one that cannot be taken is refused.
+    /// Registers a request under its id. A request whose id is in use is refused.
     pub(crate) fn accept(&self, responder: Responder) -> Option<(Arc<Accepted>, Responder)> {
         let mut unanswered = lock(&self.unanswered);
         let refusal = match (unanswered.over, unanswered.by_id.contains_key(responder.id())) {
@@ -99,8 +100,8 @@ impl Calls {
         None
     }
 
-    /// Runs what answers a request. If it panics or ends without an answer, the asker is told, and
-    /// nobody else notices.
+    /// Runs the task that answers a request. If it panics or ends without an answer, the client
+    /// gets an error; other requests are unaffected.
     pub(crate) fn run(
         &self,
         accepted: Arc<Accepted>,
@@ -124,24 +125,24 @@ impl Calls {
         }
     }
 
-    /// Completes when what has no end of its own has to end.
+    /// Cancelled when requests without an end of their own must end.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }
 
-    /// Runs something else that the client began and that does not take long.
+    /// Runs a short task that belongs to no request.
     pub(crate) fn spawn(&self, doing: impl Future<Output = ()> + Send + 'static) {
         self.running.spawn(doing);
     }
 
-    /// Gives up a request that its client no longer waits for, without an answer.
+    /// Aborts a request that its client cancelled, without an answer.
     pub(crate) fn cancel(&self, id: &Id) {
         if let Some(call) = lock(&self.unanswered).by_id.remove(id) {
             call.abort();
         }
     }
 
-    /// Gives up everything and tells nobody: the client is gone.
+    /// Aborts all requests without an answer: the client is gone.
     pub(crate) fn abandon(&self) {
         self.closing.cancel();
         let mut unanswered = lock(&self.unanswered);
@@ -149,8 +150,7 @@ impl Calls {
         unanswered.by_id.drain().for_each(|(_, call)| call.abort());
     }
 
-    /// Waits until everything is answered, at most for `limit`; the rest is given up, and whoever
-    /// asked is told.
+    /// Waits at most `limit` for all requests. The rest is aborted and answered with an error.
     pub(crate) async fn drain(&self, limit: Duration) {
         self.running.close();
         self.closing.cancel();
@@ -168,7 +168,7 @@ impl Calls {
             }
             self.running.wait().await;
         };
-        // What is left waits for a client that does not read.
+        // The client may have stopped reading, so this wait is bounded.
         let _given_up = tokio::time::timeout(GIVING_UP, telling).await;
     }
 }
@@ -185,8 +185,8 @@ fn lock(unanswered: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
     unanswered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nothing of what panicked is used afterwards, so nothing can be seen half done but what is shared,
-/// which is behind locks and snapshots.
+/// Unwind safe: the future is dropped after a panic, and shared state is behind locks and
+/// snapshots.
 async fn caught(doing: impl Future<Output = ()>) -> thread::Result<()> {
     let mut doing = pin!(doing);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(cx))) {

@@ -1,5 +1,5 @@
-//! What the requests of one client have in common, or those of all clients that are not told apart,
-//! and how a request of either era is answered.
+//! State shared by the requests of one client, or of all stateless HTTP clients, and how each
+//! request is answered.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -29,45 +29,45 @@ use crate::question::Manner;
 use crate::rounds::{Mouth, Parking, Rounds, Turn};
 use crate::service::{HostKind, Offer};
 
-/// Where a resource is not found: what servers of older revisions answer.
+/// Error code of session-based servers for a resource that does not exist.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// One client, or all that are not told apart.
+/// One client, or all stateless HTTP clients.
 pub(crate) struct Conversation {
     session: Arc<Session>,
     host: ClientHost,
     face: Face,
-    /// Calls that wait for what they asked their client.
+    /// Calls that wait for input from their client.
     parking: Parking,
     pub(crate) style: ResultStyle,
     offer: Offer,
     clients: Clients,
-    /// What the one client is told at the start, the same for as long as this lasts.
+    /// The instructions for the one client; fixed at its first request.
     instructions: OnceLock<String>,
 }
 
-/// How many clients speak here.
+/// How many clients share the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clients {
     One,
-    /// Any number, which nothing tells apart.
+    /// Any number, which cannot be told apart.
     Many,
 }
 
-/// What a host sees of us.
+/// The view of the gateway that a host gets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub(crate) profile: &'static HostProfile,
     pub(crate) cards: Cards,
 }
 
-/// Who answers.
+/// The part of the gateway that answers.
 enum Face {
-    /// All servers behind one tool, and what is shown beside it.
+    /// All servers behind one tool, and the direct tools.
     Proxy(Arc<Direct>),
     /// All servers behind a tool for each step.
     Granular,
-    /// One server as it is.
+    /// One server, passed through unchanged.
     Mirror(Mirror),
 }
 
@@ -89,7 +89,7 @@ impl Face {
         }
     }
 
-    /// The steps are those of a design, and say what it says to the letter.
+    /// The granular texts are prescribed to the letter, so white space is preserved.
     fn spacing(&self) -> Spacing {
         match self {
             Face::Proxy(_) => Spacing::Compact,
@@ -121,7 +121,7 @@ impl Conversation {
         Conversation { session, host, face, parking, style, offer, clients, instructions }
     }
 
-    /// With everybody who says with each request all that there is to know.
+    /// With all stateless HTTP clients: each request brings everything that is known of its client.
     pub(crate) fn with_anybody(gateway: &Gateway, offer: &Offer) -> Conversation {
         let face = Face::of(offer, gateway);
         let host = ClientHost::common(face.manner()).with_spacing(face.spacing());
@@ -135,9 +135,8 @@ impl Conversation {
         Conversation { session, host, face, parking, style, offer, clients, instructions }
     }
 
-    /// What this client sees; `client` is what it calls itself with a request of the stateless
-    /// revision. Where there is one client, what it said first holds: the tool that it was told to
-    /// be read-only stays so.
+    /// The view for a client; `client` is the name in its `clientInfo`, if it is stateless. For a
+    /// single client, the first profile stays: a tool once declared read-only must remain so.
     fn view(&self, client: Option<&str>) -> View {
         let named = client.map(HostProfile::of_client);
         let profile = match self.clients {
@@ -158,7 +157,7 @@ impl Conversation {
         View { profile, cards }
     }
 
-    /// What a client is told at the start, beside the tools.
+    /// The `instructions` for the client.
     fn instructions(&self, view: View) -> Option<Cow<'_, str>> {
         let Face::Proxy(_) = &self.face else { return None };
         let made = || self.session.introduction(view.profile);
@@ -168,12 +167,12 @@ impl Conversation {
         })
     }
 
-    /// What is offered to this client.
+    /// The result of `initialize` for this client.
     fn offered(&self, view: View) -> Map<String, Value> {
         proxy::offer(&self.session, view, self.instructions(view).as_deref())
     }
 
-    /// What is shown beside the one tool, where it is shown.
+    /// The direct tools, if the toolset has any.
     pub(crate) fn direct(&self) -> Option<&Arc<Direct>> {
         match &self.face {
             Face::Proxy(direct) => Some(direct),
@@ -200,12 +199,13 @@ impl Conversation {
         self.mirror().is_some()
     }
 
-    /// Nothing that waits for a client is waited for any more.
+    /// Drops every call that waits for a client.
     pub(crate) fn end(&self) {
         self.parking.clear();
     }
 
-    /// Questions about a request of the older era travel with it, where the transport can tell.
+    /// Server-to-client requests during a session-based request use its own exchange, if the
+    /// transport has exchanges.
     pub(crate) fn caller(&self, responder: &Responder) -> Caller {
         let caller = self.session.caller();
         match responder.exchange() {
@@ -225,12 +225,12 @@ impl Conversation {
         let view = self.view(None);
         let answer = self.answer(caller, view, method, params, Some(client)).await;
         match self.mirror() {
-            Some(mirror) if mirror.is_modern() => in_older_words(method, answer),
+            Some(mirror) if mirror.is_modern() => for_legacy_client(method, answer),
             Some(_) | None => answer,
         }
     }
 
-    /// Answers a request; its steps go to `progress`, unless the caller has seen to them.
+    /// Answers a request. Progress goes to `progress`, unless the caller already handles it.
     pub(crate) async fn answer(
         &self,
         caller: Caller,
@@ -313,7 +313,7 @@ impl Conversation {
         }
     }
 
-    /// A call goes on until it is done or asks its client something.
+    /// Runs a call until it is done or requires input from its client.
     async fn in_rounds(
         self: Arc<Conversation>,
         (method, params): (&str, Option<Raw>),
@@ -323,7 +323,7 @@ impl Conversation {
     ) -> Result<Answer, RpcError> {
         let Said { abilities, level, about, progress_token, mut request, state, answers, .. } =
             said;
-        // What it asks for is as much what it calls.
+        // The method is part of what the next request has to repeat.
         request.insert("method", Value::from(method));
         let rounds = match state {
             Some(state) => self.parking.resume(&state, &request, answers)?,
@@ -347,7 +347,7 @@ impl Conversation {
         }
     }
 
-    /// The parameters of a call that have to stand in its headers, too: names, and what they say.
+    /// The arguments that HTTP headers must repeat (`x-mcp-header`), as names and values.
     pub(crate) fn mirrored(&self, tool: &str, args: &Map<String, Value>) -> Vec<(String, String)> {
         let gateway = self.session.gateway();
         let catalog = gateway.catalog();
@@ -383,15 +383,15 @@ impl Conversation {
         Ok(Answer::json(Value::Object(discovered).to_string()))
     }
 
-    /// Who answers, as JSON.
+    /// `serverInfo`, as JSON.
     fn server_info(&self) -> String {
         let theirs = self.mirror().and_then(Mirror::server_info);
         theirs.unwrap_or_else(proxy::server_info)
     }
 }
 
-/// What a server of the stateless revision says, as older clients know it.
-fn in_older_words(method: &str, answer: Result<Answer, RpcError>) -> Result<Answer, RpcError> {
+/// Translates the result of a stateless server for a session-based client.
+fn for_legacy_client(method: &str, answer: Result<Answer, RpcError>) -> Result<Answer, RpcError> {
     match answer {
         Ok(Answer::Json(json)) => {
             let Ok(mut result) = Args::parse(json.as_str()) else { return Ok(Answer::Json(json)) };
@@ -408,5 +408,5 @@ fn in_older_words(method: &str, answer: Result<Answer, RpcError>) -> Result<Answ
 }
 
 fn not_offered() -> RpcError {
-    RpcError::new(METHOD_NOT_FOUND, "this method is not offered")
+    RpcError::new(METHOD_NOT_FOUND, "this method is not supported")
 }

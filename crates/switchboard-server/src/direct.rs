@@ -1,5 +1,4 @@
-//! The tools that one client is shown beside `mcp`: what it was shown last, and when that is no
-//! longer what there is.
+//! The direct tools of one client: the list that it got last, and whether that is out of date.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,51 +23,51 @@ use crate::conversation::View;
 use crate::granular;
 use crate::service::Offer;
 
-/// What a client is told when it should list the tools again.
+/// Notifies a client that it should list the tools again.
 pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
-/// From here on, tools beside `mcp` are worth a warning.
-const MANY: usize = 75;
+/// From this number on, direct tools cause a warning.
+const WARN_FROM: usize = 75;
 
-/// The most tools that searches of one client put into its list.
-const MOST_FOUND: usize = 1_000;
+/// The most tools that the searches of one client add to its list.
+const MAX_FOUND: usize = 1_000;
 
-/// What one client sees of the tools.
+/// The tools of one client.
 pub(crate) struct Direct {
-    /// For servers of which the configuration says nothing.
+    /// For servers without a `directTools` setting.
     otherwise: DirectTools,
-    /// Whether what was shown first stays.
+    /// Whether the first list stays (`freezeDirectTools`).
     frozen: bool,
-    /// Held for a moment at a time, never across an await.
+    /// The lock is held briefly, never across an await.
     state: Mutex<State>,
-    /// Told when a search found something that belongs into the list.
+    /// Notified when a search adds tools to the list.
     found_more: watch::Sender<()>,
 }
 
 #[derive(Default)]
 struct State {
     found: BTreeSet<ToolId>,
-    /// What the client was shown last.
+    /// The list that the client got last.
     listed: Option<Listed>,
 }
 
 struct Listed {
-    /// The answer itself, where it stays.
+    /// The response itself, if the list is frozen.
     frozen: Option<Raw>,
-    /// What the list comes to, in a number.
+    /// A hash of the list.
     number: u64,
-    /// What a name meant in that list is what it means in a call.
+    /// A call by name means the tool that had the name in this list.
     names: HashMap<Arc<str>, Shown>,
-    /// Whether the client knows that there is another list. Until it asks for that, it need not hear
-    /// of further changes.
+    /// Whether the client was notified of a change. Until it lists again, further changes need no
+    /// notification.
     stale: bool,
 }
 
-/// A tool as a client was shown it.
+/// A tool as the client's list shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     pub(crate) id: ToolId,
-    /// Read-only if it was shown so: a host may have let it run because of that.
+    /// Read-only if listed so: a host may have allowed the call because of that.
     pub(crate) access: Access,
 }
 
@@ -79,8 +78,7 @@ impl From<DirectTool> for Shown {
     }
 }
 
-/// What is said of an offer with so many tools beside `mcp` that a model feels them, unless the user
-/// does not want to hear it.
+/// A warning about too many direct tools, unless the user turned it off.
 pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
     match offer {
         Offer::Granular | Offer::Mirror(_) => None,
@@ -90,7 +88,7 @@ pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
     }
 }
 
-/// What a host is shown with a toolset as long as it has not searched.
+/// The tool definitions of a toolset for a host that has not searched.
 pub fn definitions(gateway: &Gateway, toolset: Toolset) -> Vec<String> {
     let offer = match toolset {
         Toolset::Granular => return granular::definitions(),
@@ -120,25 +118,25 @@ impl Direct {
     /// See [`warning_of_many`].
     pub(crate) fn warning_of_many(&self, gateway: &Gateway) -> Option<String> {
         let beside = self.present(gateway, &BTreeSet::new()).tools.len();
-        let wanted = gateway.settings().warn_on_large_direct_tools && beside >= MANY;
+        let wanted = gateway.settings().warn_on_large_direct_tools && beside >= WARN_FROM;
         wanted.then(|| {
             format!(
-                "{beside} tools are shown beside `mcp`, and a model reads them with every request; \
+                "{beside} tools are listed beside `mcp`, and the model reads them with every request; \
                  `directTools` can name some, or say \"search\""
             )
         })
     }
 
-    /// The answer to `tools/list`: from what is known, with nothing connected.
+    /// The result of `tools/list`, from the catalog; connects nothing.
     pub(crate) fn list(&self, gateway: &Gateway, view: View) -> Raw {
         let mut state = self.state();
         if let Some(answer) = state.listed.as_ref().and_then(|listed| listed.frozen.clone()) {
             return answer;
         }
-        // Looked at while the state is ours: what is published later is noticed by `tell`.
+        // Read under the lock, so that `tell` notices whatever is published later.
         let DirectList { tools, left_out } = self.present(gateway, &state.found);
         if left_out > 0 {
-            tracing::warn!(left_out, "more tools than are shown beside `mcp`");
+            tracing::warn!(left_out, "too many direct tools");
         }
         let cards = tool_card::definitions(view.cards, view.profile).join(",");
         let mut answer = format!("{{\"tools\":[{cards}");
@@ -155,11 +153,11 @@ impl Direct {
         answer
     }
 
-    /// The tool that a name means: as the client was shown it, or as it would be now.
+    /// The tool of a name: as the client's list shows it, or as a new list would.
     pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<Shown, RpcError> {
         let state = self.state();
         let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
-        // A server that was configured since may own the prefix of the name.
+        // A server that was configured later may own the prefix of the name.
         let permitted = |shown: &&Shown| gateway.catalog().permits(name, &shown.id.server);
         if let Some(shown) = shown.filter(permitted) {
             return Ok(shown.clone());
@@ -175,19 +173,19 @@ impl Direct {
         {
             return Ok(Shown { id: denied.id(), access: Access::Full });
         }
-        let message = format!("no tool `{}` is listed here", clean_line(name, 64));
+        let message = format!("unknown tool `{}`", clean_line(name, 64));
         Err(RpcError::new(INVALID_PARAMS, message))
     }
 
-    /// What a search found belongs into the list from now on, where the configuration says so.
-    pub(crate) fn take_note(&self, gateway: &Gateway, page: &SearchPage) {
+    /// Adds the tools of a search to the list, for servers with `"directTools": "search"`.
+    pub(crate) fn add_found_tools(&self, gateway: &Gateway, page: &SearchPage) {
         let catalog = gateway.catalog();
         let mut state = self.state();
         let before = state.found.len();
         for hit in &page.hits {
             let wanted = catalog.direct_tools_of(&hit.line.server, &self.otherwise);
             if *wanted == DirectTools::Search
-                && state.found.len() < MOST_FOUND
+                && state.found.len() < MAX_FOUND
                 && let Ok(tool) = ToolName::new(&hit.line.tool)
             {
                 state.found.insert(ToolId { server: hit.line.server.clone(), tool });
@@ -198,14 +196,14 @@ impl Direct {
         }
     }
 
-    /// Tells `client` from now on when what it was shown is not what there is.
+    /// From now on, notifies `client` when its list is out of date.
     pub(crate) async fn tell(self: Arc<Direct>, gateway: Gateway, client: Peer) {
         if self.frozen {
             return;
         }
         let (mut changes, mut found) = (gateway.watch(), self.found_more.subscribe());
         loop {
-            // At once, too: something may have changed since the client was answered.
+            // Checked at once: the list may have changed since the client's request.
             if self.has_news(&gateway) && client.notify(TOOLS_CHANGED, "").await.is_err() {
                 return;
             }
@@ -216,7 +214,7 @@ impl Direct {
         }
     }
 
-    /// Says so whenever the list is not what it was, to one who listens and may never list.
+    /// Calls `say` whenever the list changes, for a subscriber that may never list.
     pub(crate) async fn follow(&self, gateway: &Gateway, say: impl Fn()) {
         if self.frozen {
             return;
@@ -235,7 +233,7 @@ impl Direct {
         }
     }
 
-    /// Whether the client has to be told.
+    /// Whether to notify the client.
     fn has_news(&self, gateway: &Gateway) -> bool {
         let mut state = self.state();
         let State { found, listed } = &mut *state;
@@ -245,7 +243,7 @@ impl Direct {
     }
 
     fn present(&self, gateway: &Gateway, found: &BTreeSet<ToolId>) -> DirectList {
-        // Where nothing is shown but `mcp`, the lists of the servers need not be read.
+        // Without direct tools, the listings need not be read.
         if self.otherwise == DirectTools::None && !names_tools(&gateway.watch().borrow()) {
             return DirectList::default();
         }
@@ -258,7 +256,7 @@ impl Direct {
     }
 }
 
-/// Whether the configuration puts any tools beside `mcp`.
+/// Whether the configuration declares any direct tools.
 fn names_tools(catalog: &Catalog) -> bool {
     catalog.shelves().any(|(_, shelf)| shelf.direct().is_some_and(|it| *it != DirectTools::None))
 }

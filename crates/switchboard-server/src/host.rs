@@ -1,4 +1,5 @@
-//! The user and the model behind an MCP client, asked in the way that its revision has for that.
+//! The user and the model behind an MCP client, reached in the way that the client's revision
+//! provides.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -26,24 +27,25 @@ use crate::levels::Levelled;
 use crate::question::{self, Longest, Manner, Mode};
 use crate::rounds::Words;
 
-/// How long a person may think.
+/// How long the user may take to answer.
 const THINKING: Duration = Duration::from_secs(10 * 60);
 
-/// Asks through one client.
+/// The `Host` of one client.
 #[derive(Clone)]
 pub(crate) struct ClientHost {
     way: Way,
-    /// What the client can do, as soon as it has said so.
+    /// The capabilities that the client declared with `initialize` or with this request.
     abilities: Arc<OnceLock<Abilities>>,
-    /// What the first request of a stateless client declared: servers are offered that.
+    /// The capabilities that the first request of a stateless client declared: servers are offered
+    /// these.
     declared: Arc<OnceLock<Abilities>>,
     manner: Manner,
     longest: Longest,
-    heard: Arc<Mutex<Heard>>,
-    /// Where those hear of changes whom nothing can be told unasked.
+    log_threshold: Arc<Mutex<Heard>>,
+    /// Change feed for clients that cannot receive unsolicited notifications.
     bulletin: Bulletin,
     spacing: Spacing,
-    /// Which host it is part of, as soon as that is known.
+    /// The profile of its host, once known.
     profile: Arc<OnceLock<&'static HostProfile>>,
     under_way: UnderWay,
 }
@@ -52,7 +54,7 @@ pub(crate) struct ClientHost {
 /// it connects asks on account of one of them. Held for a moment at a time, never across an await.
 type UnderWay = Arc<Mutex<Vec<Arc<ClientHost>>>>;
 
-/// One of these requests, until it is dropped.
+/// One of these requests; dropping it removes the request.
 pub(crate) struct RequestUnderWay {
     host: Arc<ClientHost>,
     under_way: UnderWay,
@@ -65,18 +67,18 @@ impl Drop for RequestUnderWay {
     }
 }
 
-/// How a client is reached.
+/// How requests and notifications reach a client.
 #[derive(Clone)]
 enum Way {
-    /// By requests and notifications of ours.
-    Unasked(Peer),
-    /// By what it gets in answer to a request of its own.
-    Rounds(Words),
+    /// Over its connection, at any time.
+    Connection(Peer),
+    /// Inside the results of its own requests.
+    Results(Words),
     /// Not at all.
-    Nowhere,
+    Unreachable,
 }
 
-/// Which log lines a client hears.
+/// Which log messages a client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     All,
@@ -87,16 +89,16 @@ enum Heard {
 impl ClientHost {
     /// A client at the other end of a connection.
     pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Unasked(peer), manner, Longest::Session, Heard::All)
+        ClientHost::reached(Way::Connection(peer), manner, Longest::Session, Heard::All)
     }
 
-    /// All clients that are not told apart.
+    /// All stateless HTTP clients.
     pub(crate) fn common(manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Nowhere, manner, Longest::Once, Heard::Nothing)
+        ClientHost::reached(Way::Unreachable, manner, Longest::Once, Heard::Nothing)
     }
 
-    fn reached(way: Way, manner: Manner, longest: Longest, heard: Heard) -> ClientHost {
-        let heard = Arc::new(Mutex::new(heard));
+    fn reached(way: Way, manner: Manner, longest: Longest, log_threshold: Heard) -> ClientHost {
+        let log_threshold = Arc::new(Mutex::new(log_threshold));
         let (abilities, declared, bulletin, profile, under_way) = Default::default();
         let spacing = Spacing::Compact;
         ClientHost {
@@ -105,7 +107,7 @@ impl ClientHost {
             declared,
             manner,
             longest,
-            heard,
+            log_threshold,
             bulletin,
             spacing,
             profile,
@@ -113,12 +115,12 @@ impl ClientHost {
         }
     }
 
-    /// Takes note of what a request of a stateless client declares; what came first holds.
+    /// Records the capabilities of a stateless request; the first ones stay.
     pub(crate) fn declare(&self, abilities: &Abilities) {
         let _declared_before = self.declared.set(abilities.clone());
     }
 
-    /// Takes note of which host it is part of; what was known before holds.
+    /// Records the host's profile; the first one stays.
     pub(crate) fn set_profile(&self, profile: &'static HostProfile) {
         let _known_before = self.profile.set(profile);
     }
@@ -127,17 +129,17 @@ impl ClientHost {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
-    /// The same client, which gets JSON in this form.
+    /// The same client, with JSON in results spaced this way.
     pub(crate) fn with_spacing(self, spacing: Spacing) -> ClientHost {
         ClientHost { spacing, ..self }
     }
 
-    /// The same client, asked through this handle.
+    /// The same client, reached through this handle.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
-        ClientHost { way: Way::Unasked(peer.clone()), ..self.clone() }
+        ClientHost { way: Way::Connection(peer.clone()), ..self.clone() }
     }
 
-    /// The same client, asked by answers to a request that says what it can do.
+    /// The same client, reached inside the results of a request that declares these capabilities.
     pub(crate) fn within(
         &self,
         words: Words,
@@ -146,19 +148,19 @@ impl ClientHost {
         profile: &'static HostProfile,
     ) -> ClientHost {
         ClientHost {
-            way: Way::Rounds(words),
+            way: Way::Results(words),
             profile: Arc::new(OnceLock::from(profile)),
             abilities: Arc::new(OnceLock::from(abilities)),
-            heard: Arc::new(Mutex::new(level.map_or(Heard::Nothing, Heard::From))),
+            log_threshold: Arc::new(Mutex::new(level.map_or(Heard::Nothing, Heard::From))),
             ..self.clone()
         }
     }
 
-    /// Lets `request`, which is one of this client's, answer for it until the guard is dropped.
+    /// Lets `request`, one of this client's, provide roots until the guard is dropped.
     pub(crate) fn begin(&self, request: &Arc<ClientHost>) -> RequestUnderWay {
         let (host, under_way) = (Arc::clone(request), Arc::clone(&self.under_way));
-        // Of clients that are not told apart, none answers for another.
-        if let Way::Unasked(_) = self.way {
+        // Clients that cannot be told apart must not answer for each other.
+        if let Way::Connection(_) = self.way {
             let mut hosts = under_way.lock().unwrap_or_else(PoisonError::into_inner);
             hosts.push(Arc::clone(&host));
         }
@@ -178,25 +180,25 @@ impl ClientHost {
         &self.bulletin
     }
 
-    /// Takes note of how much the client wants to hear of what servers log.
+    /// Records the log level of `logging/setLevel`.
     pub(crate) fn heed(&self, params: Option<&Raw>) {
         if let Some(Levelled { level }) = params.and_then(|params| params.parse().ok()) {
-            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Heard::From(level);
+            *self.log_threshold.lock().unwrap_or_else(PoisonError::into_inner) = Heard::From(level);
         }
     }
 
-    fn hears(&self, level: LogLevel) -> bool {
-        match *self.heard.lock().unwrap_or_else(PoisonError::into_inner) {
+    fn admits(&self, level: LogLevel) -> bool {
+        match *self.log_threshold.lock().unwrap_or_else(PoisonError::into_inner) {
             Heard::All => true,
             Heard::From(least) => level >= least,
             Heard::Nothing => false,
         }
     }
 
-    /// A log line, if the client wants to hear it; as one of many servers it says whose it is.
+    /// A log message if the client's level admits it, with the name of its server in `logger`.
     fn log_line(&self, server: &ServerName, params: &Raw) -> Option<String> {
         let Levelled { level } = params.parse().ok()?;
-        if !self.hears(level) {
+        if !self.admits(level) {
             return None;
         }
         let mut line: Args = params.parse().ok()?;
@@ -208,13 +210,13 @@ impl ClientHost {
         Some(line.to_string())
     }
 
-    /// Says something of our own; no server can say anything by this method.
+    /// Sends a notice of the gateway. Servers cannot use this method.
     pub(crate) fn notice(&self, level: LogLevel, text: &str) {
         let notice = json!({ "level": level.as_str(), "text": text });
         self.say("notifications/switchboard/notice", &notice.to_string());
     }
 
-    /// Takes note of what the client said it can do, and of which host it is part.
+    /// Records the capabilities and the host's profile of `initialize`.
     pub(crate) fn learn(&self, params: Option<&Raw>) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -228,12 +230,12 @@ impl ClientHost {
         let _learnt_once = self.abilities.set(declared(params));
     }
 
-    /// Whether the user can be shown a form, or sent to a page.
+    /// Whether the client supports forms or URLs in elicitations.
     fn takes(&self, mode: Mode) -> bool {
         let declared = self.abilities.get().and_then(|abilities| abilities.elicitation.as_ref());
         let modes = declared.and_then(|modes| modes.parse::<Map<String, Value>>().ok());
         modes.is_some_and(|modes| match mode {
-            // Older clients name none, and mean this one.
+            // Older clients declare no mode, and support forms.
             Mode::Form => modes.contains_key("form") || !modes.contains_key("url"),
             Mode::Url => modes.contains_key("url"),
         })
@@ -244,7 +246,7 @@ impl ClientHost {
             return Err(CannotAsk::NobodyThere);
         }
         let params = question::of_approval(question, self.longest, self.profile());
-        let (answer, thought) = self.put(params).await?;
+        let (answer, thought) = self.ask_with_form(params).await?;
         question::decision(&answer, thought, (self.longest, self.profile()))
     }
 
@@ -252,12 +254,12 @@ impl ClientHost {
         if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
-        let (answer, thought) = self.put(question::of_connection(wanted)).await?;
+        let (answer, thought) = self.ask_with_form(question::of_connection(wanted)).await?;
         question::consent(&answer, thought)
     }
 
-    /// Asks the user; the answer comes with how long it took.
-    async fn put(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
+    /// Sends a form to the user; the response comes with the time that it took.
+    async fn ask_with_form(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
         let asked = Instant::now();
         let answer = self.request(Topic::Elicitation, None, params).await;
         answer.map(|answer| (answer, asked.elapsed())).map_err(|_| CannotAsk::NobodyThere)
@@ -276,7 +278,7 @@ impl ClientHost {
         let asked = self.request(question.topic, question.key, params).await;
         asked.map_err(|error| match error {
             RequestError::Refused(error) => error,
-            other => RpcError::new(INTERNAL_ERROR, format!("the client gave no answer: {other}")),
+            other => RpcError::new(INTERNAL_ERROR, format!("the client did not respond: {other}")),
         })
     }
 
@@ -287,25 +289,27 @@ impl ClientHost {
         params: String,
     ) -> Result<Raw, RequestError> {
         match &self.way {
-            Way::Unasked(peer) => {
+            Way::Connection(peer) => {
                 let patience = Patience { timeout: Some(THINKING), progress: None };
                 peer.request(topic.method(), params, patience).await
             }
-            Way::Rounds(words) => words.ask(topic, key, params).await,
-            Way::Nowhere => Err(RequestError::NotSent),
+            Way::Results(words) => words.ask(topic, key, params).await,
+            Way::Unreachable => Err(RequestError::NotSent),
         }
     }
 
-    /// Says something that may be lost.
+    /// Sends a notification, which may be lost.
     fn say(&self, method: &str, params: &str) {
         match &self.way {
-            // Changes come to those who listen, and belong to no request.
-            Way::Rounds(words) if method == "notifications/message" => words.say(method, params),
-            // Only whoever opened with `initialize` hears what it did not ask for.
-            Way::Unasked(peer) if self.abilities.get().is_some() => {
+            // Change notifications go to subscriptions; they belong to no request.
+            Way::Results(words) if method == "notifications/message" => words.say(method, params),
+            // Only clients that sent `initialize` may receive unsolicited notifications.
+            Way::Connection(peer) if self.abilities.get().is_some() => {
                 peer.try_notify(method, params);
             }
-            Way::Unasked(_) | Way::Rounds(_) | Way::Nowhere => self.bulletin.post(method, params),
+            Way::Connection(_) | Way::Results(_) | Way::Unreachable => {
+                self.bulletin.post(method, params)
+            }
         }
     }
 }
@@ -335,14 +339,15 @@ impl Host for ClientHost {
         self.abilities.get().cloned().unwrap_or_else(of_a_request)
     }
 
-    /// A stateless client declares its capabilities with each request; the first one counts.
+    /// A stateless client declares its capabilities with each request; the first declaration is
+    /// used.
     fn declares(&self) -> Abilities {
         let declared = self.abilities.get().or_else(|| self.declared.get());
         declared.cloned().unwrap_or_else(Abilities::all)
     }
 
     fn era(&self) -> Option<Era> {
-        let greeted = self.abilities.get().is_some() && matches!(self.way, Way::Unasked(_));
+        let greeted = self.abilities.get().is_some() && matches!(self.way, Way::Connection(_));
         (greeted && self.manner == Manner::Verbatim).then_some(Era::Legacy)
     }
 
@@ -356,7 +361,7 @@ impl Host for ClientHost {
         let params = match (self.manner, notice.method.as_str()) {
             (Manner::Verbatim, "notifications/message") => {
                 let level = params.and_then(|params| params.parse::<Levelled>().ok());
-                level.is_none_or(|Levelled { level }| self.hears(level)).then(verbatim)
+                level.is_none_or(|Levelled { level }| self.admits(level)).then(verbatim)
             }
             (Manner::Verbatim, _) => Some(verbatim()),
             (Manner::OneOfMany, "notifications/message") => {
@@ -371,7 +376,7 @@ impl Host for ClientHost {
     }
 }
 
-/// What a client declares with `initialize`, as far as it concerns servers.
+/// The capabilities of `initialize` that concern servers.
 pub(crate) fn declared(params: Option<&Raw>) -> Abilities {
     #[derive(Deserialize)]
     struct Hello<'a> {
@@ -383,7 +388,7 @@ pub(crate) fn declared(params: Option<&Raw>) -> Abilities {
     abilities(declared).unwrap_or_default()
 }
 
-/// What a client declares, as far as it concerns servers; `None` if that is no object.
+/// The declared capabilities that concern servers; `None` if they are no object.
 pub(crate) fn abilities(declared: &str) -> Option<Abilities> {
     #[derive(Default, Deserialize)]
     struct Capabilities<'a> {

@@ -1,4 +1,4 @@
-//! What has a level: a request to set it, or a log line.
+//! The `level` member of log lines and of `logging/setLevel`.
 
 use serde::Deserialize;
 use switchboard::log_level::LogLevel;

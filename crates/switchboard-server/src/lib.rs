@@ -1,20 +1,20 @@
-//! The MCP face: any host that speaks MCP reaches the gateway through here.
+//! The MCP face: hosts that speak MCP reach the gateway through this crate.
 //!
 //! - [`stdio`]: one client over standard input and output;
 //! - [`http`]: many clients over HTTP, each with a session of its own;
-//! - `service`: one client, what it asks and tells;
-//! - `conversation`: what its requests have in common, and how each is answered;
-//! - `calls`: its requests, until each is answered once;
+//! - `service`: one client, its requests and notifications;
+//! - `conversation`: the state that its requests share, and how each is answered;
+//! - `calls`: its requests in flight; each is answered exactly once;
 //! - `proxy`: all servers behind the one tool;
-//! - `direct`: the tools beside it;
+//! - `direct`: the direct tools beside it;
 //! - `granular`: all servers behind a tool for each step;
-//! - `mirror`: one server as it is;
-//! - `pi`: what the extension of Pi asks for its user;
+//! - `mirror`: one server, passed through unchanged;
+//! - `pi`: requests of the Pi extension;
 //! - `answer`: replies and failures, translated to MCP results;
-//! - `modern`: what requests and answers of the stateless revision say beside themselves;
-//! - `rounds`: calls that go on over several requests of such a client;
-//! - `bulletin`, `listen`: changes, for those who asked to hear of them;
-//! - `host`, `question`: the user behind the client, and what is asked of it.
+//! - `modern`: metadata in requests and results of the stateless revision;
+//! - `rounds`: calls that span several requests of a stateless client;
+//! - `bulletin`, `listen`: change notifications for subscribed stateless clients;
+//! - `host`, `question`: asking the user behind the client.
 
 mod answer;
 mod bulletin;

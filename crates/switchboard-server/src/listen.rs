@@ -1,4 +1,4 @@
-//! A client that listens: its request stays open, and changes come on it.
+//! `subscriptions/listen`: the request stays open, and change notifications are sent during it.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::news::{self, List};
 use crate::params::read;
 use crate::question::Manner;
 
-/// Who listens, and to what.
+/// One such request and everything that it needs.
 pub(crate) struct Listening {
     pub(crate) session: Arc<Session>,
     pub(crate) bulletin: Bulletin,
-    /// What is shown beside the one tool.
+    /// The direct tools.
     pub(crate) direct: Option<Arc<Direct>>,
     pub(crate) manner: Manner,
-    /// Set when it has to end.
+    /// Cancelled when the request must end.
     pub(crate) closing: CancellationToken,
 }
 
 impl Listening {
-    /// Tells the client of changes until it has enough, or until we have.
+    /// Sends change notifications until the client cancels or the gateway closes.
     pub(crate) async fn run(
         self,
         params: &Args,
@@ -57,19 +57,19 @@ impl Listening {
         Ok(Answer::json(json!({ "_meta": seat.mark() }).to_string()))
     }
 
-    /// Those of the resources that the client will hear of.
+    /// Subscribes to resources, and returns those that could be subscribed to.
     async fn subscribe(&self, wanted: Vec<String>) -> Vec<String> {
         let mut followed = Vec::with_capacity(wanted.len());
         for uri in wanted {
             match self.session.subscribe(&uri).await {
                 Ok(()) => followed.push(uri),
-                Err(error) => tracing::debug!(%error, "a resource cannot be followed"),
+                Err(error) => tracing::debug!(%error, "cannot subscribe to a resource"),
             }
         }
         followed
     }
 
-    /// Tells of the lists that are ours. A server that is shown as it is tells of its own.
+    /// Sends changes of the gateway's own lists. A mirrored server sends its own.
     async fn lists(&self, seat: &Seat) {
         let ours = self.manner == Manner::OneOfMany;
         let tools = async {
@@ -96,7 +96,7 @@ impl Listening {
     }
 }
 
-/// Ends the subscriptions that nobody else has when the listener goes, however it goes.
+/// On drop, ends the resource subscriptions that no other subscriber needs.
 struct Following<'a> {
     session: &'a Arc<Session>,
     bulletin: &'a Bulletin,

@@ -1,5 +1,5 @@
-//! One server as it is, under its own names: every method is passed through, and what runs
-//! something still passes the same gate as everywhere.
+//! One server under its own names: every method is forwarded, and calls pass the same gate as
+//! everywhere.
 
 use std::sync::OnceLock;
 
@@ -15,16 +15,16 @@ use switchboard_wire::{Peer, Raw, RpcError};
 use crate::answer::{self, Answer, as_the_server_said};
 use crate::params::{Passed, agreed_revision, with_progress};
 
-/// What a client of one server needs to know of it.
+/// The mirrored server of a client.
 #[derive(Debug)]
 pub(crate) struct Mirror {
-    /// As the user wrote it.
+    /// The name as the user wrote it.
     wanted: String,
     /// Set once the server is connected.
     shown: OnceLock<Shown>,
 }
 
-/// A server, and what it said of itself.
+/// The connected server and its `initialize` result.
 #[derive(Debug)]
 struct Shown {
     server: ServerName,
@@ -37,7 +37,7 @@ impl Mirror {
         Mirror { wanted: server.to_owned(), shown: OnceLock::new() }
     }
 
-    /// What a client gets for a request; its steps go to `progress`.
+    /// Answers a request; progress goes to `progress`.
     pub(crate) async fn answer(
         &self,
         session: &Session,
@@ -58,7 +58,7 @@ impl Mirror {
         }
     }
 
-    /// Connects the server for this client alone, as what this client is.
+    /// Connects the server with the capabilities of this client.
     async fn initialize(&self, session: &Session, params: Option<&Raw>) -> Result<Raw, RpcError> {
         let shown = self.shown(session).await?;
         let mut hello = shown.offer();
@@ -68,35 +68,36 @@ impl Mirror {
         Ok(Raw::from_json(Value::Object(hello).to_string()))
     }
 
-    /// What the server offers.
+    /// The server's `initialize` result, as this client gets it.
     pub(crate) async fn offer(&self, session: &Session) -> Result<Map<String, Value>, RpcError> {
         Ok(self.shown(session).await?.offer())
     }
 
-    /// Its name, once it is connected.
+    /// The server's name, once it is connected.
     pub(crate) fn server(&self) -> Option<&ServerName> {
         self.shown.get().map(|shown| &shown.server)
     }
 
-    /// Whether it is one of the stateless revision.
+    /// Whether it is a stateless server.
     pub(crate) fn is_modern(&self) -> bool {
         let revision = self.shown.get().and_then(|shown| shown.hello.get("protocolVersion"));
         revision.is_some_and(|revision| *revision == REVISION)
     }
 
-    /// Who the server says it is, once it is connected.
+    /// The server's own `serverInfo`, once it is connected.
     pub(crate) fn server_info(&self) -> Option<String> {
         Some(self.shown.get()?.info.to_string())
     }
 
-    /// The server, which is connected if it is not.
+    /// The server; connects it if necessary.
     async fn shown(&self, session: &Session) -> Result<&Shown, RpcError> {
         if let Some(shown) = self.shown.get() {
             return Ok(shown);
         }
         let opened = session.open(&self.wanted).await;
         let (server, hello) = opened.map_err(|failure| answer::protocol_error(&failure))?;
-        let malformed = |_| RpcError::new(INTERNAL_ERROR, "the server's greeting does not read");
+        let malformed =
+            |_| RpcError::new(INTERNAL_ERROR, "the server's `initialize` result is malformed");
         let mut hello: Map<String, Value> = hello.parse().map_err(malformed)?;
         let info = hello.remove("serverInfo").unwrap_or_else(|| json!({ "name": self.wanted }));
         Ok(self.shown.get_or_init(|| Shown { server, info, hello }))
@@ -108,14 +109,14 @@ impl Shown {
         let mut offer = self.hello.clone();
         offer.remove("protocolVersion");
         if let Some(capabilities) = offer.get_mut("capabilities").and_then(Value::as_object_mut) {
-            capabilities.retain(|capability, _| PASSED_ON.contains(&capability.as_str()));
+            capabilities.retain(|capability, _| FORWARDED.contains(&capability.as_str()));
         }
         offer
     }
 }
 
-/// Capabilities whose methods and notifications are passed on.
-const PASSED_ON: [&str; 6] =
+/// Capabilities whose methods and notifications are forwarded.
+const FORWARDED: [&str; 6] =
     ["tools", "resources", "prompts", "completions", "logging", "experimental"];
 
 async fn pass_on(
@@ -126,7 +127,7 @@ async fn pass_on(
     caller: Caller,
 ) -> Result<Answer, RpcError> {
     let mut about = std::mem::take(&mut passed.meta);
-    // What is said on each of the two connections is said for that connection.
+    // These describe the client's connection, not ours to the server.
     for ours in [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES] {
         about.take(ours);
     }
@@ -156,7 +157,7 @@ async fn pass_on(
                 session.ask_foreign(server, foreign, passed.params, caller).await
             }
             (None, None) => {
-                return Err(RpcError::new(METHOD_NOT_FOUND, "this method is not passed on"));
+                return Err(RpcError::new(METHOD_NOT_FOUND, "this method is not forwarded"));
             }
         },
     };

@@ -1,5 +1,5 @@
-//! Requests of the stateless revision: each says in which revision it is, and what its client can
-//! do; each answer says what it is, and how long it holds.
+//! Metadata of the stateless revision: each request states its revision and the client's
+//! capabilities; each result states its type and for how long it may be cached.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ use crate::host::abilities;
 use crate::params::Passed;
 use crate::rounds::read_answers;
 
-/// Methods that the stateless revision does not have any more.
+/// Methods that the stateless revision removed.
 const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-/// Methods whose answers say for how long they hold.
+/// Methods whose results carry cache hints.
 const CACHEABLE: [&str; 6] = [
     DISCOVER,
     "tools/list",
@@ -35,24 +35,24 @@ const CACHEABLE: [&str; 6] = [
     "resources/read",
 ];
 
-/// Methods that may be answered with a question.
+/// Methods whose result may request input.
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// What a request says beside its method.
+/// A parsed request of the stateless revision, without its method.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) abilities: Abilities,
     pub(crate) level: Option<LogLevel>,
-    /// What the client calls itself.
+    /// `name` of `clientInfo`.
     pub(crate) client: Option<String>,
-    /// What servers are told of the client.
+    /// The part of `_meta` that is forwarded to servers.
     pub(crate) about: Args,
     pub(crate) progress_token: Option<Exact>,
-    /// What is asked for.
+    /// The remaining parameters.
     pub(crate) request: Args,
-    /// Leads to a call that waits.
+    /// `requestState`: identifies a parked call.
     pub(crate) state: Option<String>,
-    /// What the client answers to what it was asked.
+    /// `inputResponses`: the client's responses to server-to-client requests.
     pub(crate) answers: Args,
 }
 
@@ -60,7 +60,7 @@ impl Said {
     pub(crate) fn read(params: Option<&Raw>) -> Result<Said, RpcError> {
         let Passed { mut params, mut meta, progress_token } = Passed::read(params)?;
         let missing = |name: &str| {
-            RpcError::new(INVALID_PARAMS, format!("`_meta` has to say `{name}` in every request"))
+            RpcError::new(INVALID_PARAMS, format!("`_meta` must contain `{name}` in every request"))
         };
         let revision = meta.take(meta::PROTOCOL_VERSION).map(Exact::into_value);
         let Some(Value::String(revision)) = revision else {
@@ -73,13 +73,13 @@ impl Said {
         let abilities = declared.and_then(|declared| abilities(&declared));
         let abilities = abilities.ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
         let level = meta.values().get(meta::LOG_LEVEL).map(LogLevel::deserialize).transpose();
-        let level = level.map_err(|_| RpcError::new(INVALID_PARAMS, "no such log level"))?;
+        let level = level.map_err(|_| RpcError::new(INVALID_PARAMS, "unknown log level"))?;
         let state = params.take("requestState").map(Exact::into_value);
         let state = match state {
             None => None,
             Some(Value::String(state)) => Some(state),
             Some(_) => {
-                return Err(RpcError::new(INVALID_PARAMS, "`requestState` has to be a string"));
+                return Err(RpcError::new(INVALID_PARAMS, "`requestState` must be a string"));
             }
         };
         let answers = params.take("inputResponses").map(read_answers).transpose()?;
@@ -107,23 +107,23 @@ fn text(value: &Exact) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// What a client of another revision hears.
+/// The error for an unsupported revision.
 pub(crate) fn unsupported(requested: &str) -> RpcError {
     let data = json!({ "supported": revisions(), "requested": requested });
     RpcError {
         code: UNSUPPORTED_VERSION,
-        message: "this revision of the protocol is not spoken here".to_owned(),
+        message: "unsupported protocol version".to_owned(),
         data: Some(Raw::from_json(data.to_string())),
     }
 }
 
-/// All revisions that are spoken here, the newest first.
+/// All supported revisions, the newest first.
 pub(crate) fn revisions() -> Vec<&'static str> {
     let older = Revision::ALL.into_iter().rev().map(Revision::as_str);
     std::iter::once(REVISION).chain(older).collect()
 }
 
-/// The revision that a request says it is in, whichever that is.
+/// The revision that a request states, supported or not.
 pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
     #[derive(Deserialize)]
     struct Params {
@@ -136,7 +136,7 @@ pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
         revision: String,
     }
     let params = params?;
-    // Most requests do not say so; a look at the text is cheaper than reading it.
+    // Most requests state none; searching the text is cheaper than parsing it.
     if !params.as_str().contains(meta::PROTOCOL_VERSION) {
         return None;
     }
@@ -147,12 +147,12 @@ pub(crate) fn is_removed(method: &str) -> bool {
     REMOVED.contains(&method)
 }
 
-/// Whether a request can be answered with a question.
+/// Whether the result of a method may request input.
 pub(crate) fn may_ask(method: &str) -> bool {
     ASKING.contains(&method)
 }
 
-/// What a header says: as it stands there, unless it says that it is encoded.
+/// The text of a header, decoded if it is marked as Base64.
 pub(crate) fn header_text(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     let Some(encoded) = encoded else { return Some(Cow::Borrowed(value)) };
@@ -160,16 +160,16 @@ pub(crate) fn header_text(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// What every answer bears.
+/// Adds the members that every stateless result must have.
 pub(crate) struct Stamp<'a> {
     pub(crate) method: &'a str,
-    /// Who answers, as JSON.
+    /// `serverInfo`, as JSON.
     pub(crate) server_info: &'a str,
 }
 
 impl Stamp<'_> {
-    /// Marks the result that stands at the end of `out`, from `start` on; what its server wrote
-    /// there stays.
+    /// Adds them to the result at the end of `out`, from `start` on. Members that the server wrote
+    /// stay.
     pub(crate) fn put(&self, out: &mut String, start: usize) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -190,7 +190,7 @@ impl Stamp<'_> {
             first.push("\"resultType\":\"complete\"".to_owned());
         }
         if CACHEABLE.contains(&self.method) {
-            // Changes are told; until then nobody can say how long something holds.
+            // Changes are announced by notifications; no lifetime can be promised.
             read.ttl_ms.is_none().then(|| first.push("\"ttlMs\":0".to_owned()));
             read.cache_scope.is_none().then(|| first.push("\"cacheScope\":\"private\"".to_owned()));
         }
@@ -203,7 +203,7 @@ impl Stamp<'_> {
                 None
             }
         };
-        // The later place first, so that the earlier one stays where it is.
+        // The later insertion first, so that the earlier offset stays valid.
         into_meta.into_iter().for_each(|meta| insert(out, meta, &info));
         if !first.is_empty() {
             insert(out, start, &first.join(","));
@@ -211,13 +211,13 @@ impl Stamp<'_> {
     }
 }
 
-/// Whether it is an object without this member.
+/// Whether `object` is a JSON object without this member.
 fn lacks(object: &str, member: &str) -> bool {
     let members = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(object);
     members.is_ok_and(|members| !members.contains_key(member))
 }
 
-/// Puts members at the beginning of the object that stands at `object`.
+/// Inserts members at the beginning of the JSON object at offset `object`.
 fn insert(out: &mut String, object: usize, members: &str) {
     let Some(brace) = out.get(object..).and_then(|text| text.find('{')) else { return };
     let place = object + brace + 1;

@@ -1,4 +1,5 @@
-//! Tells a client when the tools, prompts or resources that it may list are not what they were.
+//! Sends `list_changed` notifications to a session-based client when a list that it requested
+//! changes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use tokio::task::JoinSet;
 
 use crate::direct::{Direct, TOOLS_CHANGED};
 
-/// Which lists a client follows, by what it is told: those that it has asked for.
+/// The lists that a client follows, by notification method: those that it has requested.
 #[derive(Default)]
 pub(crate) struct News {
     followed: Vec<&'static str>,
-    /// They end with the client.
+    /// The tasks end with the client.
     following: JoinSet<()>,
 }
 
@@ -26,20 +27,20 @@ pub(crate) enum List {
 }
 
 impl News {
-    /// For a client that hears of changes in another way.
+    /// For a client that gets list changes in another way.
     pub(crate) fn none() -> News {
         let followed = vec![TOOLS_CHANGED, List::Prompts.changed(), List::Resources.changed()];
         News { followed, following: JoinSet::new() }
     }
 
-    /// Tells the client from now on when this list is not what it was.
+    /// From now on, notifies the client when this list changes.
     pub(crate) fn follow(&mut self, list: List, session: &Session, client: &Peer) {
         let (changes, client) = (session.gateway().watch(), client.clone());
         let say = move |method: &'static str| client.try_notify(method, "");
         self.begin(list.changed(), tell(list, changes, say));
     }
 
-    /// The same for the tools.
+    /// The same for the list of tools.
     pub(crate) fn follow_tools(&mut self, direct: &Arc<Direct>, session: &Session, client: &Peer) {
         let (direct, gateway) = (Arc::clone(direct), session.gateway().clone());
         self.begin(TOOLS_CHANGED, direct.tell(gateway, client.clone()));
@@ -53,7 +54,7 @@ impl News {
     }
 }
 
-/// Says so whenever the list is not what it was.
+/// Calls `say` whenever the list changes.
 pub(crate) async fn tell(
     list: List,
     mut changes: watch::Receiver<Arc<Catalog>>,
@@ -77,7 +78,7 @@ impl List {
         }
     }
 
-    /// What the list comes to, in a number.
+    /// A hash of the list.
     fn number(self, catalog: &Catalog) -> u64 {
         let mut hasher = DefaultHasher::new();
         for listing in catalog.offered() {

@@ -1,5 +1,5 @@
-//! How much a client may ask for before it reads: answers in flight are bounded by bytes, and its
-//! requests stay unread while its answers are unread.
+//! Limits how much one client requests before it reads responses: responses in flight are bounded
+//! by bytes, and requests are not read while too many responses are unread.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,34 +11,34 @@ use switchboard_wire::peer::Pause;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// What the answers of all requests that run may come to.
+/// Bytes of the responses of all running requests, as estimated.
 const ROOM: usize = 32 * 1024 * 1024;
 
-/// Requests that run at the same time while answers are small, and while they are large.
-const MOST_RUNNING: usize = 64;
-const FEWEST_RUNNING: usize = 2;
+/// Running requests while responses are small, and while they are large.
+const MAX_RUNNING: usize = 64;
+const MIN_RUNNING: usize = 2;
 
-/// Requests that run before it is known how large their answers are. Each answer lets one more run, as
-/// long as there is room for so many of its size.
+/// Running requests before the size of responses is known. Each response admits one more, as long
+/// as that many of its size fit.
 const SLOW_START: usize = 8;
 
-/// After so long without a request, the next burst starts slowly again: it may have other answers.
+/// After this time without a request, the next burst starts slowly again: its responses may differ.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// How long the others wait for an answer. Those that run may take long.
-const GRACE: Duration = Duration::from_millis(250);
+/// After this time without a response, one more request may run.
+const WIDEN_AFTER: Duration = Duration::from_millis(250);
 
-/// Requests that may wait to run before no more are read.
-const MOST_WAITING: usize = 512;
+/// Waiting requests before reading pauses.
+const MAX_WAITING: usize = 512;
 
-/// Bytes that may wait to be written before no more requests are read.
-const MOST_UNREAD: usize = 4 * 1024 * 1024;
+/// Unwritten bytes before reading pauses.
+const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
-/// Bytes of requests that run or wait before no more are read.
-const MOST_ASKED: usize = 32 * 1024 * 1024;
+/// Bytes of running and waiting requests before reading pauses.
+const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// A smaller request is not worth counting.
-const COUNTED: usize = 64 * 1024;
+/// Smaller requests are not counted.
+const MIN_COUNTED: usize = 64 * 1024;
 
 /// The requests of one client.
 #[derive(Clone, Debug)]
@@ -54,10 +54,9 @@ struct Shared {
     /// The number of these permits.
     window: AtomicUsize,
     begun: Instant,
-    /// When the last request that ran was answered, in milliseconds after the beginning; 0 while one
-    /// runs.
+    /// When the last running request was answered, in milliseconds since `begun`; 0 while one runs.
     idle_at: AtomicU64,
-    /// The largest of the last answers, in bytes: one that is large is forgotten slowly.
+    /// The largest recent response in bytes; decays slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
     /// Bytes of large requests, until they are answered.
@@ -65,7 +64,7 @@ struct Shared {
     fewer: Notify,
 }
 
-/// The room for one answer.
+/// The share of one request.
 #[derive(Debug)]
 pub(crate) struct Room {
     shared: Arc<Shared>,
@@ -88,22 +87,22 @@ impl Pace {
         Pace { shared: Arc::new(shared), client: client.clone() }
     }
 
-    /// Waits for room for a request of this size, in the order in which requests came.
+    /// Waits until a request of this size may run, in the order of arrival.
     pub(crate) fn room(&self, bytes: usize) -> impl Future<Output = Room> + use<> {
         let (shared, client) = (Arc::clone(&self.shared), self.client.clone());
         // Counted when the request is read, not when its task first runs.
         let waiting = Waiting::new(&shared);
-        let asked = (bytes > COUNTED).then(|| Asked::new(&shared, bytes));
+        let asked = (bytes > MIN_COUNTED).then(|| Asked::new(&shared, bytes));
         async move {
             let permit = shared.permit().await;
-            // What was answered and is not read counts as well.
-            client.written(|backlog| backlog <= MOST_UNREAD).await;
+            // Responses that are written but unread count as well.
+            client.written(|backlog| backlog <= MAX_UNWRITTEN).await;
             drop(waiting);
             Room { shared, permit, _asked: asked }
         }
     }
 
-    /// What to wait for before the next request is read.
+    /// A future to await before the next request is read.
     pub(crate) fn pause(&self) -> Option<Pause> {
         if !self.is_over(self.client.backlog()) {
             return None;
@@ -126,16 +125,17 @@ impl Pace {
         }))
     }
 
-    /// While the client is asked something itself, calls may wait for what it says next.
+    /// While the client has a request of ours to answer, reading goes on: calls may wait for that
+    /// response.
     fn is_over(&self, backlog: usize) -> bool {
-        let waiting = self.shared.waiting.load(Ordering::Relaxed) >= MOST_WAITING;
-        let large = self.shared.asked.load(Ordering::Relaxed) > MOST_ASKED;
-        backlog > MOST_UNREAD || (waiting || large) && !self.client.is_asked()
+        let waiting = self.shared.waiting.load(Ordering::Relaxed) >= MAX_WAITING;
+        let large = self.shared.asked.load(Ordering::Relaxed) > MAX_REQUEST_BYTES;
+        backlog > MAX_UNWRITTEN || (waiting || large) && !self.client.is_asked()
     }
 }
 
 impl Shared {
-    /// Waits for an answer to an earlier request, but not for long if there may be room.
+    /// Waits for a response to an earlier request, or briefly if one more request may fit.
     async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         let idle_at = self.idle_at.swap(0, Ordering::Relaxed);
         if idle_at != 0 && self.now() >= idle_at + IDLE.as_millis() as u64 {
@@ -147,14 +147,14 @@ impl Shared {
         let mut permit = pin!(Arc::clone(&self.room).acquire_owned());
         tokio::select! {
             permit = &mut permit => permit.ok(),
-            () = tokio::time::sleep(GRACE) => {
+            () = tokio::time::sleep(WIDEN_AFTER) => {
                 self.widen();
                 permit.await.ok()
             }
         }
     }
 
-    /// Milliseconds since the beginning, and never 0.
+    /// Milliseconds since `begun`, never 0.
     fn now(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
     }
@@ -162,17 +162,17 @@ impl Shared {
     fn start_slowly(&self) {
         while self.narrow(SLOW_START) {
             if self.room.forget_permits(1) == 0 {
-                // A request has begun meanwhile.
+                // A request has begun in the meantime.
                 self.window.fetch_add(1, Ordering::Relaxed);
                 return;
             }
         }
     }
 
-    /// How many answers as large as the largest there is room for.
+    /// The number of responses of the largest size that fit.
     fn fitting(&self) -> usize {
         let largest = self.largest.load(Ordering::Relaxed).max(1);
-        (ROOM / largest).clamp(FEWEST_RUNNING, MOST_RUNNING)
+        (ROOM / largest).clamp(MIN_RUNNING, MAX_RUNNING)
     }
 
     fn widen(&self) {
@@ -194,7 +194,7 @@ impl Drop for Room {
         let Some(permit) = self.permit.take() else { return };
         let shared = &self.shared;
         if shared.narrow(shared.fitting()) {
-            // For the next one there is no room.
+            // One request fewer fits.
             permit.forget();
             return;
         }
@@ -207,10 +207,10 @@ impl Drop for Room {
 }
 
 impl Room {
-    /// Remembers how large answers are: what a server gave, or what was written if that is more.
+    /// Records the size of a response: the server's result, or the written one if larger.
     pub(crate) fn answered(&self, bytes: usize) {
         let largest = &self.shared.largest;
-        // Of two at once, one is enough.
+        // Of two concurrent updates, one suffices.
         let before = largest.load(Ordering::Relaxed);
         let fading = before - before / 16;
         largest.store(fading.max(bytes), Ordering::Relaxed);
@@ -229,14 +229,14 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // Only below the limit is there something new to say.
-        if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == MOST_WAITING {
+        // Waiters need a signal only when the count falls below the limit.
+        if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == MAX_WAITING {
             self.0.fewer.notify_waiters();
         }
     }
 }
 
-/// The bytes of a large request, for as long as they are in memory.
+/// The bytes of a large request while they are in memory.
 #[derive(Debug)]
 struct Asked {
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! What the parameters of a request say, and the progress that they ask for.
+//! Parses request parameters, and forwards progress.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use switchboard_wire::era::Revision;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::mpsc;
 
-/// Progress steps that may wait for a slow client before some are skipped.
+/// Progress steps queued for a slow client; more are dropped.
 pub(crate) const WAITING_STEPS: usize = 16;
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ pub(crate) struct Meta {
     pub(crate) progress_token: Option<Exact>,
 }
 
-/// The revision that is spoken with a client that opens so.
+/// The revision for a client with these `initialize` parameters.
 pub(crate) fn agreed_revision(params: Option<&Raw>) -> Revision {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -50,12 +50,12 @@ pub(crate) fn agreed_revision(params: Option<&Raw>) -> Revision {
 pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T, RpcError> {
     let missing = || RpcError::new(INVALID_PARAMS, "`params` is missing");
     params.ok_or_else(missing)?.parse().map_err(|error: serde_json::Error| {
-        RpcError::new(INVALID_PARAMS, format!("`params` does not read: {error}"))
+        RpcError::new(INVALID_PARAMS, format!("`params` is invalid: {error}"))
     })
 }
 
-/// All that a request says, to be passed on. Its `_meta` is taken apart: the client's progress token
-/// means nothing on our connection to the server.
+/// All parameters of a request that is forwarded. `_meta` is separate: the client's progress token
+/// is not valid on our connection to the server.
 pub(crate) struct Passed {
     pub(crate) params: Args,
     pub(crate) meta: Args,
@@ -70,7 +70,7 @@ impl Passed {
         Ok(Passed { params, meta, progress_token })
     }
 
-    /// Takes out a text that must be there.
+    /// Takes out a required string.
     pub(crate) fn text(&mut self, name: &str) -> Result<String, RpcError> {
         match self.params.take(name).map(Exact::into_value) {
             Some(Value::String(text)) => Ok(text),
@@ -78,13 +78,13 @@ impl Passed {
         }
     }
 
-    /// Takes out what a tool or a prompt is given.
+    /// Takes out the arguments of a tool or prompt.
     pub(crate) fn arguments(&mut self) -> Result<Args, RpcError> {
         member(&mut self.params, "arguments")
     }
 }
 
-/// Takes an object out; one that is not there is empty.
+/// Takes out an object; a missing one is empty.
 fn member(params: &mut Args, name: &str) -> Result<Args, RpcError> {
     let Some(member) = params.take(name).filter(|member| !member.value().is_null()) else {
         return Ok(Args::default());
@@ -93,7 +93,7 @@ fn member(params: &mut Args, name: &str) -> Result<Args, RpcError> {
     member.try_into().map_err(no_object)
 }
 
-/// Passes the steps of a call on under the client's own token, all of them before the answer.
+/// Forwards the progress of a call under the client's own token; all of it precedes the response.
 pub(crate) async fn with_progress<T, F: Future<Output = T>>(
     caller: Caller,
     call: impl FnOnce(Caller) -> F,

@@ -1,5 +1,5 @@
-//! What the extension of Pi asks on behalf of its user, beside MCP: texts to show, and what the
-//! user decides. No tool, no server and no other host reaches any of it.
+//! Requests of the Pi extension on behalf of its user, beside MCP: texts to show, and decisions of
+//! the user. Tools, servers and other hosts cannot send them.
 
 mod notices;
 mod prompts;
@@ -25,24 +25,24 @@ use crate::conversation::Conversation;
 use crate::host::ClientHost;
 use crate::params::read;
 
-/// As many tools as a person looks through.
+/// A page with more tools than a user reads.
 const TOOLS: PageRequest = PageRequest { offset: 0, limit: 500 };
 
-/// Whether a method is one of these.
+/// Whether a method is one of these requests.
 pub(crate) fn is_asked(method: &str) -> bool {
     method.starts_with("switchboard/")
 }
 
-/// The user of one client.
+/// The requests of one client with the Pi extension.
 pub(crate) struct Pi {
     session: Arc<Session>,
     host: ClientHost,
-    /// What the user was shown of servers that wait for them.
+    /// The definitions of pending servers that the user was shown.
     reader: Reader,
     client: Peer,
-    /// What the client is warned of at its start.
+    /// A warning to show at the start.
     warning: Option<String>,
-    /// What goes on until the client goes, by name. Held for a moment at a time.
+    /// Tasks that run until the client disconnects, by name. The lock is held briefly.
     beside: Mutex<(Vec<&'static str>, JoinSet<()>)>,
 }
 
@@ -59,14 +59,14 @@ impl Pi {
         }
     }
 
-    /// The client is ready to hear what it did not ask for.
+    /// Starts the notices: the client has sent `notifications/initialized`.
     pub(crate) fn begin(&self) {
         let (session, host) = (Arc::clone(&self.session), self.host.clone());
         let warning = self.warning.clone();
         self.once("notices", || notices::tell(session, host, warning));
     }
 
-    /// Starts something that goes on beside, unless it does already.
+    /// Starts a task unless one of this name runs.
     fn once<W: Future<Output = ()> + Send + 'static>(
         &self,
         name: &'static str,
@@ -80,7 +80,7 @@ impl Pi {
         }
     }
 
-    /// Answers a request; what goes wrong is said in words for the user.
+    /// Answers a request; failures are worded for the user.
     pub(crate) async fn answer(
         &self,
         caller: Caller,
@@ -99,9 +99,9 @@ impl Pi {
             "switchboard/connect" => Ok(text(&self.connect(read(params)?).await?)),
             "switchboard/disconnect" => {
                 let One { server } = read(params)?;
-                let server = self.session.connection(&server).map_err(said)?;
+                let server = self.session.connection(&server).map_err(user_error)?;
                 let request = Request::Disconnect { server: server.to_string() };
-                self.session.handle_as(request, caller).await.map_err(said)?;
+                self.session.handle_as(request, caller).await.map_err(user_error)?;
                 Ok(text(&words::disconnected(&server)))
             }
             "switchboard/prompts" => {
@@ -115,17 +115,17 @@ impl Pi {
             }
             "switchboard/trust" => {
                 let Trust { server, hash } = read(params)?;
-                self.reader.approve(&server, &hash).await.map_err(said)?;
+                self.reader.approve(&server, &hash).await.map_err(user_error)?;
                 Ok(text(&words::trusted(&server)))
             }
-            _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not offered")),
+            _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not supported")),
         }
     }
 
-    /// Also tells the client from now on when it is another one.
+    /// The status; from now on the client is notified when it changes.
     fn status(&self) -> Answer {
         let (session, client) = (Arc::clone(&self.session), self.client.clone());
-        // Before the status itself, so that no change falls in between.
+        // Subscribed before the status is read, so that no change is missed.
         let changes = session.gateway().changes();
         let status = status::of(&session);
         let answer = Answer::json(status.to_string());
@@ -134,7 +134,7 @@ impl Pi {
     }
 
     async fn pending(&self) -> Result<Answer, RpcError> {
-        let waiting = self.reader.pending().await.map_err(said)?;
+        let waiting = self.reader.pending().await.map_err(user_error)?;
         let row = |one: &Waiting| {
             json!({
                 "server": one.server,
@@ -147,11 +147,11 @@ impl Pi {
         Ok(Answer::json(json!({ "pending": rows }).to_string()))
     }
 
-    /// From what is known; connects nothing.
+    /// From the catalog; connects nothing.
     fn tools(&self, of: &OneOrAll) -> Result<Answer, RpcError> {
         let server = match &of.server {
             None => None,
-            Some(server) => Some(self.session.connection(server).map_err(said)?),
+            Some(server) => Some(self.session.connection(server).map_err(user_error)?),
         };
         let page = self.session.catalog().page(server.as_ref(), TOOLS);
         Ok(text(&words::tools(&page)))
@@ -159,7 +159,7 @@ impl Pi {
 
     async fn search(&self, caller: Caller, Query { query }: Query) -> Result<Answer, RpcError> {
         let request = SearchRequest::words(query);
-        match self.session.handle_as(Request::Search(request), caller).await.map_err(said)? {
+        match self.session.handle_as(Request::Search(request), caller).await.map_err(user_error)? {
             Reply::Found(page) => Ok(text(&words::found(&page))),
             other => Ok(text(&render::text::reply(&other))),
         }
@@ -168,8 +168,9 @@ impl Pi {
     async fn connect(&self, Connect { server, again }: Connect) -> Result<String, RpcError> {
         let existing = if again { Existing::Close } else { Existing::Stay };
         if let Some(server) = server {
-            let server = self.session.connection(&server).map_err(said)?;
-            let tools = self.session.reconnect(server.as_str(), existing).await.map_err(said)?;
+            let server = self.session.connection(&server).map_err(user_error)?;
+            let tools =
+                self.session.reconnect(server.as_str(), existing).await.map_err(user_error)?;
             return Ok(words::connected(&server, Ok(tools)));
         }
         let outcomes = self.session.reconnect_all(existing).await;
@@ -200,7 +201,7 @@ struct OneOrAll {
 #[derive(Deserialize)]
 struct Trust {
     server: String,
-    /// Of what the user was shown.
+    /// The hash of the definition that the user was shown.
     hash: String,
 }
 
@@ -213,7 +214,7 @@ struct Query {
 struct Connect {
     #[serde(default)]
     server: Option<String>,
-    /// The connection that there is goes first.
+    /// Closes an existing connection first.
     #[serde(default)]
     again: bool,
 }
@@ -222,6 +223,6 @@ fn text(text: &str) -> Answer {
     Answer::json(json!({ "text": text }).to_string())
 }
 
-fn said(failure: Failure) -> RpcError {
+fn user_error(failure: Failure) -> RpcError {
     error_for_pi(&failure)
 }

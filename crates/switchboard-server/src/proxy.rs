@@ -1,5 +1,5 @@
-//! All servers behind the one tool, and tools beside it: MCP methods as requests of a session.
-//! Reads, translates, answers; decides nothing.
+//! The proxy face: all servers behind `mcp`, and the direct tools. Translates MCP methods into
+//! requests of a session; holds no policy.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use crate::direct::{Direct, Shown};
 use crate::levels::Levelled;
 use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_progress};
 
-/// What a client gets for a request; its steps go to `progress`.
+/// Answers a request; progress goes to `progress`.
 pub(crate) async fn answer(
     session: &Session,
     (direct, view): (&Direct, View),
@@ -38,7 +38,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// The same for everything but tools.
+/// The same for all methods but those of tools.
 pub(crate) async fn answer_method(
     session: &Session,
     caller: Caller,
@@ -87,11 +87,11 @@ pub(crate) async fn answer_method(
             let request = Request::ReadResource { uri: located.uri.into_owned(), server: None };
             ask(session, caller, request).await.map(answer::raw)
         }
-        _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not offered")),
+        _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not supported")),
     }
 }
 
-/// Asks the server whose prompt or resource template is meant.
+/// Forwards a completion to the server that owns the prompt or resource template.
 async fn complete(
     session: &Session,
     caller: &Caller,
@@ -137,16 +137,16 @@ async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Repl
     session.handle_as(request, caller).await.map_err(|failure| answer::protocol_error(&failure))
 }
 
-/// The answer to `initialize`; `hello` is what is offered.
+/// The result of `initialize`; `hello` holds the capabilities and instructions.
 pub(crate) fn initialize(mut hello: Map<String, Value>, params: Option<&Raw>) -> Answer {
     let revision = agreed_revision(params);
     hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
-    hello.insert("serverInfo".to_owned(), who());
+    hello.insert("serverInfo".to_owned(), server_identity());
     Answer::json(Value::Object(hello).to_string())
 }
 
-/// What is offered to a host. Resources are reached through `mcp`, too, so they are not offered to
-/// hosts that add tools of their own for them.
+/// Capabilities and instructions for a host. `mcp` reaches resources too, so hosts that add tools
+/// of their own for resources are not offered them.
 pub(crate) fn offer(
     session: &Session,
     view: View,
@@ -170,12 +170,12 @@ pub(crate) fn offer(
     [("capabilities".to_owned(), capabilities)].into_iter().chain(instructions).collect()
 }
 
-/// Who answers here, as JSON.
+/// `serverInfo`, as JSON.
 pub(crate) fn server_info() -> String {
-    who().to_string()
+    server_identity().to_string()
 }
 
-fn who() -> Value {
+fn server_identity() -> Value {
     json!({
         "name": "switchboard",
         "title": "Switchboard",
@@ -183,7 +183,7 @@ fn who() -> Value {
     })
 }
 
-/// The one tool, or one beside it. Whatever goes wrong inside is a result that the model can read.
+/// Calls `mcp` or a direct tool. A failure is a result that the model can read.
 async fn call_tool(
     session: &Session,
     (direct, view): (&Direct, View),
@@ -192,7 +192,7 @@ async fn call_tool(
     progress: Option<&Peer>,
 ) -> Result<Answer, RpcError> {
     #[derive(Deserialize)]
-    struct Call<'a> {
+    struct ToolCallParams<'a> {
         #[serde(borrow)]
         name: Cow<'a, str>,
         #[serde(default)]
@@ -200,7 +200,7 @@ async fn call_tool(
         #[serde(default, rename = "_meta")]
         meta: Option<Meta>,
     }
-    let call: Call<'_> = read(params)?;
+    let call: ToolCallParams<'_> = read(params)?;
     let ours = match (view.cards, &*call.name) {
         (_, tool_card::NAME) => true,
         (Cards::Pair, tool_card::WRITE_NAME) => true,
@@ -234,7 +234,7 @@ async fn call_tool(
         (None, _) | (_, None) => session.handle_as(request, caller).await,
     };
     if let Ok(Reply::Found(page)) = &outcome {
-        direct.take_note(session.gateway(), page);
+        direct.add_found_tools(session.gateway(), page);
     }
     let failure = match outcome {
         Ok(Reply::Output(output)) => return Ok(Answer::Output(output, answer::note(&ignored))),

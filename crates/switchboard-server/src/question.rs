@@ -1,4 +1,4 @@
-//! What a person or a model behind a client is asked, as MCP words it, and what the answer says.
+//! Elicitation forms for the user or the model behind a client, and the parsing of their responses.
 
 mod message;
 mod page;
@@ -22,31 +22,31 @@ use switchboard::render::words::visible;
 use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
 
-/// The time in which a person can read a question; a decline before that comes from the host.
+/// The least time to read a form. A decline before that comes from the host, not from the user.
 const READING_TIME: Duration = Duration::from_secs(1);
 
-/// The choice that a form names as its default, where a host shows that and still waits for a key.
+/// The default choice of a form, for hosts that preselect it and still wait for a key.
 const PRESELECTED: &str = "once";
 
-/// The answer that connects a server.
+/// The choice that connects a server.
 const CONNECT: &str = "connect";
 
-/// Where a question says which server asks; `_meta` of the request.
+/// The member of `_meta` that names the server of a forwarded request.
 const ASKER: &str = "switchboard/server";
 
-/// How what a server says reaches its client.
+/// How messages of a server are forwarded to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// As one of many servers: the client sees us, so questions say who asks, and lists are ours.
+    /// As one of many servers: requests name their server, and lists are the gateway's own.
     OneOfMany,
     Verbatim,
 }
 
-/// How a user is asked.
+/// How the user is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Form,
-    /// On a page of the web.
+    /// On a web page.
     Url,
 }
 
@@ -62,16 +62,16 @@ impl Mode {
     }
 }
 
-/// How long a yes may hold at most.
+/// The longest approval that may be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Longest {
     Session,
-    /// Nobody knows who asks next.
+    /// One client cannot be told from the next.
     Once,
 }
 
-/// What a person can decide: the word for it, how it reads, and what it means. The first is what
-/// Enter takes in many clients, and a question may come up while its user types.
+/// The choices of the user: value, label, meaning. The first must deny: many clients preselect it,
+/// and the form may appear while the user types.
 const CHOICES: [(&str, &str, Answer); 4] = [
     ("no", "Deny", Answer::No),
     ("once", "Allow once", Answer::Once),
@@ -79,13 +79,13 @@ const CHOICES: [(&str, &str, Answer); 4] = [
     ("server", "Allow this server for the session", Answer::Server),
 ];
 
-/// What is offered. Nothing that holds beyond the session: a client may answer for its user.
+/// The choices of the form. None outlasts the session, because a client may answer for its user.
 fn choices(longest: Longest) -> impl Iterator<Item = (&'static str, &'static str, Answer)> {
     let short = |answer| matches!(answer, Answer::Once | Answer::No);
     CHOICES.into_iter().filter(move |(_, _, answer)| longest == Longest::Session || short(*answer))
 }
 
-/// The parameters of what a client is asked on behalf of a server.
+/// The parameters of a server-to-client request, as forwarded to the client.
 pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result<String, RpcError> {
     let ServerQuestion { server, topic, params, .. } = *question;
     let secret = question.asks_for_secret.as_deref();
@@ -104,14 +104,14 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
     };
     let params = plain(&params).into_owned();
     if topic == Topic::Elicitation {
-        // Only now: without its hidden characters, the name of a member can be `url`.
+        // Checked last: without its hidden characters, the name of a member can be `url`.
         leads_to_web_pages(&Args::parse(&params).map_err(|_| unreadable())?)?;
     }
     Ok(params)
 }
 
-/// The server's question with its name before the message, because the client shows ours as the
-/// asker.
+/// The elicitation with the server's name before its message, because the client shows the gateway
+/// as the sender.
 fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<String, RpcError> {
     let mut question: Args = params.parse().map_err(|_| unreadable())?;
     let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
@@ -120,8 +120,8 @@ fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<Str
     Ok(question.to_string())
 }
 
-/// The same question, with the name of its server where programs find it. Nothing else of it
-/// changes, and nothing that the server says about itself there stays.
+/// The same parameters with the server's name in `_meta`. All else stays byte for byte; a name that
+/// the server put there itself is replaced.
 fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
@@ -147,7 +147,7 @@ fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     Ok(format!("{before}{about}{after}"))
 }
 
-/// Also `null` is there, and would come after our own.
+/// Also finds `null`, which would otherwise override our own member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -156,14 +156,14 @@ fn unreadable() -> RpcError {
     RpcError::new(INVALID_PARAMS, "malformed elicitation parameters")
 }
 
-/// The parameters of the question whether a call may be made.
+/// The parameters of the form that requests approval of a call.
 pub(crate) fn of_approval(question: &Question, longest: Longest, host: &HostProfile) -> String {
     let preselected = host.preselects.then_some(PRESELECTED);
     let choices = choices(longest).map(|(name, words, _)| (name, words));
     form(&approval_message(question.target(), question.args()), choices, preselected)
 }
 
-/// Shows every character of what would run, or of where it leads.
+/// Shows every character of the command line or the address.
 pub(crate) fn of_connection(wanted: &Wanted) -> String {
     let quoted = |text: &str| visible(&format!("{text:?}"));
     let what = match wanted.command() {
@@ -180,7 +180,7 @@ pub(crate) fn of_connection(wanted: &Wanted) -> String {
     form(&message, [("no", "Deny"), (CONNECT, "Connect it for this session")].into_iter(), None)
 }
 
-/// A form with one decision: what can be chosen, how it reads, and what is chosen beforehand.
+/// A form with one decision: its values, their labels, and the preselected one.
 fn form(
     message: &str,
     choices: impl Iterator<Item = (&'static str, &'static str)>,
@@ -203,13 +203,13 @@ fn form(
     .to_string()
 }
 
-/// What the user decided; a form that came back after `thought` without their word is no decision.
+/// The user's decision. A form that returns after `thought`, too fast for its user, is no decision.
 pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
     (longest, host): (Longest, &HostProfile),
 ) -> Result<Answer, CannotAsk> {
-    // Keys that were meant for something else accept what was chosen beforehand.
+    // A key that was typed for something else accepts the preselected choice.
     if host.preselects && thought < READING_TIME {
         return Err(CannotAsk::Unanswered);
     }
@@ -218,7 +218,7 @@ pub(crate) fn decision(
     Ok(choice.map_or(Answer::No, |(_, _, answer)| answer))
 }
 
-/// The same for a connection.
+/// The same for a form about a connection.
 pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, CannotAsk> {
     Ok(match chosen(answer, thought)?.as_deref() {
         Some(CONNECT) => Consent::Given,
@@ -226,8 +226,8 @@ pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, Cannot
     })
 }
 
-/// What the user chose; `None` if they declined. Without a user, hosts cancel a form or decline it
-/// at once.
+/// The user's choice; `None` if they declined. Without a user, hosts cancel a form or decline it at
+/// once.
 fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> {
     #[derive(Deserialize)]
     struct Elicited {
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), unanswered);
         assert_eq!(decided(r#"{"action":"decline"}"#, 1.0), Ok(Answer::No));
         assert_eq!(decided("[]", 5.0), unanswered);
-        // A yes is a yes, however fast, unless it was chosen beforehand.
+        // An acceptance holds however fast it is, unless it was preselected.
         assert_eq!(decided(&accept("once"), 0.005), Ok(Answer::Once));
         let claude_code = HostProfile::named("claude-code");
         let yes = Raw::from_json(accept("once"));

@@ -1,7 +1,7 @@
-//! Calls of clients that are asked nothing unasked: a question is the answer to a request, and the
-//! call goes on with the next one that brings what was asked for.
+//! Calls of stateless clients: a server-to-client request becomes the result of a request, and the
+//! call continues with the client's next request, which brings the response.
 //!
-//! Meanwhile the call is parked under a name that nobody can guess, and only for a while.
+//! Until then the call is parked under an unguessable `requestState`, for a limited time.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,36 +21,36 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::answer::Answer;
 use crate::params::{WAITING_STEPS, pass_on};
 
-/// How long a call waits for its client to come back; a person may have to think.
+/// How long a call waits for the client's next request; its user may need time to answer.
 const PARKED: Duration = Duration::from_secs(10 * 60);
 
-/// Calls that wait at the same time. One more takes the place of the one that waited for longest.
+/// The most parked calls. One more replaces the oldest.
 const MOST: usize = 64;
 
-/// Words of a call that may wait for its client before some are lost.
+/// Messages of a call that are queued for its client; more notifications are dropped.
 const WAITING_WORDS: usize = 64;
 
-/// What a call says to its client meanwhile.
+/// Sends the messages of a call to its client.
 #[derive(Clone, Debug)]
 pub(crate) struct Words(mpsc::Sender<Word>);
 
 #[derive(Debug)]
 enum Word {
-    Ask(Ask),
-    Say { method: String, params: String },
+    Request(InputRequest),
+    Notification { method: String, params: String },
 }
 
 #[derive(Debug)]
-struct Ask {
+struct InputRequest {
     topic: Topic,
-    /// What its server calls it.
+    /// The key that the server gave the request.
     key: Option<String>,
     params: String,
     answer: oneshot::Sender<Raw>,
 }
 
 impl Words {
-    /// Asks, and waits until the client comes back with the answer.
+    /// Sends a request, and waits until the client brings the response.
     pub(crate) async fn ask(
         &self,
         topic: Topic,
@@ -58,53 +58,53 @@ impl Words {
         params: String,
     ) -> Result<Raw, RequestError> {
         let (answer, answered) = oneshot::channel();
-        let ask = Ask { topic, key: key.map(str::to_owned), params, answer };
-        self.0.send(Word::Ask(ask)).await.map_err(|_| RequestError::NotSent)?;
+        let ask = InputRequest { topic, key: key.map(str::to_owned), params, answer };
+        self.0.send(Word::Request(ask)).await.map_err(|_| RequestError::NotSent)?;
         answered.await.map_err(|_| RequestError::Closed)
     }
 
-    /// Says something that may be lost.
+    /// Sends a notification, which may be lost.
     pub(crate) fn say(&self, method: &str, params: &str) {
-        let word = Word::Say { method: method.to_owned(), params: params.to_owned() };
+        let word = Word::Notification { method: method.to_owned(), params: params.to_owned() };
         let _lost_when_full = self.0.try_send(word);
     }
 }
 
 type Call = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
 
-/// One call, for as many requests as it takes.
+/// One call, which may span several requests.
 pub(crate) struct Rounds {
-    /// What the client asked for. It has to ask for the same again.
+    /// The original request. The client must repeat it exactly.
     request: Args,
     call: Call,
     words: mpsc::Receiver<Word>,
     steps: mpsc::Receiver<Raw>,
-    /// Answers that came before they were asked for.
+    /// Responses that the client sent before they were requested.
     given: Args,
     open: Vec<Open>,
 }
 
-/// A question that the client has not answered.
+/// A request that the client has not answered.
 struct Open {
     key: String,
-    ask: Ask,
+    ask: InputRequest,
 }
 
-/// How far a call comes with one request.
+/// How one request of a call ends.
 pub(crate) enum Turn {
     Done(Result<Answer, RpcError>),
-    /// Not without an answer.
+    /// The call requires input.
     Asks(Box<Rounds>),
 }
 
-/// What is spoken through while a call runs.
+/// The channels from a running call to its client.
 pub(crate) struct Mouth {
     pub(crate) words: Words,
     pub(crate) steps: mpsc::Sender<Raw>,
 }
 
 impl Rounds {
-    /// Begins a call. `given` are answers to questions that its server is expected to ask.
+    /// Begins a call. `given` are responses to requests that its server is expected to send.
     pub(crate) fn begin(
         request: Args,
         given: Args,
@@ -116,7 +116,8 @@ impl Rounds {
         Box::new(Rounds { request, call, words, steps, given, open: Vec::new() })
     }
 
-    /// Runs on for one request of the client, to the end or to the next question.
+    /// Continues for one request of the client, until the result or the next server-to-client
+    /// request.
     pub(crate) async fn go_on(mut self: Box<Rounds>, client: &Peer, token: Option<&Exact>) -> Turn {
         let step = |step: &Raw| token.into_iter().for_each(|token| pass_on(step, token, client));
         while self.open.is_empty() {
@@ -124,9 +125,9 @@ impl Rounds {
                 biased;
                 Some(taken) = self.steps.recv() => step(&taken),
                 Some(word) = self.words.recv() => {
-                    self.hear(word, client);
+                    self.deliver(word, client);
                     while let Ok(word) = self.words.try_recv() {
-                        self.hear(word, client);
+                        self.deliver(word, client);
                     }
                 }
                 outcome = &mut self.call => {
@@ -134,7 +135,7 @@ impl Rounds {
                         step(&taken);
                     }
                     while let Ok(word) = self.words.try_recv() {
-                        self.hear(word, client);
+                        self.deliver(word, client);
                     }
                     return Turn::Done(outcome);
                 }
@@ -143,11 +144,11 @@ impl Rounds {
         Turn::Asks(self)
     }
 
-    fn hear(&mut self, word: Word, client: &Peer) {
+    fn deliver(&mut self, word: Word, client: &Peer) {
         match word {
-            Word::Say { method, params } => client.try_notify(&method, &params),
-            Word::Ask(ask) => {
-                // Only what a server calls so itself can be known before it asks.
+            Word::Notification { method, params } => client.try_notify(&method, &params),
+            Word::Request(ask) => {
+                // Only keys that the server chose are known before the request.
                 let given = ask.key.as_deref().and_then(|key| self.given.take(key));
                 match given {
                     Some(answer) => drop(ask.answer.send(raw(&answer))),
@@ -157,15 +158,15 @@ impl Rounds {
         }
     }
 
-    /// A name for a question that no other has.
-    fn free_key(&self, ask: &Ask) -> String {
+    /// A key that no open request has.
+    fn free_key(&self, ask: &InputRequest) -> String {
         let ours = (1..).map(|number| format!("{}-{number}", ask.topic.ability()));
         let mut keys = ask.key.clone().into_iter().chain(ours);
         let free = |key: &String| !self.open.iter().any(|open| open.key == *key);
         keys.find(free).expect("there is always one more number")
     }
 
-    /// Takes what the client answers; what it leaves out is asked again.
+    /// Takes the client's responses. Requests without a response are sent again.
     fn take(&mut self, mut answers: Args) {
         for Open { key, ask } in std::mem::take(&mut self.open) {
             match answers.take(&key) {
@@ -175,7 +176,7 @@ impl Rounds {
         }
     }
 
-    /// The result that asks; `state` leads back here.
+    /// The `input_required` result; `state` identifies the parked call.
     fn questions(&self, state: &str) -> Result<Answer, serde_json::Error> {
         let mut asked = serde_json::Map::new();
         for Open { key, ask } in &self.open {
@@ -199,25 +200,25 @@ fn raw(answer: &Exact) -> Raw {
     Raw::from_json(serde_json::to_string(answer).unwrap_or_default())
 }
 
-/// The calls that wait for their clients.
+/// The parked calls.
 #[derive(Clone, Default)]
 pub(crate) struct Parking {
-    /// By what their clients bring back. Held for a moment at a time, never across an await.
+    /// By `requestState`. The lock is held briefly, never across an await.
     places: Arc<Mutex<HashMap<String, Place>>>,
 }
 
 struct Place {
     rounds: Box<Rounds>,
     since: Instant,
-    /// Ends the call when its time is up.
+    /// Ends the call when it expires.
     _expiry: AbortOnDropHandle<()>,
 }
 
 impl Parking {
-    /// Puts a call aside; the result tells the client what it waits for.
+    /// Parks a call, and returns the result that requests input.
     pub(crate) fn park(&self, rounds: Box<Rounds>) -> Result<Answer, RpcError> {
         let state = unguessable();
-        let unreadable = |_| RpcError::new(INVALID_PARAMS, "the server's question does not read");
+        let unreadable = |_| RpcError::new(INVALID_PARAMS, "the server's request is malformed");
         let questions = rounds.questions(&state).map_err(unreadable)?;
         let (places, name) = (Arc::downgrade(&self.places), state.clone());
         let expiry = tokio::spawn(async move {
@@ -239,7 +240,7 @@ impl Parking {
         Ok(questions)
     }
 
-    /// The call that `state` leads to, with the answers to what it asked.
+    /// Resumes the call of `state` with the client's responses.
     pub(crate) fn resume(
         &self,
         state: &str,
@@ -248,7 +249,7 @@ impl Parking {
     ) -> Result<Box<Rounds>, RpcError> {
         let mut places = self.places();
         let Some(place) = places.get(state) else {
-            let message = "this `requestState` is not known here, or not any more";
+            let message = "unknown or expired `requestState`";
             return Err(RpcError::new(INVALID_PARAMS, message));
         };
         if place.rounds.request != *request {
@@ -257,12 +258,13 @@ impl Parking {
         }
         let place = places.remove(state);
         drop(places);
-        let mut rounds = place.map(|place| place.rounds).expect("it was there a moment ago");
+        let mut rounds =
+            place.map(|place| place.rounds).expect("the lock is held since the lookup");
         rounds.take(answers);
         Ok(rounds)
     }
 
-    /// Gives up every call.
+    /// Drops every parked call.
     pub(crate) fn clear(&self) {
         let given_up = std::mem::take(&mut *self.places());
         drop(given_up);
@@ -273,10 +275,10 @@ impl Parking {
     }
 }
 
-/// The members of an object of answers; each is an object itself.
+/// Parses `inputResponses`: an object of objects.
 pub(crate) fn read_answers(answers: Exact) -> Result<Args, RpcError> {
     let wrong = || {
-        let message = "`inputResponses` has to be an object of objects";
+        let message = "`inputResponses` must be an object of objects";
         RpcError::new(INVALID_PARAMS, message)
     };
     let answers: Args = answers.try_into().map_err(|_| wrong())?;

@@ -1,4 +1,4 @@
-//! One client: what it asks and tells, and who answers it.
+//! One client: dispatches its requests and notifications.
 
 use std::sync::Arc;
 
@@ -20,31 +20,32 @@ use crate::news::{List, News};
 use crate::pace::Pace;
 use crate::pi::{self, Pi};
 
-/// What one client asks.
+/// The MCP service for one client.
 pub(crate) struct Service {
     talk: Arc<Conversation>,
     client: Peer,
     calls: Calls,
     pace: Pace,
     news: News,
-    tongue: Tongue,
-    /// Answers what only the extension of Pi may ask.
+    era: Tongue,
+    /// Handles the requests that only the Pi extension may send.
     pi: Option<Arc<Pi>>,
 }
 
 /// Which host the client is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostKind {
-    /// The client says so itself, in `clientInfo`.
+    /// The client names its host in `clientInfo`.
     Any,
-    /// The user says so, and that holds.
+    /// The user named the host with `--host`; takes precedence over `clientInfo`.
     Named(&'static HostProfile),
-    /// The extension of Pi: it may also ask on behalf of its user, and goes without a word.
+    /// The Pi extension: it may also send requests on behalf of its user. When it disconnects, its
+    /// requests are aborted without an answer.
     Pi,
 }
 
 impl HostKind {
-    /// What `serve --host` names.
+    /// Parses the value of `serve --host`.
     pub fn named(name: &str) -> HostKind {
         if name == PI { HostKind::Pi } else { HostKind::Named(HostProfile::named(name)) }
     }
@@ -60,64 +61,64 @@ impl HostKind {
 
 const PI: &str = "pi";
 
-/// What a client is shown.
+/// The toolset that a client gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The tools that stand for all servers, one or a pair as the host's profile has it, and
-    /// beside them the tools that the configuration names.
+    /// `mcp`, or the pair if the host's profile requires it, and the direct tools that the
+    /// configuration names.
     Auto,
-    /// The same with one tool for any host.
+    /// As `Auto`, with `mcp` alone for every host.
     Proxy,
-    /// The same with the pair for any host.
+    /// As `Auto`, with the pair for every host.
     Pair,
-    /// As `Auto`, and beside that all tools of which the configuration says nothing else.
+    /// As `Auto`, and every tool that the configuration does not exclude is a direct tool.
     Direct,
     /// A tool for each step, for all servers.
     Granular,
-    /// One server as it is, by its name in the configuration.
+    /// One server, passed through unchanged, by its name in the configuration.
     Mirror(String),
 }
 
-/// Which era a client speaks.
+/// The era of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tongue {
-    /// Each request shows it.
+    /// Not decided yet: each request shows its own.
     Either,
-    /// It opened with `initialize`.
+    /// The client opened with `initialize`.
     Legacy,
-    /// A request that does not show it is wrong.
+    /// Every request must state the stateless revision.
     Modern,
 }
 
 impl Service {
-    /// The client at the other end of a connection.
+    /// For the client at the other end of a connection.
     pub(crate) fn new(gateway: &Gateway, who: (&Offer, HostKind), client: Peer) -> Service {
         let talk = Arc::new(Conversation::with_client(gateway, who, &client));
         let pi = match who {
             (_, HostKind::Any | HostKind::Named(_)) => None,
             (_, HostKind::Pi) => Some(Arc::new(Pi::new(&talk, &client))),
         };
-        Service::in_tongue(Tongue::Either, talk, client, pi)
+        Service::with_era(Tongue::Either, talk, client, pi)
     }
 
-    /// One request of somebody of whom nothing else is known.
+    /// For a single stateless request, with the shared conversation.
     pub(crate) fn of_one_request(talk: Arc<Conversation>, client: Peer) -> Service {
-        Service::in_tongue(Tongue::Modern, talk, client, None)
+        Service::with_era(Tongue::Modern, talk, client, None)
     }
 
-    fn in_tongue(
-        tongue: Tongue,
+    fn with_era(
+        era: Tongue,
         talk: Arc<Conversation>,
         client: Peer,
         pi: Option<Arc<Pi>>,
     ) -> Service {
         let news = match talk.is_mirror() {
             false => News::default(),
-            // The server tells of its own lists.
+            // A mirrored server sends its own list changes.
             true => News::none(),
         };
         let pace = Pace::of(&client);
-        Service { talk, client, calls: Calls::default(), pace, news, tongue, pi }
+        Service { talk, client, calls: Calls::default(), pace, news, era, pi }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -125,18 +126,18 @@ impl Service {
     }
 
     fn is_modern(&self, method: &str, params: Option<&Raw>) -> bool {
-        match self.tongue {
+        match self.era {
             Tongue::Legacy => false,
             Tongue::Modern => true,
             Tongue::Either => method == DISCOVER || modern::stated_revision(params).is_some(),
         }
     }
 
-    /// What has to be known of a client that opened with `initialize` before it is answered.
-    fn take_note(&mut self, method: &str, params: Option<&Raw>) {
+    /// Updates the state that a session-based request changes before it is answered.
+    fn observe_legacy(&mut self, method: &str, params: Option<&Raw>) {
         match method {
             "initialize" => {
-                self.tongue = Tongue::Legacy;
+                self.era = Tongue::Legacy;
                 self.talk.host().learn(params);
                 self.talk.session().gateway().declare(&self.talk.host().abilities());
             }
@@ -165,7 +166,7 @@ impl Service {
         responder: Responder,
     ) {
         let (talk, closing) = (Arc::clone(&self.talk), self.calls.closing());
-        // What only listens has no answer to make room for.
+        // A `subscriptions/listen` request reserves no room: it has no large result.
         let room = (method != LISTEN).then(|| self.pace.room(size(params.as_ref())));
         self.calls.run(accepted, async move {
             let room = match room {
@@ -176,10 +177,10 @@ impl Service {
         });
     }
 
-    /// What a notification says, if servers are told of it.
+    /// The parameters of a notification that is forwarded to servers; `None` if it is not.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
         let params = match (self.talk.is_mirror(), notification.method.as_str()) {
-            // Said to us, about our own connection with the client.
+            // These concern our own connection with the client.
             (_, "notifications/initialized" | "notifications/cancelled") => return None,
             (_, "notifications/roots/list_changed") | (true, _) => notification.params.as_ref(),
             (false, _) => return None,
@@ -192,15 +193,15 @@ impl Service {
 }
 
 impl Drop for Service {
-    /// Whoever speaks for one request only has a conversation that others go on with.
+    /// A single stateless request must not end the shared conversation.
     fn drop(&mut self) {
-        if self.tongue != Tongue::Modern {
+        if self.era != Tongue::Modern {
             self.talk.end();
         }
     }
 }
 
-/// Bytes of what a request says.
+/// Bytes of the parameters.
 fn size(params: Option<&Raw>) -> usize {
     params.map_or(0, |params| params.as_str().len())
 }
@@ -211,7 +212,7 @@ impl Handler for Service {
         if self.is_modern(&method, params.as_ref()) {
             return self.answer_modern(method, params, accepted, responder);
         }
-        self.take_note(&method, params.as_ref());
+        self.observe_legacy(&method, params.as_ref());
         let talk = Arc::clone(&self.talk);
         let caller = talk.caller(&responder);
         let pi = self.pi.clone().filter(|_| pi::is_asked(&method));
@@ -263,7 +264,7 @@ impl Handler for Service {
     }
 }
 
-/// The request that the client no longer wants, if that is what it says.
+/// The id of the request that this notification cancels.
 pub(crate) fn cancelled_id(notification: &Notification) -> Option<Id> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

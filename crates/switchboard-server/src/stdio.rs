@@ -13,22 +13,21 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::Calls;
 use crate::service::{HostKind, Offer, Service};
 
-/// How long requests that were accepted may take after the client closed its end.
+/// How long accepted requests may run after the client closed its end.
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
 
-/// How long they may take after we were asked to stop.
+/// How long they may run after a request to stop.
 pub(crate) const DRAIN_AFTER_STOP: Duration = Duration::from_millis(2_500);
 
-/// Serves until the client closes its end or `stop` is cancelled; every request that was accepted
-/// before is answered first, within a limit, unless nobody waits at that end any more. The caller
-/// shuts the gateway down.
+/// Serves until the client closes its end or `stop` is cancelled. Accepted requests are answered
+/// first, within a limit, unless the client is gone. The caller shuts the gateway down.
 pub async fn serve(
     gateway: Gateway,
     offer: Offer,
     host: HostKind,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    // As a task of its own it is woken without a system call, which the root future is not.
+    // A spawned task is woken without a system call; the root future is not.
     let mut client = JoinSet::new();
     client.spawn(serve_over((stdio::input(), stdio::output()), gateway, (offer, host), stop));
     match client.join_next().await {
@@ -38,8 +37,8 @@ pub async fn serve(
     }
 }
 
-/// Lets what was accepted be answered and what was answered be written, within `limit` each. The
-/// writer's end is what the caller waits for; this returns only if it does not come in time.
+/// Waits until accepted requests are answered and responses written, within `limit` each. The
+/// caller waits for the end of the writer; this returns only after the limit.
 async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     calls.drain(limit).await;
     let written = async {
@@ -61,7 +60,7 @@ pub async fn serve_over(
     let (peer, reader, writer) = peer::open(input, output, limits);
     let mut service = Service::new(&gateway, (&offer, host), peer.clone());
     let calls = service.calls();
-    // A task of its own, so that an answer wakes the writer and nothing else.
+    // A task of its own, so that a response wakes only the writer.
     let mut writing = JoinSet::new();
     writing.spawn(writer.run());
     let reading_and_draining = async {
@@ -70,7 +69,7 @@ pub async fn serve_over(
                 if let Err(error) = ended {
                     tracing::warn!(%error, "cannot read from the client");
                 }
-                // Pi keeps its end open for as long as it lives.
+                // Pi keeps its end open as long as it runs.
                 if host == HostKind::Pi {
                     return calls.abandon();
                 }
@@ -82,7 +81,7 @@ pub async fn serve_over(
             () = stop.cancelled() => wind_down(&calls, &peer, DRAIN_AFTER_STOP).await,
         }
     };
-    // The writer ends last: when all is said, or when the client is gone.
+    // The writer ends last: when everything is written, or the client is gone.
     let written = tokio::select! {
         Some(written) = writing.join_next() => written.unwrap_or_else(|e| Err(io::Error::other(e))),
         () = reading_and_draining => Ok(()),
@@ -101,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// A peer with more to say than the pipe holds, and the far end of the pipe.
+    /// A peer with more to write than the pipe holds, and the far end of the pipe.
     async fn talking() -> (Peer, JoinSet<io::Result<()>>, End) {
         let (near, far) = pipe::pair();
         let (peer, _reader, writer) = peer::open(near.reader, near.writer, Limits::default());

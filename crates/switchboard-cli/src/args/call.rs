@@ -1,4 +1,4 @@
-//! What `call`, `read` and `prompt` take, and servers that stand in no configuration.
+//! The arguments of `call`, `read` and `prompt`, and ad-hoc servers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,19 +11,20 @@ use super::Format;
 pub(crate) struct Call {
     /// Its name, with or without the prefix of its server
     pub(crate) tool: String,
-    /// The tool's arguments; they win over `--args`
+    /// The tool's arguments; they take precedence over `--args`
     #[arg(value_name = "KEY=VALUE")]
     pub(crate) arguments: Vec<String>,
     /// The tool's arguments as a JSON object, or from a file, or from standard input
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
-    /// Print only what this jq filter gives for the JSON of the result
+    /// Print only the output of this jq filter for the JSON of the result
     #[arg(long, value_name = "JQ", conflicts_with = "raw")]
     pub(crate) select: Option<String>,
-    /// How long the start and the call may each take, like `30s` or `2m`; progress starts it anew
+    /// How long the start and the call may each take, such as `30s` or `2m`; progress restarts the
+    /// time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
-    /// Approve the call beforehand, where a rule asks
+    /// Approve the call in advance, if a rule requires approval
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Look on this server only
@@ -35,20 +36,20 @@ pub(crate) struct Call {
     pub(crate) printed: Printed,
 }
 
-/// What becomes of a result.
+/// How a result is printed.
 #[derive(Debug, Args)]
 pub(crate) struct Printed {
     /// Save images, audio and blobs in this directory, or as this file, which must not exist
     #[arg(long, value_name = "DIR|FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// Print the JSON of the server's result as it came, on one line
+    /// Print the JSON of the server's result unchanged, on one line
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) format: Format,
 }
 
-/// A server that stands in no configuration. Nothing of it is kept.
+/// A server that is not in the configuration. Nothing about it is stored.
 #[derive(Debug, Args)]
 pub(crate) struct AdHoc {
     /// Use this program as the only server; quotes work, there is no shell
@@ -65,7 +66,7 @@ impl AdHoc {
     }
 }
 
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// `30`, `30s`, `500ms`, `2m`, `1h`.
 fn time(text: &str) -> Result<Duration, String> {
@@ -80,7 +81,7 @@ fn time(text: &str) -> Result<Duration, String> {
     };
     let number: u64 = number.parse().map_err(|_| "a time begins with a number".to_owned())?;
     let time = Duration::from_millis(number.saturating_mul(milliseconds));
-    if time.is_zero() || time > LONGEST {
+    if time.is_zero() || time > MAX_TIMEOUT {
         return Err("a time is at least 1ms and at most 24h".to_owned());
     }
     Ok(time)

@@ -6,16 +6,16 @@ use super::Format;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Print the files that are looked for, lowest layer first
+    /// Print the configuration files that are looked for, lowest layer first
     Path {
         #[command(flatten)]
         format: Format,
     },
-    /// Print all servers and settings as they hold here, without secrets
+    /// Print the effective servers and settings, without secrets
     #[command(after_help = "Examples:\n  switchboard config show --origin\n  \
         switchboard config show --json")]
     Show {
-        /// Say which file and line each value comes from; JSON always does
+        /// Show the file and line of each value; JSON always does
         #[arg(long)]
         origin: bool,
         #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) enum Config {
     #[command(after_help = "Examples:\n  switchboard config schema > mcp.schema.json\n  \
         switchboard config schema --form mcp-servers")]
     Schema {
-        /// Of which file: `mcp.json`, or Pi's `mcp-servers.json`
+        /// The file format: `mcp.json`, or Pi's `mcp-servers.json`
         #[arg(long, value_name = "FORM", default_value = "mcp")]
         form: Form,
     },

@@ -15,39 +15,37 @@ pub(crate) enum Edit {
         switchboard add tracker tracker-mcp --env TRACKER_TOKEN --scope project\n  \
         switchboard add --json '{ \"mcpServers\": { \"files\": { \"command\": \"files-mcp\" } } }'")]
     Add(Add),
-    /// Take a server out of the configuration file that has it
+    /// Remove a server from the configuration file that has it
     #[command(after_help = "Example:\n  switchboard remove github")]
     Remove {
         /// Its name
         server: String,
-        /// Whose file, if both have it
+        /// The file, if both have it
         #[arg(long, value_name = "SCOPE")]
         scope: Option<Scope>,
     },
-    /// Use a server again that was turned off
+    /// Turn a disabled server on again
     #[command(after_help = "Example:\n  switchboard enable github")]
     Enable {
         /// Its name
         server: String,
     },
     /// Turn a server off and keep its entry
-    #[command(
-        after_help = "A server of another program's file is turned off in a file of ours.\n\n\
-        Example:\n  switchboard disable github"
-    )]
+    #[command(after_help = "A server of another program's file is turned off in our own file.\n\n\
+        Example:\n  switchboard disable github")]
     Disable {
         /// Its name
         server: String,
     },
-    /// Let tools run unasked, or list the patterns that do
+    /// Allow tools to run without approval, or list the patterns
     #[command(after_help = "Examples:\n  switchboard allow 'github_list_*'\n  \
         switchboard allow files/read_file\n  switchboard allow --remove 'github_list_*'")]
     Allow(Rule),
-    /// Refuse tools whatever else is allowed, or list the patterns that do
+    /// Deny tools, whatever else allows them, or list the patterns
     #[command(after_help = "Examples:\n  switchboard deny '*_delete_*'\n  \
         switchboard deny 'payments/*'\n  switchboard deny --remove 'payments/*'")]
     Deny(Rule),
-    /// Use the servers that other hosts have, from where these keep them
+    /// Use the servers of other hosts, read from their own files
     #[command(after_help = "Nothing is copied and nothing is started. Without names, every host \
         that has servers of yours is imported.\n\n\
         Examples:\n  switchboard import --dry-run\n  switchboard import cursor claude-code")]
@@ -68,7 +66,7 @@ impl Edit {
 
 #[derive(Debug, Args)]
 pub(crate) struct Add {
-    /// What the server is called here
+    /// The name of the server
     #[arg(required_unless_present = "json")]
     pub(crate) name: Option<String>,
     /// The program to run, or the address to connect to
@@ -77,25 +75,26 @@ pub(crate) struct Add {
     /// The program's arguments
     #[arg(value_name = "ARGS")]
     pub(crate) args: Vec<String>,
-    /// How to reach it, if the form of the endpoint does not say
+    /// The transport, if the endpoint does not determine it
     #[arg(long, value_name = "KIND", conflicts_with = "json")]
     pub(crate) transport: Option<Kind>,
-    /// A variable for the program; without a value, it is taken from the environment at each start
+    /// An environment variable for the program; without a value, it is read from the environment at
+    /// each start
     #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "json")]
     pub(crate) env: Vec<String>,
-    /// A header for the address
+    /// An HTTP header for the URL
     #[arg(long, value_name = "NAME: VALUE", conflicts_with = "json")]
     pub(crate) header: Vec<String>,
     /// Take the servers of a snippet in the form of any host, or `-` for standard input
     #[arg(long, value_name = "JSON|-", allow_hyphen_values = true)]
     pub(crate) json: Option<String>,
-    /// Whose file it is added to
+    /// The file it is added to
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     pub(crate) scope: Scope,
     /// Replace a server of the same name
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Do not connect to it to see whether it works
+    /// Do not check the connection
     #[arg(long)]
     pub(crate) no_check: bool,
 }
@@ -120,10 +119,10 @@ pub(crate) struct Import {
     /// Only these
     #[arg(value_name = "HOST", value_parser = hosts())]
     pub(crate) hosts: Vec<Host>,
-    /// Show what there is and what would be written, and write nothing
+    /// Show the servers and the changes, and write nothing
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
-    /// Write it without a question
+    /// Write without confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -138,7 +137,7 @@ fn hosts() -> impl TypedValueParser<Value = Host> {
 pub(crate) struct Rule {
     /// A glob over the shown names of tools, or `SERVER/TOOL`
     pub(crate) pattern: Option<String>,
-    /// Take the pattern out of the list
+    /// Remove the pattern from the list
     #[arg(long, requires = "pattern")]
     pub(crate) remove: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! One request to one server, as it is.
+//! One raw request to one server.
 
 use clap::Args;
 
@@ -8,12 +8,12 @@ use super::Format;
 pub(crate) struct Inspect {
     /// Its name
     pub(crate) server: String,
-    /// The method to send; without one, what the server said of itself is printed
+    /// The method to send; without one, the server's `initialize` or discover result is printed
     pub(crate) method: Option<String>,
     /// The parameters as a JSON object, or from a file, or from standard input
     #[arg(value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub(crate) params: Option<String>,
-    /// Approve the call beforehand, where a rule asks
+    /// Approve the call in advance, if a rule requires approval
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]

@@ -6,26 +6,26 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command, Error};
 use switchboard::config::install::Target;
 
-/// A host whose file is YAML, of which we change nothing.
+/// A host whose file is YAML, which we do not edit.
 pub(crate) const GOOSE: &str = "goose";
 
 #[derive(Debug, Args)]
 pub(crate) struct Install {
-    /// The host; any other name gets the entry to paste
+    /// The host; for any other name, prints the entry to paste
     #[arg(value_parser = HostName)]
     pub(crate) host: String,
-    /// Also copy its servers into your own file and switch them off in the host
+    /// Also move its servers into your own file and turn them off in the host
     #[arg(long = "move")]
     pub(crate) move_servers: bool,
     /// Show what would change and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Change the files without a question
+    /// Change the files without confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
 
-/// The name of a host. The known ones are shown; another one is no mistake of the command line.
+/// The name of a host. Known names are offered as completions; others are accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct HostName;
 

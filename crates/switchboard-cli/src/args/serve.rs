@@ -1,4 +1,4 @@
-//! How to serve: to one host on the standard streams, or to many over HTTP, and which tools.
+//! The arguments of `serve`: standard streams or HTTP, and which tools.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8377",
         value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
-    /// Allow an address that other machines can reach; what is said there is not encrypted
+    /// Allow an address that other machines can reach; the traffic is not encrypted
     #[arg(long, requires = "http")]
     pub(crate) allow_remote: bool,
-    /// Show one server as it is, under its own names, in place of the `mcp` tool
+    /// Serve one server unchanged, under its own names, in place of the `mcp` tool
     #[arg(long, value_name = "SERVER", conflicts_with = "toolset")]
     pub(crate) transparent: Option<String>,
-    /// What hosts are shown, whatever the setting `toolset` says: the `mcp` tool, all tools beside
-    /// it, or a tool for each step
+    /// The tools for hosts, instead of the setting `toolset`: the `mcp` tool, all tools beside it,
+    /// or a tool for each step
     #[arg(long, conflicts_with = "transparent", value_parser = toolset())]
     pub(crate) toolset: Option<Toolset>,
-    /// The host that starts it, such as `claude-code` or `codex`, in place of what the host calls
-    /// itself; one that is not known gets defaults that are safe
+    /// The host that starts it, such as `claude-code` or `codex`, instead of the name that it
+    /// reports; an unknown host gets safe defaults
     #[arg(long, value_name = "NAME", conflicts_with_all = ["http", "transparent"])]
     pub(crate) host: Option<String>,
     /// Append every message to and from servers to this file, secrets masked, up to 64 MiB

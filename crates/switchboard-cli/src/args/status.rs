@@ -1,4 +1,4 @@
-//! What of the status is wanted.
+//! The arguments of `status`.
 
 use clap::Args;
 
@@ -6,10 +6,10 @@ use super::Format;
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Status {
-    /// Connect every server that may be used, and say how it went, as they come in
+    /// Connect every server that may be used, and print each result as it arrives
     #[arg(long, conflicts_with_all = ["tokens", "http_token"])]
     pub(crate) check: bool,
-    /// Show what the tools cost a model: as hosts are shown them, and if all were listed directly
+    /// Show how many tokens the tools cost a model: as served, and if all were direct tools
     #[arg(long)]
     pub(crate) tokens: bool,
     /// Print the bearer token of `switchboard serve --http` instead

@@ -6,11 +6,11 @@ use super::Format;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Token {
-    /// Keep a token for a server whose entry says `bearerTokenStore`
+    /// Store a token for a server whose entry has `bearerTokenStore`
     #[command(
-        after_help = "The token is typed unseen, or comes on standard input; as an argument, \
-        others could read it. It goes into the keyring of the system, or else into a file that \
-        nobody but you can read, and to the server's address alone.\n\n\
+        after_help = "Type the token without echo, or pass it on standard input; as an argument, \
+        others could read it. It is stored in the keyring of the system, or else in a file that \
+        only you can read, and is sent only to the server's URL.\n\n\
         Examples:\n  switchboard token set github\n  \
         pass show github | switchboard token set github"
     )]
@@ -18,7 +18,7 @@ pub(crate) enum Token {
         /// Its name
         server: String,
     },
-    /// Show which tokens are kept, and where
+    /// Show which tokens are stored, and where
     #[command(after_help = "No token is shown.\n\n\
         Examples:\n  switchboard token status\n  switchboard token status github --json")]
     Status {
@@ -27,10 +27,10 @@ pub(crate) enum Token {
         #[command(flatten)]
         format: Format,
     },
-    /// Forget the token that was given for a server
+    /// Remove the token of a server
     #[command(after_help = "Example:\n  switchboard token remove github")]
     Remove {
-        /// Its name, or the address of one that is no longer configured
+        /// Its name, or the URL of one that is no longer configured
         server: String,
     },
 }

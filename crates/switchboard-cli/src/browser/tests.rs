@@ -1,4 +1,4 @@
-//! What is started for which address, and that it gets the address to the byte.
+//! The program that is started for each URL, and the URL that it gets.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Nobody waits this long: the program has ended, or the test hangs.
+/// Longer than any test runs.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
 const GOOD: [&str; 3] = [
@@ -30,7 +30,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// `then` is what the program does afterwards, in the words of a shell.
+    /// `then` is shell code that the program runs afterwards.
     fn new(program: &str, then: &str) -> Recorder {
         let home = tempfile::tempdir().unwrap();
         let at = home.path().join(program);
@@ -47,7 +47,7 @@ impl Recorder {
         Browser { system: System::Unix, patience, ..Browser::of(&self.environment) }
     }
 
-    /// The directory and the words of every start.
+    /// The directory and the arguments of every start.
     fn record(&self) -> String {
         fs::read_to_string(self.home.path().join("record")).unwrap_or_default()
     }
@@ -107,7 +107,7 @@ async fn an_address_that_is_none_starts_nothing() {
                 panic!("{text} became {link}, {opened:?}");
             }
         }
-        // What is handed over is looked at once more.
+        // The command line checks the URL once more.
         let words = recorder.browser(FOR_EVER).words(text);
         assert!(words.is_err() || text.starts_with("http"), "{text}: {words:?}");
     }
@@ -139,7 +139,7 @@ async fn a_browser_that_stays_is_waited_for_no_longer_and_left_alone() {
         mknodat(CWD, pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     }
     recorder.browser(Duration::from_millis(1)).open(&link(GOOD[0]).unwrap()).await.unwrap();
-    // Each waits for the other end.
+    // Each side blocks until the other end opens the pipe.
     let heard = tokio::task::spawn_blocking(move || {
         fs::write(go, "still-here\n").unwrap();
         fs::read_to_string(said).unwrap()
@@ -151,7 +151,7 @@ async fn a_browser_that_stays_is_waited_for_no_longer_and_left_alone() {
     assert_eq!((word, process), ("still-here", group), "it leads a group of its own");
 }
 
-/// The words that are started, or why there are none.
+/// The command line, or why there is none.
 fn outcome(system: System, environment: &Environment) -> String {
     let browser = Browser { system, ..Browser::of(environment) };
     match browser.words("https://as.example/") {
@@ -178,7 +178,10 @@ fn no_browser_is_opened_where_nobody_would_see_it() {
         assert_eq!(outcome(system, &over_ssh), expected);
     }
     let dark = Environment::made_of([("DISPLAY", ""), ("BROWSER", "firefox")], "/");
-    assert_eq!(outcome(System::Unix, &dark), "there is no display here");
+    assert_eq!(
+        outcome(System::Unix, &dark),
+        "there is no display (`DISPLAY` and `WAYLAND_DISPLAY` are not set)"
+    );
     assert_eq!(outcome(System::MacOs, &dark), "open https://as.example/");
     let wayland = Environment::made_of([("WAYLAND_DISPLAY", "wayland-0")], "/");
     assert_eq!(outcome(System::Unix, &wayland), "xdg-open https://as.example/");

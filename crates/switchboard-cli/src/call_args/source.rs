@@ -1,4 +1,4 @@
-//! Where the text of an argument comes from: the command line, a file, or standard input.
+//! The source of an argument's text: the command line, a file, or standard input.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use switchboard::paths::open_regular;
 
 use super::ArgsError;
 
-/// No server takes more in one message.
+/// The limit of one MCP message.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Files are relative to `directory`; `~/` is `home`, for a shell leaves it after an `=`.
+    /// Files are relative to `directory`. `~/` is expanded to `home`, because shells do not expand
+    /// it after an `=`.
     pub(crate) fn new(directory: &Path, home: Option<&Path>) -> Input {
         let (directory, home) = (directory.to_owned(), home.map(Path::to_owned));
         Input { directory, home, stdin: Some(io::stdin()) }
@@ -69,7 +70,7 @@ impl Input {
     }
 }
 
-/// All of it as text, to the byte.
+/// The whole input as text, unchanged.
 fn bounded(source: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     source.take(LARGEST + 1).read_to_end(&mut bytes)?;

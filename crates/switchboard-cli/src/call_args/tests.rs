@@ -1,4 +1,4 @@
-//! What typed words become.
+//! How typed arguments are parsed.
 
 use std::path::Path;
 

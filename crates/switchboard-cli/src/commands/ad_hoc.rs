@@ -1,4 +1,4 @@
-//! Servers that are given on the command line alone: nothing of them is kept.
+//! Ad-hoc servers, which are given on the command line. Nothing about them is stored.
 
 use serde_json::{Map, Value};
 use switchboard::config::diagnostic::DiagnosticKind;
@@ -16,7 +16,7 @@ use crate::boot::{App, Terms};
 use crate::conversation::Conversation;
 use crate::report::{Outcome, Stop};
 
-/// What messages call it.
+/// The name of the server in messages.
 const NAME: &str = "ad-hoc";
 
 #[derive(Debug, thiserror::Error)]
@@ -25,9 +25,9 @@ enum UsageError {
     Quote(#[source] OpenQuote),
     #[error("`--stdio` needs a program")]
     NoProgram,
-    #[error("`--stdio` takes a program; an address goes with `--url`")]
+    #[error("`--stdio` takes a program; a URL goes with `--url`")]
     NotAProgram,
-    #[error("`--url` takes an address; a program goes with `--stdio`")]
+    #[error("`--url` takes a URL; a program goes with `--stdio`")]
     NotAnAddress,
     #[error("the server cannot be used")]
     Definition(#[source] DiagnosticKind),
@@ -39,7 +39,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// The server that the words describe: as an entry of the user's own file would be.
+/// The server that the options describe, treated as an entry of the user's own file.
 pub(super) fn wanted(given: &AdHoc) -> Result<Wanted, Failure> {
     let (entry, address) = entry(given)?;
     let definition = snippet::check(NAME, &entry, Tier::User).map_err(UsageError::Definition)?;
@@ -68,7 +68,7 @@ fn entry(given: &AdHoc) -> Result<(Map<String, Value>, String), UsageError> {
     Ok((entry, url.to_owned()))
 }
 
-/// Runs a command with this server alone. The rules of the user's files hold.
+/// Runs a command with this server alone. The rules of the user's files apply.
 pub(super) async fn with(
     app: &App,
     terms: Terms,
@@ -78,7 +78,7 @@ pub(super) async fn with(
     let config = app.load_strictly()?.config;
     let mut settings = config.settings.clone();
     settings.tool_prefix = ToolPrefix::None;
-    // A person typed it.
+    // The user typed it, which approves the connection.
     settings.ad_hoc_connections = AdHocConnections::Allow;
     let config = Config { servers: Default::default(), pending: Vec::new(), settings, ..config };
     let gateway = terms.gateway(app.gateway_of(config));
@@ -101,7 +101,7 @@ fn not_connected(error: ConnectError) -> Failure {
     }
 }
 
-/// No command finds the server by its name, so no hint names it.
+/// Removes hints that name the server: other commands cannot find it.
 fn without_name(mut failure: Failure) -> Failure {
     let names_it = |hint: &Hint| match hint {
         Hint::ListTools(server)
@@ -114,9 +114,9 @@ fn without_name(mut failure: Failure) -> Failure {
         | Hint::Disable(server)
         | Hint::ReadLog(server)
         | Hint::Accept(server) => server.as_str() == NAME,
-        // A rule for its name would hold for every program that is given in this way.
+        // A rule for this name would apply to every ad-hoc server.
         Hint::Allow(_) => true,
-        // They would look among the configured servers.
+        // These hints look among the configured servers.
         Hint::NotListedYet(_) | Hint::ListServers | Hint::Search(_) | Hint::Correct(_) => true,
         _ => false,
     };

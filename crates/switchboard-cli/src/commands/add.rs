@@ -1,4 +1,4 @@
-//! Adding servers: from words that were typed, or from a snippet that was pasted.
+//! Adding servers: from arguments, or from a pasted snippet.
 
 use std::io::Read;
 use std::path::Path;
@@ -20,18 +20,18 @@ use crate::boot::App;
 use crate::exit::Exit;
 use crate::report::{self, Outcome, Stop};
 
-/// A snippet larger than this was not meant.
+/// Larger snippets are refused.
 const LARGEST_SNIPPET: u64 = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 enum UsageError {
-    #[error("`--transport {kind}` needs an address")]
+    #[error("`--transport {kind}` needs a URL")]
     NotAnAddress { kind: &'static str },
-    #[error("`--transport stdio` needs a program, not an address")]
+    #[error("`--transport stdio` needs a program, not a URL")]
     NotAProgram,
-    #[error("an address takes no arguments")]
+    #[error("a URL takes no arguments")]
     ArgumentsOfAnAddress,
-    #[error("an address takes `--header`, not `--env`")]
+    #[error("a URL takes `--header`, not `--env`")]
     VariablesOfAnAddress,
     #[error("a program takes `--env`, not `--header`")]
     HeadersOfAProgram,
@@ -39,7 +39,7 @@ enum UsageError {
     NotAHeader,
     #[error("`--env` needs `NAME=VALUE` or `NAME`")]
     NotAVariable,
-    #[error("the servers cannot be taken from the snippet")]
+    #[error("cannot read servers from the snippet")]
     Snippet(#[source] SnippetError),
     #[error("cannot read the snippet from standard input")]
     Stdin(#[source] std::io::Error),
@@ -72,7 +72,7 @@ pub(super) async fn add(app: &App, add: Add) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Connects to a server that was just configured, and says what to do next.
+/// Connects to a server that was just configured, and suggests the next step.
 async fn check(app: &App, server: &NewServer) -> Result<(), Stop> {
     let printer = app.printer;
     let name = shown(&server.name);
@@ -103,7 +103,7 @@ async fn check(app: &App, server: &NewServer) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Whoever types a project's server on a terminal has read it.
+/// A project's server that the user typed on a terminal is trusted at once.
 pub(super) fn trust_what_was_typed(
     app: &App,
     servers: &[NewServer],
@@ -119,14 +119,14 @@ pub(super) fn trust_what_was_typed(
             app.printer.note(&format!("`{name}` is trusted in this project"));
         } else {
             let command = app.printer.err.command("`switchboard trust`");
-            app.printer.note(&format!("`{name}` waits for {command}"));
+            app.printer.note(&format!("`{name}` is pending; approve it with {command}"));
         }
     }
     Ok(approved)
 }
 
-/// Keys of other programs that let tools run unasked. What is pasted does not grant that.
-const GRANTS: &[&str] = &["autoApprove", "alwaysAllow"];
+/// Keys of other programs that allow tools without approval. A pasted snippet does not grant that.
+const APPROVAL_KEYS: &[&str] = &["autoApprove", "alwaysAllow"];
 
 pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
     let Some(json) = &add.json else {
@@ -152,7 +152,7 @@ pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
 
 fn warn_of_ignored(app: &App, keys: &[String]) {
     let (grants, unsupported): (Vec<&String>, Vec<&String>) =
-        keys.iter().partition(|key| GRANTS.contains(&key.as_str()));
+        keys.iter().partition(|key| APPROVAL_KEYS.contains(&key.as_str()));
     let named = |keys: &[&String]| {
         let keys: Vec<String> =
             keys.iter().map(|key| format!("`{}`", clean_line(key, 100))).collect();
@@ -167,10 +167,10 @@ fn warn_of_ignored(app: &App, keys: &[String]) {
     }
 }
 
-/// The entry that the words of the command line describe.
+/// The entry that the arguments describe.
 fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
     let endpoint = add.endpoint.as_deref().unwrap_or_default();
-    // A variable may hold an address, too, but only if the transport says so.
+    // A variable may hold a URL, but only if the transport says so.
     let can_be_address = is_address(endpoint) || endpoint.starts_with('$');
     let is_url = match add.transport {
         None => is_address(endpoint),
@@ -216,7 +216,7 @@ fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
     Ok(entry)
 }
 
-/// A whole command line in the place of a program is split, unless a program has that name.
+/// Splits a command line given as one argument, unless a program with that name exists.
 fn command_line(endpoint: &str, args: &[String]) -> (String, Vec<String>) {
     let is_line = args.is_empty() && endpoint.trim().contains(char::is_whitespace);
     if is_line
@@ -230,7 +230,7 @@ fn command_line(endpoint: &str, args: &[String]) -> (String, Vec<String>) {
     (endpoint.to_owned(), args.to_vec())
 }
 
-/// The same for an entry that was pasted.
+/// The same for a pasted entry.
 fn with_split_command(mut entry: Map<String, Value>) -> Map<String, Value> {
     let has_args =
         entry.get("args").is_some_and(|args| args.as_array().is_none_or(|a| !a.is_empty()));
@@ -244,7 +244,7 @@ fn with_split_command(mut entry: Map<String, Value>) -> Map<String, Value> {
     entry
 }
 
-/// `NAME=VALUE`, or `NAME` for the variable of that name.
+/// `NAME=VALUE`, or `NAME` for the environment variable of that name.
 fn variable(word: &str) -> Result<(String, Value), UsageError> {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, value.to_owned()),

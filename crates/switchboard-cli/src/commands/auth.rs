@@ -58,10 +58,11 @@ pub(super) async fn logout(on: &Conversation<'_>, server: &str) -> Outcome {
     let stage = async || format!("signing out of {shown}");
     let forgotten = on.spinner.during(stage, sign_in.forget()).await?;
     on.app.printer.note(&match forgotten {
-        Forgotten::NothingKept => format!("nobody is signed in to `{shown}`"),
-        Forgotten::Revoked => format!("signed out of `{shown}`; its tokens hold no more"),
+        Forgotten::NothingKept => format!("not signed in to `{shown}`"),
+        Forgotten::Revoked => format!("signed out of `{shown}`; its tokens were revoked"),
         Forgotten::NotRevoked => format!(
-            "signed out of `{shown}`; its tokens are removed here, and its authority was not told"
+            "signed out of `{shown}`; its tokens were removed, but not revoked by the authorization \
+             server"
         ),
     });
     Ok(Exit::Done)

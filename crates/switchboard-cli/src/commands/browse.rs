@@ -12,9 +12,9 @@ use crate::exit::Exit;
 use crate::report::{Outcome, Stop};
 use crate::show;
 
-/// Lists what was never listed, and says how a command ends that tells of it. Servers that failed
-/// were named; a program gets the last of them instead of an answer about nothing.
-async fn learn(
+/// Lists servers that were never listed, and returns the exit status. Failed servers were reported
+/// already; with `--json`, the last failure replaces an empty result.
+async fn list_first(
     talk: &Conversation<'_>,
     server: Option<&str>,
     format: Format,
@@ -31,7 +31,7 @@ pub(super) async fn tools(
     server: Option<&str>,
     format: Format,
 ) -> Outcome {
-    let exit = learn(talk, server, format).await?;
+    let exit = list_first(talk, server, format).await?;
     let reply = match server {
         Some(server) => {
             talk.ask(Request::List { server: server.to_owned(), page: ALL }, "listing").await?
@@ -55,7 +55,7 @@ pub(super) async fn tools(
 
 pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
     let Search { words, limit, offset, regex, server, format, .. } = search;
-    let exit = learn(talk, server.as_deref(), format).await?;
+    let exit = list_first(talk, server.as_deref(), format).await?;
     let request = SearchRequest {
         matching: if regex { Matching::Pattern } else { Matching::Words },
         server,
@@ -77,7 +77,7 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
                 printer.note(&format!("no more: {} in all", thousands(total)));
             }
             _ if page.fit == Fit::Weak && page.offset == 0 => {
-                printer.note("nothing fits well; other words may find more");
+                printer.note("no close match; try other words");
             }
             _ => {}
         }
@@ -120,7 +120,7 @@ pub(super) async fn resources(
     server: Option<String>,
     format: Format,
 ) -> Outcome {
-    let exit = learn(talk, server.as_deref(), format).await?;
+    let exit = list_first(talk, server.as_deref(), format).await?;
     let reply = talk.session.handle(Request::Resources { server }).await?;
     talk.print(&reply, format)?;
     if let Reply::Resources(rows) = &reply
@@ -137,7 +137,7 @@ pub(super) async fn prompts(
     server: Option<String>,
     format: Format,
 ) -> Outcome {
-    let exit = learn(talk, server.as_deref(), format).await?;
+    let exit = list_first(talk, server.as_deref(), format).await?;
     let reply = talk.session.handle(Request::Prompts { server }).await?;
     talk.print(&reply, format)?;
     if let Reply::Prompts(rows) = &reply

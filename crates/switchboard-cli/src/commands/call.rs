@@ -1,4 +1,4 @@
-//! Using things: calls a tool, reads a resource, fills in a prompt.
+//! Calls a tool, reads a resource, fills in a prompt.
 
 use std::cell::RefCell;
 
@@ -19,8 +19,8 @@ use crate::conversation::Conversation;
 use crate::report::Outcome;
 use crate::sign_in;
 
-/// Steps that may wait to be shown; more are of no use to anyone.
-const STEPS: usize = 16;
+/// Progress steps that may wait to be shown.
+const QUEUED_STEPS: usize = 16;
 
 pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
     let save = Destination::check(talk.app, call.printed.save.as_deref(), &call.tool)?;
@@ -28,7 +28,7 @@ pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
     let (words, object) = (call.arguments.clone(), call.args.clone());
     let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
     let (base, pairs) = given.map_err(Failure::from)?;
-    // A call that met a server that wants a sign-in has not been made.
+    // A call that failed because sign-in is required was not made, so it is repeated.
     let made = match make(talk, &call, base.clone(), pairs.clone()).await {
         Err(failure) => {
             sign_in::for_a_call(talk, failure).await?;
@@ -38,7 +38,7 @@ pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
     };
     let (reply, shape) = made.map_err(|mut failure| {
         if call.timeout.is_some() {
-            // The option replaces the setting.
+            // `--timeout` replaces the setting.
             failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
         }
         failure
@@ -47,7 +47,7 @@ pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
     output::print(talk, &reply, shown)
 }
 
-/// Everything that was given on the command line, in files and on standard input.
+/// All arguments: from the command line, files and standard input.
 fn arguments(
     words: &[String],
     object: Option<&str>,
@@ -61,7 +61,7 @@ fn arguments(
     Ok((base, call_args::read(pairs, input)?))
 }
 
-/// Reads beside the runtime, which hears Ctrl-C meanwhile.
+/// Reads on a blocking thread, so that the runtime still handles Ctrl-C.
 pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(read).await {
         Ok(read) => read,
@@ -88,7 +88,7 @@ async fn make(
     Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
 }
 
-/// Makes the call; its steps are shown while someone watches.
+/// Makes the call, and shows its progress on a terminal.
 async fn call_and_watch(
     talk: &Conversation<'_>,
     request: CallRequest,
@@ -98,7 +98,7 @@ async fn call_and_watch(
     if !talk.app.printer.is_watched() {
         return talk.ask(Request::Call(request), &doing).await;
     }
-    let (sender, steps) = mpsc::channel(STEPS);
+    let (sender, steps) = mpsc::channel(QUEUED_STEPS);
     let progress: Progress = Some(sender);
     let state = RefCell::new((steps, doing.clone()));
     let stage = async || {
@@ -160,8 +160,8 @@ pub(super) async fn prompt(
     output::print(talk, &reply, Shown { shape: Shape::Messages, printed, save })
 }
 
-/// Refuses arguments that the prompt does not declare, and the want of required ones. A prompt that
-/// is not found is the session's to explain.
+/// Refuses undeclared arguments and missing required ones. An unknown prompt is reported by the
+/// session.
 fn check_prompt(
     talk: &Conversation<'_>,
     (name, server): (&str, Option<&str>),

@@ -1,5 +1,4 @@
-//! The configuration files: where they are looked for, what they amount to, and what is wrong with
-//! them.
+//! The configuration files: their paths, their effective content, and their problems.
 
 use std::fmt::Write;
 
@@ -117,7 +116,7 @@ fn definition(out: &mut String, name: &str, server: &Value, look: (Origins, Pale
     out.push('\n');
 }
 
-/// One line a field, as it would stand in a file.
+/// One line for each field, as in a file.
 fn fields(out: &mut String, object: &Value, (origins, palette): (Origins, Palette)) {
     let about = ["origin", "trust", "pending"];
     let none = Map::new();

@@ -20,7 +20,7 @@ use crate::report::Outcome;
 
 #[derive(Debug, thiserror::Error)]
 enum EditorError {
-    #[error("`{0}` is no command line of an editor: correct `VISUAL` or `EDITOR`")]
+    #[error("`{0}` is not a valid editor command: correct `VISUAL` or `EDITOR`")]
     NotWords(String),
     #[error("cannot start the editor `{program}`: set `EDITOR` to one that is installed")]
     NotStarted {
@@ -35,7 +35,7 @@ enum EditorError {
 /// Sets a key; no value removes it.
 pub(super) fn set(app: &App, key: &str, value: Option<&str>, server: Option<&str>) -> Outcome {
     let server = server.map(named).transpose()?;
-    // What is no JSON is text: `short` needs no quotes.
+    // Text that is not JSON is a string: `short` needs no quotes.
     let value = value
         .map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())));
     let state = if value.is_some() { "is set" } else { "is not set" };
@@ -45,7 +45,7 @@ pub(super) fn set(app: &App, key: &str, value: Option<&str>, server: Option<&str
     Ok(Exit::Done)
 }
 
-/// Opens the file in an editor and says what is wrong with it afterwards.
+/// Opens the file in an editor, and checks it afterwards.
 pub(super) fn edit(app: &App) -> Outcome {
     let path = app.editor().file(Scope::User);
     if !path.exists() {
@@ -68,7 +68,7 @@ fn open(app: &App, path: &Path) -> Result<(), EditorError> {
     let variable = |name| app.environment.variable(name);
     let line = variable("VISUAL").or(variable("EDITOR")).unwrap_or("vi");
     let shown = || clean_line(line, 200).into_owned();
-    // No shell: `code --wait` is a program and a word.
+    // Split without a shell: `code --wait` is a program and an argument.
     let words = words::split(line).map_err(|_| EditorError::NotWords(shown()))?;
     let Some((program, args)) = words.split_first() else {
         return Err(EditorError::NotWords(shown()));

@@ -1,4 +1,4 @@
-//! Connecting by hand. No connection outlives the command, and the words say so.
+//! Connecting explicitly. No connection outlives the command, and the messages say so.
 
 use switchboard::render::words::{clean_line, plural};
 use switchboard::reply::Reply;
@@ -17,7 +17,7 @@ pub(super) async fn connect(talk: &Conversation<'_>, server: &str, format: Forma
         talk.print(&reply, format)?;
         return Ok(Exit::Done);
     };
-    // The engine's answer is a page for a model.
+    // The engine's reply is a page for a model.
     let page = talk.session.gateway().catalog().page(page.server.as_ref(), ALL);
     let printer = talk.app.printer;
     let count = page.total;

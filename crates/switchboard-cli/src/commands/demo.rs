@@ -1,4 +1,4 @@
-//! A short tour on the built-in server: each command line, and what it really prints.
+//! A short tour on the built-in server: each command line, and its real output.
 
 use serde_json::json;
 use switchboard::Gateway;

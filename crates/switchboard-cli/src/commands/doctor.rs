@@ -1,4 +1,4 @@
-//! What would go wrong with the configured servers, and what to do about it.
+//! Checks the configured servers, and suggests remedies.
 
 use serde_json::{Value, json};
 use switchboard::doctor::{self, Finding, Level};
@@ -50,7 +50,7 @@ pub(super) async fn doctor(app: &App, wish: Doctor) -> Outcome {
     Ok(if faulty { Exit::Faults } else { Exit::Done })
 }
 
-/// A name that means nothing is a slip, even if other names mean something.
+/// Refuses names of unknown servers.
 fn known(loaded: &Loaded, findings: &[Finding], names: &[String]) -> Result<(), Failure> {
     for name in names {
         let config = &loaded.config;
@@ -69,7 +69,7 @@ fn known(loaded: &Loaded, findings: &[Finding], names: &[String]) -> Result<(), 
     Ok(())
 }
 
-/// Tries servers one after the other, as a person would.
+/// Connects to the servers one after the other.
 async fn connect(app: &App, names: Vec<String>, findings: &mut Vec<Finding>) -> Outcome {
     let gateway = app.gateway_of(app.load()?.config).on_demand().build();
     let tried = app.converse(gateway, Consent::Ask, async |conversation| {

@@ -84,7 +84,7 @@ fn change_rules(app: &App, rules: Rules, rule: Rule) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A rule that covers nothing is written all the same: its server may not be listed yet.
+/// Warns if a rule matches no known tool. It is written anyway: its server may not be listed yet.
 fn warn_if_unmatched(app: &App, rules: Rules, pattern: &str) -> Result<(), Failure> {
     let loaded = app.load()?;
     if loaded.config.servers.is_empty() && loaded.config.pending.is_empty() {
@@ -133,7 +133,7 @@ fn warn_if_denied(app: &App, pattern: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows what was written, and says what that means.
+/// Shows the change and the resulting state.
 pub(super) fn conclude(app: &App, edited: &Edited, state: &str) {
     if edited.is_changed() {
         app.printer.note(&diff::text(edited, app.printer.err));

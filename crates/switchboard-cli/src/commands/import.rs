@@ -1,4 +1,5 @@
-//! Importing the servers of other hosts: what there is, what would be written, and a yes.
+//! Importing the servers of other hosts: shows what exists and what would be written, and asks
+//! before writing.
 
 use std::fmt::Write;
 
@@ -24,13 +25,13 @@ const NAME: usize = 100;
 const PATH: usize = 1_000;
 
 #[derive(Debug, thiserror::Error)]
-#[error("nothing was imported: there is nobody to ask")]
-struct NobodyToAsk;
+#[error("nothing was imported: the user cannot be asked")]
+struct NoTerminal;
 
 pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
     let found = app.discover()?;
     let hosts = found.new_imports(&wish.hosts);
-    // Also with nothing to write, so that a file that cannot be changed is said at once.
+    // Planned even without hosts, so that a file that cannot be changed is reported first.
     let planned = app.editor().add_imports(&hosts, Effect::Planned).map_err(explain::edit)?;
     let conflicts = found.conflicts(&hosts);
     if !wish.format.json {
@@ -40,7 +41,7 @@ pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
         }
     }
     warn(app, &found, &hosts);
-    let ending = settle(app, wish, (&found, &hosts), &planned).await?;
+    let ending = write_if_confirmed(app, wish, (&found, &hosts), &planned).await?;
     if wish.format.json {
         let mut value = as_json(&found, &conflicts);
         value["imports"] = hosts.iter().map(|host| host.as_str()).collect();
@@ -49,7 +50,7 @@ pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
         app.printer.json(&value)?;
     }
     Ok(match ending {
-        Ending::NothingNew | Ending::Looked | Ending::Written => Exit::Done,
+        Ending::NothingNew | Ending::NothingWritten | Ending::Written => Exit::Done,
         Ending::Refused => Exit::NotApproved,
     })
 }
@@ -57,14 +58,14 @@ pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     NothingNew,
-    /// Nobody wanted more.
-    Looked,
+    /// Nothing was to be written.
+    NothingWritten,
     Refused,
     Written,
 }
 
-/// Writes the imports if that is wanted, after the change was shown.
-async fn settle(
+/// Writes the imports after confirmation.
+async fn write_if_confirmed(
     app: &App,
     wish: &Import,
     (found, hosts): (&Discovery, &[Host]),
@@ -77,10 +78,10 @@ async fn settle(
     }
     printer.note(&diff::text(planned, printer.err));
     if wish.dry_run {
-        return Ok(Ending::Looked);
+        return Ok(Ending::NothingWritten);
     }
     if !wish.yes && !printer.can_ask() {
-        let refused = Failure::new(Code::ApprovalRequired, Subject::Request, NobodyToAsk);
+        let refused = Failure::new(Code::ApprovalRequired, Subject::Request, NoTerminal);
         return Err(refused.hint(Hint::AskUser).into());
     }
     if !wish.yes && !printer.agrees("Write this?").await {
@@ -92,7 +93,7 @@ async fn settle(
     Ok(Ending::Written)
 }
 
-/// What is true now, and where to look.
+/// The resulting state, and the next command.
 pub(super) fn imported(hosts: &[Host], palette: Palette) -> String {
     let verb = if hosts.len() == 1 { "is" } else { "are" };
     let command = palette.command("`switchboard status`");
@@ -126,7 +127,7 @@ fn titles(hosts: &[Host]) -> String {
     list(&titles, Host::ALL.len())
 }
 
-/// Says what is wrong with the files of hosts.
+/// Prints the problems of the hosts' files.
 pub(super) fn warn(app: &App, found: &Discovery, hosts: &[Host]) {
     let chosen = found.hosts.iter().filter(|found| hosts.contains(&found.host));
     for diagnostic in chosen.flat_map(|found| &found.files).flat_map(|file| &file.diagnostics) {
@@ -134,7 +135,7 @@ pub(super) fn warn(app: &App, found: &Discovery, hosts: &[Host]) {
     }
 }
 
-/// Hosts, their files and what stands in them; never where a server leads, which may be secret.
+/// Hosts, their files and servers, without endpoints, which may contain secrets.
 pub(super) fn shown(found: &Discovery, hosts: &[Host], palette: Palette) -> String {
     let mut out = String::new();
     let chosen = hosts.iter().filter_map(|host| found.hosts.iter().find(|f| f.host == *host));
@@ -167,7 +168,7 @@ fn kind(server: &ParsedServer) -> Option<&'static str> {
     server.entry.transport(&server.name).ok().map(|transport| transport.kind())
 }
 
-/// The names that lead elsewhere in another file, and which file counts.
+/// Server names whose endpoint differs between files, and which file takes precedence.
 pub(super) fn disagreement(conflicts: &[Conflict], palette: Palette) -> String {
     let mut out = String::new();
     for Conflict { server, differs, places } in conflicts {
@@ -179,7 +180,7 @@ pub(super) fn disagreement(conflicts: &[Conflict], palette: Palette) -> String {
             Differs::Arguments => "differs in its arguments",
         };
         let (first, others) = (place(first), others.join(", "));
-        let _ = writeln!(out, "{name} {differs}: {first} counts, not {others}");
+        let _ = writeln!(out, "{name} {differs}: {first} takes precedence over {others}");
     }
     out
 }

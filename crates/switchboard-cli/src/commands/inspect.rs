@@ -1,4 +1,4 @@
-//! Sends one request to one server, and prints the answer as it came.
+//! Sends one request to one server, and prints the raw response.
 
 use serde_json::{Value, json};
 use switchboard::exact::Args;
@@ -48,7 +48,7 @@ pub(super) async fn inspect(talk: &Conversation<'_>, wish: Inspect) -> Outcome {
     }
 }
 
-/// As it came into a file or a pipe, indented on a terminal.
+/// Unchanged into a file or a pipe, indented on a terminal.
 fn print(printer: Printer, json: &str) -> std::io::Result<()> {
     match serde_json::from_str::<Value>(json) {
         Ok(value) if printer.is_read() => printer.json(&value),

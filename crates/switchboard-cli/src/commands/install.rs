@@ -1,5 +1,5 @@
-//! Putting our entry into a host's file, or our package into Pi, and taking it out: shown first,
-//! then asked, then written.
+//! Adds our entry to a host's file, or our package to Pi, and removes it: shows the change, asks,
+//! and writes.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::exit::Exit;
 use crate::report::Outcome;
 use crate::style::Palette;
 
-/// How many servers are named.
+/// How many servers a message names.
 const NAMES: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
-#[error("nobody can be asked whether these files may be changed")]
-struct NobodyToAsk;
+#[error("changing these files requires confirmation, and the user cannot be asked")]
+struct NoTerminal;
 
 #[derive(Debug, thiserror::Error)]
 #[error("there is no host `{host}`")]
@@ -73,7 +73,7 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
     carry_out(app, &plan, wish.yes, &(done + &with_moved(&plan))).await
 }
 
-/// For a host whose file we do not change: what to put into it.
+/// For a host whose file we do not edit: prints the entry to paste.
 fn paste(app: &App, host: &str) -> Outcome {
     let command = app.installer().command().map_err(explain::install)?;
     if host == GOOSE {
@@ -96,7 +96,7 @@ fn paste(app: &App, host: &str) -> Outcome {
 }
 
 fn goose(command: &str) -> String {
-    // A string of JSON is one of YAML.
+    // A JSON string is a valid YAML string.
     let command = Value::from(command);
     format!(
         "extensions:\n  {NAME}:\n    enabled: true\n    type: stdio\n    name: {NAME}\n    \
@@ -104,7 +104,7 @@ fn goose(command: &str) -> String {
     )
 }
 
-/// What was written besides the command, then why.
+/// Additional keys and variables that were written, with the reason.
 fn explained(added: &Added, target: Target) -> String {
     match added {
         Added::Key { key, why } => format!("`{key}`: {why}"),
@@ -131,7 +131,7 @@ pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> Outcome {
     let plan = app.installer().uninstall(target).map_err(explain::install)?;
     let title = target.title();
     if plan.is_nothing() {
-        // What an interrupted command wrote down has no more use.
+        // Removes the record of an interrupted command.
         app.installer().carry_out(&plan).map_err(explain::install)?;
         app.printer.note(&format!("Switchboard is not installed in {title}, nothing was changed"));
         return Ok(Exit::Done);
@@ -165,7 +165,7 @@ pub(super) fn show(app: &App, plan: &Plan) {
     }
 }
 
-/// Our own files are named; nobody has to read them.
+/// The files of our package are listed by name, without a diff.
 fn of_package(files: &[&FileChange], palette: Palette) -> String {
     let directory = files.first().and_then(|file| file.path.parent());
     let directory = directory.unwrap_or(Path::new("")).to_string_lossy();
@@ -184,7 +184,7 @@ fn of_package(files: &[&FileChange], palette: Palette) -> String {
 
 async fn carry_out(app: &App, plan: &Plan, yes: bool, done: &str) -> Outcome {
     if !yes && !app.printer.can_ask() {
-        let failure = Failure::new(Code::ApprovalRequired, Subject::Request, NobodyToAsk);
+        let failure = Failure::new(Code::ApprovalRequired, Subject::Request, NoTerminal);
         return Err(failure.hint(Hint::AskUser).into());
     }
     if !yes {
@@ -199,7 +199,7 @@ async fn carry_out(app: &App, plan: &Plan, yes: bool, done: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Which servers were moved, if any were.
+/// The servers that were moved, if any.
 fn with_moved(plan: &Plan) -> String {
     if plan.moved.is_empty() {
         return String::new();

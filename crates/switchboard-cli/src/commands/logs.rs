@@ -1,4 +1,4 @@
-//! What servers wrote to their standard error.
+//! Shows the standard error of servers.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::report::Outcome;
 
-/// How often a followed file is looked at.
-const LOOK: Duration = Duration::from_millis(300);
+/// Interval for polling a followed file.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// What of the logs is wanted.
+/// The options of the command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
-    /// How many of the last lines.
+    /// Number of lines from the end.
     pub(super) lines: usize,
     pub(super) follow: bool,
 }
@@ -44,9 +44,9 @@ pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wi
     }
     let mut empty = true;
     for log in &mut logs {
-        let mut lines = log.news()?;
+        let mut lines = log.new_lines()?;
         if lines.len() < wish.lines {
-            lines.splice(..0, log.turned_over()?);
+            lines.splice(..0, log.rotated()?);
         }
         empty &= lines.is_empty();
         for line in lines.iter().skip(lines.len().saturating_sub(wish.lines)) {
@@ -63,9 +63,9 @@ pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wi
         return Ok(Exit::Done);
     }
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         for log in &mut logs {
-            for line in log.news()? {
+            for line in log.new_lines()? {
                 printer.text(&log.shown(&line))?;
             }
         }
@@ -80,11 +80,11 @@ struct Log {
 }
 
 impl Log {
-    /// The whole lines that came since the last look.
-    fn news(&mut self) -> io::Result<Vec<String>> {
+    /// The whole lines since the last call.
+    fn new_lines(&mut self) -> io::Result<Vec<String>> {
         let Some(mut file) = open_regular(&self.path)? else { return Ok(Vec::new()) };
         if file.metadata()?.len() < self.read {
-            // The file was turned over, and begins anew.
+            // The file was rotated, and begins anew.
             self.read = 0;
         }
         file.seek(SeekFrom::Start(self.read))?;
@@ -96,10 +96,10 @@ impl Log {
         Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 
-    /// What stood in the file before it was turned over.
-    fn turned_over(&self) -> io::Result<Vec<String>> {
+    /// The lines of the rotated file.
+    fn rotated(&self) -> io::Result<Vec<String>> {
         let before = self.path.with_extension("log.1");
-        Log { path: before, prefix: String::new(), read: 0 }.news()
+        Log { path: before, prefix: String::new(), read: 0 }.new_lines()
     }
 
     fn shown(&self, line: &str) -> String {

@@ -1,4 +1,4 @@
-//! What each command does.
+//! One module for each group of commands, and the dispatch to them.
 
 mod ad_hoc;
 mod add;
@@ -24,7 +24,7 @@ mod status;
 mod token;
 mod trust;
 
-use crate::args::{Command, Pins, Talk};
+use crate::args::{Command, Pins, ServerCommand};
 use crate::boot::{App, Terms};
 use crate::completion;
 use crate::conversation::Conversation;
@@ -57,15 +57,15 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             app.printer.bytes(&completion::script(shell, &program(app))?)?;
             Ok(Exit::Done)
         }
-        Command::Talk(talk) => {
-            let said_yes = match &talk {
-                Talk::Call(call) => call.yes,
-                Talk::Inspect(wish) => wish.yes,
+        Command::Server(talk) => {
+            let approved = match &talk {
+                ServerCommand::Call(call) => call.yes,
+                ServerCommand::Inspect(wish) => wish.yes,
                 _ => false,
             };
-            let consent = if said_yes { Consent::Given } else { Consent::Ask };
+            let consent = if approved { Consent::Given } else { Consent::Ask };
             let timeout = match &talk {
-                Talk::Call(call) => call.timeout,
+                ServerCommand::Call(call) => call.timeout,
                 _ => None,
             };
             let terms = Terms { consent, timeout };
@@ -79,7 +79,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
     }
 }
 
-/// How this program was started, as it can be started from any directory.
+/// The command that starts this program from any directory.
 fn program(app: &App) -> String {
     match std::env::args().next() {
         Some(path) if path.contains('/') => app.typed_in.join(path).display().to_string(),
@@ -88,37 +88,45 @@ fn program(app: &App) -> String {
     }
 }
 
-async fn run_in(on: &Conversation<'_>, talk: Talk) -> Outcome {
+async fn run_in(on: &Conversation<'_>, talk: ServerCommand) -> Outcome {
     match talk {
-        Talk::Status(wish) => status::status(on, wish).await,
-        Talk::Inspect(wish) => inspect::inspect(on, wish).await,
-        Talk::Tools { server, format, .. } => browse::tools(on, server.as_deref(), format).await,
-        Talk::Search(search) => browse::search(on, search).await,
-        Talk::Describe { tool, server, format, .. } => {
+        ServerCommand::Status(wish) => status::status(on, wish).await,
+        ServerCommand::Inspect(wish) => inspect::inspect(on, wish).await,
+        ServerCommand::Tools { server, format, .. } => {
+            browse::tools(on, server.as_deref(), format).await
+        }
+        ServerCommand::Search(search) => browse::search(on, search).await,
+        ServerCommand::Describe { tool, server, format, .. } => {
             browse::describe(on, (&tool, server.as_deref()), format).await
         }
-        Talk::Instructions { server, format } => browse::instructions(on, server, format).await,
-        Talk::Call(call) => call::call(on, call).await,
-        Talk::Auth(wish) => auth::auth(on, wish).await,
-        Talk::Logout { server } => auth::logout(on, &server).await,
-        Talk::Resources { server, format, .. } => browse::resources(on, server, format).await,
-        Talk::Read { uri, server, printed, .. } => call::read(on, (uri, server), &printed).await,
-        Talk::Prompts { server, format, .. } => browse::prompts(on, server, format).await,
-        Talk::Prompt { name, arguments, server, printed, .. } => {
+        ServerCommand::Instructions { server, format } => {
+            browse::instructions(on, server, format).await
+        }
+        ServerCommand::Call(call) => call::call(on, call).await,
+        ServerCommand::Auth(wish) => auth::auth(on, wish).await,
+        ServerCommand::Logout { server } => auth::logout(on, &server).await,
+        ServerCommand::Resources { server, format, .. } => {
+            browse::resources(on, server, format).await
+        }
+        ServerCommand::Read { uri, server, printed, .. } => {
+            call::read(on, (uri, server), &printed).await
+        }
+        ServerCommand::Prompts { server, format, .. } => browse::prompts(on, server, format).await,
+        ServerCommand::Prompt { name, arguments, server, printed, .. } => {
             call::prompt(on, (name, server), arguments, &printed).await
         }
-        Talk::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
-        Talk::Reconnect { server, format } => {
+        ServerCommand::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
+        ServerCommand::Reconnect { server, format } => {
             connect::reconnect(on, server.as_deref(), format).await
         }
-        Talk::Pins { command: Some(Pins::Accept { server, tools }), .. } => {
+        ServerCommand::Pins { command: Some(Pins::Accept { server, tools }), .. } => {
             pins::accept(on, &server, &tools).await
         }
-        Talk::Pins { command: None, server, format } => {
+        ServerCommand::Pins { command: None, server, format } => {
             pins::show(on, server.as_deref(), format).await
         }
-        Talk::Token { command } => token::run(on, command).await,
-        Talk::Logs { server, follow, lines } => {
+        ServerCommand::Token { command } => token::run(on, command).await,
+        ServerCommand::Logs { server, follow, lines } => {
             logs::logs(on, server.as_deref(), logs::Wish { lines, follow }).await
         }
     }

@@ -1,4 +1,4 @@
-//! Printing results: whole, as JSON, as the server sent them, or as the bytes of a blob.
+//! Printing results: as text, as JSON, as the raw result, or as the bytes of a blob.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::report::Outcome;
 
-/// What a server's result is made of.
+/// The structure of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Content,
@@ -44,7 +44,7 @@ pub(super) fn print(talk: &Conversation<'_>, reply: &Reply, shown: Shown<'_>) ->
         return Err(without_filter(talk, output, shape, unselected, format).into());
     }
     let content = mapped(output, shape);
-    // What cannot be saved is printed all the same: the call has been made.
+    // A part that cannot be saved does not hide the result: the call was made.
     let (saved, unsaved) = match save.map(|save| save.write(&content)) {
         None => (Vec::new(), None),
         Some((saved, failure)) => (saved, failure),
@@ -85,8 +85,8 @@ fn print_text(printer: Printer, output: &Output, text: &str, exit: Exit) -> std:
     Ok(())
 }
 
-/// A call whose filter failed was made all the same, and what it gave ends with this process: so it
-/// is printed, and then the failure.
+/// The call was made although its filter failed, and its result ends with this process. So the
+/// result is printed before the failure.
 fn without_filter(
     talk: &Conversation<'_>,
     output: &Output,
@@ -98,14 +98,14 @@ fn without_filter(
     if format.json {
         talk.app.printer.note(&clean_block(&whole, usize::MAX));
     } else {
-        let _nobody_reads_it = talk.app.printer.foreign(&whole);
+        let _closed = talk.app.printer.foreign(&whole);
     }
     let mut failure = unselected.clone();
     failure.hints.retain(|hint| !matches!(hint, Hint::ReadResult(_)));
     failure
 }
 
-/// Mapped anew from what the server sent: the engine's files of blobs end with this process.
+/// Maps the server's raw result again: the engine's files of blobs are deleted with this process.
 fn mapped(output: &Output, shape: Shape) -> CallOutput<'_> {
     let raw = output.content.raw();
     match shape {
@@ -115,13 +115,13 @@ fn mapped(output: &Output, shape: Shape) -> CallOutput<'_> {
     }
 }
 
-/// The blob of a result that is nothing else.
+/// The blob of a result that has no other part.
 fn only_blob<'o>(content: &'o CallOutput<'_>) -> Option<Spill<'o>> {
     let blob = content.spills(&ResultForm::default()).pop()?;
     (content.parts().count() == 1).then_some(blob)
 }
 
-/// All text, with a note in the place of each image, sound and blob.
+/// All text, with a note in place of each image, audio and blob.
 fn text(output: &Output, content: &CallOutput<'_>, saved: &[Saved]) -> String {
     if output.content.selected().is_some() {
         return String::new();
@@ -157,7 +157,7 @@ fn shown_path(path: &Path) -> String {
     clean_line(&path.to_string_lossy(), 500).into_owned()
 }
 
-/// How many bytes a base64 text stands for.
+/// The number of bytes that a Base64 text decodes to.
 fn decoded_len(data: &str) -> usize {
     let symbols = data.bytes().filter(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(byte));
     symbols.count() * 3 / 4
@@ -194,7 +194,7 @@ fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
     value
 }
 
-/// A part of a resource as a content block.
+/// A resource content as a content block.
 fn block_of(item: &Value) -> Value {
     match item.get("text") {
         Some(Value::String(text)) => json!({ "type": "text", "text": text }),

@@ -1,4 +1,4 @@
-//! Tools that are not what was accepted: how they differ, and the user's word that it is fine.
+//! Tools that changed since they were pinned: shows the differences, and accepts them.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ use crate::style::Palette;
 
 const NAME: usize = 100;
 
-/// As many accepted tools as are named.
+/// The most accepted tools that a message names.
 const NAMES: usize = 12;
 
 pub(super) async fn show(on: &Conversation<'_>, server: Option<&str>, format: Format) -> Outcome {
@@ -37,9 +37,9 @@ pub(super) async fn show(on: &Conversation<'_>, server: Option<&str>, format: Fo
     } else if let Some(first) = drifting.iter().find(|server| has_changed(server)) {
         let server = clean_line(first.server.as_str(), NAME);
         let command = printer.err.command(format!("`switchboard pins accept {server}`"));
-        printer.note(&format!("{command} accepts them as they are now"));
+        printer.note(&format!("{command} accepts the changes"));
     } else {
-        printer.note("every tool is as it was accepted");
+        printer.note("no tool changed since it was pinned");
     }
     let mut hidden =
         drifting.iter().flat_map(|server| &server.drifts).flat_map(|drift| &drift.hidden);
@@ -58,7 +58,7 @@ pub(super) async fn accept(on: &Conversation<'_>, server: &str, tools: &[String]
     let names: Vec<_> =
         accepted.drifts.iter().map(|drift| clean_line(&drift.shown, NAME)).collect();
     on.app.printer.note(&match names.len() {
-        0 => "every tool is as it was accepted".to_owned(),
+        0 => "no tool changed since it was pinned".to_owned(),
         _ => format!("accepted: {}", list(&names, NAMES)),
     });
     Ok(Exit::Done)

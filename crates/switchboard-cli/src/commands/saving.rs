@@ -1,4 +1,5 @@
-//! Where `--save` puts images, audio and blobs, and the names of the files. Nothing is overwritten.
+//! `--save`: where images, audio and blobs are written, and the names of the files. Nothing is
+//! overwritten.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,13 +11,13 @@ use switchboard::failure::{Code, Failure, Subject};
 
 use crate::boot::App;
 
-/// Files of one name that may be in a directory before a further one is refused.
-const MOST_ALIKE: usize = 10_000;
+/// The most files with the same stem in a directory.
+const MAX_SAME_STEM: usize = 10_000;
 
-/// As much of a name as a file bears.
+/// The most characters of a file's stem.
 const LONGEST_STEM: usize = 64;
 
-/// Everything that is no text becomes a file.
+/// Images and audio become files too.
 const STORED: ResultForm = ResultForm {
     max_bytes: None,
     images: MediaForm::Stored,
@@ -48,16 +49,16 @@ impl From<SaveError> for Failure {
     }
 }
 
-/// A place that files can be written to.
+/// The target of `--save`.
 #[derive(Debug)]
 pub(super) enum Destination {
-    /// Files in it are named after what was asked for.
+    /// A directory: files are named after the tool, resource or prompt.
     Directory { path: PathBuf, stem: String },
-    /// Where a result has several parts, the later ones are numbered.
+    /// A file: if a result has several parts, the later ones are numbered.
     File(PathBuf),
 }
 
-/// A part of a result that was written.
+/// A part of a result that was saved.
 #[derive(Debug)]
 pub(super) struct Saved {
     pub(super) block: usize,
@@ -65,7 +66,7 @@ pub(super) struct Saved {
 }
 
 impl Destination {
-    /// Refuses a place that cannot be written to before anything is called.
+    /// Refuses an unusable target before the call.
     pub(super) fn check(
         app: &App,
         wanted: Option<&Path>,
@@ -93,7 +94,7 @@ impl Destination {
         }
     }
 
-    /// Writes all that is no text; stops at the first that cannot be written.
+    /// Writes all parts that are not text; stops at the first failure.
     pub(super) fn write(&self, content: &CallOutput<'_>) -> (Vec<Saved>, Option<Failure>) {
         let mut saved = Vec::new();
         for spill in content.spills(&STORED) {
@@ -127,7 +128,7 @@ impl Destination {
 /// `name.png`, or the first of `name-2.png`, `name-3.png` and so on that is free.
 fn free(directory: &Path, stem: &str, extension: &str) -> Result<(File, PathBuf), SaveError> {
     let mut path = directory.join(format!("{stem}.{extension}"));
-    for number in 2..MOST_ALIKE {
+    for number in 2..MAX_SAME_STEM {
         match create(&path) {
             Err(SaveError::Exists { .. }) => {
                 path = directory.join(format!("{stem}-{number}.{extension}"));
@@ -145,7 +146,7 @@ fn create(path: &Path) -> Result<File, SaveError> {
     })
 }
 
-/// A name as a part of a file's name.
+/// A name with only characters that are safe in file names.
 fn stem(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });

@@ -1,4 +1,5 @@
-//! Serves the `mcp` tool to a host until it goes or a signal comes, or to many over HTTP.
+//! Serves the `mcp` tool to one host until it disconnects or a signal arrives, or to many over
+//! HTTP.
 
 use std::io;
 use std::net::SocketAddr;
@@ -33,14 +34,14 @@ enum HttpError {
     },
 }
 
-/// What a client speaks to.
+/// The transport for clients.
 enum Face {
     Stdio,
     Http(Listening, Token),
 }
 
 pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
-    // What keeps us from listening is said before anything starts.
+    // Reports a listen failure before anything starts.
     let face = match how.http {
         None => Face::Stdio,
         Some(address) => listen(app, address, how).await?,
@@ -65,7 +66,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         (None, Toolset::Pair) => Offer::Pair,
     };
     let mut announcing = JoinSet::new();
-    // Pi is told by the face.
+    // Pi gets these notices over its connection.
     if host != HostKind::Pi {
         announcing.spawn(announce(app.printer, gateway.clone(), offer.clone()));
     }
@@ -73,7 +74,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
         match face {
             Face::Stdio => stdio::serve(gateway.clone(), offer, host, stop.clone()).await,
             Face::Http(listening, token) => {
-                introduce(app, &listening, &token);
+                print_endpoint(app, &listening, &token);
                 listening.serve(gateway.clone(), offer, token, stop.clone()).await;
                 Ok(())
             }
@@ -86,7 +87,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
             stop.cancel();
             tokio::select! {
                 served = &mut serving => served,
-                // Whoever asks twice does not want to wait.
+                // A second signal stops without waiting.
                 () = signals.stop() => return Ok(Exit::Interrupted),
             }
         }
@@ -115,14 +116,14 @@ async fn listen(app: &App, address: SocketAddr, how: &Serve) -> Result<Face, Fai
     Ok(Face::Http(listening, token))
 }
 
-/// Says where we are, and what a host has to be told. The token itself is for a terminal only.
-fn introduce(app: &App, listening: &Listening, token: &Token) {
+/// Prints the URL and an entry for hosts. The token itself is shown only on a terminal.
+fn print_endpoint(app: &App, listening: &Listening, token: &Token) {
     let (printer, url) = (app.printer, listening.url());
     printer.note(&format!("Serving MCP at {}", printer.err.name(&url)));
     let file = app.paths.http_token().display().to_string();
     let status = printer.err.command("`switchboard status --http-token`");
     let file = printer.err.name(file);
-    printer.note(&format!("Its bearer token lies in {file}; {status} prints it"));
+    printer.note(&format!("The bearer token is in {file}; {status} prints it"));
     let shown = if printer.is_watched() { token.expose() } else { "TOKEN" };
     let headers = json!({ "Authorization": format!("Bearer {shown}") });
     let entry = json!({ "type": "http", "url": url, "headers": headers });
@@ -130,7 +131,7 @@ fn introduce(app: &App, listening: &Listening, token: &Token) {
     printer.note(&format!("In the configuration of a host:\n  {hosts}"));
 }
 
-/// Warns of many direct tools, and says how it went with the servers that Pi's list of servers turns
+/// Warns of too many direct tools, and reports the connects of servers that Pi's server list turns
 /// on.
 async fn announce(printer: Printer, gateway: Gateway, offer: Offer) {
     gateway.declared().await;

@@ -1,4 +1,5 @@
-//! The guided first run: imports to adopt, a server to add, and each write only after a yes.
+//! The interactive setup: imports, a new server, and hosts; nothing is written without
+//! confirmation.
 
 mod form;
 
@@ -28,19 +29,19 @@ use crate::report::{self, Outcome, Stop};
 
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
-    #[error("a setup asks questions, and there is nobody to ask")]
-    NobodyToAsk,
+    #[error("`setup` is interactive and needs a terminal")]
+    NoTerminal,
     #[error("the name of a server is missing")]
     NoName,
 }
 
 pub(super) async fn setup(app: &App) -> Outcome {
     let Some(mut dialogue) = Dialogue::open(app.printer) else {
-        let refused = Failure::new(Code::BadRequest, Subject::Request, Refusal::NobodyToAsk);
+        let refused = Failure::new(Code::BadRequest, Subject::Request, Refusal::NoTerminal);
         return Err(refused.hint(Hint::Configure).into());
     };
     let found = app.discover()?;
-    adopt(app, &mut dialogue, &found).await?;
+    import_from_hosts(app, &mut dialogue, &found).await?;
     let answer = dialogue.ask(&app.printer.yes_or_no("Add a server of your own?")).await?;
     match answer {
         json if form::is_json(&json) => {
@@ -51,10 +52,10 @@ pub(super) async fn setup(app: &App) -> Outcome {
         }
         _ => {}
     }
-    put_into_hosts(app, &mut dialogue, &found).await?;
+    install_in_hosts(app, &mut dialogue, &found).await?;
     let command = |words: &str| app.printer.err.command(format!("`switchboard {words}`"));
     app.printer.note(&format!(
-        "Next: {} lists what your servers offer, and {} puts them all into your agent's host",
+        "Next: {} lists what your servers offer, and {} adds them all to your agent's host",
         command("tools"),
         command("install HOST"),
     ));
@@ -73,10 +74,14 @@ pub(super) fn no_name() -> Failure {
     Failure::new(Code::BadRequest, Subject::Request, Refusal::NoName).hint(Hint::ListServers)
 }
 
-/// Shows the hosts that have servers, and imports those that are wanted.
-async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<(), Stop> {
+/// Shows the hosts that have servers, and imports those that the user chooses.
+async fn import_from_hosts(
+    app: &App,
+    dialogue: &mut Dialogue,
+    found: &Discovery,
+) -> Result<(), Stop> {
     let printer = dialogue.printer;
-    // A file that cannot be changed is said before anything is asked.
+    // A file that cannot be changed is reported before the first question.
     app.editor().add_imports(&[], Effect::Planned).map_err(explain::edit)?;
     let offered = found.new_imports(&[]);
     if offered.is_empty() {
@@ -102,14 +107,18 @@ async fn adopt(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<
     Ok(())
 }
 
-/// Offers to put Switchboard into the hosts that are on this machine.
-async fn put_into_hosts(app: &App, dialogue: &mut Dialogue, found: &Discovery) -> Result<(), Stop> {
+/// Offers to install Switchboard in the hosts on this machine.
+async fn install_in_hosts(
+    app: &App,
+    dialogue: &mut Dialogue,
+    found: &Discovery,
+) -> Result<(), Stop> {
     let printer = dialogue.printer;
     let here = found.hosts.iter().filter(|host| host.files.iter().any(|file| file.found));
     let mut plans = Vec::new();
     for host in here {
         let target = Target::Host(host.host);
-        // One whose file does not read is told by `install`.
+        // `install` reports a malformed file of a host.
         let Ok(plan) = app.installer().install(target, Servers::Stay) else { continue };
         if !plan.is_nothing() {
             plans.push((target, plan));
@@ -120,7 +129,7 @@ async fn put_into_hosts(app: &App, dialogue: &mut Dialogue, found: &Discovery) -
     }
     let titles: Vec<_> =
         plans.iter().map(|(target, _)| (target.as_str(), target.title())).collect();
-    let chosen = choose(dialogue, "Put Switchboard into", &titles).await?;
+    let chosen = choose(dialogue, "Add Switchboard to", &titles).await?;
     for (target, plan) in chosen.into_iter().filter_map(|at| plans.get(at)) {
         install::show(app, plan);
         app.installer().carry_out(plan).map_err(explain::install)?;
@@ -130,7 +139,7 @@ async fn put_into_hosts(app: &App, dialogue: &mut Dialogue, found: &Discovery) -
     Ok(())
 }
 
-/// One question about several things: all, none, or some by their words. Gives their places.
+/// One question about several items: all, none, or some by name. Returns their indexes.
 async fn choose(
     dialogue: &mut Dialogue,
     what: &str,
@@ -161,10 +170,11 @@ async fn choose(
     }
 }
 
-/// Asks for a server, tries it, and writes it. The first answer may have been typed before.
+/// Asks for a server, tries it, and writes it. `typed` is the first answer, if the user gave it
+/// already.
 async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> Outcome {
     let printer = dialogue.printer;
-    // Where that cannot be told, writing it will say why.
+    // If this cannot be determined, writing reports the reason.
     let is_taken = |name: &ServerName| app.editor().is_taken(name).unwrap_or(false);
     let mut form = Form::new(&is_taken);
     let (scope, servers, planned) = loop {
@@ -173,7 +183,7 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> O
             let text = format!("{} {choices}", question.text);
             let answer = match typed.take() {
                 Some(answer) => answer,
-                None if question.goes_on => dialogue.ask_more(text.trim()).await?,
+                None if question.continues => dialogue.ask_more(text.trim()).await?,
                 None => dialogue.ask(text.trim_end()).await?,
             };
             if let Err(problem) = form.answer(&answer) {
@@ -219,7 +229,7 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> O
     Ok(Exit::Done)
 }
 
-/// Connects to a server that stands in no file yet, lists it and closes it again.
+/// Connects to a server that is not in a file yet, lists it, and closes the connection.
 pub(super) async fn attempt(app: &App, server: &NewServer) -> Result<Result<(), Failure>, Stop> {
     let config = app.editor().trial(server).map_err(explain::edit)?;
     let gateway = app.gateway(config).on_demand().build();

@@ -1,4 +1,4 @@
-//! The status: which servers there are, how each does if it is connected, and what the tools cost.
+//! The status: all servers, the result of connecting to them, and the token cost of the tools.
 
 use std::cell::Cell;
 
@@ -41,12 +41,12 @@ fn overview(talk: &Conversation<'_>, format: Format) -> Outcome {
     printer.text(&show::status::text(&overview, is_demo, printer.out))?;
     if pending {
         let command = printer.err.command("`switchboard trust`");
-        printer.note(&format!("{command} shows what this project wants to run"));
+        printer.note(&format!("{command} shows the servers that this project defines"));
     }
     Ok(Exit::Done)
 }
 
-/// Whether nothing is configured, so that the built-in server stands in.
+/// Whether nothing is configured, so that the built-in server is used.
 fn is_demo_alone(app: &App, overview: &Overview) -> Result<show::status::Servers, Failure> {
     let [server] = overview.servers.as_slice() else {
         return Ok(show::status::Servers::Configured);
@@ -60,7 +60,7 @@ fn is_demo_alone(app: &App, overview: &Overview) -> Result<show::status::Servers
     })
 }
 
-/// Connects all servers; a line for each as it comes in, and then how it went with all.
+/// Connects all servers; prints a line for each as it finishes, and a summary.
 async fn check(talk: &Conversation<'_>, format: Format) -> Outcome {
     let printer = talk.app.printer;
     let written = Cell::new(Ok(()));
@@ -94,7 +94,7 @@ async fn check(talk: &Conversation<'_>, format: Format) -> Outcome {
     Ok(if failed > 0 { Exit::Unreachable } else { Exit::Done })
 }
 
-/// The status as usual; a server that was checked also has `check`.
+/// The status; each checked server also has `check`.
 fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
     let mut value = json::status(overview);
     let lines = value.get_mut("servers").and_then(Value::as_array_mut);
@@ -112,7 +112,7 @@ fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
     value
 }
 
-/// What the tools cost a model, from what is known.
+/// The token cost of the tools, from cached listings.
 fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
     let (session, printer) = (&talk.session, talk.app.printer);
     let toolset = session.gateway().settings().toolset;
@@ -131,7 +131,7 @@ fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Only if it is asked for; the text of a status may be shown to others.
+/// Printed only on request: the text of a status may be shown to others.
 fn http_token(app: &App) -> Outcome {
     let unusable = |error| Failure::new(Code::Storage, Subject::Request, error);
     match Token::existing(&app.paths).map_err(unusable)? {
@@ -141,7 +141,7 @@ fn http_token(app: &App) -> Outcome {
         }
         None => {
             let command = app.printer.err.command("`switchboard serve --http`");
-            app.printer.note(&format!("there is no bearer token yet; {command} makes one"));
+            app.printer.note(&format!("there is no bearer token yet; {command} creates one"));
             Ok(Exit::Usage)
         }
     }

@@ -1,4 +1,4 @@
-//! Tokens that a user gives: taken in unseen, shown never.
+//! Bearer tokens from the user: read without echo, and never printed.
 
 use std::fmt::Write;
 use std::io::{self, Read};
@@ -23,23 +23,23 @@ const ADDRESS: usize = 500;
 const NAMES: usize = 4;
 
 /// Longer than any token, in bytes.
-const LONGEST: u64 = 64 * 1024;
+const MAX_TOKEN_BYTES: u64 = 64 * 1024;
 
-/// A terminal passes on no longer line, and keeps quiet about the rest.
-const LONGEST_LINE: usize = 4095;
+/// The longest line that a terminal passes on; it drops the rest silently.
+const MAX_TERMINAL_LINE: usize = 4095;
 
 #[derive(Debug, thiserror::Error)]
-enum NotTaken {
+enum TokenInputError {
     #[error("no token was given")]
     Empty,
-    #[error("the token is not text, or too long to be one")]
+    #[error("the token is not text, or is too long")]
     NoToken,
     #[error("the token is too long to be typed: give it on standard input")]
     TooLongToType,
 }
 
-impl From<NotTaken> for Stop {
-    fn from(cause: NotTaken) -> Stop {
+impl From<TokenInputError> for Stop {
+    fn from(cause: TokenInputError) -> Stop {
         Failure::new(Code::BadRequest, Subject::Request, cause).into()
     }
 }
@@ -54,7 +54,7 @@ pub(super) async fn run(on: &Conversation<'_>, command: Token) -> Outcome {
 
 async fn set(on: &Conversation<'_>, server: &str) -> Outcome {
     let gateway = on.session.gateway();
-    // Before anyone types.
+    // Checked before the user types.
     let name = gateway.usable(server)?;
     let token = match Dialogue::open(on.app.printer) {
         Some(dialogue) => typed(dialogue, name.as_str()).await?,
@@ -63,44 +63,44 @@ async fn set(on: &Conversation<'_>, server: &str) -> Outcome {
     let kept = gateway.set_token(name.as_str(), token).await?;
     let printer = on.app.printer;
     let shown = clean_line(name.as_str(), NAME);
-    printer.note(&format!("the token of `{shown}` is kept in {}", place(&kept.kept)));
+    printer.note(&format!("the token of `{shown}` is stored in {}", place(&kept.kept)));
     let config = on.app.load()?.config;
     let entry = config.servers.get(name.as_str()).map(|server| &server.definition);
     if entry.is_some_and(|entry| entry.bearer_token_store != Some(true)) {
         printer.warn(&format!(
-            "it is not used before the entry of `{shown}` says `\"bearerTokenStore\": true`"
+            "it has no effect until the entry of `{shown}` has `\"bearerTokenStore\": true`"
         ));
     }
     Ok(Exit::Done)
 }
 
-/// What a person types is not shown.
+/// Reads the token without echo.
 async fn typed(mut dialogue: Dialogue, server: &str) -> Result<Secret, Stop> {
     let server = dialogue.printer.err.name(clean_line(server, NAME)).to_string();
     let token = dialogue.ask_unseen(&format!("Token of {server}:")).await?;
-    if token.expose().len() >= LONGEST_LINE {
-        return Err(NotTaken::TooLongToType.into());
+    if token.expose().len() >= MAX_TERMINAL_LINE {
+        return Err(TokenInputError::TooLongToType.into());
     }
     given(token)
 }
 
 async fn piped(printer: Printer) -> Result<Secret, Stop> {
-    // Someone may type all the same, where what is said is not seen.
+    // The user may still type it, if only standard error is not a terminal.
     let _unseen = printer.hide_typing().ok();
     let reading = tokio::task::spawn_blocking(|| {
         let mut text = String::new();
-        io::stdin().take(LONGEST + 1).read_to_string(&mut text).map(|_| Secret::new(text))
+        io::stdin().take(MAX_TOKEN_BYTES + 1).read_to_string(&mut text).map(|_| Secret::new(text))
     });
     match reading.await {
-        Ok(Ok(text)) if text.expose().len() as u64 <= LONGEST => given(text),
-        Ok(Ok(_) | Err(_)) => Err(NotTaken::NoToken.into()),
+        Ok(Ok(text)) if text.expose().len() as u64 <= MAX_TOKEN_BYTES => given(text),
+        Ok(Ok(_) | Err(_)) => Err(TokenInputError::NoToken.into()),
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
 
 fn given(token: Secret) -> Result<Secret, Stop> {
     let token = Secret::new(token.expose().trim());
-    if token.expose().is_empty() { Err(NotTaken::Empty.into()) } else { Ok(token) }
+    if token.expose().is_empty() { Err(TokenInputError::Empty.into()) } else { Ok(token) }
 }
 
 async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> Outcome {
@@ -132,7 +132,7 @@ async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> 
     }
     printer.text(&out)?;
     if tokens.is_empty() {
-        printer.note("no token is kept");
+        printer.note("no token is stored");
     }
     Ok(Exit::Done)
 }
@@ -141,8 +141,8 @@ async fn remove(on: &Conversation<'_>, server: &str) -> Outcome {
     let removed = on.session.gateway().remove_token(server).await?;
     let shown = clean_line(server, ADDRESS);
     on.app.printer.note(&match removed {
-        Some(_) => format!("the token of `{shown}` is gone"),
-        None => format!("no token is kept for `{shown}`"),
+        Some(_) => format!("the token of `{shown}` was removed"),
+        None => format!("no token is stored for `{shown}`"),
     });
     Ok(Exit::Done)
 }
@@ -167,7 +167,7 @@ fn in_json(token: &KeptToken) -> Value {
     json
 }
 
-/// Where a token is kept, for programs.
+/// Where a token is stored, as JSON.
 pub(super) fn add_place(json: &mut Value, kept: &Kept) {
     let (kept, path) = match kept {
         Kept::Keyring => ("keyring", None),
@@ -180,7 +180,7 @@ pub(super) fn add_place(json: &mut Value, kept: &Kept) {
     }
 }
 
-/// By whom, for what and until when.
+/// Issuer, scopes and lifetime.
 pub(super) fn in_words(granted: &Granted) -> String {
     let mut words = format!("by {}", clean_line(&granted.issuer, ADDRESS));
     if !granted.scopes.is_empty() {
@@ -188,10 +188,10 @@ pub(super) fn in_words(granted: &Granted) -> String {
     }
     let left = granted.expires.map(|expires| expires.duration_since(SystemTime::now()).ok());
     let _ = match (left, granted.renewable) {
-        (None, _) => write!(words, ", until it is refused"),
-        (Some(Some(left)), true) => write!(words, ", renewed in {}", duration(left)),
+        (None, _) => write!(words, ", until the server refuses it"),
+        (Some(Some(left)), true) => write!(words, ", refreshed in {}", duration(left)),
         (Some(Some(left)), false) => write!(words, ", for another {}", duration(left)),
-        (Some(None), true) => write!(words, ", renewed at the next use"),
+        (Some(None), true) => write!(words, ", refreshed at the next use"),
         (Some(None), false) => write!(words, ", expired"),
     };
     words

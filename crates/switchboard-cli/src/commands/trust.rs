@@ -14,7 +14,7 @@ use crate::report::{Outcome, Stop};
 
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
-    #[error("servers are approved on a terminal, one by one, by a person who reads the definition")]
+    #[error("servers must be approved on a terminal, one by one, after reading the definition")]
     NoTerminal,
     #[error("no server of this project is named `{name}`")]
     Unknown { name: String },
@@ -82,7 +82,7 @@ pub(super) fn untrust(app: &App, names: &[String]) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The pending servers that are meant; a name that means none of them is explained.
+/// The pending servers with these names; reports why another name is not pending.
 fn chosen<'l>(
     app: &App,
     loaded: &'l Loaded,
@@ -99,9 +99,9 @@ fn chosen<'l>(
         }
         let shown = clean_line(name, 100).into_owned();
         match loaded.config.servers.get(name).map(|server| server.trust) {
-            Some(Trust::UserFile) => app
-                .printer
-                .note(&format!("`{shown}` stands in a file of yours and needs no approval")),
+            Some(Trust::UserFile) => {
+                app.printer.note(&format!("`{shown}` is in a file of yours and needs no approval"))
+            }
             Some(Trust::Approved(_)) => app.printer.note(&format!("`{shown}` is trusted already")),
             None => {
                 if let Some(refused) = loaded.refused(name) {

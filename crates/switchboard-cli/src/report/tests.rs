@@ -23,7 +23,7 @@ fn name(name: &str) -> ServerName {
     ServerName::new(name).unwrap()
 }
 
-/// The remedies that the engine gives with each code.
+/// The hints that the engine gives with each code.
 fn hints(code: Code) -> Vec<Hint> {
     let files = || name("files");
     match code {
@@ -158,7 +158,7 @@ fn every_code_is_reported_with_its_remedies() {
     error: what was attempted (approval_required)
       caused by: what stood in the way
 
-    hint: say yes on a terminal, or beforehand with `--yes`
+    hint: approve it on a terminal, or in advance with `--yes`
     hint: allow it for good with `switchboard allow 'files/read_?'`
     --
     error: what was attempted (approval_denied)

@@ -1,18 +1,18 @@
-//! A form of a server, as questions that a person answers one after the other.
+//! The form of an elicitation, as questions that the user answers one after the other.
 
 use serde_json::{Map, Value};
 use switchboard::render::words::clean_line;
 
-/// Fields beyond this number are not asked for; the form is refused.
+/// A form with more fields is refused.
 const MOST_FIELDS: usize = 50;
 
-/// Choices that a question names.
+/// The most choices of a field.
 const MOST_CHOICES: usize = 100;
 
-/// As much of a name, a title or a description as is shown.
+/// Bytes of a name, title or description that are shown.
 const SHOWN: usize = 300;
 
-/// What a field takes.
+/// The type of a field's value.
 #[derive(Debug, PartialEq)]
 enum FieldType {
     Text,
@@ -39,7 +39,7 @@ pub(super) struct Field {
     default: Option<Value>,
 }
 
-/// Reads the fields of a form in their order; `None` if it has something that cannot be asked.
+/// Parses the fields of a form in their order; `None` if one of them is unsupported.
 pub(super) fn fields(params: &Map<String, Value>) -> Option<Vec<Field>> {
     let schema = params.get("requestedSchema")?.as_object()?;
     let required: Vec<&str> = schema
@@ -87,8 +87,8 @@ fn takes(schema: &Value) -> Option<FieldType> {
     }
 }
 
-/// `enum` with or without `enumNames`, or a list of `const` and `title`. The inner value is missing
-/// where the choices cannot be shown.
+/// `enum` with or without `enumNames`, or a list of `const` and `title`. The inner value is `None`
+/// if the choices are unsupported.
 fn choices(schema: &Value) -> Option<Option<Vec<Choice>>> {
     let titled = ["oneOf", "anyOf"].into_iter().find_map(|key| schema.get(key));
     let values = schema.get("enum");
@@ -142,14 +142,14 @@ impl Field {
         text
     }
 
-    /// The value that was typed; `None` leaves the field out.
+    /// Parses the typed text; `None` leaves the field out.
     pub(super) fn read(&self, typed: &str) -> Result<Option<Value>, &'static str> {
         let typed = typed.trim();
         if typed.is_empty() {
             return match (&self.default, self.required) {
                 (Some(default), _) => Ok(Some(default.clone())),
                 (None, false) => Ok(None),
-                (None, true) => Err("this one is required"),
+                (None, true) => Err("this field is required"),
             };
         }
         match &self.takes {
@@ -175,7 +175,7 @@ impl Field {
     }
 }
 
-/// By number, or word for word.
+/// Finds a choice by its number, value or title.
 fn chosen(choices: &[Choice], typed: &str) -> Result<Value, &'static str> {
     let by_number =
         typed.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?));
@@ -240,7 +240,7 @@ mod tests {
         };
         let text = json!({ "type": "string" });
         check(text.clone(), " Ada ", Ok(Some("Ada".into())));
-        check(text, "", Err("this one is required"));
+        check(text, "", Err("this field is required"));
         check(json!({ "type": "string", "default": "x" }), "", Ok(Some("x".into())));
         check(json!({ "type": "integer" }), "42", Ok(Some(42.into())));
         check(json!({ "type": "integer" }), "4.2", Err("not an integer"));

@@ -1,4 +1,4 @@
-//! What the tools cost a model, as a table.
+//! The token cost of the tools for a model, as a table.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::style::Palette;
 const DIRECT: &str = "listed directly";
 const SHOWN: &str = "shown to hosts";
 
-/// A line a server, then what they come to, what hosts are shown instead, and the difference.
+/// A line for each server, the sum, the cost as shown to hosts, and the difference.
 pub(crate) fn table(overview: &Overview, account: &Account, palette: Palette) -> String {
     let names = overview.servers.iter().map(|server| clean_line(server.name.as_str(), NAME));
     let width = names.map(|name| name.chars().count()).max().unwrap_or_default();
@@ -33,10 +33,10 @@ pub(crate) fn table(overview: &Overview, account: &Account, palette: Palette) ->
     out
 }
 
-/// A server that is not known yet can only add to what is saved.
+/// An unlisted server can only increase the savings.
 fn difference(saved: i64, account: &Account, width: usize) -> String {
     let is_known = account.not_listed.is_empty();
-    let (word, bound) = if saved < 0 { ("dearer by", "at most") } else { ("saved", "at least") };
+    let (word, bound) = if saved < 0 { ("extra", "at most") } else { ("saved", "at least") };
     let tokens = usize::try_from(saved.unsigned_abs()).unwrap_or(usize::MAX);
     let share = tokens as f64 * 100.0 / account.direct().tokens.max(1) as f64;
     let bound = if is_known { String::new() } else { format!(", {bound}") };

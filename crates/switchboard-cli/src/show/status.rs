@@ -1,4 +1,4 @@
-//! The status as a person reads it: what there is at a glance, then a line for each server.
+//! The status as text: a summary, then a line for each server.
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ use super::NAME;
 use crate::report;
 use crate::style::Palette;
 
-/// Whose servers the status shows.
+/// The servers that the status shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Servers {
     Configured,
-    /// Nothing is configured, and the built-in server stands in.
+    /// Nothing is configured, so only the built-in server is available.
     DemoAlone,
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn text(overview: &Overview, servers: Servers, palette: Palette) -> S
     let first = match servers {
         Servers::Configured => palette.heading(header(overview)).to_string(),
         Servers::DemoAlone => format!(
-            "No servers yet: {} adds one, {} takes over those of your hosts",
+            "No servers yet: {} adds one, {} uses those of your hosts",
             palette.command("`switchboard add NAME -- COMMAND`"),
             palette.command("`switchboard import`"),
         ),
@@ -42,8 +42,8 @@ pub(crate) fn text(overview: &Overview, servers: Servers, palette: Palette) -> S
     out
 }
 
-/// `3 servers, 75 tools: 1 failed, 1 disabled`. Nothing is connected between two commands, so how
-/// many are connected says nothing.
+/// `3 servers, 75 tools: 1 failed, 1 disabled`. The number of connected servers is left out:
+/// between two commands it is always zero.
 fn header(overview: &Overview) -> String {
     let mut out =
         format!("{}, {}", plural(overview.servers.len(), "server"), plural(overview.tools, "tool"));

@@ -1,4 +1,4 @@
-//! What a person sees of each reply.
+//! The text of each reply.
 
 use std::collections::BTreeMap;
 
@@ -187,7 +187,7 @@ fn what_tools_cost_is_a_table_with_what_is_not_known_and_a_loss() {
     off                   ?          ?  disabled
     listed directly       1         58
     shown to hosts        1        174  proxy
-    dearer by                      116  200 %, at most
+    extra                          116  200 %, at most
     ");
     account.servers.clear();
     insta::assert_snapshot!(account::table(&overview, &account, Palette::Plain), @r"

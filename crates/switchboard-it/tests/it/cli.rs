@@ -61,7 +61,7 @@ async fn a_search_that_finds_nothing_good_or_no_more_says_so() {
     assert_eq!(told("search zeppelin").await, "no tool matches `zeppelin`\n");
     assert_eq!(told("search add --offset 50").await, "no more: 1 in all\n");
     let weak = told("search plain yogurt recipe").await;
-    assert!(weak.starts_with("nothing fits well; other words may find more\n"), "{weak}");
+    assert!(weak.starts_with("no close match; try other words\n"), "{weak}");
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
     insta::assert_snapshot!(transcript(&installed, "status").await, @r#"
     exit 0
     --- stdout
-    No servers yet: `switchboard add NAME -- COMMAND` adds one, `switchboard import` takes over those of your hosts
+    No servers yet: `switchboard add NAME -- COMMAND` adds one, `switchboard import` uses those of your hosts
     ○ demo (not connected)
     --- stderr
     "#);
@@ -298,7 +298,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
     ○ demo (not connected)
     ⚠ theirs (pending: the user has to trust it)
     --- stderr
-    `switchboard trust` shows what this project wants to run
+    `switchboard trust` shows the servers that this project defines
     "#);
     insta::assert_snapshot!(transcript(&installed, "call theirs_echo text=hi").await, @r#"
     exit 4
@@ -329,7 +329,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
               args         "flaky" "--spawn-log" "[HOME]/spawns"
               not covered  other files of the project that its programs load by themselves
               starts       "fixture-server" "flaky" "--spawn-log" "[HOME]/spawns"
-            error: servers are approved on a terminal, one by one, by a person who reads the definition
+            error: servers must be approved on a terminal, one by one, after reading the definition
             "#);
         }
     }
@@ -354,7 +354,7 @@ async fn nobody_at_the_terminal_means_no() {
     error: `all_delete_everything` needs the user's approval
       caused by: there is nobody to ask
 
-    hint: say yes on a terminal, or beforehand with `--yes`
+    hint: approve it on a terminal, or in advance with `--yes`
     hint: allow it for good with `switchboard allow all/delete_everything`
     "#);
     insta::assert_snapshot!(transcript(&installed, "call all_delete_everything text=x --yes").await, @r#"

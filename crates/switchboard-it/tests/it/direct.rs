@@ -169,7 +169,7 @@ async fn a_call_passes_the_same_gate_as_everywhere() {
     assert!(text(&denied).starts_with("approval_denied"), "{denied}");
     assert_eq!(client.user.asked.len(), 1);
     let unknown = client.ask("tools/call", call("ace_nothing", json!({}))).await;
-    assert_eq!(unknown["error"]["message"], "no tool `ace_nothing` is listed here");
+    assert_eq!(unknown["error"]["message"], "unknown tool `ace_nothing`");
     client.end().await;
 
     let server = installed.serve_http().await;

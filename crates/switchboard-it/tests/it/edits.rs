@@ -238,16 +238,16 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
     error: the definition of `x` cannot be used
       caused by: the `url` of server `x` must begin with http://, https://, sse://, ws:// or wss://
     $ add x --transport http x-mcp
-    error: `--transport http` needs an address
+    error: `--transport http` needs a URL
     $ add x https://x --env A=b
-    error: an address takes `--header`, not `--env`
+    error: a URL takes `--header`, not `--env`
     $ add x x-mcp --header A: b
     error: a program takes `--env`, not `--header`
     $ add --scope project --json { "x": { "command": "x", "inheritEnv": true } }
     error: the definition of `x` cannot be used
       caused by: `mcpServers.x.inheritEnv` is not allowed in a project file
     $ add --json { command: x }
-    error: the servers cannot be taken from the snippet
+    error: cannot read servers from the snippet
       caused by: the snippet is not JSON
       caused by: line 1, column 3: expected string for object property
     $ deny [a-
@@ -397,7 +397,7 @@ async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_t
     +  }
     +}
     `local` is configured
-    `local` waits for `switchboard trust`
+    `local` is pending; approve it with `switchboard trust`
     "#);
     let shared = desk.installed.home().join(".mcp.json");
     let text = fs::read_to_string(&shared).unwrap();

@@ -194,7 +194,7 @@ async fn what_only_client_and_server_understand_passes_through_a_mirror() {
         json!({ "code": -32601, "message": "Method not found: acme/unheard-of" })
     );
     let answer = client.ask("Tools/Call", json!({ "name": "delete" })).await;
-    assert_eq!(answer["error"]["message"], "this method is not passed on");
+    assert_eq!(answer["error"]["message"], "this method is not forwarded");
     client.end().await;
 }
 

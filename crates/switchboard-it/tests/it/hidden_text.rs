@@ -394,6 +394,6 @@ async fn doctor_and_pins_tell_what_was_hidden() {
     let pins = installed.run(["pins"]).await;
     assert!(pins.stdout.contains("kit_odd (hidden text)\n  "), "{pins:?}");
     assert!(pins.stdout.contains("hidden: `obeyobey"), "{pins:?}");
-    assert!(pins.stderr.contains("every tool is as it was accepted"), "{pins:?}");
+    assert!(pins.stderr.contains("no tool changed since it was pinned"), "{pins:?}");
     assert!(!format!("{}{}", pins.stdout, pins.stderr).chars().any(is_hidden));
 }

@@ -23,7 +23,8 @@ use crate::reaper::shell;
 const EVERYTHING: &str =
     r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
 
-const CUT_OFF: &str = "the session ended before this was answered; what it did is not known";
+const CUT_OFF: &str =
+    "the session ended before the response; whether the request took effect is unknown";
 
 /// The HTTP face of a gateway in this process, whose one server is `demo`.
 pub(crate) struct Served {
@@ -148,7 +149,7 @@ async fn whatever_a_client_posts_is_answered_and_its_session_goes_on() {
     {"id":12,"method":"ping"}
       400 {"jsonrpc":"2.0","id":12,"error":{"code":-32600,"message":"not a JSON-RPC 2.0 message"}}
     {"jsonrpc":"2.0","id":14,"method":"tools/destroy"}
-      200 {"jsonrpc":"2.0","id":14,"error":{"code":-32601,"message":"this method is not offered"}}
+      200 {"jsonrpc":"2.0","id":14,"error":{"code":-32601,"message":"this method is not supported"}}
     {"jsonrpc":"2.0","id":"15","method":"ping"}
       200 {"jsonrpc":"2.0","id":"15","result":{}}
     {"jsonrpc":"2.0","method":"notifications/unheard-of"}

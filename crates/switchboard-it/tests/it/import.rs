@@ -77,8 +77,8 @@ async fn everything_that_is_found_is_shown_with_its_place() {
         weather  stdio, disabled
       [HOME]/project/.gemini/settings.json (of this project, pending until trusted)
         project-gemini  stdio
-    github differs: [HOME]/.claude.json:7 counts, not [HOME]/.claude/mcp.json:1, [HOME]/.cursor/mcp.json:8
-    notion differs: [HOME]/.codeium/windsurf/mcp_config.json:3 counts, not [HOME]/.windsurf/mcp.json:1
+    github differs: [HOME]/.claude.json:7 takes precedence over [HOME]/.claude/mcp.json:1, [HOME]/.cursor/mcp.json:8
+    notion differs: [HOME]/.codeium/windsurf/mcp_config.json:3 takes precedence over [HOME]/.windsurf/mcp.json:1
     ");
 }
 
@@ -135,7 +135,8 @@ async fn the_file_that_is_said_to_count_is_the_one_that_counts() {
     let (hosts, _) = with(r#"{ "imports": ["cursor"] }"#);
     fs::remove_file(hosts.project.join(".mcp.json")).unwrap();
     let (_, stdout, stderr) = hosts.run(&["import", "--yes", "claude-code"]).await;
-    let said = "\ngithub differs: [HOME]/.cursor/mcp.json:8 counts, not [HOME]/.claude.json:7, ";
+    let said =
+        "\ngithub differs: [HOME]/.cursor/mcp.json:8 takes precedence over [HOME]/.claude.json:7, ";
     assert!(stdout.contains(said), "{stdout}{stderr}");
     let (_, stdout, _) = hosts.run(&["config", "show", "--json"]).await;
     let shown: serde_json::Value = serde_json::from_str(&stdout).unwrap();
@@ -151,7 +152,7 @@ async fn a_launcher_that_starts_another_package_is_a_conflict() {
         "env": { "TOKEN": "s3cret" } } } }"#;
     installed.write(".cursor/mcp.json", theirs);
     let ran = installed.run(["import", "--yes"]).await.transcript(installed.home());
-    let said = "notes differs in its arguments: [HOME]/switchboard/mcp.json:1 counts, not \
+    let said = "notes differs in its arguments: [HOME]/switchboard/mcp.json:1 takes precedence over \
         [HOME]/.cursor/mcp.json:1\n";
     assert!(ran.contains(said), "{ran}");
     let ran = installed.run(["config", "check"]).await;

@@ -98,7 +98,7 @@ async fn the_methods_of_pi_exist_for_pi_alone() {
 
     let mut pi = pi(&installed, &[]).await;
     let unknown = asked(&mut pi, "destroy", json!({})).await;
-    assert_eq!(unknown, "-32601 this method is not offered");
+    assert_eq!(unknown, "-32601 this method is not supported");
     for flags in [&["--http", "0"][..], &["--transparent", "notes"]] {
         let ran = installed.run([&["serve", "--host", "pi"], flags].concat()).await;
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -215,7 +215,7 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
         hint: see the servers with `/mcp status`
 
     tools {"server":7}
-        -32602 `params` does not read: invalid type: integer `7`, expected a string at line 1 column 11
+        -32602 `params` is invalid: invalid type: integer `7`, expected a string at line 1 column 11
 
     search {"query":"write a note"}
         notes_add_note()
@@ -231,7 +231,7 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
         1 server not listed yet: broken (try `/mcp connect broken`)
 
     search {}
-        -32602 `params` does not read: missing field `query` at line 1 column 2
+        -32602 `params` is invalid: missing field `query` at line 1 column 2
 
     connect {"server":"broken"}
         -32603 cannot use the server `broken`: cannot connect: the program `no-such-program` was not found
@@ -242,7 +242,7 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
         hint: use it again with `/mcp enable off`
 
     connect {"server":"notes","again":"yes"}
-        -32602 `params` does not read: invalid type: string "yes", expected a boolean at line 1 column 31
+        -32602 `params` is invalid: invalid type: string "yes", expected a boolean at line 1 column 31
 
     connect {}
         ✗ broken: cannot use the server `broken`: cannot connect: the program `no-such-program` was not found
@@ -256,7 +256,7 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
         hint: see the servers with `/mcp status`
 
     disconnect {}
-        -32602 `params` does not read: missing field `server` at line 1 column 2
+        -32602 `params` is invalid: missing field `server` at line 1 column 2
 
     status {}
         MCP: 0/2 servers, 5 tools (1 disabled)

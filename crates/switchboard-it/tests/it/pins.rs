@@ -367,7 +367,7 @@ async fn installed_and_drifted() -> Installed {
     exit 0
     --- stdout
     --- stderr
-    every tool is as it was accepted
+    no tool changed since it was pinned
     ");
     let worse = BEFORE.replace("the text", "\\u001b[2Jeverything");
     installed.write("demo.toml", &format!("{worse}[[tools]]\nname = 'extra'\n"));
@@ -390,7 +390,7 @@ async fn on_the_command_line_changes_are_shown_and_accepted() {
       + name: "extra"
       + inputSchema: {"type":"object"}
     --- stderr
-    `switchboard pins accept demo` accepts them as they are now
+    `switchboard pins accept demo` accepts the changes
     models do not get the hidden text; ask its server's author what it is for
     "#);
     insta::assert_snapshot!(transcript(&installed, "tools demo").await, @r#"

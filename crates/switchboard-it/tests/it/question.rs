@@ -77,7 +77,7 @@ async fn every_field_is_shown_to_the_letter_and_what_would_run_stands_last() {
       not covered  files that its code names in other ways
       not covered  other files of the project that its programs load by themselves
       starts       "ѕh" "-c" "a\u{a0}b\u{2800}\u{3164}" "./run.sh" (spelled "\u{455}h" "-c" "a\u{a0}b\u{2800}\u{3164}" "./run.sh")
-    error: servers are approved on a terminal, one by one, by a person who reads the definition
+    error: servers must be approved on a terminal, one by one, after reading the definition
     "#);
 }
 

@@ -181,7 +181,7 @@ async fn without_a_terminal_nothing_is_asked() {
     exit 2
     --- stdout
     --- stderr
-    error: a setup asks questions, and there is nobody to ask
+    error: `setup` is interactive and needs a terminal
 
     hint: use what other hosts have with `switchboard import`, or add a server with `switchboard add`
     ");

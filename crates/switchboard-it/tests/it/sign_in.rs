@@ -145,7 +145,7 @@ async fn without_a_terminal_the_address_is_a_line_and_the_visit_ends_the_wait() 
     To sign in to `tracker`, open this address:
     Signed in to tracker at [ISSUER]
       scopes  read
-      token   holds for 59m, and is renewed by itself
+      token   valid for 59m, refreshed automatically
       kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
@@ -195,7 +195,7 @@ async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
     warning: a code alone does not say whom it is from: the whole address is needed (still waiting)
     warning: this is not the answer to the sign-in that was begun (still waiting)
     Signed in to tracker at [ISSUER]
-      token   holds for 59m, and is renewed by itself
+      token   valid for 59m, refreshed automatically
       kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
@@ -272,13 +272,13 @@ async fn whoever_signs_out_leaves_no_token_here_and_none_that_holds() {
     assert_eq!(user.tokens().len(), 1);
     let out = user.run("logout tracker").await;
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""), "{out:?}");
-    assert_eq!(out.stderr, "signed out of `tracker`; its tokens hold no more\n");
+    assert_eq!(out.stderr, "signed out of `tracker`; its tokens were revoked\n");
     assert_eq!(user.tokens(), Vec::<PathBuf>::new());
     let record = user.authority.ledger().now();
     assert_eq!((record.count(Endpoint::Revoke), record.revocations), (1, 1));
     assert_eq!(user.call().await.code, Some(3));
     let again = user.run("logout tracker").await;
-    assert_eq!((again.code, &*again.stderr), (Some(0), "nobody is signed in to `tracker`\n"));
+    assert_eq!((again.code, &*again.stderr), (Some(0), "not signed in to `tracker`\n"));
 }
 
 #[tokio::test]

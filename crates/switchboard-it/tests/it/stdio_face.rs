@@ -117,11 +117,11 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
     {"jsonrpc":"2.0","id":20,"method":"ping","method":"ping"}
       20 {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
     {"jsonrpc":"2.0","id":14,"method":"tools/destroy"}
-      14 {"code":-32601,"message":"this method is not offered"}
+      14 {"code":-32601,"message":"this method is not supported"}
     {"jsonrpc":"2.0","id":15,"method":"tools/call"}
       15 {"code":-32602,"message":"`params` is missing"}
     {"jsonrpc":"2.0","id":16,"method":"tools/call","params":{"name":"demo_add"}}
-      16 {"code":-32602,"message":"no tool `demo_add` is listed here"}
+      16 {"code":-32602,"message":"unknown tool `demo_add`"}
     {"jsonrpc":"2.0","id":17,"method":"tools/call","params":[1]}
       17 {"code":-32602,"message":"`params` does not read: invalid type: integer `1`, expected a string at line 1 column 2"}
     {"jsonrpc":"2.0","id":18,"method":"prompts/get","params":{"name":"nothing"}}

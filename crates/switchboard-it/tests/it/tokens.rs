@@ -116,7 +116,7 @@ async fn a_token_is_given_used_shown_as_kept_and_taken_back() {
     assert_eq!(user.places().await, [""; 0]);
     assert_eq!(user.call().await.code, Some(3));
     let again = user.run("token remove far", "").await;
-    assert_eq!(again.stderr, "no token is kept for `far`\n");
+    assert_eq!(again.stderr, "no token is stored for `far`\n");
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn a_token_lies_in_the_keyring_where_there_is_one() {
     let keyring = Keyring::start(Temper::Obliging);
     let user = User::with_keyring(&keyring).await;
     let set = user.set().await;
-    assert_eq!(set.stderr, "the token of `far` is kept in the keyring\n");
+    assert_eq!(set.stderr, "the token of `far` is stored in the keyring\n");
     assert_eq!(keyring.secrets(), [("switchboard".to_owned(), CANARY.to_owned())]);
     assert!(user.token_files().is_empty());
     assert_eq!(user.places().await, ["keyring"]);

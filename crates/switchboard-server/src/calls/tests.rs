@@ -1,4 +1,4 @@
-//! However a request ends, its asker learns it once.
+//! Each request is answered exactly once, however it ends.
 
 use bytes::Bytes;
 use switchboard_wire::envelope::Malformed;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// Where requests come in and answers go out.
+/// One client connection without a transport.
 struct Line {
     calls: Calls,
     peer: Peer,
@@ -16,7 +16,7 @@ struct Line {
     outlet: Outlet,
 }
 
-/// Keeps the one request that it hears.
+/// Keeps the one request that it receives.
 struct Ear(Option<Responder>);
 
 impl Handler for Ear {
@@ -42,7 +42,7 @@ impl Line {
         ear.0.unwrap()
     }
 
-    /// Runs what `answering` makes of the right to answer.
+    /// Accepts a request and runs the task that answers it.
     fn run<F>(&self, asked: Responder, answering: impl FnOnce(Responder) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -52,7 +52,7 @@ impl Line {
         }
     }
 
-    /// Everything that was said, in order of ids.
+    /// All messages sent, in order of ids.
     async fn said(mut self) -> Vec<(Option<Exchange>, String)> {
         self.peer.finish().await;
         let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! The definitions of the tools, each a row of one table.
+//! The definitions of the granular tools, each a row of one table.
 
 use serde_json::{Map, Value, json};
 
@@ -146,7 +146,7 @@ pub(super) const CARDS: &[Card] = &[
 ];
 
 impl Card {
-    /// What a client is told, as JSON.
+    /// The tool definition, as JSON.
     pub(super) fn definition(&self) -> String {
         let properties: Map<String, Value> =
             self.parameters.iter().map(Parameter::schema).collect();

@@ -1,5 +1,5 @@
 //! All servers behind a tool for each step: `mcp_connect`, `mcp_list_tools`, `mcp_call_tool` and so
-//! on. Reads, translates, answers; decides nothing.
+//! on. Translates tool calls into requests of a session; holds no policy.
 
 mod cards;
 
@@ -25,13 +25,13 @@ use crate::answer::{self, Answer};
 use crate::params::{Meta, Named, read, with_progress};
 use cards::{CARDS, Card, Tool};
 
-/// What a tool gave.
+/// The successful result of a tool.
 enum Outcome {
     Text(String),
     Output(Box<Output>),
 }
 
-/// What a tool says when it did not do what it was asked.
+/// The error result of a tool.
 struct Wrong {
     text: String,
     code: Code,
@@ -45,8 +45,8 @@ pub(crate) fn definitions() -> Vec<String> {
     CARDS.iter().map(Card::definition).collect()
 }
 
-/// Calls one of the tools. Whatever goes wrong inside it is a result that the model can read, and
-/// what handlers heard meanwhile is its last line.
+/// Calls one of the tools. A failure is a result that the model can read; pending notifications for
+/// handlers are its last line.
 pub(crate) async fn call(
     session: &Session,
     caller: Caller,
@@ -72,15 +72,15 @@ pub(crate) async fn call(
         }
         (None, _) | (_, None) => run(session, given, caller).await,
     };
-    let heard = session.take_notices();
-    let below = |text: String| match &heard {
-        Some(heard) => format!("{text}\n\n{heard}"),
+    let notices = session.take_notices();
+    let below = |text: String| match &notices {
+        Some(notices) => format!("{text}\n\n{notices}"),
         None => text,
     };
     Ok(match outcome {
         Ok(Outcome::Text(text)) => Answer::Text(below(text), None),
         Err(Wrong { text, code }) => Answer::Text(below(text), Some(code)),
-        Ok(Outcome::Output(output)) => Answer::Output(output, heard),
+        Ok(Outcome::Output(output)) => Answer::Output(output, notices),
     })
 }
 
@@ -148,7 +148,7 @@ async fn reload(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
 
 fn register(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
     let (id, types) = (given.optional_text("connection_id")?, given.texts("types")?);
-    // For whoever reads the call.
+    // The description is for the readers of the call only.
     given.optional_text("description")?;
     let failed = |failure: &Failure| wrong(failure, id.as_deref().unwrap_or_default(), "");
     let server = match &id {
@@ -208,7 +208,7 @@ fn bad(parameter: &str, problem: &str) -> Wrong {
     Wrong { text: format!("Error: {parameter}: {problem}"), code: Code::BadRequest }
 }
 
-/// What a tool was given; each parameter is taken out once.
+/// The arguments of a tool; each parameter is taken out once.
 struct Given {
     card: &'static Card,
     args: Args,
@@ -247,7 +247,7 @@ impl Given {
         }
     }
 
-    /// Also as a string: some models write numbers so.
+    /// Accepts a string too: some models write numbers as strings.
     fn count(&mut self, name: &str) -> Result<Option<u64>, Wrong> {
         let whole = || bad(name, "must be a whole number");
         match self.take(name).map(Exact::into_value) {
@@ -283,7 +283,7 @@ impl Given {
         }
     }
 
-    /// The arguments of a server's tool, with every number as it was written.
+    /// The arguments for a server's tool; numbers keep their digits.
     fn object(&mut self, name: &str) -> Result<Args, Wrong> {
         let Some(given) = self.take(name) else { return Ok(Args::default()) };
         args_of(given).map_err(|error| bad(name, &error.to_string()))

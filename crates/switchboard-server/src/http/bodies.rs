@@ -1,5 +1,5 @@
-//! How much of what all clients ask is in memory: a large body takes its room before it is read, and
-//! keeps it until its request is answered.
+//! Limits the memory of all request bodies: a large body reserves room before it is read, and keeps
+//! it until its request is answered.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Bytes of all large bodies together.
 const ROOM: usize = 64 * 1024 * 1024;
 
-/// A smaller body needs no room: there are few connections.
+/// Smaller bodies need no room: the number of connections is limited.
 const COUNTED: usize = 64 * 1024;
 
-/// What a permit stands for.
+/// Bytes of one permit.
 const UNIT: usize = 1024;
 
 #[derive(Clone, Debug)]
@@ -19,19 +19,19 @@ pub(super) struct Bodies {
     room: Arc<Semaphore>,
 }
 
-/// The room of one body.
+/// The room reserved for one body.
 #[derive(Debug, Default)]
 pub(super) struct BodyRoom {
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Bodies {
-    /// One body of the largest size always finds room in the end.
+    /// At least one body of the largest size fits.
     pub(super) fn new(largest: usize) -> Bodies {
         Bodies { room: Arc::new(Semaphore::new(units(ROOM.max(largest)) as usize)) }
     }
 
-    /// Waits for room for a body of up to this size, in the order in which requests come.
+    /// Waits for room for a body of up to this size, in the order of arrival.
     pub(super) async fn room(&self, bytes: usize) -> BodyRoom {
         if bytes <= COUNTED {
             return BodyRoom::default();
@@ -42,7 +42,7 @@ impl Bodies {
 }
 
 impl BodyRoom {
-    /// Gives back what the body turned out not to need.
+    /// Releases room that the body did not need.
     pub(super) fn shrunk_to(self, bytes: usize) -> BodyRoom {
         let permit = self.permit.filter(|_| bytes > COUNTED).map(|mut permit| {
             let surplus = permit.num_permits().saturating_sub(units(bytes) as usize);

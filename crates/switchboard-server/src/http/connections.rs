@@ -1,4 +1,4 @@
-//! The sockets of all clients: how many, how long they may be silent, and who has to go first.
+//! The connections of all clients: how many, how long they may be idle, and which is closed first.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::unsent::Unsent;
 
-/// Connections at the same time.
+/// The most connections that are served.
 const MOST: usize = 128;
 
-/// Connections beyond these, which are only told that there is no room.
-const DOORWAY: usize = 16;
+/// Connections beyond these, which only get status 503.
+const OVERFLOW: usize = 16;
 
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(5);
@@ -25,17 +25,17 @@ const HEAD: Duration = Duration::from_secs(5);
 /// How long a connection may wait for its next request.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// How long a client may take nothing of what is written to it.
+/// How long a client may read nothing while data waits to be written.
 const STALLED: Duration = Duration::from_secs(30);
 
 /// The same while much is unsent, and while there is no room for more.
 const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
 const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 
-/// Everyone who is connected.
+/// All open connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connections {
-    seats: Arc<Mutex<Seats>>,
+    slots: Arc<Mutex<Seats>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,50 +43,50 @@ struct Seats {
     last: u64,
     /// By age, oldest first.
     taken: BTreeMap<u64, Arc<Manners>>,
-    /// Those who found no seat, oldest first.
-    doorway: BTreeMap<u64, Arc<Manners>>,
+    /// Connections without a slot, oldest first.
+    overflow: BTreeMap<u64, Arc<Manners>>,
 }
 
-/// What a connection has come by.
+/// Whether a connection is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    Seat,
-    /// Every seat is taken by somebody who is being answered.
-    Doorway,
+    Slot,
+    /// Every slot is taken by a connection that is in use.
+    Overflow,
 }
 
-/// The place of one connection; it is free again when this is dropped.
+/// The place of one connection; freed on drop.
 #[derive(Debug)]
 pub(super) struct Seat {
     number: u64,
     place: Place,
-    manners: Arc<Manners>,
+    connection: Arc<Manners>,
     connections: Connections,
 }
 
-/// How a connection behaves. One lock, held for a moment at a time.
+/// The state of one connection. The lock is held briefly.
 #[derive(Debug)]
 struct Manners {
     state: Mutex<State>,
-    /// Set when it has to go.
-    thrown_out: CancellationToken,
+    /// Cancelled when the connection must be closed.
+    evicted: CancellationToken,
 }
 
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    standing: Standing,
-    /// Since when nothing could be written.
+    authentication: Standing,
+    /// Since when no write has succeeded.
     stalled: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The head of a request is on its way.
+    /// The head of a request is being read.
     Head { since: Instant },
     /// A request is being answered.
     Served,
-    /// A stream is open that can be resumed elsewhere, and nothing is asked.
+    /// An open stream that can be resumed elsewhere; no request is in flight.
     Listening { since: Instant },
     /// Between two requests.
     Idle { since: Instant },
@@ -94,41 +94,41 @@ enum Phase {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Has shown no token yet.
-    Stranger,
-    Known,
+    /// No valid token yet.
+    Unauthenticated,
+    Authenticated,
 }
 
 impl Connections {
-    /// A place for a new connection. When all seats are taken, somebody has to go; if nobody can, the
-    /// newcomer waits in the doorway, and so does not go without an answer.
-    pub(super) fn seat(&self) -> Seat {
-        let mut seats = self.seats();
-        seats.last += 1;
-        let number = seats.last;
-        let place = seats.make_room();
+    /// A place for a new connection. If all slots are taken, an idle connection is closed; if none
+    /// is idle, the new one goes to the overflow and gets an error response.
+    pub(super) fn slot(&self) -> Seat {
+        let mut slots = self.slots();
+        slots.last += 1;
+        let number = slots.last;
+        let place = slots.make_room();
         let state = State {
             phase: Phase::Head { since: Instant::now() },
-            standing: Standing::Stranger,
+            authentication: Standing::Unauthenticated,
             stalled: None,
         };
-        let manners =
-            Arc::new(Manners { state: Mutex::new(state), thrown_out: CancellationToken::new() });
-        seats.at(place).insert(number, Arc::clone(&manners));
-        Seat { number, place, manners, connections: self.clone() }
+        let connection =
+            Arc::new(Manners { state: Mutex::new(state), evicted: CancellationToken::new() });
+        slots.at(place).insert(number, Arc::clone(&connection));
+        Seat { number, place, connection, connections: self.clone() }
     }
 
-    /// Throws out whoever was silent for too long.
+    /// Closes connections that were idle or stalled for too long.
     pub(super) fn sweep(&self, now: Instant) {
-        let seats = self.seats();
-        for manners in seats.taken.values().chain(seats.doorway.values()) {
-            if manners.state().is_overdue(now) {
-                manners.thrown_out.cancel();
+        let slots = self.slots();
+        for connection in slots.taken.values().chain(slots.overflow.values()) {
+            if connection.state().is_overdue(now) {
+                connection.evicted.cancel();
             }
         }
     }
 
-    /// Closes connections that take nothing while much is unsent.
+    /// Closes stalled connections while much is unsent.
     pub(super) async fn relieve(&self, unsent: &Unsent) {
         loop {
             unsent.is_much().await;
@@ -138,52 +138,54 @@ impl Connections {
                 false => STALLED_WITHOUT_ROOM,
             };
             let now = Instant::now();
-            for manners in self.seats().taken.values() {
-                if manners.state().is_stalled(now, limit) {
-                    manners.thrown_out.cancel();
+            for connection in self.slots().taken.values() {
+                if connection.state().is_stalled(now, limit) {
+                    connection.evicted.cancel();
                 }
             }
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, Seats> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Seats {
     fn at(&mut self, place: Place) -> &mut BTreeMap<u64, Arc<Manners>> {
         match place {
-            Place::Seat => &mut self.taken,
-            Place::Doorway => &mut self.doorway,
+            Place::Slot => &mut self.taken,
+            Place::Overflow => &mut self.overflow,
         }
     }
 
-    /// What is free for one more, after whoever had to go for that went.
+    /// Makes room for one more connection, and returns its place.
     fn make_room(&mut self) -> Place {
         let (place, leaving) = if self.taken.len() < MOST {
-            (Place::Seat, None)
-        } else if let Some(number) = self.first_to_go() {
-            (Place::Seat, self.taken.remove(&number))
-        } else if self.doorway.len() < DOORWAY {
-            (Place::Doorway, None)
+            (Place::Slot, None)
+        } else if let Some(number) = self.first_to_close() {
+            (Place::Slot, self.taken.remove(&number))
+        } else if self.overflow.len() < OVERFLOW {
+            (Place::Overflow, None)
         } else {
-            (Place::Doorway, self.doorway.pop_first().map(|(_, oldest)| oldest))
+            (Place::Overflow, self.overflow.pop_first().map(|(_, oldest)| oldest))
         };
-        leaving.into_iter().for_each(|gone| gone.thrown_out.cancel());
+        leaving.into_iter().for_each(|gone| gone.evicted.cancel());
         place
     }
 
-    /// The stranger who has dawdled for longest, or else whoever has asked nothing for longest, or
-    /// else whoever has only listened for longest.
-    fn first_to_go(&self) -> Option<u64> {
-        let claim = |(number, manners): (&u64, &Arc<Manners>)| {
-            let State { phase, standing, .. } = *manners.state();
-            let rank = match (phase, standing) {
-                (Phase::Head { since } | Phase::Idle { since }, Standing::Stranger) => (0, since),
-                (Phase::Idle { since }, Standing::Known) => (1, since),
+    /// The connection to close: the longest unauthenticated one, else the longest idle one, else
+    /// the one that has only listened for longest.
+    fn first_to_close(&self) -> Option<u64> {
+        let claim = |(number, connection): (&u64, &Arc<Manners>)| {
+            let State { phase, authentication, .. } = *connection.state();
+            let rank = match (phase, authentication) {
+                (Phase::Head { since } | Phase::Idle { since }, Standing::Unauthenticated) => {
+                    (0, since)
+                }
+                (Phase::Idle { since }, Standing::Authenticated) => (1, since),
                 (Phase::Listening { since }, _) => (2, since),
-                (Phase::Head { .. }, Standing::Known) | (Phase::Served, _) => return None,
+                (Phase::Head { .. }, Standing::Authenticated) | (Phase::Served, _) => return None,
             };
             Some((rank, *number))
         };
@@ -192,40 +194,40 @@ impl Seats {
 }
 
 impl Seat {
-    /// Completes when the connection has to go.
-    pub(super) async fn thrown_out(&self) {
-        self.manners.thrown_out.cancelled().await;
+    /// Completes when the connection must be closed.
+    pub(super) async fn evicted(&self) {
+        self.connection.evicted.cancelled().await;
     }
 
     pub(super) fn place(&self) -> Place {
         self.place
     }
 
-    /// The client has shown its token.
-    pub(super) fn is_known(&self) {
-        self.manners.state().standing = Standing::Known;
+    /// The client has sent a valid token.
+    pub(super) fn authenticated(&self) {
+        self.connection.state().authentication = Standing::Authenticated;
     }
 
-    /// The head of a request is there. It is being answered until this is dropped.
+    /// The head of a request was read. The connection is in use until the guard is dropped.
     pub(super) fn serve(&self) -> Serving {
-        self.manners.state().phase = Phase::Served;
-        Serving { manners: Arc::clone(&self.manners) }
+        self.connection.state().phase = Phase::Served;
+        Serving { connection: Arc::clone(&self.connection) }
     }
 
-    /// What is being answered is a stream that can be resumed elsewhere.
+    /// The response is a stream that can be resumed elsewhere.
     pub(super) fn listens(&self) {
-        self.manners.state().phase = Phase::Listening { since: Instant::now() };
+        self.connection.state().phase = Phase::Listening { since: Instant::now() };
     }
 
-    /// The bytes of this connection, watched.
+    /// The byte stream of this connection, with time limits.
     pub(super) fn watch<S>(&self, stream: S) -> Watched<S> {
-        Watched { stream, manners: Arc::clone(&self.manners) }
+        Watched { stream, connection: Arc::clone(&self.connection) }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.connections.seats().at(self.place).remove(&self.number);
+        self.connections.slots().at(self.place).remove(&self.number);
     }
 }
 
@@ -238,12 +240,12 @@ impl Manners {
 impl State {
     fn is_overdue(&self, now: Instant) -> bool {
         let over = |since: Instant, limit| now.duration_since(since) >= limit;
-        let dawdles = match self.phase {
+        let too_slow = match self.phase {
             Phase::Head { since } => over(since, HEAD),
             Phase::Idle { since } => over(since, IDLE),
             Phase::Served | Phase::Listening { .. } => false,
         };
-        dawdles || self.is_stalled(now, STALLED)
+        too_slow || self.is_stalled(now, STALLED)
     }
 
     fn is_stalled(&self, now: Instant, limit: Duration) -> bool {
@@ -251,28 +253,28 @@ impl State {
     }
 }
 
-/// A request is being answered for as long as this lives.
+/// Keeps a connection in use until it is dropped.
 #[derive(Debug)]
 pub(super) struct Serving {
-    manners: Arc<Manners>,
+    connection: Arc<Manners>,
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.manners.state().phase = Phase::Idle { since: Instant::now() };
+        self.connection.state().phase = Phase::Idle { since: Instant::now() };
     }
 }
 
-/// A byte stream whose other end is expected to read and to come to the point.
+/// A byte stream that records stalled writes and the beginning of each request.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     stream: S,
-    manners: Arc<Manners>,
+    connection: Arc<Manners>,
 }
 
 impl<S> Watched<S> {
     fn written<T>(&self, result: Poll<T>) -> Poll<T> {
-        let mut state = self.manners.state();
+        let mut state = self.connection.state();
         state.stalled = match &result {
             Poll::Ready(_) => None,
             Poll::Pending => state.stalled.or_else(|| Some(Instant::now())),
@@ -290,7 +292,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            let mut state = self.manners.state();
+            let mut state = self.connection.state();
             if let Phase::Idle { .. } = state.phase {
                 state.phase = Phase::Head { since: Instant::now() };
             }

@@ -1,4 +1,4 @@
-//! What a request gets: from the head and the body of one HTTP request to its response.
+//! Turns one HTTP request into its response.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -29,12 +29,12 @@ use crate::conversation::Conversation;
 use crate::host::declared;
 use crate::params::agreed_revision;
 
-/// How long the body of a request may take.
-const BODY: Duration = Duration::from_secs(30);
+/// How long reading the body of a request may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// As much of what nobody is let in for is read past, and for as long.
-const PASSED_OVER: usize = 64 * 1024;
-const PASSING_OVER: Duration = Duration::from_millis(250);
+/// At most this much of a refused body is read, for at most this time.
+const MAX_DISCARDED: usize = 64 * 1024;
+const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
 pub(super) struct Endpoint {
     guard: Guard,
@@ -52,26 +52,26 @@ impl Endpoint {
         &self.sessions
     }
 
-    pub(super) async fn answer(&self, request: Request<Incoming>, seat: &Seat) -> Response<Reply> {
-        let serving = seat.serve();
+    pub(super) async fn answer(&self, request: Request<Incoming>, slot: &Seat) -> Response<Reply> {
+        let serving = slot.serve();
         let (head, body) = request.into_parts();
         let admitted = self.guard.admit(&head);
         if admitted.is_ok_and(|purpose| purpose != Purpose::Health) {
-            seat.is_known();
+            slot.authenticated();
         }
-        let response = match (admitted, seat.place()) {
+        let response = match (admitted, slot.place()) {
             (Err(refusal), _) => {
-                pass_over(body).await;
+                discard_body(body).await;
                 refused(refusal)
             }
-            (Ok(Purpose::Health), Place::Seat) => text(StatusCode::OK, "ok"),
-            (Ok(Purpose::Health), Place::Doorway) => closing(text(StatusCode::OK, "ok")),
-            (Ok(_), Place::Doorway) => no_room(),
-            (Ok(Purpose::Say(form)), Place::Seat) => {
-                self.say(&head.headers, body, form, seat).await
+            (Ok(Purpose::Health), Place::Slot) => text(StatusCode::OK, "ok"),
+            (Ok(Purpose::Health), Place::Overflow) => closing(text(StatusCode::OK, "ok")),
+            (Ok(_), Place::Overflow) => no_room(),
+            (Ok(Purpose::Say(form)), Place::Slot) => {
+                self.say(&head.headers, body, form, slot).await
             }
-            (Ok(Purpose::Listen), Place::Seat) => self.listen(&head.headers, seat),
-            (Ok(Purpose::End), Place::Seat) => self.end(&head.headers),
+            (Ok(Purpose::Listen), Place::Slot) => self.listen(&head.headers, slot),
+            (Ok(Purpose::End), Place::Slot) => self.end(&head.headers),
         };
         response.map(|content| Reply { content, _serving: serving })
     }
@@ -81,13 +81,13 @@ impl Endpoint {
         headers: &HeaderMap,
         body: Incoming,
         form: Form,
-        seat: &Seat,
+        slot: &Seat,
     ) -> Response<Content> {
         let session = match self.named(headers) {
-            Named::Nobody => None,
+            Named::Absent => None,
             Named::Session(session) => Some(session),
             Named::Unknown => return no_session(),
-            Named::Unclear => return rpc_error(StatusCode::BAD_REQUEST, UNCLEAR),
+            Named::Ambiguous => return rpc_error(StatusCode::BAD_REQUEST, AMBIGUOUS_SESSION),
         };
         let limit = self.sessions.gateway().settings().max_frame_bytes;
         if body.size_hint().lower() > limit as u64 {
@@ -95,20 +95,21 @@ impl Endpoint {
         }
         let expected = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
         let room = self.bodies.room(expected.unwrap_or(limit).min(limit));
-        let Ok(room) = tokio::time::timeout(BODY, room).await else {
+        let Ok(room) = tokio::time::timeout(BODY_TIMEOUT, room).await else {
             return rpc_error(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many large requests run: try again later",
+                "too many large requests are in flight; try again later",
             );
         };
-        let frame = match tokio::time::timeout(BODY, Limited::new(body, limit).collect()).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                return too_large(limit);
-            }
-            Ok(Err(_gone)) => return closing(text(StatusCode::BAD_REQUEST, "no body")),
-            Err(_late) => return closing(text(StatusCode::REQUEST_TIMEOUT, "too slow")),
-        };
+        let frame =
+            match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, limit).collect()).await {
+                Ok(Ok(body)) => body.to_bytes(),
+                Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                    return too_large(limit);
+                }
+                Ok(Err(_gone)) => return closing(text(StatusCode::BAD_REQUEST, "no body")),
+                Err(_late) => return closing(text(StatusCode::REQUEST_TIMEOUT, "too slow")),
+            };
         let room = room.shrunk_to(frame.len());
         let Some(session) = session else {
             let message = match envelope::parse(&frame) {
@@ -119,7 +120,7 @@ impl Endpoint {
                 Judged::Fits(talk) => {
                     let response = self.answer_alone(&frame, form, (talk, room)).await;
                     if stateless::listens(&message) {
-                        seat.listens();
+                        slot.listens();
                     }
                     response
                 }
@@ -127,10 +128,10 @@ impl Endpoint {
                 Judged::Other => self.begin(&frame, &message, (form, room)).await,
             };
         };
-        said(session.say(&frame, form, room).await)
+        post_response(session.say(&frame, form, room).await)
     }
 
-    /// A request that stands for itself. If nobody reads its answer any more, it is given up.
+    /// Answers a stateless request. It is aborted if its response is no longer read.
     async fn answer_alone(
         &self,
         frame: &Bytes,
@@ -140,17 +141,17 @@ impl Endpoint {
         let session = self.sessions.of_one_request(talk);
         let ending = session.ending();
         match session.say(frame, form, room).await {
-            Said::Events(events) => said(Said::Events(events.until_unread(ending))),
+            Said::Events(events) => post_response(Said::Events(events.until_unread(ending))),
             Said::Whole(frame) => {
                 let status = stateless::status_of(&frame);
                 let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
                 respond(status, Content::Whole(frame), json)
             }
-            other => said(other),
+            other => post_response(other),
         }
     }
 
-    /// The first message of a client.
+    /// Opens a session for `initialize`.
     async fn begin(
         &self,
         frame: &Bytes,
@@ -166,29 +167,31 @@ impl Endpoint {
         let Ok((id, session)) = self.sessions.open(revision, &abilities).map_err(|Full| ()) else {
             return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are in use");
         };
-        let mut response = said(session.say(frame, form, room).await);
+        let mut response = post_response(session.say(frame, form, room).await);
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(SESSION_ID, id);
         }
         response
     }
 
-    fn listen(&self, headers: &HeaderMap, seat: &Seat) -> Response<Content> {
+    fn listen(&self, headers: &HeaderMap, slot: &Seat) -> Response<Content> {
         let session = match self.named(headers) {
             Named::Session(session) => session,
             Named::Unknown => return no_session(),
-            Named::Nobody | Named::Unclear => return rpc_error(StatusCode::BAD_REQUEST, UNCLEAR),
+            Named::Absent | Named::Ambiguous => {
+                return rpc_error(StatusCode::BAD_REQUEST, AMBIGUOUS_SESSION);
+            }
         };
         let Ok(last_event_id) = only(headers, &LAST_EVENT_ID) else {
-            return rpc_error(StatusCode::BAD_REQUEST, "`Last-Event-ID` is unclear");
+            return rpc_error(StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
         };
         match session.listen(last_event_id) {
             Some(events) => {
-                seat.listens();
-                said(Said::Events(events))
+                slot.listens();
+                post_response(Said::Events(events))
             }
-            // Not 404, which would mean that the session is over.
-            None => rpc_error(StatusCode::BAD_REQUEST, "no event with this id is known"),
+            // 404 would mean that the session has ended.
+            None => rpc_error(StatusCode::BAD_REQUEST, "unknown `Last-Event-ID`"),
         }
     }
 
@@ -198,32 +201,32 @@ impl Endpoint {
                 respond(StatusCode::NO_CONTENT, Content::Whole(Bytes::new()), |head| head)
             }
             Ok(Some(_)) => no_session(),
-            Ok(None) | Err(Twice) => rpc_error(StatusCode::BAD_REQUEST, UNCLEAR),
+            Ok(None) | Err(Twice) => rpc_error(StatusCode::BAD_REQUEST, AMBIGUOUS_SESSION),
         }
     }
 
     fn named(&self, headers: &HeaderMap) -> Named {
         match only(headers, &SESSION_ID) {
-            Ok(None) => Named::Nobody,
+            Ok(None) => Named::Absent,
             Ok(Some(id)) => self.sessions.find(id).map_or(Named::Unknown, Named::Session),
-            Err(Twice) => Named::Unclear,
+            Err(Twice) => Named::Ambiguous,
         }
     }
 }
 
-const UNCLEAR: &str = "`Mcp-Session-Id` is missing or unclear";
+const AMBIGUOUS_SESSION: &str = "`Mcp-Session-Id` is missing or ambiguous";
 
-/// Whom a request says it comes from.
+/// The session that a request names.
 enum Named {
-    Nobody,
+    Absent,
     Session(Arc<HttpSession>),
     Unknown,
-    Unclear,
+    Ambiguous,
 }
 
-fn said(said: Said) -> Response<Content> {
-    match said {
-        Said::Noted => respond(StatusCode::ACCEPTED, Content::Whole(Bytes::new()), |head| head),
+fn post_response(post_response: Said) -> Response<Content> {
+    match post_response {
+        Said::Accepted => respond(StatusCode::ACCEPTED, Content::Whole(Bytes::new()), |head| head),
         Said::Whole(frame) => {
             let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
             respond(StatusCode::OK, Content::Whole(frame), json)
@@ -233,10 +236,11 @@ fn said(said: Said) -> Response<Content> {
             respond(StatusCode::OK, Content::Events(events), stream)
         }
         Said::Malformed(malformed) => malformed_response(StatusCode::BAD_REQUEST, &malformed),
-        Said::Over => no_session(),
-        Said::Busy => {
-            rpc_error(StatusCode::TOO_MANY_REQUESTS, "too many requests of this session run")
-        }
+        Said::SessionEnded => no_session(),
+        Said::Busy => rpc_error(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many requests of this session are in flight",
+        ),
     }
 }
 
@@ -256,13 +260,13 @@ fn too_large(limit: usize) -> Response<Content> {
     closing(malformed_response(StatusCode::PAYLOAD_TOO_LARGE, &malformed))
 }
 
-/// Reads past a small body: if a connection ends with unread bytes, its client may lose the answer.
-async fn pass_over(body: Incoming) {
-    let passing = Limited::new(body, PASSED_OVER).collect();
-    let _too_large_or_slow = tokio::time::timeout(PASSING_OVER, passing).await;
+/// Reads a small body to its end: closing a connection with unread bytes can lose the response.
+async fn discard_body(body: Incoming) {
+    let discarding = Limited::new(body, MAX_DISCARDED).collect();
+    let _too_large_or_slow = tokio::time::timeout(DISCARD_TIMEOUT, discarding).await;
 }
 
-/// Nothing that was said counts, so the connection ends with the refusal.
+/// The message of a refused request is not read, so its connection is closed.
 fn refused(refusal: Refusal) -> Response<Content> {
     let mut response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {
@@ -330,7 +334,7 @@ pub(super) enum Content {
     Events(Events),
 }
 
-/// The same; while it is written its connection counts as served.
+/// The body of a response; its connection is in use while it is written.
 pub(super) struct Reply {
     content: Content,
     _serving: Serving,

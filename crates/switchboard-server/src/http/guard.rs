@@ -1,5 +1,4 @@
-//! Who may speak: decided by the head of a request alone, before its body is read or a session is
-//! touched.
+//! Admits requests by their head alone, before the body is read or a session is used.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -17,56 +16,56 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub(super) const ENDPOINT: &str = "/mcp";
 const HEALTH: &str = "/healthz";
 
-/// Lets in whoever was meant to come.
+/// Admits requests with the right host, origin and token.
 pub(super) struct Guard {
-    /// What the listener is bound to.
+    /// The address of the listener.
     address: SocketAddr,
     token: Token,
 }
 
-/// What a request that was let in is for.
+/// The purpose of an admitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Whether anybody is there; the only thing that takes no token.
+    /// A health check; the only request without a token.
     Health,
-    /// Says something.
+    /// POST: sends a message.
     Say(Form),
-    /// Waits for what we say unasked.
+    /// GET: opens the stream for unsolicited messages.
     Listen,
-    /// Ends its session.
+    /// DELETE: ends the session.
     End,
 }
 
-/// How an answer may come.
+/// The forms of a response that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As JSON, or as events where something comes before it.
+    /// JSON, or events if other messages precede the response.
     Any,
     Events,
 }
 
-/// Why a request is turned away.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("this host name is not served here")]
+    #[error("this `Host` is not allowed")]
     Host,
-    #[error("pages of other origins are not served")]
+    #[error("this `Origin` is not allowed")]
     Origin,
-    #[error("requests across origins are not answered")]
+    #[error("cross-origin requests are not allowed")]
     Preflight,
-    #[error("nothing is here")]
+    #[error("not found")]
     Path,
     #[error("the bearer token is missing or wrong")]
     Token,
     #[error("this method is not allowed")]
     Method,
-    #[error("without a session there is nothing but POST")]
+    #[error("only POST is allowed without a session")]
     WithoutSession,
-    #[error("`Content-Type` has to be `application/json`")]
+    #[error("`Content-Type` must be `application/json`")]
     ContentType,
-    #[error("`Accept` has to allow `application/json` and `text/event-stream`")]
+    #[error("`Accept` must allow `application/json` and `text/event-stream`")]
     Accept,
-    #[error("this revision of the protocol is not known")]
+    #[error("unsupported protocol version")]
     Revision,
 }
 
@@ -89,7 +88,7 @@ impl Guard {
         Guard { address, token }
     }
 
-    /// Admits a request, or says why not. What a browser can be made to send is refused first.
+    /// Admits or refuses a request. Checks against requests that a web page can cause come first.
     pub(super) fn admit(&self, head: &Parts) -> Result<Purpose, Refusal> {
         let headers = &head.headers;
         self.check_host(&head.uri, headers)?;
@@ -105,8 +104,8 @@ impl Guard {
         }
         self.check_token(headers)?;
         match head.method {
-            // Whoever has no session says its revision in the message, too, and is told what is
-            // wrong there.
+            // A request without a session also states its revision in the message; errors there are
+            // reported later, in detail.
             Method::POST if !headers.contains_key(SESSION_ID) => {
                 return Ok(Purpose::Say(form(headers)?));
             }
@@ -124,7 +123,7 @@ impl Guard {
         }
     }
 
-    /// A name that a page made to lead here is still the page's name.
+    /// Prevents DNS rebinding: a page's own name that resolves to this machine is refused.
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = only(headers, &HOST).ok().flatten().ok_or(Refusal::Host)?;
         let in_uri = uri.authority().is_none_or(|authority| self.is_ours(authority.as_str()));
@@ -153,7 +152,7 @@ impl Guard {
         }
     }
 
-    /// Whether `host:port` means this listener.
+    /// Whether `host:port` names this listener.
     fn is_ours(&self, authority: &str) -> bool {
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, port),
@@ -176,7 +175,7 @@ impl Guard {
         let bound = self.address.ip();
         address.is_ok_and(|address| {
             let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-            // Whoever listens everywhere is reached by any address; a name would still be refused.
+            // A listener on all addresses is reached by any address; names are still refused.
             loopback.contains(&address) || address == bound || bound.is_unspecified()
         })
     }
@@ -195,7 +194,7 @@ fn form(headers: &HeaderMap) -> Result<Form, Refusal> {
     }
 }
 
-/// Clients name the revision from 2025-06-18 on.
+/// Clients send the revision from 2025-06-18 on.
 fn check_revision(headers: &HeaderMap) -> Result<(), Refusal> {
     match only(headers, &REVISION) {
         Ok(None) => Ok(()),
@@ -224,7 +223,7 @@ fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
     given.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).any(allows)
 }
 
-/// A header that stands there more than once, or is no text, means two things to two readers.
+/// A header that occurs twice, or is no text, and could be read in two ways.
 pub(super) struct Twice;
 
 pub(super) fn only<'a>(

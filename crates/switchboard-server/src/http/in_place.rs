@@ -1,28 +1,28 @@
-//! Polls a future again on the spot when it woke itself.
+//! Polls a future again at once if it woke itself.
 //!
-//! A connection wakes itself with every request that has a body: `hyper` hands the body from one half
-//! of its future to the other. The runtime takes a task that did so for one that lets others go
-//! first: it goes to the end of the queue, and another worker is woken to look there. Two threads
-//! then take turns on each call, which costs more than all the rest of a small one.
+//! A connection wakes itself for every request that has a body: `hyper` passes the body from one
+//! half of its future to the other. The runtime treats a task that woke itself as yielding: the
+//! task goes to the end of the queue, and another worker is woken to look there. Two threads then
+//! alternate on each call, which costs more than all the rest of a small call.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// So often it is polled on the spot; then others have their turn.
-const TURNS: usize = 16;
+/// The most polls in a row; then other tasks run.
+const MAX_POLLS: usize = 16;
 
-/// It is being polled.
+/// The future is being polled.
 const POLLED: u8 = 1;
-/// It was woken since the last poll began.
+/// The future was woken since the last poll began.
 const WOKEN: u8 = 2;
 
-/// For one future.
+/// State for one future.
 #[derive(Debug)]
 pub(super) struct InPlace {
-    bell: Arc<Bell>,
-    /// Rings the bell.
+    tracker: Arc<Bell>,
+    /// Wakes through `tracker`.
     waker: Waker,
 }
 
@@ -36,8 +36,8 @@ struct Bell {
 impl InPlace {
     pub(super) fn new() -> InPlace {
         let task = Mutex::new(Waker::noop().clone());
-        let bell = Arc::new(Bell { state: AtomicU8::new(0), task });
-        InPlace { waker: Waker::from(Arc::clone(&bell)), bell }
+        let tracker = Arc::new(Bell { state: AtomicU8::new(0), task });
+        InPlace { waker: Waker::from(Arc::clone(&tracker)), tracker }
     }
 
     pub(super) fn poll<F: Future>(
@@ -45,15 +45,15 @@ impl InPlace {
         mut future: Pin<&mut F>,
         cx: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        self.bell.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(cx.waker());
-        let state = &self.bell.state;
-        for _ in 0..TURNS {
+        self.tracker.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(cx.waker());
+        let state = &self.tracker.state;
+        for _ in 0..MAX_POLLS {
             state.swap(POLLED, Ordering::AcqRel);
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&self.waker))
             {
                 return Poll::Ready(output);
             }
-            // Whoever rings from now on wakes the task.
+            // From now on, a wake-up wakes the task.
             if state.compare_exchange(POLLED, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 return Poll::Pending;
             }
@@ -70,7 +70,7 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Written in any case, so that the next poll sees what happened before.
+        // Stored in any case, so that the next poll sees all earlier writes.
         if self.state.fetch_or(WOKEN, Ordering::AcqRel) & POLLED == 0 {
             let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
             task.wake();
@@ -95,8 +95,8 @@ mod tests {
         }
     }
 
-    /// Polls once a future that wakes itself so often before it is done; whether it was done, and
-    /// how often its task was woken.
+    /// Polls once a future that wakes itself `wakes` times before it is done; expects whether it
+    /// was done, and how often its task was woken.
     fn check(wakes: usize, expected: (bool, usize)) {
         let mut left = wakes;
         let future = pin!(poll_fn(|cx| {
@@ -117,8 +117,8 @@ mod tests {
     fn what_wakes_itself_goes_on_at_once_and_not_for_ever() {
         check(0, (true, 0));
         check(1, (true, 0));
-        check(TURNS - 1, (true, 0));
-        check(TURNS, (false, 1));
+        check(MAX_POLLS - 1, (true, 0));
+        check(MAX_POLLS, (false, 1));
         check(1_000, (false, 1));
     }
 

@@ -1,15 +1,15 @@
-//! Many clients over HTTP, one engine: each client has a session of its own.
+//! MCP over HTTP: one engine for many clients, each with a session of its own.
 //!
-//! - [`Listening`]: the listener, from its address to its end;
-//! - `guard`: who may speak, decided before anything is read;
-//! - `connections`: how many sockets, and who has to go;
-//! - `in_place`: one that woke itself goes on at once;
-//! - `endpoint`: a request becomes a response;
-//! - `stateless`: requests without a session, and what their headers have to say;
-//! - `sessions`, `session`: what a client says, and what it is told;
-//! - `bodies`: how much of what all clients ask is in memory;
-//! - `unsent`: how much waits to be read by all clients;
-//! - `streams`, `stream`: events, in order, to one reader, and again for whoever lost them.
+//! - [`Listening`]: the listener, from bind to shutdown;
+//! - `guard`: admits requests by their head, before the body is read;
+//! - `connections`: limits on connections, and which one is closed first;
+//! - `in_place`: polls a future that woke itself at once;
+//! - `endpoint`: turns a request into a response;
+//! - `stateless`: requests without a session, and their required headers;
+//! - `sessions`, `session`: the sessions, and the messages of one client;
+//! - `bodies`: limits the memory of all request bodies;
+//! - `unsent`: limits the memory of all unread responses;
+//! - `streams`, `stream`: event streams, in order, for one reader, and resumable.
 
 mod bodies;
 mod connections;
@@ -50,19 +50,19 @@ use self::unsent::Unsent;
 use crate::service::Offer;
 use crate::stdio::DRAIN_AFTER_STOP;
 
-/// How often it is looked for connections and sessions whose time is up.
+/// Interval for closing idle connections and sessions.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How long to wait when no connection can be accepted, for want of file handles as a rule.
-const BREATHER: Duration = Duration::from_millis(100);
+/// Delay after a failed accept, usually for lack of file descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// How long the last bytes may take after everything was answered.
-const FAREWELL: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The head of a request may not be larger.
+/// The largest head of a request.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// A face that clients can connect to.
+/// A bound listener for clients.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -76,13 +76,13 @@ impl Listening {
         Ok(Listening { listener, address })
     }
 
-    /// Where clients reach it.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         format!("http://{}{}", self.address, guard::ENDPOINT)
     }
 
-    /// Serves until `stop` is cancelled; every request that was accepted before is answered first,
-    /// within a limit. The caller shuts the gateway down.
+    /// Serves until `stop` is cancelled. Accepted requests are answered first, within a limit. The
+    /// caller shuts the gateway down.
     pub async fn serve(
         self,
         gateway: Gateway,
@@ -103,12 +103,12 @@ impl Listening {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        let (seat, endpoint) = (connections.seat(), Arc::clone(&endpoint));
-                        clients.spawn(attend(stream, seat, endpoint, stop.clone()));
+                        let (slot, endpoint) = (connections.slot(), Arc::clone(&endpoint));
+                        clients.spawn(attend(stream, slot, endpoint, stop.clone()));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(BREATHER).await;
+                        tokio::time::sleep(ACCEPT_RETRY).await;
                     }
                 },
                 Some(_ended) = clients.join_next() => {}
@@ -122,24 +122,24 @@ impl Listening {
         }
         drop(self.listener);
         endpoint.sessions().wind_down(DRAIN_AFTER_STOP).await;
-        let last_words = async { while clients.join_next().await.is_some() {} };
-        let _client_does_not_read = tokio::time::timeout(FAREWELL, last_words).await;
+        let flushing = async { while clients.join_next().await.is_some() {} };
+        let _client_does_not_read = tokio::time::timeout(FLUSH_TIMEOUT, flushing).await;
     }
 }
 
-/// Serves one connection until either side has enough.
-async fn attend(stream: TcpStream, seat: Seat, endpoint: Arc<Endpoint>, stop: CancellationToken) {
+/// Serves one connection until either side closes it.
+async fn attend(stream: TcpStream, slot: Seat, endpoint: Arc<Endpoint>, stop: CancellationToken) {
     let _slower_without = stream.set_nodelay(true);
     let service =
-        service_fn(async |request| Ok::<_, Infallible>(endpoint.answer(request, &seat).await));
+        service_fn(async |request| Ok::<_, Infallible>(endpoint.answer(request, &slot).await));
     let connection = http1::Builder::new()
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(seat.watch(stream)), service);
+        .serve_connection(TokioIo::new(slot.watch(stream)), service);
     let mut connection = pin!(connection);
     let in_place = InPlace::new();
     let ended = tokio::select! {
         ended = poll_fn(|cx| in_place.poll(connection.as_mut(), cx)) => ended,
-        () = seat.thrown_out() => return,
+        () = slot.evicted() => return,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             poll_fn(|cx| in_place.poll(connection.as_mut(), cx)).await

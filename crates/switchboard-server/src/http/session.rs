@@ -1,4 +1,4 @@
-//! One client over HTTP: what it says comes in, what it is told goes onto its streams.
+//! One client over HTTP: its messages come in, and messages to it go onto its streams.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,21 +22,21 @@ use crate::calls::Calls;
 use crate::conversation::Conversation;
 use crate::service::{HostKind, Offer, Service, cancelled_id};
 
-/// Requests of one session that run at the same time; others wait for their turn.
+/// Requests of one session that run at the same time; others wait.
 const IN_FLIGHT: usize = 32;
 
-/// How long they wait.
-const TURN: Duration = Duration::from_secs(30);
+/// How long a request waits to run.
+const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An answer that comes sooner, with nothing before it, is plain JSON. Whoever waits longer gets a
-/// stream, which shows that we are alive and can be resumed.
-const QUICK: Duration = Duration::from_secs(1);
+/// A response within this time, with no message before it, is plain JSON. After it, the client gets
+/// an event stream, which can be resumed.
+const JSON_DEADLINE: Duration = Duration::from_secs(1);
 
 /// One client and its conversation with the gateway.
 pub(super) struct HttpSession {
     streaming: Streaming,
     inlet: Inlet,
-    /// Held only while a message is handed over.
+    /// The lock is held only while a message is dispatched.
     service: Mutex<Service>,
     calls: Calls,
     streams: Streams,
@@ -45,31 +45,31 @@ pub(super) struct HttpSession {
     ended: CancellationToken,
 }
 
-/// How its event streams are written.
+/// How the event streams of a session are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Streaming {
-    /// Every event has an id, so that a stream that was cut can go on.
+    /// Every event has an id, so that an interrupted stream can be resumed.
     Resumable,
-    /// The same, and it begins with an id.
+    /// The same, and the stream begins with an event that has only an id.
     Primed,
-    /// A stream that was cut is a request that was given up.
+    /// Events without ids: closing the stream cancels the request.
     Once,
 }
 
-/// What a POST is answered with.
+/// The response to a POST.
 pub(super) enum Said {
-    /// There is nothing to answer.
-    Noted,
+    /// 202: there is nothing to answer.
+    Accepted,
     Whole(Bytes),
     Events(Events),
     Malformed(Malformed),
-    /// Too many requests wait already.
+    /// Too many requests wait.
     Busy,
-    /// The session ended meanwhile.
-    Over,
+    /// The session ended in the meantime.
+    SessionEnded,
 }
 
-/// Ends a session that nobody reads any more.
+/// Ends the session when dropped.
 #[derive(Debug)]
 pub(super) struct Ending(CancellationToken);
 
@@ -96,7 +96,7 @@ impl HttpSession {
         })
     }
 
-    /// For one request of a client of which nothing else is known.
+    /// For one stateless request.
     pub(super) fn of_one_request(
         gateway: &Gateway,
         talk: Arc<Conversation>,
@@ -128,8 +128,8 @@ impl HttpSession {
         (Arc::new(session), outlet)
     }
 
-    /// Carries what we say until the session ends: what runs is given up then, and its askers are
-    /// told.
+    /// Routes outgoing messages until the session ends. Requests still running are then aborted and
+    /// answered with an error.
     pub(super) async fn run(self: Arc<HttpSession>, mut outlet: Outlet) {
         let carrying = async {
             while let Some(parcel) = outlet.next().await {
@@ -149,27 +149,27 @@ impl HttpSession {
         self.streams.close();
     }
 
-    /// Takes what the client posted, and waits until it is clear how it is answered.
+    /// Dispatches a posted message, and waits until the form of its response is decided.
     pub(super) async fn say(&self, frame: &Bytes, form: Form, room: BodyRoom) -> Said {
         self.streams.touch();
         let exchange = self.streams.next_exchange();
-        let mut ear = Ear { session: self, heard: Heard::Nothing };
-        self.inlet.take(frame, Some(exchange), &mut ear);
-        let (method, params, responder) = match ear.heard {
-            Heard::Nothing => return Said::Noted,
+        let mut receiver = Ear { session: self, message: Heard::Nothing };
+        self.inlet.take(frame, Some(exchange), &mut receiver);
+        let (method, params, responder) = match receiver.message {
+            Heard::Nothing => return Said::Accepted,
             Heard::Malformed(malformed) => return Said::Malformed(malformed),
             Heard::Request(method, params, responder) => (method, params, responder),
         };
         let slot = match method.as_str() {
-            // Whoever asks whether we live is told, whatever else runs.
+            // Pings are answered whatever else runs.
             "ping" => None,
-            _ => match timeout(TURN, self.turn()).await {
+            _ => match timeout(SLOT_TIMEOUT, self.turn()).await {
                 Ok(Some(slot)) => Some(slot),
                 Ok(None) | Err(_) => return Said::Busy,
             },
         };
         let Some(tap) = self.streams.open(exchange, responder.id().clone(), (slot, room)) else {
-            return Said::Over;
+            return Said::SessionEnded;
         };
         self.service().request(method, params, responder);
         self.answered(exchange, tap, form).await
@@ -182,11 +182,11 @@ impl HttpSession {
     }
 
     async fn answered(&self, exchange: Exchange, mut tap: Tap, form: Form) -> Said {
-        let first = match timeout(QUICK, tap.next()).await {
-            Ok(None) if self.streams.are_closed() => return Said::Over,
+        let first = match timeout(JSON_DEADLINE, tap.next()).await {
+            Ok(None) if self.streams.are_closed() => return Said::SessionEnded,
             Ok(first) => first,
             Err(_elapsed) if self.streams.as_events(exchange) => None,
-            // It came in the last moment.
+            // The response came in the last moment.
             Err(_elapsed) => tap.next().await,
         };
         match first {
@@ -200,7 +200,8 @@ impl HttpSession {
         }
     }
 
-    /// A stream of what comes unasked, or of what follows an event; `None` if that is not known.
+    /// A stream of unsolicited messages, or the continuation after an event; `None` if that is
+    /// unknown.
     pub(super) fn listen(&self, last_event_id: Option<&str>) -> Option<Events> {
         self.streams.touch();
         let (tap, after) = self.streams.listen(last_event_id)?;
@@ -215,17 +216,17 @@ impl HttpSession {
         }
     }
 
-    /// Whoever drops this gives up what runs.
+    /// Dropping the guard aborts all running requests.
     pub(super) fn ending(&self) -> Ending {
         Ending(self.ended.clone())
     }
 
-    /// Ends the session: what runs is given up.
+    /// Ends the session, and aborts its requests.
     pub(super) fn end(&self) {
         self.ended.cancel();
     }
 
-    /// Lets what was accepted be answered, within `limit`, and then ends the session.
+    /// Waits for accepted requests, within `limit`, and then ends the session.
     pub(super) async fn wind_down(&self, limit: Duration) {
         self.streams.stop_listening();
         self.calls.drain(limit).await;
@@ -241,10 +242,10 @@ impl HttpSession {
     }
 }
 
-/// Hears one message; a request is put off until it has its stream.
+/// Receives one message; a request is kept until its stream is open.
 struct Ear<'a> {
     session: &'a HttpSession,
-    heard: Heard,
+    message: Heard,
 }
 
 enum Heard {
@@ -255,7 +256,7 @@ enum Heard {
 
 impl Handler for Ear<'_> {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        self.heard = Heard::Request(method, params, responder);
+        self.message = Heard::Request(method, params, responder);
     }
 
     fn notification(&mut self, notification: Notification) {
@@ -267,6 +268,6 @@ impl Handler for Ear<'_> {
     }
 
     fn malformed(&mut self, error: &Malformed, _: &Peer) {
-        self.heard = Heard::Malformed(error.clone());
+        self.message = Heard::Malformed(error.clone());
     }
 }

@@ -1,4 +1,4 @@
-//! The sessions of all clients: by ids that nobody can guess, few enough, and ended when forgotten.
+//! The sessions of all clients: unguessable ids, a limited number, and a time limit for idle ones.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,24 +18,24 @@ use super::unsent::Unsent;
 use crate::conversation::Conversation;
 use crate::service::Offer;
 
-/// Sessions at the same time. A new one takes the place of the one that was idle for longest.
+/// The most sessions. A new one replaces the one that was idle for longest.
 const MOST: usize = 256;
 
-/// A session that asks nothing and listens to nothing for so long is over.
+/// A session without requests and open streams ends after this time.
 const FORGOTTEN: Duration = Duration::from_secs(30 * 60);
 
-/// How long sessions may take to notice that they are over.
-const ENDING: Duration = Duration::from_secs(2);
+/// How long sessions may take to end.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) struct Sessions {
     gateway: Gateway,
     offer: Offer,
     unsent: Unsent,
     by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
-    /// What all who open no session have in common, by what they can do; made when the first of them
-    /// comes.
+    /// The shared conversations of stateless clients, one for each set of capabilities; created on
+    /// first use.
     common: Mutex<HashMap<CapabilitySet, Arc<Conversation>>>,
-    /// The requests of those, until each is over.
+    /// The running stateless requests.
     lone: Arc<Mutex<Lone>>,
     running: TaskTracker,
 }
@@ -81,7 +81,7 @@ impl Sessions {
         Ok((id, session))
     }
 
-    /// One for a single request.
+    /// A session for a single stateless request.
     pub(super) fn of_one_request(&self, talk: Arc<Conversation>) -> Arc<HttpSession> {
         let (session, outlet) =
             HttpSession::of_one_request(&self.gateway, talk, self.unsent.clone());
@@ -98,7 +98,7 @@ impl Sessions {
         session
     }
 
-    /// What those have in common who open no session and can do this.
+    /// The shared conversation of stateless clients with these capabilities.
     pub(super) fn common(&self, abilities: &Abilities) -> Arc<Conversation> {
         let set = CapabilitySet::of(abilities);
         let mut common = lock(&self.common);
@@ -109,8 +109,8 @@ impl Sessions {
         Arc::clone(talk)
     }
 
-    /// What a client is listed depends on what it can do. A server that is seen as it is has a
-    /// connection for each client anyway.
+    /// The listings of a client depend on its capabilities. A mirrored server has a connection for
+    /// each client anyway.
     fn gateway_for(&self, abilities: &Abilities) -> Gateway {
         match self.offer {
             Offer::Mirror(_) => self.gateway.clone(),
@@ -124,13 +124,13 @@ impl Sessions {
         self.by_id().get(id).cloned()
     }
 
-    /// Ends a session; whether there was one.
+    /// Ends a session; returns whether it existed.
     pub(super) fn end(&self, id: &str) -> bool {
         let session = self.by_id().remove(id);
         session.inspect(|session| session.end()).is_some()
     }
 
-    /// Ends the sessions that were forgotten.
+    /// Ends sessions that were idle for too long.
     pub(super) fn sweep(&self, now: Instant) {
         let fresh = |session: &HttpSession| {
             session.idle_since().is_none_or(|since| now.duration_since(since) < FORGOTTEN)
@@ -144,7 +144,7 @@ impl Sessions {
         });
     }
 
-    /// Lets what was accepted be answered, within `limit`, and ends all sessions.
+    /// Waits for accepted requests, within `limit`, and ends all sessions.
     pub(super) async fn wind_down(&self, limit: Duration) {
         let sessions: Vec<_> = self.by_id().drain().map(|(_, session)| session).collect();
         let lone: Vec<_> = lock(&self.lone).running.values().cloned().collect();
@@ -156,7 +156,7 @@ impl Sessions {
         ending.join_all().await;
         lock(&self.common).drain().for_each(|(_, talk)| talk.end());
         self.running.close();
-        if tokio::time::timeout(ENDING, self.running.wait()).await.is_err() {
+        if tokio::time::timeout(END_TIMEOUT, self.running.wait()).await.is_err() {
             tracing::warn!("some sessions did not end in time");
         }
     }

@@ -1,4 +1,4 @@
-//! Requests that open no session: what stands in their headers has to be what they say.
+//! Requests without a session: their headers must match the message.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ use crate::modern::{self, Said};
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// What a message without a session is.
+/// The kind of a message without a session.
 pub(super) enum Judged {
-    /// A request that says all that there is to know, and the conversation that it is part of.
+    /// A valid stateless request, with the conversation that it belongs to.
     Fits(Arc<Conversation>),
-    /// One that was meant to, and does not.
+    /// An invalid stateless request.
     Wrong(Option<Id>, RpcError),
-    /// Of the other era.
+    /// A message of a session-based client.
     Other,
 }
 
-/// Reads the headers against the message.
+/// Classifies a message, and checks its headers against it.
 pub(super) fn judge(message: &Message, headers: &HeaderMap, sessions: &Sessions) -> Judged {
     let header = match only(headers, &REVISION) {
         Ok(header) => header,
@@ -47,17 +47,17 @@ pub(super) fn judge(message: &Message, headers: &HeaderMap, sessions: &Sessions)
     };
     let stated = modern::stated_revision(params);
     let older = |revision: &str| Revision::parse(revision).is_some();
-    let is_meant = match (header, &stated) {
+    let is_stateless = match (header, &stated) {
         (_, Some(_)) => true,
         (Some(header), None) => !older(header),
         (None, None) => false,
     };
-    if !is_meant {
+    if !is_stateless {
         return Judged::Other;
     }
     let checked = check_revision(header, stated.as_deref()).and_then(|()| match id {
         Some(_) => check(method, params, headers, sessions),
-        // Nothing hangs on what needs no answer.
+        // A notification needs no check: it has no response.
         None => Ok(sessions.common(&Abilities::default())),
     });
     match checked {
@@ -93,7 +93,7 @@ fn check(
     let talk = sessions.common(&said.abilities);
     let name = named.and_then(|named| said.request.values().get(named)?.as_str());
     let Some(name) = name else { return Ok(talk) };
-    if !says(headers, &NAME, name) {
+    if !header_matches(headers, &NAME, name) {
         return Err(mismatch(&NAME));
     }
     if method != "tools/call" {
@@ -103,7 +103,7 @@ fn check(
     for (parameter, value) in args.map(|args| talk.mirrored(name, args)).unwrap_or_default() {
         let header = HeaderName::try_from(format!("mcp-param-{parameter}"));
         if let Ok(header) = header
-            && !says(headers, &header, &value)
+            && !header_matches(headers, &header, &value)
         {
             return Err(mismatch(&header));
         }
@@ -111,18 +111,19 @@ fn check(
     Ok(talk)
 }
 
-fn says(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {
+fn header_matches(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {
     let header = only(headers, name).ok().flatten().map(str::trim);
     header.and_then(modern::header_text).as_deref() == Some(value)
 }
 
-/// Whether it only wants to hear of changes, and can ask for that again elsewhere.
+/// Whether it is a `subscriptions/listen` request, which the client can repeat on another
+/// connection.
 pub(super) fn listens(message: &Message) -> bool {
     matches!(message, Message::Request { method, .. } if method == LISTEN)
 }
 
 fn mismatch(header: &HeaderName) -> RpcError {
-    let message = format!("the header `{header}` does not say what the message says");
+    let message = format!("the header `{header}` does not match the message");
     RpcError::new(HEADER_MISMATCH, message)
 }
 
@@ -130,10 +131,10 @@ pub(super) fn refusal(id: Option<&Id>, error: &RpcError) -> Response<Content> {
     rpc_error_for(id, StatusCode::BAD_REQUEST, error)
 }
 
-/// The status that an answer has over HTTP.
+/// The HTTP status of a response.
 pub(super) fn status_of(frame: &Bytes) -> StatusCode {
     #[derive(Deserialize)]
-    struct Answer<'a> {
+    struct ResponseFrame<'a> {
         #[serde(borrow, default)]
         error: Option<&'a RawValue>,
     }
@@ -141,7 +142,7 @@ pub(super) fn status_of(frame: &Bytes) -> StatusCode {
     struct Coded {
         code: i64,
     }
-    let answer = serde_json::from_slice::<Answer<'_>>(frame).ok();
+    let answer = serde_json::from_slice::<ResponseFrame<'_>>(frame).ok();
     let error = answer.and_then(|answer| answer.error);
     let code = error.and_then(|error| serde_json::from_str::<Coded>(error.get()).ok());
     match code.map(|Coded { code }| code) {

@@ -1,4 +1,4 @@
-//! One response stream: a queue that a slow reader cannot grow, and its events as bytes.
+//! One response stream: a queue with a byte limit, and its events as bytes.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,19 +17,20 @@ use tokio::time::{Instant, Interval, interval_at};
 use super::session::Ending;
 use super::unsent::Unsent;
 
-/// What may wait for a reader before it is let go, besides the event that went over it.
+/// Bytes that may be queued for a reader before its stream is closed, besides the event that
+/// exceeds the limit.
 const QUEUED_BYTES: usize = 8 * 1024 * 1024;
 
-/// After this much silence a comment says that the stream lives.
+/// After this time without an event, a comment keeps the stream alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What a client that lost a stream waits before it asks for the rest.
+/// The delay before a client resumes a lost stream.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A larger frame goes out by itself, without a copy.
+/// Larger frames are written separately, without a copy.
 const JOINED_BYTES: usize = 16 * 1024;
 
-/// Where in which stream of a session something stands.
+/// The position of an event in the streams of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) stream: u64,
@@ -37,7 +38,7 @@ pub(super) struct Position {
     pub(super) event: u64,
 }
 
-/// One message on its way to a client.
+/// One message to a client.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) at: Position,
@@ -46,7 +47,7 @@ pub(super) struct Event {
     pub(super) frame: Bytes,
 }
 
-/// The end of a queue that takes events.
+/// The sending end of a queue.
 #[derive(Debug)]
 pub(super) struct Feed {
     events: mpsc::UnboundedSender<Event>,
@@ -54,14 +55,14 @@ pub(super) struct Feed {
     unsent: Unsent,
 }
 
-/// The end that a response reads from.
+/// The receiving end, which a response reads.
 #[derive(Debug)]
 pub(super) struct Tap {
     events: mpsc::UnboundedReceiver<Event>,
     queued: Arc<AtomicUsize>,
 }
 
-/// Nobody reads at the other end, or not fast enough.
+/// The reader is gone, or too slow.
 #[derive(Debug)]
 pub(super) struct Gone;
 
@@ -73,7 +74,7 @@ pub(super) fn queue(unsent: &Unsent) -> (Feed, Tap) {
 }
 
 impl Feed {
-    /// Never waits: whoever does not read loses the stream, and nobody else notices.
+    /// Never waits: a client that does not read loses the stream, without effect on others.
     pub(super) fn put(&self, mut event: Event) -> Result<(), Gone> {
         if self.queued.load(Ordering::Relaxed) > QUEUED_BYTES {
             return Err(Gone);
@@ -83,14 +84,14 @@ impl Feed {
         self.events.send(event).map_err(|_| Gone)
     }
 
-    /// Whether somebody is at the other end.
+    /// Whether the receiving end is open.
     pub(super) fn is_read(&self) -> bool {
         !self.events.is_closed()
     }
 }
 
 impl Tap {
-    /// The next event; `None` when the stream is over.
+    /// The next event; `None` when the stream has ended.
     pub(super) async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -108,12 +109,12 @@ impl Tap {
 #[derive(Debug)]
 pub(super) struct Events {
     tap: Tap,
-    /// Begins every id of this session's events; none where nobody can ask for them again.
+    /// The prefix of every event id of this session; `None` if the stream cannot be resumed.
     nonce: Option<Arc<str>>,
-    /// Bytes that were not taken yet.
+    /// Bytes that were not read yet.
     pieces: VecDeque<Bytes>,
     silence: Interval,
-    /// Dropped when the reader goes.
+    /// Ends the session when the reader is gone.
     ending: Option<Ending>,
 }
 
@@ -123,20 +124,20 @@ impl Events {
         Events { tap, nonce, pieces: VecDeque::new(), silence, ending: None }
     }
 
-    /// What is told goes no further than its reader.
+    /// Ends the session when the stream is dropped.
     pub(super) fn until_unread(mut self, ending: Ending) -> Events {
         self.ending = Some(ending);
         self
     }
 
-    /// Begins with an event that only has an id, so that whatever follows can be asked for.
+    /// Begins with an event that has only an id, so that the whole stream can be resumed.
     pub(super) fn primed(mut self, at: Position) -> Events {
         let (id, retry) = (self.id(at), RETRY.as_millis());
         self.pieces.push_back(Bytes::from(format!("{id}retry: {retry}\ndata:\n\n")));
         self
     }
 
-    /// What was taken from the tap already comes first.
+    /// Begins with an event that was received already.
     pub(super) fn with_first(mut self, event: Option<Event>) -> Events {
         if let Some(event) = event {
             self.push(event);
@@ -144,7 +145,7 @@ impl Events {
         self
     }
 
-    /// The line that names an event.
+    /// The `id` line of an event.
     fn id(&self, Position { stream, event }: Position) -> String {
         let name = |nonce: &Arc<str>| format!("id: {nonce}.{stream}.{event}\n");
         self.nonce.as_ref().map(name).unwrap_or_default()
@@ -164,7 +165,8 @@ impl Events {
     }
 }
 
-/// A line end within a frame can only be space between tokens, and would end the event's data.
+/// A line end within a frame can only be white space between tokens, but would end the event's
+/// data.
 fn one_line(frame: Bytes) -> Bytes {
     let frame = frame.slice(..frame.len() - usize::from(frame.ends_with(b"\n")));
     if !frame.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {

@@ -1,4 +1,4 @@
-//! All streams of one session: which message goes onto which, and what can be asked for again.
+//! All streams of one session: routes messages to streams, and keeps events for resuming.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,17 +15,17 @@ use super::bodies::BodyRoom;
 use super::stream::{Event, Feed, Position, Tap, queue};
 use super::unsent::Unsent;
 
-/// What is kept for a client that lost a stream.
+/// Events kept for resuming.
 const KEPT_EVENTS: usize = 256;
 const KEPT_BYTES: usize = 1024 * 1024;
 
-/// The stream for what no request asked for; requests count from 1.
-const UNASKED: u64 = 0;
+/// The stream of unsolicited messages; requests count from 1.
+const UNSOLICITED: u64 = 0;
 
-/// The streams of a session. One lock, held for a moment at a time.
+/// The streams of a session. The lock is held briefly.
 #[derive(Debug)]
 pub(super) struct Streams {
-    /// Begins every event id: an id of another session, or a guessed one, leads nowhere.
+    /// The prefix of every event id: ids of other sessions and guessed ids are unknown.
     nonce: Arc<str>,
     unsent: Unsent,
     state: Mutex<State>,
@@ -34,43 +34,43 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct State {
     last_exchange: u64,
-    /// By exchange. The one for what comes unasked lives as long as the session.
+    /// By exchange. The stream of unsolicited messages lives as long as the session.
     live: BTreeMap<u64, Stream>,
     kept: Kept,
     used: Instant,
 }
 
-/// A stream on which something may still come.
+/// A stream that can still get messages.
 #[derive(Debug)]
 struct Stream {
     asked: Option<Asked>,
     last_event: u64,
-    /// The last event that a reader was given.
+    /// The last event that a reader got.
     handed: u64,
     delivery: Delivery,
-    /// Where events go; nowhere while nobody reads.
+    /// The reader's queue; `None` while there is no reader.
     feed: Option<Feed>,
 }
 
-/// The request that a stream is for.
+/// The request of a stream.
 #[derive(Debug)]
 struct Asked {
     id: Id,
-    /// One of the requests that the session may have in flight, unless it is too small to count.
+    /// The request's share of the session's limits; no slot for a ping.
     _slot: (Option<OwnedSemaphorePermit>, BodyRoom),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
-    /// Nothing came yet: if the answer is first, it is the whole response.
+    /// No message yet: if the response is first, it is the whole body.
     Undecided,
-    /// Events with ids, which can be asked for again.
+    /// Events with ids, which can be resumed.
     Events,
 }
 
 impl Streams {
     pub(super) fn new(unsent: Unsent) -> Streams {
-        let unasked = Stream {
+        let unsolicited = Stream {
             asked: None,
             last_event: 0,
             handed: 0,
@@ -78,8 +78,8 @@ impl Streams {
             feed: None,
         };
         let state = State {
-            last_exchange: UNASKED,
-            live: BTreeMap::from([(UNASKED, unasked)]),
+            last_exchange: UNSOLICITED,
+            live: BTreeMap::from([(UNSOLICITED, unsolicited)]),
             kept: Kept::default(),
             used: Instant::now(),
         };
@@ -90,7 +90,7 @@ impl Streams {
         Arc::clone(&self.nonce)
     }
 
-    /// A number for what a POST begins.
+    /// A number for the exchange of a POST.
     pub(super) fn next_exchange(&self) -> Exchange {
         let mut state = self.state();
         state.last_exchange += 1;
@@ -120,17 +120,17 @@ impl Streams {
         Some(tap)
     }
 
-    /// From now on the messages of this exchange are events; `false` if its answer came just before.
+    /// From now on, messages of this exchange are events; `false` if its response came just before.
     pub(super) fn as_events(&self, exchange: Exchange) -> bool {
         let mut state = self.state();
         let stream = state.live.get_mut(&exchange.0);
         stream.map(|stream| stream.delivery = Delivery::Events).is_some()
     }
 
-    /// Puts a message onto its stream. What comes after the answer of its exchange is for nobody.
+    /// Routes a message to its stream. Messages after the response of their exchange are dropped.
     pub(super) fn route(&self, parcel: Parcel) {
         let state = &mut *self.state();
-        let number = parcel.exchange.map_or(UNASKED, |Exchange(number)| number);
+        let number = parcel.exchange.map_or(UNSOLICITED, |Exchange(number)| number);
         let Some(stream) = state.live.get_mut(&number) else { return };
         stream.last_event += 1;
         let at = Position { stream: number, event: stream.last_event };
@@ -143,12 +143,12 @@ impl Streams {
         }
         let answered = event.kind == Kind::Answer;
         stream.give(event);
-        if answered && number != UNASKED {
+        if answered && number != UNSOLICITED {
             state.live.remove(&number);
         }
     }
 
-    /// Ends the stream of a request that its client no longer waits for.
+    /// Ends the stream of a cancelled request.
     pub(super) fn give_up(&self, id: &Id) {
         let mut state = self.state();
         let asked = |stream: &Stream| stream.asked.as_ref().is_some_and(|asked| asked.id == *id);
@@ -158,22 +158,22 @@ impl Streams {
         }
     }
 
-    /// Begins to read what comes unasked, or goes on after the event with this id; `None` if there
-    /// is no such event of this session, or not any more.
+    /// Opens the stream of unsolicited messages, or resumes after the event with this id; `None` if
+    /// this session has no such event, or no longer keeps it.
     pub(super) fn listen(&self, last_event_id: Option<&str>) -> Option<(Tap, Position)> {
         let state = &mut *self.state();
         let after = match last_event_id {
             Some(id) => self.position(id)?,
             None => {
-                let handed = state.live.get(&UNASKED)?.handed;
-                Position { stream: UNASKED, event: handed }
+                let handed = state.live.get(&UNSOLICITED)?.handed;
+                Position { stream: UNSOLICITED, event: handed }
             }
         };
         let (feed, tap) = queue(&self.unsent);
         match state.live.get_mut(&after.stream) {
             Some(stream) if after.event <= stream.last_event => {
                 stream.delivery = Delivery::Events;
-                // Whoever read before has lost the stream: each message goes to one reader.
+                // An earlier reader loses the stream: each message goes to one reader.
                 stream.feed = Some(feed);
                 state.kept.after(after).for_each(|event| stream.give(event.clone()));
             }
@@ -191,10 +191,10 @@ impl Streams {
         Some((tap, after))
     }
 
-    /// Nothing will be said unasked any more.
+    /// Ends the stream of unsolicited messages.
     pub(super) fn stop_listening(&self) {
-        if let Some(unasked) = self.state().live.get_mut(&UNASKED) {
-            unasked.feed = None;
+        if let Some(unsolicited) = self.state().live.get_mut(&UNSOLICITED) {
+            unsolicited.feed = None;
         }
     }
 
@@ -203,21 +203,22 @@ impl Streams {
         self.state().live.clear();
     }
 
-    /// Whether nothing will be said any more.
+    /// Whether all streams have ended.
     pub(super) fn are_closed(&self) -> bool {
         self.state().is_closed()
     }
 
-    /// The session is in use now.
+    /// Records that the session is in use.
     pub(super) fn touch(&self) {
         self.state().used = Instant::now();
     }
 
-    /// Since when nothing was asked and nobody listened.
+    /// Since when no request and no open stream has used the session.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
         let open = |stream: &Stream| stream.feed.as_ref().is_some_and(Feed::is_read);
-        let in_use = state.live.iter().any(|(number, stream)| *number != UNASKED || open(stream));
+        let in_use =
+            state.live.iter().any(|(number, stream)| *number != UNSOLICITED || open(stream));
         (!in_use).then_some(state.used)
     }
 
@@ -256,7 +257,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// An answer that is too large is kept as an error, so that nobody waits for it in vain.
+    /// An oversized response is kept as an error, so that its client does not wait in vain.
     fn push(&mut self, event: &Event, asked: Option<&Id>) {
         let mut event = event.clone();
         if event.frame.len() > KEPT_BYTES {
@@ -285,7 +286,7 @@ impl Kept {
 }
 
 fn too_large(id: &Id) -> Bytes {
-    let message = "the stream was cut, and the answer is too large to be sent again";
+    let message = "the stream was interrupted, and the response is too large to be sent again";
     envelope::error_frame(Some(id), &RpcError::new(INTERNAL_ERROR, message))
 }
 

@@ -1,4 +1,4 @@
-//! What all clients together were answered and have not read: counted for as long as it is in memory.
+//! Bytes of unread responses to all clients, counted while they are in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio::sync::watch;
 
-/// While more than this is unsent, new requests wait, and connections that take nothing are closed.
+/// Above this, new requests wait, and stalled connections are closed early.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// What requests that run already may add to it. While more is unsent, connections that take nothing
-/// are closed at once.
+/// Additional room for requests that run already. Above it, stalled connections are closed almost
+/// at once.
 const ROOM: usize = 3 * MOST;
 
-/// A smaller frame is not worth counting: sockets hold more.
+/// Smaller frames are not counted: socket buffers hold more.
 const COUNTED: usize = 16 * 1024;
 
 /// The bytes of all responses that are still to be written.
@@ -36,7 +36,7 @@ impl Default for Unsent {
 }
 
 impl Unsent {
-    /// The same bytes. They count until the last reference to them is gone.
+    /// The same bytes, counted until the last reference is dropped.
     pub(super) fn count(&self, frame: Bytes) -> Bytes {
         if frame.len() <= COUNTED {
             return frame;
@@ -51,12 +51,12 @@ impl Unsent {
         self.until(false).await;
     }
 
-    /// Waits until there is too much.
+    /// Waits until the limit is exceeded.
     pub(super) async fn is_much(&self) {
         self.until(true).await;
     }
 
-    /// Whether answers of requests that run still find room.
+    /// Whether there is room for responses of running requests.
     pub(super) fn has_room(&self) -> bool {
         self.total.bytes.load(Ordering::Relaxed) <= ROOM
     }
@@ -69,7 +69,7 @@ impl Unsent {
 
 impl Total {
     fn compare(&self) {
-        // Within the lock of the sender, so that of two that compare at once the last one counts.
+        // Compared under the sender's lock, so that the last of two concurrent updates decides.
         self.is_much.send_if_modified(|is_much| {
             let now = self.bytes.load(Ordering::Relaxed) > MOST;
             std::mem::replace(is_much, now) != now

@@ -1,4 +1,4 @@
-//! What requests say, and how answers are marked.
+//! Metadata of requests, and the members added to results.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What `serve` has to say to a person after its start: in Pi the client hears it, since nobody reads
-//! standard error.
+//! Notices of `serve` after its start. The Pi extension shows them, because the user of Pi does not
+//! see standard error.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use switchboard::render::text::{mistake_line, stale_line};
 
 use crate::host::ClientHost;
 
-/// Says `warning`, how it went with what is turned on, and what is wrong in the files, each place once.
+/// Sends `warning`, the result of the first connects, and each configuration problem once.
 pub(super) async fn tell(session: Arc<Session>, host: ClientHost, warning: Option<String>) {
     let gateway = session.gateway();
     if let Some(warning) = warning {

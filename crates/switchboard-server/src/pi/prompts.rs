@@ -12,20 +12,20 @@ use switchboard::request::{Request, prompt_args};
 use switchboard_wire::RpcError;
 use switchboard_wire::envelope::INVALID_PARAMS;
 
-use super::{Pi, said, text};
+use super::{Pi, text, user_error};
 use crate::answer::Answer;
 
-/// A command that was typed.
+/// A prompt command that the user typed.
 #[derive(Deserialize)]
 pub(super) struct Typed {
     server: String,
     prompt: String,
-    /// What stands behind the command.
+    /// The text after the command.
     line: String,
 }
 
 impl Pi {
-    /// From what is known; connects nothing.
+    /// From the catalog; connects nothing.
     pub(super) async fn prompts(&self, caller: Caller) -> Result<Answer, RpcError> {
         let rows = self.listed(None, caller).await?;
         let commands = words::commands(&rows);
@@ -48,15 +48,15 @@ impl Pi {
         let rows = self.listed(Some(server.clone()), caller.clone()).await?;
         let known = rows.iter().find(|(_, prompt)| prompt.name == name);
         let args = match known {
-            // Who asks for it says that it is unknown.
+            // The request itself reports the unknown prompt.
             None => Args::default(),
             Some((server, prompt)) => prompt_args(prompt, &line).map_err(|error| {
                 RpcError::new(INVALID_PARAMS, words::line_error(&error, server, prompt))
             })?,
         };
         let request = Request::Prompt { name, server: Some(server), args };
-        match self.session.handle_as(request, caller).await.map_err(said)? {
-            // A host takes what begins with a slash for a command.
+        match self.session.handle_as(request, caller).await.map_err(user_error)? {
+            // Pi takes a text that begins with a slash for a command.
             Reply::Output(output) => match words::said(&output.content) {
                 said if said.starts_with('/') => Ok(text(&format!(" {said}"))),
                 said => Ok(text(&said)),
@@ -71,7 +71,7 @@ impl Pi {
         caller: Caller,
     ) -> Result<Vec<(ServerName, Prompt)>, RpcError> {
         let request = Request::Prompts { server };
-        match self.session.handle_as(request, caller).await.map_err(said)? {
+        match self.session.handle_as(request, caller).await.map_err(user_error)? {
             Reply::Prompts(rows) => Ok(rows),
             _ => Ok(Vec::new()),
         }

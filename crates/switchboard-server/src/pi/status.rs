@@ -1,4 +1,4 @@
-//! The status of all servers as the extension shows it, and whenever it is another one.
+//! The status of all servers for the Pi extension, and notifications when it changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use switchboard::gateway::Changes;
 use switchboard::render::{self, pi as words};
 use switchboard_wire::Peer;
 
-/// Changes within this time are told as one.
-const REST: Duration = Duration::from_millis(100);
+/// Changes within this time are sent as one.
+const COALESCE: Duration = Duration::from_millis(100);
 
-/// What changes by itself, such as how long a failure is news, is noticed after so long.
-const LOOK: Duration = Duration::from_secs(5);
+/// Interval for changes over time, such as a failure that becomes old.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What `status --json` prints, and what the extension shows of it.
+/// The object of `status --json`, with the texts that the extension shows.
 pub(super) fn of(session: &Session) -> Value {
     let (overview, settings) = (session.overview(), session.gateway().settings());
     let mut status = render::json::status(&overview);
@@ -27,15 +27,15 @@ pub(super) fn of(session: &Session) -> Value {
     status
 }
 
-/// Tells the client whenever the status is not what it was told last; the last one always arrives.
+/// Notifies the client whenever the status changes; the last status always arrives.
 pub(super) async fn follow(session: Arc<Session>, mut changes: Changes, told: Value, client: Peer) {
     let mut known = essence(told);
     loop {
         tokio::select! {
             going_on = changes.next() => if !going_on { return },
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(COALESCE).await;
         let now = of(&session);
         let params = now.to_string();
         let now = essence(now);
@@ -48,7 +48,7 @@ pub(super) async fn follow(session: Arc<Session>, mut changes: Changes, told: Va
     }
 }
 
-/// Without what differs because time goes by.
+/// The status without the parts that change as time passes.
 fn essence(mut status: Value) -> Value {
     status["text"].take();
     for server in status["servers"].as_array_mut().into_iter().flatten() {

@@ -1,23 +1,23 @@
-//! The text that asks whether a call may be made.
+//! The text of the form that requests approval of a call.
 //!
-//! Claude Code shows three lines of it, each cut at the width of the terminal: tool and arguments
-//! stand there, and everything that is not whole there follows below.
+//! Claude Code shows three lines of it, each cut at the width of the terminal. They name the tool
+//! and the arguments; whatever does not fit is repeated in full below.
 
 use serde_json::Value;
 use switchboard::catalog::{Kind, Resolved};
 use switchboard::exact::Args;
 use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
-/// How much of a call's arguments is shown in all.
+/// Bytes of a call's arguments that are shown in all.
 const SHOWN_ARGUMENTS: usize = 2_000;
 
-/// What a line may have, in characters: a terminal of 80 columns less the frame of a dialog.
+/// Characters of one line: a terminal of 80 columns less the frame of a dialog.
 const COLUMNS: usize = 74;
 
 /// Lines for the arguments, below the question.
 const ARGUMENT_LINES: usize = 2;
 
-/// Characters of a name in the first line.
+/// Characters of a tool, server or argument name in the summary.
 const NAME: usize = 24;
 
 pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
@@ -55,13 +55,13 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
 /// The arguments in two lines: every name, and of each value as much as there is room for.
 struct Summary {
     text: String,
-    /// Nothing was left out.
+    /// False if anything was cut or cleaned.
     is_whole: bool,
 }
 
 impl Summary {
     fn of(args: &Args) -> Summary {
-        // As the server gets them: numbers to the digit.
+        // As sent to the server: numbers keep their digits.
         let mut exact = args.clone();
         let written = args.values().keys().map(|name| {
             let value = exact.take(name).and_then(|value| serde_json::to_string(&value).ok());
@@ -85,7 +85,7 @@ impl Summary {
         let shown = cleaned.into_iter().zip(widths);
         let shown: Vec<(String, String)> =
             shown.map(|((name, value), width)| (name, clipped(&value, width))).collect();
-        // What was cleaned or clipped is shown in full below.
+        // Cleaned or clipped text is repeated in full below.
         let is_whole = written == shown;
         let parts: Vec<String> =
             shown.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -114,7 +114,7 @@ fn clipped_name(name: &str) -> String {
     format!("{}\"", clipped(name, NAME - 1))
 }
 
-/// Shares `room` out: short values get what they need, long ones the same part of the rest.
+/// Distributes `room`: short values get what they need, long ones share the rest equally.
 fn shared(room: usize, mut needs: Vec<usize>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|index| needs.get(*index).copied());
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(summary("{}").0, "It takes no arguments.");
     }
 
-    /// What is approved is what runs, so nothing is shown otherwise than it is.
+    /// The user approves exactly what runs, so a summary that differs is never called whole.
     #[test]
     fn summary_that_differs_from_the_arguments_is_not_whole() {
         let (text, is_whole) = summary(r#"{"n":1.00,"id":12345678901234567890123}"#);

@@ -1,4 +1,4 @@
-//! Calls that go on, wait, and are given up.
+//! Calls that continue, are parked and expire.
 
 use serde_json::json;
 use switchboard_wire::peer::{Limits, Outlet, detached};
@@ -21,7 +21,7 @@ fn result(answer: &Answer) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// A call that asks these one after the other, and answers with all that it was told.
+/// A call that sends these requests one after the other, and returns all responses.
 fn asking(questions: &'static [(Option<&'static str>, Topic)]) -> Box<Rounds> {
     asking_given(questions, Args::default())
 }
@@ -87,7 +87,7 @@ async fn a_state_leads_back_once_and_only_with_the_same_request() {
     let (state, _) = park(&parking, asking(TWO)).await;
     let other = refusal(&parking, &state, json!({ "name": "u" }));
     assert_eq!(other, "this `requestState` belongs to another request");
-    let unknown = "this `requestState` is not known here, or not any more";
+    let unknown = "unknown or expired `requestState`";
     assert_eq!(refusal(&parking, &format!("{state}x"), json!({ "name": "t" })), unknown);
     assert_eq!(refusal(&Parking::default(), &state, json!({ "name": "t" })), unknown);
     let request = args(json!({ "name": "t" }));
@@ -142,9 +142,9 @@ async fn a_call_whose_client_does_not_come_back_is_given_up() {
     });
     let (state, _) = park(&parking, rounds).await;
     let parked = Instant::now();
-    assert!(freed.await.is_err(), "what it held is dropped");
+    assert!(freed.await.is_err(), "the call is dropped");
     assert_eq!(parked.elapsed(), PARKED);
-    let unknown = "this `requestState` is not known here, or not any more";
+    let unknown = "unknown or expired `requestState`";
     assert_eq!(refusal(&parking, &state, json!({})), unknown);
 }
 

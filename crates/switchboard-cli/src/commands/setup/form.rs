@@ -1,4 +1,4 @@
-//! What is asked about a new server, and what the answers mean.
+//! The questions about a new server, and the parsing of the answers.
 
 use switchboard::config::snippet::{self, SnippetError};
 use switchboard::config::transport::is_address;
@@ -8,7 +8,7 @@ use switchboard::name::{NameError, ServerName};
 use super::super::edit::shown;
 use crate::args::edit::{Add, Kind, Scope};
 
-/// JSON that is longer is not pasted into a question.
+/// Longer JSON is refused.
 const LONGEST_JSON: usize = 64 * 1024;
 
 /// The questions about a server, and the answers so far.
@@ -21,9 +21,9 @@ pub(super) struct Form<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Field {
     Transport,
-    /// More lines of JSON that is being pasted.
+    /// More lines of a JSON text that is being pasted.
     Json,
-    /// Of a server that was pasted without one.
+    /// The name for a pasted server that has none.
     NameOfJson,
     Name,
     CommandLine,
@@ -32,16 +32,16 @@ enum Field {
     Scope,
 }
 
-/// One question, and what can be typed.
+/// One question, with its possible answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) text: &'static str,
     pub(super) choices: &'static str,
-    /// Whether what was typed already belongs to the answer.
-    pub(super) goes_on: bool,
+    /// Whether input that was typed before belongs to the answer.
+    pub(super) continues: bool,
 }
 
-/// An answer that leads to the same question again.
+/// An invalid answer, after which the question is repeated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadAnswer {
     #[error("that is none of {choices}")]
@@ -56,13 +56,11 @@ pub(super) enum BadAnswer {
     Snippet(SnippetError),
     #[error("a program is needed")]
     NoProgram,
-    #[error("that is an address, not a program")]
+    #[error("that is a URL, not a program")]
     NotAProgram,
-    #[error("an address begins with `https://` or the like")]
+    #[error("a URL begins with a scheme, such as `https://`")]
     NotAnAddress,
-    #[error(
-        "only the names of variables, with spaces between them: the values stay where they are"
-    )]
+    #[error("enter names of variables, separated by spaces: their values are read at each start")]
     NotNames,
 }
 
@@ -87,23 +85,23 @@ impl<'a> Form<'a> {
     pub(super) fn question(&self) -> Option<Question> {
         let (text, choices) = match self.next? {
             Field::Transport => (
-                "How is the server reached?",
+                "Which transport does it use?",
                 "[stdio, http, sse, or its JSON from a README; Enter: stdio]",
             ),
             Field::Json => ("", "…"),
-            Field::NameOfJson | Field::Name => ("What is it called here?", ""),
+            Field::NameOfJson | Field::Name => ("What is its name?", ""),
             Field::CommandLine => ("What is its command line?", "[quotes work, no shell]"),
-            Field::Address => ("What is its address?", ""),
+            Field::Address => ("What is its URL?", ""),
             Field::Variables => {
                 ("Which environment variables does it need?", "[names; Enter: none]")
             }
-            Field::Scope => ("Whose file does it go to?", "[user, project; Enter: user]"),
+            Field::Scope => ("Which file does it go to?", "[user, project; Enter: user]"),
         };
-        let goes_on = matches!(self.next, Some(Field::Json));
-        Some(Question { text, choices, goes_on })
+        let continues = matches!(self.next, Some(Field::Json));
+        Some(Question { text, choices, continues })
     }
 
-    /// Takes the answer to [`Form::question`].
+    /// Parses the answer to [`Form::question`].
     pub(super) fn answer(&mut self, typed: &str) -> Result<(), BadAnswer> {
         let Some(field) = self.next else { return Ok(()) };
         let typed = typed.trim();
@@ -183,7 +181,7 @@ impl<'a> Form<'a> {
         Ok(name.as_str().to_owned())
     }
 
-    /// What is asked once a line of JSON was pasted: more of it, as long as something is open.
+    /// The next question after a line of pasted JSON: more of it, while a bracket or quote is open.
     fn next_after_json(&mut self) -> Result<Option<Field>, BadAnswer> {
         let text = self.add.json.as_deref().unwrap_or_default();
         match snippet::read(text, None) {
@@ -200,7 +198,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Asks again for what a server that did not work is reached by.
+    /// Asks for the endpoint again after a failed connection.
     pub(super) fn correct(&mut self) {
         self.next = Some(match self.add.transport {
             _ if self.add.json.take().is_some() => Field::Transport,
@@ -209,13 +207,13 @@ impl<'a> Form<'a> {
         });
     }
 
-    /// What the answers come to: the same as words on the command line.
+    /// The answers, in the form of command line arguments.
     pub(super) fn filled(&self) -> &Add {
         &self.add
     }
 }
 
-/// Whether it begins a server that is pasted, in place of a word.
+/// Whether the answer begins a pasted JSON text.
 pub(super) fn is_json(typed: &str) -> bool {
     typed.trim_start().starts_with(['{', '"'])
 }
@@ -242,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// The dialogue that these answers lead to, and what comes of it.
+    /// The questions and answers of a dialogue, and the resulting arguments.
     fn told(answers: &[&str]) -> String {
         let is_taken = |name: &ServerName| name.as_str() == "taken";
         let (mut form, mut out) = (Form::new(&is_taken), String::new());
@@ -264,11 +262,11 @@ mod tests {
     #[test]
     fn a_program_is_asked_for_with_its_variables() {
         insta::assert_snapshot!(told(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
-        How is the server reached?
-        What is it called here? files
+        Which transport does it use?
+        What is its name? files
         What is its command line? npx -y 'my files' ~/notes
         Which environment variables does it need? A B_2
-        Whose file does it go to?
+        Which file does it go to?
         ["files", "npx", "-y", "my files", "~/notes"] Some(Stdio) ["A", "B_2"] User None
         "#);
     }
@@ -276,10 +274,10 @@ mod tests {
     #[test]
     fn an_address_has_no_variables() {
         insta::assert_snapshot!(told(&["http", "web", "https://web.example/mcp", "project"]), @r#"
-        How is the server reached? http
-        What is it called here? web
-        What is its address? https://web.example/mcp
-        Whose file does it go to? project
+        Which transport does it use? http
+        What is its name? web
+        What is its URL? https://web.example/mcp
+        Which file does it go to? project
         ["web", "https://web.example/mcp"] Some(Http) [] Project None
         "#);
     }
@@ -289,27 +287,27 @@ mod tests {
         insta::assert_snapshot!(told(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"
-        How is the server reached? smoke (that is none of stdio, http and sse)
-        How is the server reached? stdio
-        What is it called here?  (the name is empty)
-        What is it called here? taken (a server is called `taken` already: choose another name)
-        What is it called here? x
+        Which transport does it use? smoke (that is none of stdio, http and sse)
+        Which transport does it use? stdio
+        What is its name?  (the name is empty)
+        What is its name? taken (a server is called `taken` already: choose another name)
+        What is its name? x
         What is its command line?  (a program is needed)
         What is its command line? 'open (a quote is not closed)
-        What is its command line? https://x (that is an address, not a program)
+        What is its command line? https://x (that is a URL, not a program)
         What is its command line? x
-        Which environment variables does it need? A=secret (only the names of variables, with spaces between them: the values stay where they are)
+        Which environment variables does it need? A=secret (enter names of variables, separated by spaces: their values are read at each start)
         Which environment variables does it need? A
-        Whose file does it go to? moon (that is none of user and project)
-        Whose file does it go to? user
+        Which file does it go to? moon (that is none of user and project)
+        Which file does it go to? user
         ["x", "x"] Some(Stdio) ["A"] User None
         "#);
         insta::assert_snapshot!(told(&["sse", "x", "not an address", "https://x"]), @r#"
-        How is the server reached? sse
-        What is it called here? x
-        What is its address? not an address (an address begins with `https://` or the like)
-        What is its address? https://x
-        ["x", "https://x"] Some(Sse) [] User Some("Whose file does it go to?")
+        Which transport does it use? sse
+        What is its name? x
+        What is its URL? not an address (a URL begins with a scheme, such as `https://`)
+        What is its URL? https://x
+        ["x", "https://x"] Some(Sse) [] User Some("Which file does it go to?")
         "#);
     }
 }

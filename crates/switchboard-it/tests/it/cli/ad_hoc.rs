@@ -131,7 +131,7 @@ async fn rules_of_the_user_hold_for_ad_hoc_servers() {
     error: `delete_everything` needs the user's approval
       caused by: there is nobody to ask
 
-    hint: say yes on a terminal, or beforehand with `--yes`
+    hint: approve it on a terminal, or in advance with `--yes`
     "#);
     assert!(told("call delete_everything --yes").await.starts_with("exit 0"));
 }
@@ -160,13 +160,13 @@ async fn mistakes_about_ad_hoc_servers_are_pointed_at() {
     exit 2
     --- stdout
     --- stderr
-    error: `--stdio` takes a program; an address goes with `--url`
+    error: `--stdio` takes a program; a URL goes with `--url`
     "#);
     insta::assert_snapshot!(told("tools --url fixture-server").await, @r#"
     exit 2
     --- stdout
     --- stderr
-    error: `--url` takes an address; a program goes with `--stdio`
+    error: `--url` takes a URL; a program goes with `--stdio`
     "#);
     insta::assert_snapshot!(told("tools --url http://127.0.0.1:1/mcp?key=secret").await, @r#"
     exit 5

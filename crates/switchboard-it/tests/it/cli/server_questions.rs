@@ -71,11 +71,11 @@ async fn secret_is_warned_of_and_typed_unseen() {
 async fn page_is_shown_and_never_opened_unasked() {
     let installed = asking();
     let screen = call(&installed, "kit_visit", "y\n").await;
-    assert!(screen.contains("It wants you to open: https://example.com/pay"), "{screen}");
+    assert!(screen.contains("The server asks you to open: https://example.com/pay"), "{screen}");
     assert!(screen.contains(r#"{"action":"accept"}"#), "{screen}");
     let screen = call(&installed, "kit_lure", "y\n").await;
     assert!(screen.contains("may lead to `https`"), "{screen}");
-    assert!(!screen.contains("It wants you to open"), "{screen}");
+    assert!(!screen.contains("The server asks you to open"), "{screen}");
 }
 
 #[tokio::test]

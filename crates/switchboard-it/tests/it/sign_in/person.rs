@@ -59,7 +59,7 @@ async fn a_browser_is_opened_at_the_address_that_is_shown() {
     It is opened in your browser
     If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
-      token   holds for 59m, and is renewed by itself
+      token   valid for 59m, refreshed automatically
       kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
@@ -145,7 +145,7 @@ async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
     It is opened in your browser
     If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
-      token   holds for 59m, and is renewed by itself
+      token   valid for 59m, refreshed automatically
       kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hello
     ");

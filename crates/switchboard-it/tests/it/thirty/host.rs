@@ -130,7 +130,11 @@ async fn b25_many_tools_beside_mcp_are_worth_a_warning() {
         installed.write("switchboard/mcp.json", &config(servers, settings.clone()));
         installed.run(["connect", "forge"]).await;
         let said = installed.connect(json!({})).await.end().await.stderr;
-        assert_eq!(said.contains("100 tools are shown beside `mcp`"), warned, "{settings}: {said}");
+        assert_eq!(
+            said.contains("100 tools are listed beside `mcp`"),
+            warned,
+            "{settings}: {said}"
+        );
     };
     check(json!({ "directTools": true }), true).await;
     check(json!({ "directTools": true, "warnOnLargeDirectTools": false }), false).await;

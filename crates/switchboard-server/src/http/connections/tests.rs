@@ -1,11 +1,11 @@
-//! Who is let in, and who has to go.
+//! Which connections are served, and which are closed.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 use super::*;
 
-fn is_out(seat: &Seat) -> bool {
-    seat.manners.thrown_out.is_cancelled()
+fn is_out(slot: &Seat) -> bool {
+    slot.connection.evicted.is_cancelled()
 }
 
 async fn after(connections: &Connections, time: Duration) {
@@ -16,108 +16,108 @@ async fn after(connections: &Connections, time: Duration) {
 #[tokio::test]
 async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
     let connections = Connections::default();
-    let mut seats: Vec<Seat> = (0..MOST).map(|_| connections.seat()).collect();
-    seats[0].is_known();
-    let being_answered = seats[1].serve();
-    seats.push(connections.seat());
-    let out: Vec<usize> = (0..seats.len()).filter(|at| is_out(&seats[*at])).collect();
+    let mut slots: Vec<Seat> = (0..MOST).map(|_| connections.slot()).collect();
+    slots[0].authenticated();
+    let being_answered = slots[1].serve();
+    slots.push(connections.slot());
+    let out: Vec<usize> = (0..slots.len()).filter(|at| is_out(&slots[*at])).collect();
     assert_eq!(out, [2]);
     drop(being_answered);
 
-    for seat in &seats {
-        seat.is_known();
+    for slot in &slots {
+        slot.authenticated();
     }
-    let mut answering: Vec<Serving> = seats.iter().map(Seat::serve).collect();
-    assert_eq!(connections.seat().place(), Place::Doorway, "everyone is being answered");
-    seats.pop();
-    assert_eq!(connections.seat().place(), Place::Seat, "one that was left is free");
+    let mut answering: Vec<Serving> = slots.iter().map(Seat::serve).collect();
+    assert_eq!(connections.slot().place(), Place::Overflow, "every connection is in use");
+    slots.pop();
+    assert_eq!(connections.slot().place(), Place::Slot, "a dropped slot is free");
 
-    // Whoever is known and asks nothing makes room before whoever only listens.
-    let taken = connections.seat();
-    taken.is_known();
+    // A known idle connection is closed before one that only listens.
+    let taken = connections.slot();
+    taken.authenticated();
     let busy = taken.serve();
-    seats[5].listens();
+    slots[5].listens();
     drop(answering.swap_remove(7));
-    let newcomer = connections.seat();
-    newcomer.is_known();
+    let newcomer = connections.slot();
+    newcomer.authenticated();
     let _busy_too = newcomer.serve();
-    assert!(is_out(&seats[7]) && !is_out(&seats[5]));
-    assert_eq!(connections.seat().place(), Place::Seat);
-    assert!(is_out(&seats[5]));
+    assert!(is_out(&slots[7]) && !is_out(&slots[5]));
+    assert_eq!(connections.slot().place(), Place::Slot);
+    assert!(is_out(&slots[5]));
     drop(busy);
 }
 
 #[tokio::test]
 async fn whoever_finds_no_seat_waits_in_the_doorway_until_others_come() {
     let connections = Connections::default();
-    let seats: Vec<Seat> = (0..MOST).map(|_| connections.seat()).collect();
-    let _answering: Vec<Serving> = seats.iter().map(Seat::serve).collect();
-    let waiting: Vec<Seat> = (0..=DOORWAY).map(|_| connections.seat()).collect();
-    assert!(waiting.iter().all(|seat| seat.place() == Place::Doorway));
+    let slots: Vec<Seat> = (0..MOST).map(|_| connections.slot()).collect();
+    let _answering: Vec<Serving> = slots.iter().map(Seat::serve).collect();
+    let waiting: Vec<Seat> = (0..=OVERFLOW).map(|_| connections.slot()).collect();
+    assert!(waiting.iter().all(|slot| slot.place() == Place::Overflow));
     let out: Vec<usize> = (0..waiting.len()).filter(|at| is_out(&waiting[*at])).collect();
     assert_eq!(out, [0]);
-    assert!(!seats.iter().any(is_out));
+    assert!(!slots.iter().any(is_out));
     drop(waiting);
-    assert_eq!(connections.seats().doorway.len(), 0);
+    assert_eq!(connections.slots().overflow.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_head_has_seconds_and_an_idle_connection_minutes() {
     let connections = Connections::default();
-    let seat = connections.seat();
+    let slot = connections.slot();
     after(&connections, HEAD - Duration::from_millis(1)).await;
-    assert!(!is_out(&seat));
-    let serving = seat.serve();
+    assert!(!is_out(&slot));
+    let serving = slot.serve();
     after(&connections, IDLE * 10).await;
-    assert!(!is_out(&seat), "an answer may take its time");
+    assert!(!is_out(&slot), "an answer may take its time");
     drop(serving);
     after(&connections, IDLE - Duration::from_millis(1)).await;
-    assert!(!is_out(&seat));
+    assert!(!is_out(&slot));
     after(&connections, Duration::from_millis(1)).await;
-    assert!(is_out(&seat));
+    assert!(is_out(&slot));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_byte_of_the_next_request_starts_the_clock_of_its_head() {
     let connections = Connections::default();
-    let seat = connections.seat();
+    let slot = connections.slot();
     let (ours, mut theirs) = duplex(64);
-    let mut watched = seat.watch(ours);
-    drop(seat.serve());
+    let mut watched = slot.watch(ours);
+    drop(slot.serve());
     after(&connections, HEAD * 2).await;
-    assert!(!is_out(&seat));
+    assert!(!is_out(&slot));
     theirs.write_all(b"P").await.unwrap();
     watched.read_u8().await.unwrap();
     after(&connections, HEAD).await;
-    assert!(is_out(&seat));
+    assert!(is_out(&slot));
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_takes_nothing_for_too_long_has_to_go() {
     let connections = Connections::default();
-    let seat = connections.seat();
-    let _answering = seat.serve();
+    let slot = connections.slot();
+    let _answering = slot.serve();
     let (ours, mut theirs) = duplex(4);
-    let mut watched = seat.watch(ours);
+    let mut watched = slot.watch(ours);
     let mut write = Box::pin(watched.write_all(b"more than it holds"));
     let mut cx = Context::from_waker(std::task::Waker::noop());
     assert!(write.as_mut().poll(&mut cx).is_pending());
     after(&connections, STALLED - Duration::from_millis(1)).await;
-    assert!(!is_out(&seat));
+    assert!(!is_out(&slot));
 
-    // A little is enough to stay.
+    // A single read keeps the connection open.
     theirs.read_u32().await.unwrap();
     assert!(write.as_mut().poll(&mut cx).is_pending());
     after(&connections, STALLED - Duration::from_millis(1)).await;
-    assert!(!is_out(&seat));
+    assert!(!is_out(&slot));
     after(&connections, Duration::from_millis(1)).await;
-    assert!(is_out(&seat));
+    assert!(is_out(&slot));
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_takes_nothing_while_much_is_unsent_has_to_go_at_once() {
     let connections = Connections::default();
-    let (slow, quick) = (connections.seat(), connections.seat());
+    let (slow, quick) = (connections.slot(), connections.slot());
     let _answering = (slow.serve(), quick.serve());
     let (ours, _theirs) = duplex(4);
     let mut watched = slow.watch(ours);
@@ -140,16 +140,16 @@ async fn whoever_takes_nothing_while_much_is_unsent_has_to_go_at_once() {
 async fn connection_that_takes_nothing_is_closed_sooner_when_no_room_is_left() {
     let connections = Connections::default();
     let is_closed_by = async |unsent: Unsent| {
-        let seat = connections.seat();
-        let _answering = seat.serve();
+        let slot = connections.slot();
+        let _answering = slot.serve();
         let (ours, _theirs) = duplex(4);
-        let mut watched = seat.watch(ours);
+        let mut watched = slot.watch(ours);
         let mut write = Box::pin(watched.write_all(b"more than it holds"));
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(write.as_mut().poll(&mut cx).is_pending());
         let moment = 2 * STALLED_WITHOUT_ROOM;
         assert!(tokio::time::timeout(moment, connections.relieve(&unsent)).await.is_err());
-        is_out(&seat)
+        is_out(&slot)
     };
     let (much, _frame) = Unsent::more_than_allowed();
     assert!(!is_closed_by(much).await);

@@ -1,4 +1,4 @@
-//! The parts of a decision that need no listener; the whole matrix runs over real sockets.
+//! Unit tests of the guard; integration tests cover all cases over real sockets.
 
 use hyper::Request;
 use switchboard::Environment;
@@ -36,11 +36,11 @@ fn a_host_is_ours_by_loopback_name_or_bound_address_and_by_port() {
     check("127.0.0.1:9000", "192.0.2.7:9000", false);
     check("192.0.2.7:9000", "192.0.2.7:9000", true);
     check("192.0.2.7:9000", "192.0.2.8:9000", false);
-    // Listening everywhere, we cannot know our own addresses; names can still be made to lead here.
+    // A listener on all addresses does not know its own; names could be rebound to it.
     check("0.0.0.0:9000", "192.0.2.8:9000", true);
     check("[::]:9000", "[2001:db8::1]:9000", true);
     check("0.0.0.0:9000", "192.0.2.8.nip.io:9000", false);
-    // The usual port may be left out.
+    // The default port may be left out.
     check("127.0.0.1:80", "localhost", true);
     check("127.0.0.1:80", "[::1]", true);
     check("127.0.0.1:80", "localhost:80", true);

@@ -1,4 +1,4 @@
-//! Which sessions there are, and for how long.
+//! Which sessions exist, and for how long.
 
 use bytes::Bytes;
 use switchboard::Environment;

@@ -1,4 +1,4 @@
-//! What a stream writes, and whom it lets go.
+//! The bytes of a stream, and its limits.
 
 use http_body_util::BodyExt;
 
@@ -74,7 +74,7 @@ fn whoever_does_not_read_loses_the_stream_and_one_large_event_is_no_crime() {
     let (feed, mut tap) = queue(&Unsent::default());
     let taken = (1..100).take_while(|number| feed.put(megabyte(*number)).is_ok()).count();
     assert_eq!(taken, 9);
-    // One that reads again is served again.
+    // A client that reads again gets events again.
     let mut cx = Context::from_waker(std::task::Waker::noop());
     for _ in 0..taken {
         assert!(tap.poll_next(&mut cx).is_ready());

@@ -1,4 +1,4 @@
-//! Which reader gets which message, now and after a lost stream.
+//! Which reader gets which message, also after a lost stream.
 
 use tokio::sync::Semaphore;
 
@@ -27,7 +27,7 @@ fn answer(streams: &Streams, exchange: Exchange, frame: &str) {
     say(streams, Some(exchange), Kind::Answer, frame);
 }
 
-/// Everything that waits, and `end` if nothing can follow.
+/// All queued frames, and `end` if the stream has ended.
 async fn read(tap: &mut Tap) -> Vec<String> {
     let mut seen = Vec::new();
     loop {
@@ -81,7 +81,7 @@ async fn what_follows_an_event_can_be_asked_for_while_it_is_kept() {
     }
     assert_eq!(resumed(&streams, &id(&streams, 1, 0)).await.unwrap(), ["a", "b", "c"]);
     assert_eq!(resumed(&streams, &id(&streams, 1, 2)).await.unwrap(), ["c"]);
-    // From the future.
+    // An event that does not exist yet.
     assert_eq!(resumed(&streams, &id(&streams, 1, 4)).await, None);
     let (mut tap, _) = streams.listen(Some(&id(&streams, 1, 3))).unwrap();
     answer(&streams, exchange, "d");
@@ -142,7 +142,7 @@ async fn an_answer_too_large_to_keep_is_an_error_for_whoever_lost_it() {
         seen,
         [
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"the stream was \
-             cut, and the answer is too large to be sent again\"}}\n",
+             interrupted, and the response is too large to be sent again\"}}\n",
             "end"
         ]
     );
