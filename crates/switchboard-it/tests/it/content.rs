@@ -1,4 +1,4 @@
-//! What becomes of each kind of content on the way through a call, and of what is too large.
+//! Rendering of each content type, and truncation of large results.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

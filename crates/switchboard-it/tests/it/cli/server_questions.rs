@@ -1,4 +1,4 @@
-//! Servers that ask something while a command runs: their questions come to the terminal.
+//! Elicitation and sampling requests during a command, answered at the terminal.
 
 use serde_json::json;
 use switchboard_it::program::Installed;
